@@ -1,0 +1,13 @@
+// What each binding file adds to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace crfkit {
+
+void bind_vectors(nanobind::module_& m);    // vector kernels of the optimizers
+void bind_strings(nanobind::module_& m);    // vocabulary and encoding of Python objects into flat arrays
+void bind_chain(nanobind::module_& m);      // the questions on one chain
+void bind_objective(nanobind::module_& m);  // value, gradient, Hessian · vector and tagging of a whole dataset
+
+}  // namespace crfkit

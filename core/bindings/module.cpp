@@ -1,0 +1,15 @@
+// The door between Python and the core. Each bind_* function lives in a file of its own beside this one.
+#include <nanobind/nanobind.h>
+
+#include "bindings.hpp"
+#include "threads.hpp"
+
+NB_MODULE(_core, m) {
+    m.doc() = "Numeric core of crfkit: whole-dataset calls on flat arrays.";
+    m.def("available_threads", &crfkit::available_threads,
+          "Number of processors this process may run on.");
+    crfkit::bind_vectors(m);
+    crfkit::bind_strings(m);
+    crfkit::bind_chain(m);
+    crfkit::bind_objective(m);
+}

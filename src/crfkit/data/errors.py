@@ -1,0 +1,5 @@
+"""What is said about input that cannot be used."""
+
+
+class InputError(ValueError):
+    """Bad input, in one sentence: what was given, what was expected, and where (file and line, or sequence and site)."""

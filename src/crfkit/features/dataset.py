@@ -1,0 +1,45 @@
+"""A data set as flat arrays: what the core reads.
+
+Shapes: N sequences, T sites in all sequences together, K columns of a dense block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+
+class FeatureList(NamedTuple):
+    """The features seen at each site: site i has `ids[site_ptr[i]:site_ptr[i + 1]]`."""
+
+    site_ptr: Int64s  # [T + 1]
+    ids: Int32s  # [nnz]
+    values: Float64s | None  # [nnz], or None when every value is 1
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """N encoded input sequences; the sites of sequence n are `sequence_ptr[n]:sequence_ptr[n + 1]`."""
+
+    sequence_ptr: Int64s  # [N + 1]
+    states: FeatureList  # features on labels
+    arcs: FeatureList | None = None  # features on the arc that enters a site; none at the first site of a sequence
+    dense: Mapping[str, Float64s] = field(default_factory=dict)  # block name → [T, K]
+
+    @property
+    def n_sequences(self) -> int:
+        """N."""
+        return len(self.sequence_ptr) - 1
+
+    @property
+    def n_sites(self) -> int:
+        """T, over all sequences."""
+        return int(self.sequence_ptr[-1])
