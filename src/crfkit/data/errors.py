@@ -2,4 +2,7 @@
 
 
 class InputError(ValueError):
-    """Bad input, in one sentence: what was given, what was expected, and where (file and line, or sequence and site)."""
+    """Bad input, in one sentence: what was given, what was expected, and where.
+
+    Where is a file and a line, or a sequence and a site.
+    """

@@ -1,0 +1,1 @@
+"""Measurements of crfkit beside its rivals, and the corpora they use."""

@@ -1,0 +1,20 @@
+"""Files in, sequences of rows out."""
+
+from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
+from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu
+from crfkit.data.errors import InputError
+from crfkit.data.files import read_text
+
+__all__ = [
+    "AUTO",
+    "ColumnSequence",
+    "EmptyNode",
+    "InputError",
+    "Multiword",
+    "Sentence",
+    "Word",
+    "read_columns",
+    "read_conllu",
+    "read_text",
+    "write_columns",
+]

@@ -1,0 +1,149 @@
+"""Ready-made templates for three common tasks: print one, edit it, and use it as a template of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from crfkit.data import InputError
+from crfkit.features.templates import Template
+
+_NAMES = """\
+# Names of persons, places, organisations …; column 0: the word.
+U
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+U07:%lower[-1,0]
+U08:%lower[0,0]
+U09:%lower[1,0]
+
+# How the word begins and ends.
+U10:%prefix[0,0,2]
+U11:%prefix[0,0,3]
+U12:%prefix[0,0,4]
+U13:%lower_suffix[0,0,1]
+U14:%lower_suffix[0,0,2]
+U15:%lower_suffix[0,0,3]
+U16:%lower_suffix[0,0,4]
+
+# Capitals, digits and punctuation, here and around.
+U20:%shape[0,0]
+U21:%short_shape[-2,0]
+U22:%short_shape[-1,0]
+U23:%short_shape[0,0]
+U24:%short_shape[1,0]
+U25:%short_shape[2,0]
+U26:%short_shape[-1,0]/%short_shape[0,0]
+U27:%short_shape[0,0]/%short_shape[1,0]
+U28:%short_shape[-1,0]/%short_shape[0,0]/%short_shape[1,0]
+U29:%lower[-1,0]/%short_shape[0,0]
+U30:%short_shape[0,0]/%lower[1,0]
+U31:%digits[0,0]
+
+# Arcs between labels.
+B
+"""
+
+_POS = """\
+# Parts of speech; column 0: the word.
+U
+U00:%lower[-2,0]
+U01:%lower[-1,0]
+U02:%x[0,0]
+U03:%lower[0,0]
+U04:%lower[1,0]
+U05:%lower[2,0]
+U06:%lower[-1,0]/%lower[0,0]
+U07:%lower[0,0]/%lower[1,0]
+
+# How the word begins and ends.
+U10:%lower_prefix[0,0,1]
+U11:%lower_prefix[0,0,2]
+U12:%lower_prefix[0,0,3]
+U13:%lower_prefix[0,0,4]
+U14:%lower_suffix[0,0,1]
+U15:%lower_suffix[0,0,2]
+U16:%lower_suffix[0,0,3]
+U17:%lower_suffix[0,0,4]
+U18:%lower_suffix[0,0,5]
+
+# How the neighbours end.
+U20:%lower_suffix[-1,0,2]
+U21:%lower_suffix[-1,0,3]
+U22:%lower_suffix[1,0,2]
+U23:%lower_suffix[1,0,3]
+
+# Capitals, digits and punctuation.
+U30:%digits[0,0]
+U31:%short_shape[0,0]
+U32:%short_shape[-1,0]/%short_shape[0,0]
+U33:%has_digit[0,0]
+U34:%has_hyphen[0,0]
+U35:%has_upper[0,0]
+
+# Arcs between labels.
+B
+"""
+
+_CHUNKS = """\
+# Phrases (chunks); column 0: the word, column 1: its part of speech.
+U
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+
+# Parts of speech, alone, in pairs and in threes.
+U10:%x[-2,1]
+U11:%x[-1,1]
+U12:%x[0,1]
+U13:%x[1,1]
+U14:%x[2,1]
+U15:%x[-2,1]/%x[-1,1]
+U16:%x[-1,1]/%x[0,1]
+U17:%x[0,1]/%x[1,1]
+U18:%x[1,1]/%x[2,1]
+U20:%x[-2,1]/%x[-1,1]/%x[0,1]
+U21:%x[-1,1]/%x[0,1]/%x[1,1]
+U22:%x[0,1]/%x[1,1]/%x[2,1]
+
+# Words with parts of speech.
+U30:%x[0,0]/%x[0,1]
+U31:%x[-1,0]/%x[0,1]
+U32:%x[0,1]/%x[1,0]
+U33:%x[0,0]/%x[1,1]
+U34:%x[-1,1]/%x[0,0]
+
+# How the word ends and looks.
+U40:%lower_suffix[0,0,2]
+U41:%lower_suffix[0,0,3]
+U42:%lower_suffix[0,0,4]
+U43:%short_shape[0,0]
+
+# Arcs between labels.
+B
+"""
+
+PRESETS: Mapping[str, str] = MappingProxyType({"names": _NAMES, "pos": _POS, "chunks": _CHUNKS})
+"""The text of each preset, in the language of templates."""
+
+
+def preset(name: str, n_columns: int | None = None) -> Template:
+    """The template of a preset; with `n_columns`, without the lines that read columns beyond these.
+
+    `names` and `pos` read column 0, the word; `chunks` reads the part of speech in column 1 as well.
+    """
+    text = PRESETS.get(name)
+    if text is None:
+        known = ", ".join(PRESETS)
+        raise InputError(f"there is no feature preset '{name}': expected one of {known}")
+    template = Template.parse(text, source=f"preset {name}")
+    return template if n_columns is None else template.within_columns(n_columns)

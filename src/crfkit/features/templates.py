@@ -1,0 +1,312 @@
+"""Feature templates: the language of CRF++, with functions in the place of `x`.
+
+A template is a text of lines. A line that begins with `U` makes features on labels, one that begins with `B`
+makes features on arcs; blank lines and lines that begin with `#` are skipped. In a line, each macro
+`%x[row,column]` is replaced by the value in that column of the row that many sites away, and what results
+is the feature:
+
+    U05:%x[-1,0]/%x[0,1]      at "the dog", site 1  →  the feature "U05:the/NN"
+
+A row outside the sequence is `_B-1`, `_B-2`, … before the first site and `_B+1`, `_B+2`, … after the last,
+whatever the function. `B` lines are features of the arc that enters a site, so the first site has none. Equal
+lines make equal features, each time they stand there.
+
+Beyond CRF++, `%lower[0,0]`, `%suffix[0,0,3]` and the other entries of `FUNCTIONS` are applied to the value
+first. Where a function gives nothing (a suffix of 3 of a word of 2 letters), the line makes no feature at
+that site.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
+
+from crfkit.data import InputError, read_text
+
+Row = Sequence[str] | str  # the columns of one site; a bare string is a row of one column
+
+
+class Transform(NamedTuple):
+    """What is done to the value of a column before it enters a feature: `%function[…,column,argument]`."""
+
+    function: str
+    column: int
+    argument: int | None  # the length, for `prefix` and `suffix`
+
+
+class Macro(NamedTuple):
+    """One macro of a line, with the literal text before it."""
+
+    literal: str
+    transform: int  # index into Program.transforms
+    row: int  # offset from the current site
+
+
+class Line(NamedTuple):
+    """One line of a template: `literal value literal value … tail`."""
+
+    kind: str  # "U" or "B"
+    macros: tuple[Macro, ...]
+    tail: str
+
+
+class Program(NamedTuple):
+    """A template in numbers and literals; equal transforms are stored once."""
+
+    transforms: tuple[Transform, ...]
+    lines: tuple[Line, ...]
+
+
+def _upper_first(value: str) -> bool:
+    return value[:1].isupper() or value[:1].istitle()
+
+
+def _kind(character: str) -> str:
+    """X, x or d for capitals, other letters and digits; any other character stands for itself."""
+    if character.isdigit():
+        return "d"
+    if character.isalpha():
+        return "X" if _upper_first(character) else "x"
+    return character
+
+
+def _shape(value: str) -> str:
+    return "".join(map(_kind, value))
+
+
+def _short_shape(value: str) -> str:
+    return re.sub(r"(.)\1+", r"\1", _shape(value), flags=re.DOTALL)
+
+
+def _digits(value: str) -> str:
+    return "".join("0" if character.isdigit() else character for character in value)
+
+
+def _test(holds: Callable[[str], bool]) -> Callable[[str], str | None]:
+    return lambda value: "1" if holds(value) else None
+
+
+def _prefix(value: str, length: int) -> str | None:
+    return value[:length] if len(value) >= length else None
+
+
+def _suffix(value: str, length: int) -> str | None:
+    return value[-length:] if len(value) >= length else None
+
+
+_PLAIN: dict[str, Callable[[str], str | None]] = {
+    "x": lambda value: value,
+    "lower": str.lower,
+    "shape": _shape,
+    "short_shape": _short_shape,
+    "digits": _digits,
+    "has_digit": _test(lambda value: any(map(str.isdigit, value))),
+    "has_hyphen": _test(lambda value: "-" in value),
+    "has_upper": _test(lambda value: any(map(_upper_first, value))),
+    "is_title": _test(lambda value: _upper_first(value) and value[1:] == value[1:].lower()),
+    "is_upper": _test(str.isupper),
+}
+_WITH_LENGTH: dict[str, Callable[[str, int], str | None]] = {
+    "prefix": _prefix,
+    "suffix": _suffix,
+    "lower_prefix": lambda value, length: _prefix(value.lower(), length),
+    "lower_suffix": lambda value, length: _suffix(value.lower(), length),
+}
+
+FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "x": "the value itself",
+        "lower": "the value in lower case",
+        "prefix": "its first n characters; nothing when it is shorter",
+        "suffix": "its last n characters; nothing when it is shorter",
+        "lower_prefix": "the first n characters of the value in lower case; nothing when it is shorter",
+        "lower_suffix": "the last n characters of the value in lower case; nothing when it is shorter",
+        "shape": "capitals as X, other letters as x, digits as d: McDonald-27 → XxXxxxxx-dd",
+        "short_shape": "the shape with runs of one character collapsed: McDonald-27 → XxXx-d",
+        "digits": "the value with every digit as 0",
+        "has_digit": "1 when a digit occurs, otherwise nothing",
+        "has_hyphen": "1 when a hyphen occurs, otherwise nothing",
+        "has_upper": "1 when a capital letter occurs, otherwise nothing",
+        "is_title": "1 when the first letter is a capital and no other is, otherwise nothing",
+        "is_upper": "1 when it has letters and all of them are capitals, otherwise nothing",
+    }
+)
+"""The functions that may stand in a macro, and what each gives."""
+
+
+def _apply(transform: Transform, value: str) -> str | None:
+    if transform.argument is None:
+        return _PLAIN[transform.function](value)
+    return _WITH_LENGTH[transform.function](value, transform.argument)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A parsed template. Two templates are equal when their texts are.
+
+    Made by `Template.parse` and `Template.read`; `text` is what was parsed, `source` names it in messages.
+    """
+
+    text: str
+    source: str = field(default="template", compare=False)
+    _program: Program = field(default=Program((), ()), compare=False, repr=False)
+    _line_numbers: tuple[int, ...] = field(
+        default=(), compare=False, repr=False
+    )  # of each line of the program
+
+    @classmethod
+    def parse(cls, text: str, source: str = "template") -> Template:
+        """Parse a template; what is wrong with it is said with its line and character."""
+        return _Parser(source).parse(text)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Template:
+        """Read and parse a template file."""
+        return cls.parse(read_text(path), source=str(path))
+
+    def program(self) -> Program:
+        """The template as numbers and literals, for an extractor that works on whole data sets."""
+        return self._program
+
+    def transform(self, index: int, value: str) -> str | None:
+        """Transform `index` of the program on a value; None: the lines that use it make no feature there."""
+        return _apply(self._program.transforms[index], value)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a row must have at least."""
+        return max((transform.column + 1 for transform in self._program.transforms), default=0)
+
+    @property
+    def has_plain_arcs(self) -> bool:
+        """Whether a `B` line without macros asks for arc weights that do not depend on the input."""
+        return any(line.kind == "B" and not line.macros for line in self._program.lines)
+
+    def check_columns(self, n_columns: int) -> None:
+        """Raise InputError when a line reads a column that rows of `n_columns` columns do not have."""
+        for line, number in zip(self._program.lines, self._line_numbers, strict=True):
+            for macro in line.macros:
+                column = self._program.transforms[macro.transform].column
+                if column >= n_columns:
+                    noun = "column" if n_columns == 1 else "columns"
+                    raise InputError(
+                        f"{self.source}:{number}: the template reads column {column} (counted from 0), "
+                        f"but the input has {n_columns} feature {noun}"
+                    )
+
+    def within_columns(self, n_columns: int) -> Template:
+        """The template without the lines that read a column beyond the first `n_columns`."""
+        beyond = {
+            number
+            for line, number in zip(self._program.lines, self._line_numbers, strict=True)
+            if any(self._program.transforms[macro.transform].column >= n_columns for macro in line.macros)
+        }
+        kept = (line for number, line in enumerate(self.text.split("\n"), 1) if number not in beyond)
+        return Template.parse("\n".join(kept), source=self.source)
+
+    def expand(self, rows: Sequence[Row], i: int) -> tuple[list[str], list[str]]:
+        """The features of site `i` and of the arc that enters it: the plain form of what extractors do."""
+        if not 0 <= i < len(rows):
+            raise IndexError(f"site {i} of a sequence of {len(rows)} sites")
+        states: list[str] = []
+        arcs: list[str] = []
+        for line in self._program.lines:
+            if line.kind == "B" and i == 0:
+                continue
+            feature = self._feature(line, rows, i)
+            if feature is not None:
+                (states if line.kind == "U" else arcs).append(feature)
+        return states, arcs
+
+    def _feature(self, line: Line, rows: Sequence[Row], i: int) -> str | None:
+        pieces: list[str] = []
+        for macro in line.macros:
+            value = self._value(macro, rows, i + macro.row)
+            if value is None:
+                return None
+            pieces += (macro.literal, value)
+        return "".join(pieces) + line.tail
+
+    def _value(self, macro: Macro, rows: Sequence[Row], site: int) -> str | None:
+        if site < 0:
+            return f"_B{site}"
+        if site >= len(rows):
+            return f"_B+{site - len(rows) + 1}"
+        row = rows[site]
+        columns = (row,) if isinstance(row, str) else row
+        transform = self._program.transforms[macro.transform]
+        if transform.column >= len(columns):
+            raise InputError(
+                f"site {site} has {len(columns)} columns, but {self.source} reads column {transform.column}"
+            )
+        return _apply(transform, columns[transform.column])
+
+
+_MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
+
+
+class _Parser:
+    """Turns the text of a template into a program, line by line."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.transforms: dict[Transform, int] = {}
+
+    def parse(self, text: str) -> Template:
+        lines: list[Line] = []
+        numbers: list[int] = []
+        for number, line in enumerate(text.split("\n"), 1):
+            line = line.removesuffix("\r")
+            if not line.strip() or line.startswith("#"):
+                continue
+            if line[0] not in "UB":
+                self.complain(number, line, 0, "a line must begin with U, B or #")
+            lines.append(self.line(number, line))
+            numbers.append(number)
+        if not lines:
+            raise InputError(f"{self.source}: the template has no line that begins with U or B")
+        return Template(text, self.source, Program(tuple(self.transforms), tuple(lines)), tuple(numbers))
+
+    def line(self, number: int, line: str) -> Line:
+        macros: list[Macro] = []
+        end = 0
+        while (start := line.find("%", end)) >= 0:
+            found = _MACRO.match(line, start)
+            assert found is not None  # every part after the % may be empty
+            transform, row = self.macro(number, line, found)
+            index = self.transforms.setdefault(transform, len(self.transforms))
+            macros.append(Macro(line[end:start], index, row))
+            end = found.end()
+        return Line(line[0], tuple(macros), line[end:])
+
+    def macro(self, number: int, line: str, found: re.Match[str]) -> tuple[Transform, int]:
+        function = found["function"]
+        if function not in FUNCTIONS:
+            known = ", ".join(FUNCTIONS)
+            self.complain(
+                number, line, found.start(), f"unknown function %{function}: expected one of {known}"
+            )
+        if not found["open"]:
+            self.complain(number, line, found.end("function"), f"expected [ after %{function}")
+        if not found["close"]:
+            self.complain(number, line, found.start("open"), "the bracket is not closed")
+        form = "[row,column,length]" if function in _WITH_LENGTH else "[row,column]"
+        numbers = [part.strip() for part in found["inside"].split(",")]
+        if len(numbers) != form.count(",") + 1 or not all(map(_INTEGER.fullmatch, numbers)):
+            self.complain(number, line, found.start("open"), f"expected %{function}{form} with whole numbers")
+        row, column, *length = map(int, numbers)
+        if column < 0:
+            self.complain(
+                number, line, found.start("open"), f"column {column} is negative: columns count from 0"
+            )
+        if length and length[0] < 1:
+            self.complain(number, line, found.start("open"), f"length {length[0]} is below 1")
+        return Transform(function, column, length[0] if length else None), row
+
+    def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
+        raise InputError(f"{self.source}:{number}: {what}, at character {at + 1} of '{line}'")
