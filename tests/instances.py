@@ -1,0 +1,211 @@
+"""Random instances of every structure, for the table of laws.
+
+An instance is a structure with scores and evidence, the oracle that knows the answers, and the ways in which
+it can be told differently without changing what it says: reversed, renamed, spelled out. A new structure is
+one class with these methods and its rows in `ROWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from crfkit.structures import Chain, ChainMarginals, ChainScores
+from tests.oracle import Bools, ChainOracle, ChainParts, Floats
+
+
+@dataclass(frozen=True)
+class ChainInstance:
+    """A chain with scores, perhaps with allowed labels, and what brute force says about it."""
+
+    structure: Chain
+    scores: ChainScores
+    evidence: Bools | None = None
+
+    @cached_property
+    def oracle(self) -> ChainOracle:
+        """Brute force over the same scores."""
+        scores, structure = self.scores, self.structure
+        return ChainOracle(
+            scores.states,
+            scores.arcs,
+            scores.start,
+            scores.end,
+            allowed=self.evidence,
+            has_start=structure.start,
+            has_end=structure.end,
+        )
+
+    @property
+    def parts(self) -> ChainParts:
+        """How the parts are numbered."""
+        return ChainParts(self.n_sites, self.n_labels)
+
+    @property
+    def n_sites(self) -> int:
+        """T."""
+        return self.scores.n_sites
+
+    @property
+    def n_labels(self) -> int:
+        """L."""
+        return self.scores.n_labels
+
+    @property
+    def scale(self) -> float:
+        """What rounding errors are relative to: the largest score of a part, at least 1."""
+        finite = np.abs(self.flat(self.scores))
+        return float(np.max(finite[np.isfinite(finite)], initial=1.0))
+
+    def flat(self, parts: ChainScores | ChainMarginals) -> Floats:
+        """Numbers per part as one vector [P], in the order of the oracle."""
+        return self.parts.flat(parts.states, parts.arcs, parts.start, parts.end)
+
+    def existing(self) -> Bools:
+        """Which entries of the vector [P] can be given scores."""
+        ones = np.ones(self.n_labels)
+        start, end = ones * self.structure.start, ones * self.structure.end
+        arcs = np.ones((max(self.n_sites - 1, 0), self.n_labels, self.n_labels))
+        return self.parts.flat(np.ones((self.n_sites, self.n_labels)), arcs, start, end) > 0
+
+    def part_scores(self, vector: Floats) -> ChainScores:
+        """Scores of this instance's shape from a vector [P]."""
+        states, arcs, start, end = self.parts.split(vector)
+        return ChainScores(
+            states, arcs, start if self.structure.start else None, end if self.structure.end else None
+        )
+
+    def with_scores(self, vector: Floats) -> ChainInstance:
+        """The same question about other scores."""
+        return replace(self, scores=self.part_scores(vector))
+
+    def shifted(self, site: int, by: float) -> ChainInstance:
+        """Every label of one site scores `by` more: so does every output."""
+        states = self.scores.states.copy()
+        states[site] += by
+        return replace(self, scores=replace(self.scores, states=states))
+
+    def reversed(self) -> ChainInstance:
+        """The chain read from its end; its outputs are the reversed outputs."""
+        scores = self.scores
+        arcs = None if scores.arcs is None else np.swapaxes(scores.arcs, -1, -2)
+        if arcs is not None and arcs.ndim == 3:
+            arcs = arcs[::-1]
+        return ChainInstance(
+            Chain(start=self.structure.end, end=self.structure.start),
+            ChainScores(scores.states[::-1], arcs, scores.end, scores.start),
+            None if self.evidence is None else self.evidence[::-1],
+        )
+
+    def renamed(self, order: Any) -> ChainInstance:
+        """Label j of the new instance is label `order[j]` of this one."""
+        scores = self.scores
+        return replace(
+            self,
+            scores=ChainScores(
+                scores.states[:, order],
+                None if scores.arcs is None else scores.arcs[..., order, :][..., order],
+                None if scores.start is None else scores.start[order],
+                None if scores.end is None else scores.end[order],
+            ),
+            evidence=None if self.evidence is None else self.evidence[:, order],
+        )
+
+    def spelled_out(self) -> ChainInstance:
+        """The same with nothing left to default: arcs by pair, evidence as forbidden states."""
+        vector = self.flat(self.scores).copy()
+        states = vector[: self.n_sites * self.n_labels]
+        if self.evidence is not None:
+            states[~self.evidence.ravel()] = -np.inf
+        return replace(self, scores=self.part_scores(vector), evidence=None)
+
+
+def draw_chain(
+    random: np.random.Generator,
+    *,
+    sites: tuple[int, int] = (1, 6),
+    labels: tuple[int, int] = (1, 4),
+    arcs: str = "shared",
+    start: bool = True,
+    end: bool = True,
+    scale: float = 1.0,
+    forbidden: float = 0.0,
+    restricted: float = 0.0,
+    whole: bool = False,
+) -> ChainInstance:
+    """A random chain on which at least one output exists.
+
+    `arcs` are "shared", "pairs" (other scores for every pair of sites) or "none"; `forbidden` is the
+    share of parts with score −inf, `restricted` the share of labels that the evidence excludes; `whole`
+    scores often tie.
+    """
+    T = int(random.integers(sites[0], sites[1] + 1))
+    L = int(random.integers(labels[0], labels[1] + 1))
+    alive = random.integers(L, size=T)  # an output that is never forbidden
+
+    def numbers(shape: tuple[int, ...], kept: Any) -> Floats:
+        values = np.rint(random.normal(size=shape)) if whole else random.normal(size=shape) * scale
+        kept_values = values[kept]
+        values[random.random(shape) < forbidden] = -np.inf
+        values[kept] = kept_values
+        return values
+
+    states = numbers((T, L), (np.arange(T), alive))
+    before, after = alive[:-1], alive[1:]  # [max(T − 1, 0)]
+    arc_scores = None
+    if arcs == "shared":
+        arc_scores = numbers((L, L), (before, after))
+    elif arcs == "pairs":
+        arc_scores = numbers((len(before), L, L), (np.arange(len(before)), before, after))
+    mask = None
+    if restricted:
+        mask = random.random((T, L)) >= restricted
+        mask[np.arange(T), alive] = True
+    with_start = start and random.random() < 0.8  # else: start arcs exist and score 0
+    with_end = end and random.random() < 0.8
+    scores = ChainScores(
+        states,
+        arc_scores,
+        numbers((L,), alive[:1]) if with_start else None,
+        numbers((L,), alive[-1:]) if with_end else None,
+    )
+    return ChainInstance(Chain(start=start, end=end), scores, mask)
+
+
+CHAINS: Mapping[str, Mapping[str, Any]] = {
+    "chain": {},
+    "chain, arcs by pair": {"arcs": "pairs"},
+    "chain, no arcs": {"arcs": "none"},
+    "chain, no start": {"start": False},
+    "chain, no end": {"end": False},
+    "chain, neither": {"start": False, "end": False, "arcs": "pairs"},
+    "chain, evidence": {"restricted": 0.5},
+    "chain, evidence and forbidden arcs by pair": {"restricted": 0.3, "forbidden": 0.3, "arcs": "pairs"},
+    "chain, forbidden": {"forbidden": 0.4},
+    "chain, forbidden by pair": {"forbidden": 0.5, "arcs": "pairs"},
+    "chain, ties": {"whole": True},
+    "chain, all equal": {"scale": 0.0},
+    "chain, scores of 30": {"scale": 30.0},
+    "chain, scores of 400": {"scale": 400.0, "sites": (3, 6)},
+    "chain, scores of 400 by pair": {"scale": 400.0, "arcs": "pairs", "sites": (3, 6)},
+    "chain, scores of 1e4": {"scale": 1e4},
+    "chain, scores of 1e4, forbidden": {"scale": 1e4, "forbidden": 0.3, "restricted": 0.2},
+    "chain, one site": {"sites": (1, 1)},
+    "chain, one label": {"labels": (1, 1)},
+    "chain, empty": {"sites": (0, 0)},
+    "chain, empty by pair": {"sites": (0, 0), "arcs": "pairs", "restricted": 0.5},
+}
+
+ROWS: Mapping[str, Callable[[np.random.Generator], ChainInstance]] = {
+    name: partial(draw_chain, **how) for name, how in CHAINS.items()
+}
+
+
+@cache
+def instances(row: str, n: int = 6) -> tuple[ChainInstance, ...]:
+    """The instances of one row: the same ones in every run."""
+    return tuple(ROWS[row](np.random.default_rng([number, len(row)])) for number in range(n))

@@ -1,0 +1,198 @@
+"""Answers from the definition: every output is listed, scored and summed. Nothing of the library is used.
+
+`Enumeration` answers all questions about a finite list of outputs; a structure needs only a class that lists
+its outputs and their parts (`ChainOracle`). `long_chain` is for sequences that cannot be listed: the textbook
+recursions in arbitrary precision, where nothing can overflow, underflow or cancel.
+
+Letters: T sites, L labels, P parts, N outputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import mpmath  # type: ignore[import-untyped]
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Output = tuple[int, ...]
+
+
+class Enumeration:
+    """The distribution p(y) = exp(score(y)) / Z over outputs that are listed one by one.
+
+    `outputs` yields each output with the numbers of its parts; `part_scores` [P] are their scores. Outputs
+    with a part of score −inf do not exist.
+    """
+
+    def __init__(self, outputs: Iterable[tuple[Output, list[int]]], part_scores: Floats) -> None:
+        listed = [(y, parts, math.fsum(part_scores[parts])) for y, parts in outputs]
+        listed = [entry for entry in listed if entry[2] > -math.inf]
+        self.outputs = [y for y, _, _ in listed]
+        self.scores = np.array([score for _, _, score in listed])  # [N]
+        self.counts = np.zeros((len(listed), len(part_scores)))  # [N, P] how often output n has part k
+        for row, (_, parts, _) in zip(self.counts, listed, strict=True):
+            np.add.at(row, parts, 1.0)
+        self.by_output = dict(zip(self.outputs, range(len(listed)), strict=True))
+
+    @property
+    def log_partition(self) -> float:
+        """Log Z = m + log Σ_y exp(score(y) − m), m the highest score."""
+        if not self.outputs:
+            return -math.inf
+        highest = self.scores.max()
+        return float(highest + math.log(math.fsum(np.exp(self.scores - highest))))
+
+    @property
+    def probabilities(self) -> Floats:
+        """P(y) [N]."""
+        weights = np.exp(self.scores - self.scores.max())
+        return np.asarray(weights / math.fsum(weights))
+
+    @property
+    def marginals(self) -> Floats:
+        """Σ_y p(y) counts(y) [P]."""
+        return np.asarray(self.probabilities @ self.counts)
+
+    def tangent(self, direction: Floats) -> Floats:
+        """Covariance of the counts × direction [P]: Σ_y p(y) counts(y) (z(y) − E z), z = counts·direction."""
+        z = self.counts @ direction
+        p = self.probabilities
+        return np.asarray((p * (z - p @ z)) @ self.counts)
+
+    @property
+    def k_best(self) -> list[tuple[float, Output]]:
+        """All outputs, highest score first."""
+        return sorted(zip(self.scores.tolist(), self.outputs, strict=True), reverse=True)
+
+    def best_outputs(self, tolerance: float) -> set[Output]:
+        """The outputs whose score is the highest, ties included."""
+        near = np.flatnonzero(self.scores >= self.scores.max() - tolerance)
+        return {self.outputs[n] for n in near}
+
+    @property
+    def entropy(self) -> float:
+        """−Σ_y p(y) log p(y)."""
+        return -math.fsum(self.probabilities * (self.scores - self.log_partition))
+
+    def score(self, output: Output) -> float:
+        """The sum of the scores of its parts; −inf when it does not exist."""
+        n = self.by_output.get(output)
+        return -math.inf if n is None else float(self.scores[n])
+
+    def log_probability(self, output: Output) -> float:
+        """Log p(output)."""
+        return self.score(output) - self.log_partition
+
+
+class ChainParts:
+    """The parts of a chain, numbered: states [T, L], arcs [max(T − 1, 0), L, L], start [L], end [L]."""
+
+    def __init__(self, n_sites: int, n_labels: int) -> None:
+        self.n_sites, self.n_labels, self.n_pairs = n_sites, n_labels, max(n_sites - 1, 0)
+
+    def flat(self, states: Any, arcs: Any = None, start: Any = None, end: Any = None) -> Floats:
+        """Numbers per part as one vector [P]; None counts as 0, arcs [L, L] as the same for every pair."""
+        L = self.n_labels
+        return np.concatenate(
+            [
+                np.ravel(states),
+                np.ravel(np.broadcast_to(0.0 if arcs is None else arcs, (self.n_pairs, L, L))),
+                np.broadcast_to(0.0 if start is None else start, (L,)),
+                np.broadcast_to(0.0 if end is None else end, (L,)),
+            ]
+        )
+
+    def split(self, vector: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The inverse of `flat`: states, arcs, start, end."""
+        T, L = self.n_sites, self.n_labels
+        states, arcs, start, end = np.split(vector, np.cumsum([T * L, self.n_pairs * L * L, L]))
+        return states.reshape(T, L), arcs.reshape(self.n_pairs, L, L), start, end
+
+    def of(self, output: Output, has_start: bool, has_end: bool) -> list[int]:
+        """The numbers of the parts of one output."""
+        T, L = self.n_sites, self.n_labels
+        first_arc, first_start = T * L, T * L + self.n_pairs * L * L
+        numbers = [t * L + b for t, b in enumerate(output)]
+        numbers += [first_arc + (t * L + a) * L + b for t, (a, b) in enumerate(itertools.pairwise(output))]
+        if T and has_start:
+            numbers.append(first_start + output[0])
+        if T and has_end:
+            numbers.append(first_start + L + output[-1])
+        return numbers
+
+
+class ChainOracle(Enumeration):
+    """All label sequences of a chain; one without start or end arcs has no output with such a part."""
+
+    def __init__(
+        self,
+        states: Floats,
+        arcs: Floats | None = None,
+        start: Floats | None = None,
+        end: Floats | None = None,
+        *,
+        allowed: Bools | None = None,
+        has_start: bool = True,
+        has_end: bool = True,
+    ) -> None:
+        parts = ChainParts(*states.shape)
+        mask = np.ones(states.shape, dtype=np.bool_) if allowed is None else allowed
+        labels = [np.flatnonzero(row).tolist() for row in mask]
+        super().__init__(
+            ((y, parts.of(y, has_start, has_end)) for y in itertools.product(*labels)),
+            parts.flat(states, arcs, start, end),
+        )
+
+
+def long_chain(
+    states: Floats, arcs: Floats, start: Floats, end: Floats, sites: list[int], digits: int = 50
+) -> tuple[float, dict[int, Floats]]:
+    """Log Z and the marginals P(y_t = b) [L] at a few sites, by recursions in `digits` decimal digits.
+
+    alpha_1 = e^(start + states_1),  alpha_t(b) = e^states_t(b) Σ_a alpha_{t−1}(a) e^arcs(a, b)
+    beta_T = e^end,                  beta_{t−1}(a) = Σ_b e^(arcs(a, b) + states_t(b)) beta_t(b)
+
+    Scores that repeat are exponentiated once: give long chains scores from a small set of values.
+    """
+    with mpmath.workdps(digits):
+        exp = cache(lambda score: mpmath.exp(mpmath.mpf(score)))
+        weights = [[exp(arc) for arc in row] for row in arcs.tolist()]  # [L, L]
+        by_after = list(zip(*weights, strict=True))
+        emitted = [[exp(score) for score in row] for row in states.tolist()]  # [T, L]
+
+        def forward() -> Iterator[list[Any]]:
+            alpha = [exp(s) * e for s, e in zip(start.tolist(), emitted[0], strict=True)]
+            yield alpha
+            for here in emitted[1:]:
+                alpha = [e * _dot(alpha, column) for e, column in zip(here, by_after, strict=True)]
+                yield alpha
+
+        def backward() -> Iterator[list[Any]]:
+            beta = [exp(score) for score in end.tolist()]
+            yield beta
+            for after in reversed(emitted[1:]):
+                beta = [e * b for e, b in zip(after, beta, strict=True)]
+                beta = [_dot(beta, row) for row in weights]
+                yield beta
+
+        wanted, last = set(sites), len(emitted) - 1
+        alphas = {t: alpha for t, alpha in enumerate(forward()) if t in wanted or t == last}
+        betas = {last - t: beta for t, beta in enumerate(backward()) if last - t in wanted}
+        total = _dot(alphas[last], [exp(score) for score in end.tolist()])
+        marginals = {
+            t: np.array([float(a * b / total) for a, b in zip(alphas[t], betas[t], strict=True)])
+            for t in sites
+        }
+        return float(mpmath.log(total)), marginals
+
+
+def _dot(left: Iterable[Any], right: Iterable[Any]) -> Any:
+    """Σ_i left_i right_i in the precision at hand."""
+    return mpmath.fdot(left, right)
