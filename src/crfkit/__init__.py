@@ -1,3 +1,63 @@
 """Conditional random fields: exact, fast, constrained, and pleasant to use."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from crfkit import data, evaluation, features, inference, models, objective, optimizers, structures
+    from crfkit.data import InputError
+    from crfkit.features import Template
+    from crfkit.models import CRF, load
+    from crfkit.optimizers import LBFGS
+    from crfkit.structures import Chain, ChainScores
+
+# Nothing is loaded before it is asked for: `import crfkit` stays cheap and each name brings in only its own room.
+_ROOMS = ("data", "evaluation", "features", "inference", "models", "objective", "optimizers", "structures")
+_ROOM_OF = {
+    "CRF": "models",
+    "Chain": "structures",
+    "ChainScores": "structures",
+    "InputError": "data",
+    "LBFGS": "optimizers",
+    "Template": "features",
+    "load": "models",
+}
+
+__all__ = [
+    "CRF",
+    "LBFGS",
+    "Chain",
+    "ChainScores",
+    "InputError",
+    "Template",
+    "__version__",
+    "data",
+    "evaluation",
+    "features",
+    "inference",
+    "load",
+    "models",
+    "objective",
+    "optimizers",
+    "structures",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load the room that a public name lives in, the first time the name is used."""
+    if name in _ROOMS:
+        return importlib.import_module(f"crfkit.{name}")
+    if name in _ROOM_OF:
+        value: object = getattr(importlib.import_module(f"crfkit.{_ROOM_OF[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted(__all__)
