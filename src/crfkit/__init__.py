@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crfkit.optimizers import LBFGS
     from crfkit.structures import Chain, ChainScores
 
-# Nothing is loaded before it is asked for: `import crfkit` stays cheap and each name brings in only its own room.
+# Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
 _ROOMS = ("data", "evaluation", "features", "inference", "models", "objective", "optimizers", "structures")
 _ROOM_OF = {
     "CRF": "models",

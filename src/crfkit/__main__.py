@@ -3,4 +3,4 @@
 from crfkit.cli import main
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="crfkit")

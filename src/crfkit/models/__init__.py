@@ -1,0 +1,1 @@
+"""What a user trains, saves and loads."""

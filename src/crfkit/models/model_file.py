@@ -1,0 +1,222 @@
+"""The model file: safetensors with a type, a version, settings and arrays; reading one executes nothing.
+
+Layout (safetensors): 8 bytes n, n bytes of JSON, then the bytes of the arrays. The `__metadata__` holds
+
+    crfkit.type       what the file is, "CRF"
+    crfkit.version    the version of the layout, "1"
+    crfkit.settings   JSON: everything that is not an array
+
+Reading is total: any bytes give a `ModelFile` or an `InputError`. What the arrays mean is checked by whoever
+asked for the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+
+VERSION = 1
+Array = npt.NDArray[Any]
+
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U16": "<u2", "U8": "u1"}
+_MAX_HEADER = 100_000_000  # bytes; the format's own limit
+_MAX_TEXT = 1 << 30  # bytes that one compressed array may unfold to
+_MAX_RATIO = 1040  # zlib never does better than 1032 : 1
+_FOREIGN = (
+    (b"\x80", "a pickle"),
+    (b"lCRF", "a CRFsuite model"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"BZh", "a bzip2 archive"),
+)
+
+
+class ModelFile(NamedTuple):
+    """What a model file holds."""
+
+    type: str
+    settings: dict[str, Any]  # JSON values
+    arrays: dict[str, Array]
+
+
+def encode(model: ModelFile) -> bytes:
+    """The bytes of a model file; the same model gives the same bytes."""
+    from safetensors.numpy import save
+
+    packed = save({name: np.ascontiguousarray(array) for name, array in model.arrays.items()})
+    n_header = int.from_bytes(packed[:8], "little")
+    # The library writes metadata in random order, so the header is written again with the keys in ours.
+    header = {
+        "__metadata__": {
+            "crfkit.type": model.type,
+            "crfkit.version": str(VERSION),
+            "crfkit.settings": json.dumps(model.settings, ensure_ascii=False, allow_nan=False),
+        },
+        **json.loads(packed[8 : 8 + n_header]),
+    }
+    text = json.dumps(header, ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + packed[8 + n_header :]
+
+
+def decode(data: bytes, source: str = "model file") -> ModelFile:
+    """Read the bytes of a model file; `source` names it in complaints."""
+    from safetensors import SafetensorError, deserialize
+
+    n_header = int.from_bytes(data[:8], "little")
+    if len(data) < 9 or data[8:9] != b"{" or n_header > _MAX_HEADER:
+        _refuse_foreign(data, source)
+    if 8 + n_header > len(data):
+        raise InputError(
+            f"{source}: the model file is truncated: it has {len(data):,} bytes, its header {8 + n_header:,}"
+        )
+    try:
+        tensors = deserialize(data)  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise InputError(f"{source}: the model file is truncated or damaged ({error})") from None
+    metadata = _parse_json(data[8 : 8 + n_header], source).get("__metadata__") or {}
+    kind, settings = _check_metadata(metadata, source)
+    arrays = {}
+    for name, tensor in tensors:
+        if tensor["dtype"] not in _DTYPES:
+            raise InputError(
+                f"{source}: array {name!r} has type {tensor['dtype']}, expected one of {', '.join(_DTYPES)}"
+            )
+        arrays[name] = np.frombuffer(tensor["data"], _DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    return ModelFile(kind, settings, arrays)
+
+
+def _refuse_foreign(data: bytes, source: str) -> NoReturn:
+    if not data:
+        raise InputError(f"{source}: the file is empty, expected a crfkit model file")
+    likely = next((f"; it looks like {what}" for magic, what in _FOREIGN if data.startswith(magic)), "")
+    raise InputError(f"{source}: not a crfkit model file{likely}")
+
+
+def _check_metadata(metadata: Mapping[str, str], source: str) -> tuple[str, dict[str, Any]]:
+    kind, version = metadata.get("crfkit.type"), metadata.get("crfkit.version")
+    if kind is None or version is None:
+        raise InputError(
+            f"{source}: a safetensors file, but not of crfkit (it says no crfkit.type and version)"
+        )
+    if not (version.isascii() and version.isdigit()) or len(version) > 9 or int(version) < 1:
+        raise InputError(f"{source}: crfkit.version is {version[:40]!r}, expected a whole number from 1 on")
+    if int(version) > VERSION:
+        raise InputError(
+            f"{source}: written by a newer crfkit (file version {version}; this one reads up to {VERSION})"
+        )
+    return kind, _parse_json(metadata.get("crfkit.settings", "{}"), source)
+
+
+def _parse_json(text: str | bytes, source: str) -> dict[str, Any]:
+    def refuse_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not a number")
+
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: the settings of the model file are damaged ({error})") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{source}: the settings of the model file are damaged (not an object)")
+    return value
+
+
+def compress(data: bytes) -> npt.NDArray[np.uint8]:
+    """Bytes as a compressed array."""
+    return np.frombuffer(zlib.compress(data, 9), np.uint8)
+
+
+def decompress(array: Array, size: int, what: str) -> bytes:
+    """The `size` bytes that were compressed into an array; never more than that is unfolded."""
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise InputError(f"{what}: expected a list of bytes, got {array.dtype} of shape {list(array.shape)}")
+    if not 0 <= size <= min(_MAX_TEXT, _MAX_RATIO * (len(array) + 1)):
+        raise InputError(f"{what}: {len(array):,} compressed bytes cannot hold {size:,}")
+    unfold = zlib.decompressobj()
+    try:
+        data = unfold.decompress(array.tobytes(), size + 1)
+    except zlib.error as error:
+        raise InputError(f"{what}: damaged ({error})") from None
+    if len(data) != size or not unfold.eof or unfold.unused_data:
+        raise InputError(f"{what}: damaged (the compressed bytes do not unfold to the declared {size:,})")
+    return data
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a model file."""
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: not a file, expected a crfkit model file")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a path at which no file can be written."""
+    draft = _Draft(path)
+    draft.stream.close()
+    draft.discard()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A stream that becomes the file at `path` when the block ends well, and else leaves no trace."""
+    draft = _Draft(path)
+    try:
+        with draft.stream:
+            yield draft.stream
+        draft.accept()
+    except BaseException as error:
+        draft.discard()
+        if isinstance(error, OSError):
+            raise _unwritable(path, error) from None
+        raise
+
+
+class _Draft:
+    """A new file beside the one it is going to replace in a single step.
+
+    A device or a pipe, such as /dev/stdout, has no such step and is written directly.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.target = Path(os.path.realpath(path))
+        self.path: Path | None = None
+        try:
+            if self.target.is_dir():
+                raise InputError(f"{path}: cannot be written (it is a folder)")
+            if self.target.exists() and not self.target.is_file():
+                self.stream = self.target.open("wb")
+                return
+            if self.target.exists() and not os.access(self.target, os.W_OK):
+                raise InputError(f"{path}: cannot be written (the file is read-only)")
+            self.path = self.target.with_name(f".{self.target.name[:80]}.{secrets.token_hex(6)}.part")
+            self.stream = self.path.open("xb")
+        except OSError as error:
+            raise _unwritable(path, error) from None
+
+    def accept(self) -> None:
+        if self.path is not None:
+            self.path.replace(self.target)
+
+    def discard(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be written ({error.strerror or error})")

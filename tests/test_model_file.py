@@ -1,0 +1,216 @@
+"""The model file as a container: what is written comes back, and what cannot be read is refused in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import stat
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from crfkit.data import InputError
+from crfkit.models.model_file import (
+    VERSION,
+    ModelFile,
+    check_writable,
+    compress,
+    decode,
+    decompress,
+    encode,
+    read_bytes,
+    replacing,
+)
+
+MODEL = ModelFile(
+    "CRF",
+    {"labels": ["a", "ß"], "l2": 0.1},
+    {
+        "weights": np.array([1.5, -2.0]),
+        "ids": np.arange(6, dtype=np.uint16).reshape(2, 3),
+        "none": np.zeros(0, np.uint8),
+    },
+)
+
+
+def with_metadata(**metadata: str) -> bytes:
+    return safetensors.numpy.save(
+        {"weights": np.zeros(2)}, metadata={f"crfkit.{k}": v for k, v in metadata.items()}
+    )
+
+
+def test_what_is_written_comes_back() -> None:
+    back = decode(encode(MODEL))
+    assert back.type == MODEL.type
+    assert back.settings == MODEL.settings
+    assert back.arrays.keys() == MODEL.arrays.keys()
+    for name, array in MODEL.arrays.items():
+        assert back.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(back.arrays[name], array)
+
+
+def test_the_same_model_gives_the_same_bytes() -> None:
+    shuffled = ModelFile(MODEL.type, MODEL.settings, dict(reversed(MODEL.arrays.items())))
+    assert encode(MODEL) == encode(shuffled)
+
+
+def test_other_readers_of_the_format_can_open_it(tmp_path: Path) -> None:
+    path = tmp_path / "m.crf"
+    path.write_bytes(encode(MODEL))
+    with safetensors.safe_open(path, framework="numpy") as opened:
+        assert opened.metadata()["crfkit.type"] == "CRF"
+        assert opened.metadata()["crfkit.version"] == str(VERSION)
+        np.testing.assert_array_equal(opened.get_tensor("weights"), MODEL.arrays["weights"])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "the file is empty"),
+        (b"\x00", "not a crfkit model file"),
+        (b"hello world, this is a text", "not a crfkit model file"),
+        (pickle.dumps({"a": 1}), "looks like a pickle"),
+        (b"lCRF" + bytes(100), "looks like a CRFsuite model"),
+        (b"PK\x03\x04" + bytes(100), "looks like a zip archive"),
+        (b"\x1f\x8b" + bytes(100), "looks like a gzip archive"),
+        (encode(MODEL)[:-1], "truncated or damaged"),
+        (encode(MODEL)[:100], "truncated: it has 100 bytes"),
+        (safetensors.numpy.save({"weights": np.zeros(2)}), "not of crfkit"),
+        (with_metadata(type="CRF"), "not of crfkit"),
+        (
+            with_metadata(type="CRF", version="2"),
+            "newer crfkit .file version 2; this one reads up to 1",
+        ),
+        (with_metadata(type="CRF", version="-1"), "'-1', expected a whole number"),
+        (with_metadata(type="CRF", version="٣"), "expected a whole number"),
+        (with_metadata(type="CRF", version="1" * 5000), "expected a whole number"),
+        (with_metadata(type="CRF", version="1", settings="{"), "settings of the model file are damaged"),
+        (with_metadata(type="CRF", version="1", settings="[]"), "not an object"),
+        (with_metadata(type="CRF", version="1", settings='{"l2": NaN}'), "NaN is not a number"),
+        (
+            with_metadata(type="CRF", version="1", settings='{"a":' * 100_000),
+            "settings of the model file are damaged",
+        ),
+        (
+            with_metadata(type="CRF", version="1", settings='{"a":' + "9" * 5000 + "}"),
+            "settings .* are damaged",
+        ),
+    ],
+)
+def test_what_is_no_model_file_is_refused_in_words(data: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        decode(data, "my.crf")
+    assert str(caught.value).startswith("my.crf: ")
+
+
+def test_a_type_of_number_that_models_do_not_use_is_refused() -> None:
+    data = safetensors.numpy.save(
+        {"weights": np.zeros(2, np.float16)}, metadata={"crfkit.type": "CRF", "crfkit.version": "1"}
+    )
+    with pytest.raises(InputError, match="'weights' has type F16, expected one of F64"):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"shape": [2**62]}, {"shape": [-1]}, {"data_offsets": [0, 2**63]}, {"dtype": "Q8"}, {"shape": []}],
+)
+def test_declared_shapes_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
+    data = encode(MODEL)
+    n_header = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + n_header])
+    header["weights"].update(change)
+    text = json.dumps(header).encode()
+    with pytest.raises(InputError, match="truncated or damaged"):
+        decode(len(text).to_bytes(8, "little") + text + data[8 + n_header :])
+
+
+@pytest.mark.parametrize("data", [b"", b"word\n" * 1000, bytes(range(256))])
+def test_compressed_text_comes_back(data: bytes) -> None:
+    assert decompress(compress(data), len(data), "names") == data
+
+
+def test_a_compressed_text_never_unfolds_beyond_what_it_declares() -> None:
+    bomb = compress(bytes(5_000_000))
+    for size in (0, 10, 4_999_999, 5_000_001):
+        with pytest.raises(InputError, match="do not unfold to the declared"):
+            decompress(bomb, size, "names")
+    for size in (-1, 2**31, 2**63):
+        with pytest.raises(InputError, match="cannot hold"):
+            decompress(bomb, size, "names")
+    with pytest.raises(InputError, match="3 compressed bytes cannot hold 5,000,000"):
+        decompress(bomb[:3], 5_000_000, "names")
+
+
+def test_damaged_compressed_text_is_refused() -> None:
+    good = zlib.compress(b"word\n" * 100)
+    for data in (b"", b"xx", good[:-1], good + b"x", good[:10] + b"\xff" + good[11:]):
+        with pytest.raises(InputError, match="names: "):
+            decompress(np.frombuffer(data, np.uint8), 500, "names")
+    with pytest.raises(InputError, match="expected a list of bytes"):
+        decompress(np.zeros((2, 2), np.uint8), 4, "names")
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "m.crf"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError), replacing(path) as stream:  # noqa: PT012
+        stream.write(b"half")
+        raise RuntimeError
+    assert path.read_bytes() == b"old"
+    with replacing(path) as stream:
+        stream.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["m.crf"]
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "usual").write_bytes(b"")
+    with replacing(tmp_path / "m.crf") as stream:
+        stream.write(b"new")
+    assert stat.S_IMODE((tmp_path / "m.crf").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "usual").stat().st_mode
+    )
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "m.crf")
+    with replacing(tmp_path / "link") as stream:
+        stream.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "m.crf").read_bytes() == b"new"
+
+
+def test_a_device_is_written_not_replaced() -> None:
+    with replacing("/dev/null") as stream:
+        stream.write(b"new")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("name", ["", "no/such/folder/m.crf", "file/m.crf", "x" * 300])
+def test_an_unwritable_path_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        check_writable(tmp_path / name)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_looking_whether_a_path_is_writable_leaves_no_trace(tmp_path: Path) -> None:
+    check_writable(tmp_path / "m.crf")
+    (tmp_path / "old.crf").write_bytes(b"old")
+    check_writable(tmp_path / "old.crf")
+    assert os.listdir(tmp_path) == ["old.crf"]
+    assert (tmp_path / "old.crf").read_bytes() == b"old"
+
+
+def test_what_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.crf: cannot be read \(No such file"):
+        read_bytes(tmp_path / "absent.crf")
+    with pytest.raises(InputError, match="not a file"):
+        read_bytes(tmp_path)
