@@ -13,7 +13,7 @@ from typing import Any, Self
 
 
 class NotFittedError(ValueError, AttributeError):
-    """A question to a model that is not trained. Where scikit-learn is loaded, its error is raised instead."""
+    """A question to a model that is not trained; scikit-learn's error of this name where that is loaded."""
 
 
 class TrainingInterrupted(UserWarning):
