@@ -1,0 +1,294 @@
+"""How good predicted labels are: accuracy of sites and sequences, precision and recall of spans, confusions.
+
+Every function takes the gold and the predicted label sequences, `gold[n][i]` beside `predicted[n][i]`.
+
+Spans are read from labels such as `B-NP`: a letter, a dash, a type. The letters are B (begins a span), I
+(inside), E or L (ends one), S or U (a span of one site) and O (outside). Spans begin and end where conlleval
+says so, by the letter and type of a site and of the site before it:
+
+    begins here        B, S: always                 I, E: after O, E, S, or after another type
+    ended before here  after E, S: always           after B, I: if here is O, B, S, or another type
+
+These rules serve IOB1, IOB2, IOBES (= BIOES) and BILOU alike, and give spans to ill-formed sequences too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+Labels = Sequence[Hashable]
+
+SCHEMES: Mapping[str, str] = MappingProxyType(
+    {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BIOES": "BIES", "BILOU": "BILU"}
+)
+"""The known schemes of span labels, with the letters that each has besides O."""
+
+_SAME = {"L": "E", "U": "S"}  # the letters of BILOU and those of IOBES that mean the same
+
+
+class Span(NamedTuple):
+    """The sites `start`, …, `end` − 1 form a span of this type."""
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True)
+class SpanCounts:
+    """Counts of spans, and the ratios made of them; a ratio without a denominator is 0."""
+
+    correct: int  # spans that are in gold and in the prediction, with the same sites and type
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """correct / predicted."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """correct / gold."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall: 2 · correct / (predicted + gold)."""
+        both = self.predicted + self.gold
+        return 2 * self.correct / both if both else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"precision: {100 * self.precision:6.2f}%; recall: {100 * self.recall:6.2f}%; "
+            f"FB1: {100 * self.f1:6.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class SpanReport:
+    """Precision, recall and F1 of spans; as text it looks like the output of conlleval."""
+
+    n_sites: int
+    n_correct_sites: int
+    overall: SpanCounts
+    types: Mapping[str, SpanCounts]  # in alphabetical order
+
+    @property
+    def accuracy(self) -> float:
+        """Share of sites with the right label."""
+        return self.n_correct_sites / self.n_sites if self.n_sites else 0.0
+
+    def __str__(self) -> str:
+        lines = [
+            f"processed {self.n_sites} tokens with {self.overall.gold} phrases; "
+            f"found: {self.overall.predicted} phrases; correct: {self.overall.correct}.",
+            f"accuracy: {100 * self.accuracy:6.2f}%; {self.overall}",
+        ]
+        lines += (f"{name:>17}: {score}  {score.predicted}" for name, score in self.types.items())
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often each gold label (first) was predicted as each label (second)."""
+
+    labels: tuple[Hashable, ...]  # gold labels by falling frequency, then those only predicted
+    counts: Mapping[tuple[Hashable, Hashable], int]  # pairs that occurred
+
+    def errors(self, n: int | None = None) -> list[tuple[Hashable, Hashable, int]]:
+        """The `n` most frequent confusions (all, if None) as (gold, predicted, count)."""
+        wrong = [
+            (gold, predicted, count) for (gold, predicted), count in self.counts.items() if gold != predicted
+        ]
+        return sorted(wrong, key=lambda error: (-error[2], str(error[0]), str(error[1])))[:n]
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self, n_labels: int | None = None) -> str:
+        """The table as text, gold labels down, predicted ones across; `n_labels`: only the first so many."""
+        labels = self.labels[:n_labels]
+        names = [str(label) for label in labels]
+        cells = [[str(self.counts.get((gold, label), "·")) for label in labels] for gold in labels]
+        first = max(map(len, ["gold", *names]))
+        widths = [max(map(len, [name, *column])) for name, *column in zip(names, *cells, strict=True)]
+        rows = [("gold", names), *zip(names, cells, strict=True)]
+        return "\n".join(
+            "  ".join([head.ljust(first), *(cell.rjust(w) for cell, w in zip(row, widths, strict=True))])
+            for head, row in rows
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All figures of one comparison; `spans` is None when the labels are not those of spans."""
+
+    n_sites: int
+    n_sequences: int
+    accuracy: float  # of sites
+    sequence_accuracy: float
+    spans: SpanReport | None
+    confusion: Confusion
+
+    def __str__(self) -> str:
+        lines = [
+            f"tokens: {self.n_sites}; accuracy: {100 * self.accuracy:6.2f}%",
+            f"sequences: {self.n_sequences}; wholly correct: {100 * self.sequence_accuracy:6.2f}%",
+        ]
+        if self.spans is not None:
+            lines.append(str(self.spans))
+        errors = self.confusion.errors(10)
+        if errors:
+            lines.append("most frequent confusions (gold → predicted):")
+            lines += (f"{count:>8}  {gold} → {predicted}" for gold, predicted, count in errors)
+        return "\n".join(lines)
+
+
+def evaluate(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None = None) -> Evaluation:
+    """Accuracy, spans and confusions at once; without a scheme, spans are reported if the labels have one."""
+    _check(gold, predicted)
+    if scheme is None:
+        scheme = scheme_of(label for labels in (*gold, *predicted) for label in labels)
+    return Evaluation(
+        n_sites=sum(map(len, gold)),
+        n_sequences=len(gold),
+        accuracy=accuracy(gold, predicted),
+        sequence_accuracy=sequence_accuracy(gold, predicted),
+        spans=None if scheme is None else span_report(gold, predicted, scheme),
+        confusion=confusion(gold, predicted),
+    )
+
+
+def accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+    """Share of sites with the right label; 0 when there is no site."""
+    _check(gold, predicted)
+    n_sites = sum(map(len, gold))
+    return sum(g == p for g, p in _pairs(gold, predicted)) / n_sites if n_sites else 0.0
+
+
+def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+    """Share of sequences without any wrong label; 0 when there is no sequence."""
+    _check(gold, predicted)
+    n_correct = sum(list(g) == list(p) for g, p in zip(gold, predicted, strict=True))
+    return n_correct / len(gold) if len(gold) else 0.0
+
+
+def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
+    """Count how often each gold label was predicted as each label."""
+    _check(gold, predicted)
+    counts = Counter(_pairs(gold, predicted))
+    totals: Counter[Hashable] = Counter()
+    for (true, guess), count in counts.items():
+        totals[true] += count
+        totals[guess] += 0
+    labels = sorted(totals, key=lambda label: (-totals[label], str(label)))
+    return Confusion(tuple(labels), MappingProxyType(dict(counts)))
+
+
+def span_report(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None = None) -> SpanReport:
+    """Precision, recall and F1 of spans, per type and over all types, as conlleval counts them."""
+    _check(gold, predicted)
+    counts: dict[str, Counter[str]] = {"correct": Counter(), "predicted": Counter(), "gold": Counter()}
+    for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
+        gold_spans = set(_spans(g, scheme, f"gold sequence {n}, "))
+        predicted_spans = set(_spans(p, scheme, f"predicted sequence {n}, "))
+        for name, found in (
+            ("correct", gold_spans & predicted_spans),
+            ("predicted", predicted_spans),
+            ("gold", gold_spans),
+        ):
+            counts[name].update(span.type for span in found)
+    types = sorted(counts["gold"].keys() | counts["predicted"].keys())
+    return SpanReport(
+        n_sites=sum(map(len, gold)),
+        n_correct_sites=sum(g == p for g, p in _pairs(gold, predicted)),
+        overall=SpanCounts(**{name: counter.total() for name, counter in counts.items()}),
+        types=MappingProxyType(
+            {name: SpanCounts(**{key: counter[name] for key, counter in counts.items()}) for name in types}
+        ),
+    )
+
+
+def spans(labels: Labels, scheme: str | None = None) -> list[Span]:
+    """The spans of one label sequence, in order; without a scheme, the letters of all schemes are known."""
+    if isinstance(labels, str):
+        raise ValueError(f"the labels are the single string {labels!r}, expected a sequence of labels")
+    return list(_spans(labels, scheme, ""))
+
+
+def scheme_of(labels: Iterable[Hashable]) -> str | None:
+    """The first of IOB2, IOBES and BILOU that has all these labels; None when they are not labels of spans.
+
+    O alone makes no scheme. IOB1 has the labels of IOB2, and both are read by the same rules.
+    """
+    distinct = set(labels) - {"O"}
+    letters = {label.partition("-")[0] if isinstance(label, str) else "" for label in distinct}
+    return next(
+        (name for name in ("IOB2", "IOBES", "BILOU") if letters and letters <= {*SCHEMES[name]}), None
+    )
+
+
+def _spans(labels: Labels, scheme: str | None, where: str) -> Iterator[Span]:
+    letters = _letters(scheme)
+    before, type_before, start = "O", "", 0
+    for i, label in enumerate((*labels, "O")):
+        parsed = _parse(label, letters)
+        if parsed is None:
+            name = f" of the scheme {scheme}" if scheme else ""
+            expected = ", ".join(f"{letter}-type" for letter in letters)
+            raise ValueError(
+                f"{where}site {i}: {label!r} is not a span label{name}, expected O or one of {expected}"
+            )
+        letter, kind = parsed
+        other = kind != type_before
+        if before in "ES" or (before in "BI" and (letter in "OBS" or other)):
+            yield Span(start, i, type_before)
+        if letter in "BS" or (letter in "IE" and (before in "OES" or other)):
+            start = i
+        before, type_before = letter, kind
+
+
+def _letters(scheme: str | None) -> str:
+    if scheme is None:
+        return "BIESLU"
+    if scheme not in SCHEMES:
+        raise ValueError(f"unknown scheme of span labels {scheme!r}: expected one of {', '.join(SCHEMES)}")
+    return SCHEMES[scheme]
+
+
+def _parse(label: Hashable, letters: str) -> tuple[str, str] | None:
+    """The letter of a label (L as E, U as S) and its type, which is empty for a bare letter."""
+    if label == "O":
+        return "O", ""
+    if isinstance(label, str):
+        letter, _, kind = label.partition("-")
+        if len(letter) == 1 and letter in letters:
+            return _SAME.get(letter, letter), kind
+    return None
+
+
+def _pairs(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Iterator[tuple[Hashable, Hashable]]:
+    for g, p in zip(gold, predicted, strict=True):
+        yield from zip(g, p, strict=True)
+
+
+def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+    if len(gold) != len(predicted):
+        raise ValueError(
+            f"there are {len(gold)} gold sequences and {len(predicted)} predicted ones, expected as many"
+        )
+    for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
+        if isinstance(g, str) or isinstance(p, str):
+            raise ValueError(f"sequence {n} is a single string, expected a sequence of labels")
+        if len(g) != len(p):
+            raise ValueError(
+                f"sequence {n} has {len(g)} gold labels and {len(p)} predicted ones, expected as many"
+            )
+        for i, label in enumerate(g):
+            if label is None:
+                raise ValueError(f"sequence {n}, site {i}: there is no gold label to compare with")
