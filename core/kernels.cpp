@@ -1,4 +1,23 @@
 // Compiled once per instruction set, with CRFKIT_ISA naming the namespace. Only code whose every symbol lives in
 // that namespace may be used here: an inline function of the standard library compiled for a new processor
 // could otherwise be the copy that the linker keeps for all.
-namespace crfkit::CRFKIT_ISA {}
+#include "kernels.hpp"
+
+#include "chain_kernels.hpp"
+#include "feature_kernels.hpp"
+
+namespace crfkit::CRFKIT_ISA {
+
+template <class Real>
+constexpr Kernels<Real> table() {
+    return {Lanes<Real>::count, exp_shifted<Real>,  score_sites<Real>, score_dense<Real>, sum_product<Real>,
+            tangents<Real>,     add_products<Real>, max_sum<Real>,     sum_rows<Real>,    sum_entries<Real>,
+            sum_dense<Real>};
+}
+
+extern const Kernels<float> float_kernels;
+extern const Kernels<double> double_kernels;
+const Kernels<float> float_kernels = table<float>();
+const Kernels<double> double_kernels = table<double>();
+
+}  // namespace crfkit::CRFKIT_ISA

@@ -1,0 +1,61 @@
+// NumPy arrays in and out.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace crfkit {
+
+template <class Number>
+using Array = nanobind::ndarray<const Number, nanobind::numpy, nanobind::ndim<1>, nanobind::c_contig>;
+template <class Number>
+using Matrix = nanobind::ndarray<const Number, nanobind::numpy, nanobind::ndim<2>, nanobind::c_contig>;
+template <class Number>
+using AnyArray = nanobind::ndarray<const Number, nanobind::numpy, nanobind::c_contig>;
+
+template <class Number, class... Kind>
+std::span<const Number> view(const nanobind::ndarray<const Number, Kind...>& array) {
+    return {array.data(), array.size()};
+}
+
+template <class Number>
+std::span<const Number> view(const std::optional<Array<Number>>& array) {
+    return array ? view(*array) : std::span<const Number>{};
+}
+
+template <class Number>
+std::vector<Number> copy(std::span<const Number> values) {
+    return {values.begin(), values.end()};
+}
+
+// A new array that Python owns, filled by the caller.
+template <class Number>
+class NewArray {
+  public:
+    explicit NewArray(std::initializer_list<std::size_t> shape) : shape_(shape) {
+        std::size_t size = 1;
+        for (const std::size_t n : shape_) size *= n;
+        data_ = new Number[size ? size : 1];
+    }
+    NewArray(const NewArray&) = delete;
+    ~NewArray() { delete[] data_; }
+    Number* data() { return data_; }
+    nanobind::object take() {
+        nanobind::capsule owner(data_, [](void* p) noexcept { delete[] static_cast<Number*>(p); });
+        Number* data = data_;
+        data_ = nullptr;
+        return nanobind::cast(nanobind::ndarray<nanobind::numpy, Number>(data, shape_.size(), shape_.data(), owner));
+    }
+
+  private:
+    std::vector<std::size_t> shape_;
+    Number* data_;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,374 @@
+// Sum-product, its tangent, and max-sum over one chain. Included only by kernels.cpp.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels.hpp"
+#include "simd.hpp"
+
+namespace crfkit::CRFKIT_ISA {
+
+// out(b) = Σ_a x(a) · table(a, b): a whole message pushed through the arcs of one site. NV vectors wide, held in
+// registers; several independent sums over a hide the latency of the additions.
+template <class Real, int NV>
+inline void push_columns(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    constexpr int sets = NV <= 2 ? 4 : NV <= 4 ? 2 : 1;
+    Vector<Real> sums[sets][NV] = {};
+    std::int32_t a = 0;
+    for (; a + sets <= n_labels; a += sets)
+        for (int k = 0; k < sets; ++k) {
+            const Vector<Real> factor = broadcast(x[a + k]);
+            const Real* row = table + static_cast<std::int64_t>(a + k) * stride;
+            for (int j = 0; j < NV; ++j) sums[k][j] += factor * load(row + j * lanes);
+        }
+    for (; a < n_labels; ++a) {
+        const Vector<Real> factor = broadcast(x[a]);
+        const Real* row = table + static_cast<std::int64_t>(a) * stride;
+        for (int j = 0; j < NV; ++j) sums[0][j] += factor * load(row + j * lanes);
+    }
+    for (int k = 1; k < sets; ++k)
+        for (int j = 0; j < NV; ++j) sums[0][j] += sums[k][j];
+    for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[0][j]);
+}
+
+// NV > 0: the width is known when compiling. NV = 0: any width, in tiles of four vectors.
+template <class Real, int NV>
+inline void push(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x, Real* out) {
+    if constexpr (NV > 0) {
+        push_columns<Real, NV>(table, n_labels, stride, x, out);
+    } else {
+        constexpr int lanes = Lanes<Real>::count;
+        std::int32_t column = 0;
+        for (; column + 4 * lanes <= stride; column += 4 * lanes)
+            push_columns<Real, 4>(table + column, n_labels, stride, x, out + column);
+        for (; column < stride; column += lanes)
+            push_columns<Real, 1>(table + column, n_labels, stride, x, out + column);
+    }
+}
+
+// out(a) = Σ_b table(a, b) · x(b), for tables that have no transposed copy.
+template <class Real>
+inline void pull(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    for (std::int32_t a = 0; a < n_labels; ++a) {
+        Vector<Real> total{};
+        for (std::int32_t j = 0; j < stride; j += lanes)
+            total += load(table + static_cast<std::int64_t>(a) * stride + j) * load(x + j);
+        out[a] = sum<Real>(total);
+    }
+    for (std::int32_t a = n_labels; a < stride; ++a) out[a] = 0;
+}
+
+// f(j) for every whole vector of a row.
+template <class Real, class Function>
+inline void each_vector(std::int32_t stride, Function f) {
+    for (std::int32_t j = 0; j < stride; j += Lanes<Real>::count) f(j);
+}
+
+template <class Real>
+void exp_shifted(const Real* x, Real peak, Real* out, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += Lanes<Real>::count)
+        store<Real>(out + i, exp_nonpositive(load(x + i) - broadcast(peak)));
+}
+
+// Replaces each row of scores by exp(score − its maximum). Returns the sum of the maxima; −inf if a row has none.
+template <class Real>
+double exponentiate_rows(Real* states, std::int64_t n_sites, std::int32_t stride) {
+    double total = 0;
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        Real* row = states + t * stride;
+        Vector<Real> top = load(row);
+        each_vector<Real>(stride, [&](std::int32_t j) { top = larger(top, load(row + j)); });
+        const Real peak = maximum<Real>(top);
+        if (!(peak > -INFINITY)) return -INFINITY;
+        exp_shifted<Real>(row, peak, row, stride);
+        total += peak;
+    }
+    return total;
+}
+
+// A running product of positive numbers, kept as a logarithm only when it would leave the range of double.
+struct LogProduct {
+    double logarithm = 0, product = 1;
+    void multiply(double factor) {
+        product *= factor;
+        if (product < 1e-200 || product > 1e200) {
+            logarithm += std::log(product);
+            product = 1;
+        }
+    }
+    double log() const { return logarithm + std::log(product); }
+};
+
+template <class Real, int NV>
+double forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                    const Messages<Real>& m) {
+    const std::int32_t stride = arcs.stride;
+    LogProduct total;
+    double peaks = 0;
+    Vector<Real> mass{};
+    each_vector<Real>(stride, [&](std::int32_t j) {
+        const Vector<Real> v = load(m.states + j);
+        store<Real>(m.forward + j, v);
+        mass += v;
+    });
+    for (std::int64_t t = 1; t < n_sites; ++t) {
+        const bool own = site_arcs && site_arcs[t].weight;
+        const Real before = sum<Real>(mass);
+        const Real scale = Real(1) / before;
+        m.scale[t] = scale;
+        total.multiply(before);
+        peaks += own ? site_arcs[t].peak : arcs.peak;
+        Real* row = m.forward + t * stride;
+        push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, row - stride, row);
+        mass = Vector<Real>{};
+        const Vector<Real> factor = broadcast(scale);
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            const Vector<Real> v = load(row + j) * load(m.states + t * stride + j) * factor;
+            store<Real>(row + j, v);
+            mass += v;
+        });
+    }
+    const Real last = sum<Real>(mass);
+    m.scale[0] = Real(1) / last;
+    if (!(last > 0)) return -INFINITY;
+    total.multiply(last);
+    return peaks + total.log();
+}
+
+template <class Real, int NV>
+void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                   const Messages<Real>& m) {
+    const std::int32_t stride = arcs.stride;
+    const std::int64_t last = n_sites - 1;
+    each_vector<Real>(stride, [&](std::int32_t j) {
+        const Vector<Real> v = broadcast(m.scale[0]);
+        store<Real>(m.backward + last * stride + j, v);
+        store<Real>(m.probs + last * stride + j, v * load(m.forward + last * stride + j));
+    });
+    for (std::int64_t t = last; t > 0; --t) {
+        const std::int64_t here = t * stride, there = here - stride;
+        const Vector<Real> factor = broadcast(m.scale[t]);
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            store<Real>(m.pushed + here + j,
+                        load(m.states + here + j) * load(m.backward + here + j) * factor);
+        });
+        if (site_arcs && site_arcs[t].weight)
+            pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
+        else
+            push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            store<Real>(m.probs + there + j, load(m.forward + there + j) * load(m.backward + there + j));
+        });
+    }
+}
+
+template <class Real, int NV>
+double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                            const Messages<Real>& m) {
+    const double peaks = exponentiate_rows(m.states, n_sites, arcs.stride);
+    if (!(peaks > -INFINITY)) return -INFINITY;
+    const double rest = forward_pass<Real, NV>(arcs, site_arcs, n_sites, m);
+    if (!(rest > -INFINITY)) return -INFINITY;
+    backward_pass<Real, NV>(arcs, site_arcs, n_sites, m);
+    return peaks + rest;
+}
+
+// Tangents. Let u_t(y) = E[change of score up to site t | y_t = y] and q_t(y) = E[change after site t | y_t = y]. Kept are
+// F_t = forward_t ∘ u_t and G_t = backward_t ∘ q_t, which obey the recursions of the messages with the change added:
+//   F_t = ((F_{t−1} W + forward_{t−1} W') ∘ U_t) · scale_t + forward_t ∘ d_t            W' = W ∘ (change of the arcs)
+//   G_{t−1} = W P_t + W' pushed_t,   P_t = scale_t · U_t ∘ (G_t + d_t ∘ backward_t)
+// and  d P(y_t) = F_t ∘ backward_t + forward_t ∘ G_t − mean_t · P(y_t),  the mean making it sum to 0.
+// u and q matter only up to a constant per site: both are centred, so that no digits are lost in long chains.
+// `pushed` holds P_t − mean · pushed_t, so that the change of the arc marginals is
+//   W(a,b) (forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b)) + W'(a,b) forward_{t−1}(a) pushed_t(b).
+template <class Real, int NV>
+void tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                     const Messages<Real>& m, const Tangents<Real>& d) {
+    const std::int32_t stride = arcs.stride;
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        const std::int64_t here = t * stride, before = here - stride;
+        Real* row = d.forward + here;
+        Real* extra = d.probs + here;  // free until the backward pass
+        Vector<Real> mass{};
+        if (t > 0) {
+            const bool own = site_arcs && site_arcs[t].weight;
+            push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, d.forward + before, row);
+            push<Real, NV>(own ? site_arcs[t].moved : arcs.moved, arcs.n_labels, stride, m.forward + before, extra);
+        }
+        const Vector<Real> factor = broadcast(t > 0 ? m.scale[t] : Real(0));
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            Vector<Real> v = load(m.forward + here + j) * load(d.direction + here + j);
+            if (t > 0) v += (load(row + j) + load(extra + j)) * load(m.states + here + j) * factor;
+            store<Real>(row + j, v);
+            mass += v;
+        });
+        const Real shift = sum<Real>(mass) * m.scale[t + 1 < n_sites ? t + 1 : 0];
+        d.shift[t] = shift;
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            store<Real>(row + j, load(row + j) - load(m.forward + here + j) * broadcast(shift));
+        });
+    }
+}
+
+template <class Real, int NV>
+void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                      const Messages<Real>& m, const Tangents<Real>& d) {
+    const std::int32_t stride = arcs.stride;
+    each_vector<Real>(stride, [&](std::int32_t j) {
+        store<Real>(d.backward + (n_sites - 1) * stride + j, Vector<Real>{});
+    });
+    for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+        const std::int64_t here = t * stride, there = here - stride;
+        Vector<Real> mass{};
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            const Vector<Real> v = load(d.forward + here + j) * load(m.backward + here + j) +
+                                   load(m.forward + here + j) * load(d.backward + here + j);
+            store<Real>(d.probs + here + j, v);
+            mass += v;
+        });
+        const Real mean = sum<Real>(mass);
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            store<Real>(d.probs + here + j,
+                        load(d.probs + here + j) - broadcast(mean) * load(m.probs + here + j));
+        });
+        if (t == 0) return;
+        const Vector<Real> factor = broadcast(m.scale[t]), centre = broadcast(mean + d.shift[t]);
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            const Vector<Real> pushed = load(m.pushed + here + j);
+            store<Real>(d.pushed + here + j,
+                        load(m.states + here + j) * load(d.backward + here + j) * factor +
+                            pushed * (load(d.direction + here + j) - centre));
+        });
+        Real* row = d.backward + there;
+        Real* extra = d.probs + there;
+        if (site_arcs && site_arcs[t].weight) {
+            pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, d.pushed + here, row);
+            pull<Real>(site_arcs[t].moved, arcs.n_labels, stride, m.pushed + here, extra);
+        } else {
+            push<Real, NV>(arcs.transposed, arcs.n_labels, stride, d.pushed + here, row);
+            push<Real, NV>(arcs.moved_transposed, arcs.n_labels, stride, m.pushed + here, extra);
+        }
+        each_vector<Real>(stride, [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(extra + j)); });
+    }
+}
+
+template <class Real, int NV>
+void tangents_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                       const Messages<Real>& m, const Tangents<Real>& d) {
+    tangent_forward<Real, NV>(arcs, site_arcs, n_sites, m, d);
+    tangent_backward<Real, NV>(arcs, site_arcs, n_sites, m, d);
+}
+
+// Picks the instance whose width is known when compiling; wider rows take the tiled one.
+#define CRFKIT_BY_WIDTH(function, ...)                     \
+    switch (arcs.stride / Lanes<Real>::count) {            \
+        case 1: return function<Real, 1>(__VA_ARGS__);     \
+        case 2: return function<Real, 2>(__VA_ARGS__);     \
+        case 3: return function<Real, 3>(__VA_ARGS__);     \
+        case 4: return function<Real, 4>(__VA_ARGS__);     \
+        case 6: return function<Real, 6>(__VA_ARGS__);     \
+        default: return function<Real, 0>(__VA_ARGS__);    \
+    }
+
+template <class Real>
+double sum_product(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                   const Messages<Real>& m) {
+    CRFKIT_BY_WIDTH(sum_product_of_width, arcs, site_arcs, n_sites, m)
+}
+
+template <class Real>
+void tangents(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+              const Messages<Real>& m, const Tangents<Real>& d) {
+    CRFKIT_BY_WIDTH(tangents_of_width, arcs, site_arcs, n_sites, m, d)
+}
+
+#undef CRFKIT_BY_WIDTH
+
+// ROWS × NV accumulators stay in registers while t runs over the sites.
+template <class Real, int ROWS, int NV>
+inline void add_products_tile(const Real* left, const Real* right, std::int64_t n, std::int32_t stride, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    Vector<Real> sums[ROWS][NV];
+    for (int i = 0; i < ROWS; ++i)
+        for (int j = 0; j < NV; ++j) sums[i][j] = load(out + i * stride + j * lanes);
+    for (std::int64_t t = 0; t < n; ++t, left += stride, right += stride) {
+        Vector<Real> columns[NV];
+        for (int j = 0; j < NV; ++j) columns[j] = load(right + j * lanes);
+        for (int i = 0; i < ROWS; ++i) {
+            const Vector<Real> factor = broadcast(left[i]);
+            for (int j = 0; j < NV; ++j) sums[i][j] += factor * columns[j];
+        }
+    }
+    for (int i = 0; i < ROWS; ++i)
+        for (int j = 0; j < NV; ++j) store<Real>(out + i * stride + j * lanes, sums[i][j]);
+}
+
+template <class Real>
+void add_products(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels, std::int32_t stride,
+                  Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    for (std::int32_t column = 0; column < stride;) {
+        const std::int32_t n_vectors = (stride - column) / lanes;
+        const int width = n_vectors >= 4 ? 4 : n_vectors >= 3 ? 3 : n_vectors >= 2 ? 2 : 1;
+        for (std::int32_t row = 0; row < n_labels; row += width <= 2 ? 8 : 4) {
+            Real* tile = out + static_cast<std::int64_t>(row) * stride + column;
+            switch (width) {
+                case 4: add_products_tile<Real, 4, 4>(left + row, right + column, n, stride, tile); break;
+                case 3: add_products_tile<Real, 4, 3>(left + row, right + column, n, stride, tile); break;
+                case 2: add_products_tile<Real, 8, 2>(left + row, right + column, n, stride, tile); break;
+                default: add_products_tile<Real, 8, 1>(left + row, right + column, n, stride, tile); break;
+            }
+        }
+        column += width * lanes;
+    }
+}
+
+template <class Real, int NV>
+inline void best_columns(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* before,
+                         const Real* states, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    Vector<Real> top[NV];
+    for (int j = 0; j < NV; ++j) top[j] = broadcast(Real(-INFINITY));
+    for (std::int32_t a = 0; a < n_labels; ++a) {
+        const Vector<Real> score = broadcast(before[a]);
+        for (int j = 0; j < NV; ++j)
+            top[j] = larger(top[j], score + load(table + static_cast<std::int64_t>(a) * stride + j * lanes));
+    }
+    for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, top[j] + load(states + j * lanes));
+}
+
+template <class Real>
+double max_sum(const Real* arcs, const Real* const* site_arcs, std::int64_t n_sites, std::int32_t n_labels,
+               std::int32_t stride, const Real* states, Real* best) {
+    constexpr int lanes = Lanes<Real>::count;
+    double total = 0;
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        Real* row = best + t * stride;
+        const Real* score = states + t * stride;
+        if (t == 0) {
+            each_vector<Real>(stride, [&](std::int32_t j) { store<Real>(row + j, load(score + j)); });
+        } else {
+            const Real* table = site_arcs && site_arcs[t] ? site_arcs[t] : arcs;
+            std::int32_t c = 0;
+            for (; c + 4 * lanes <= stride; c += 4 * lanes)
+                best_columns<Real, 4>(table + c, n_labels, stride, row - stride, score + c, row + c);
+            for (; c + 2 * lanes <= stride; c += 2 * lanes)
+                best_columns<Real, 2>(table + c, n_labels, stride, row - stride, score + c, row + c);
+            for (; c < stride; c += lanes)
+                best_columns<Real, 1>(table + c, n_labels, stride, row - stride, score + c, row + c);
+        }
+        Vector<Real> top = load(row);
+        each_vector<Real>(stride, [&](std::int32_t j) { top = larger(top, load(row + j)); });
+        const Real peak = maximum<Real>(top);
+        if (!(peak > -INFINITY)) return -INFINITY;
+        total += peak;
+        each_vector<Real>(stride,
+                          [&](std::int32_t j) { store<Real>(row + j, load(row + j) - broadcast(peak)); });
+    }
+    return total;
+}
+
+}  // namespace crfkit::CRFKIT_ISA

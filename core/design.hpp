@@ -1,0 +1,60 @@
+// The features of a data set, compiled against a layout: what fires at each site, as rows and single weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "buffer.hpp"
+#include "layout.hpp"
+
+namespace crfkit {
+
+// Features seen at each site, as the user's data has them. values is empty when all are 1.
+struct FeatureList {
+    std::span<const std::int64_t> site_ptr;  // [T + 1]
+    std::span<const std::int32_t> ids;
+    std::span<const double> values;
+};
+
+// A flat list per site.
+struct Firing {
+    Buffer<std::int64_t> ptr;  // [T + 1]
+    Buffer<std::int32_t> ids;
+    Buffer<double> values;  // empty: all 1
+};
+
+class Design {
+  public:
+    // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
+    Design(const Layout& layout, std::span<const std::int64_t> sequence_ptr, const FeatureList& states,
+           const FeatureList& arcs, std::vector<std::span<const double>> dense, int n_threads);
+
+    std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
+    std::int64_t n_sites() const { return sequence_ptr.back(); }
+    std::int64_t longest() const { return longest_; }
+
+    std::vector<std::int64_t> sequence_ptr;  // [N + 1]
+    Firing rows;                             // ids: rows of weights
+    Firing entries;                          // ids: single weights
+    Buffer<std::int32_t> entry_labels;
+    Firing arcs;  // ids: arc features; empty ptr when the data has none
+    std::vector<Buffer<double>> dense;  // [T, K] each
+
+  private:
+    void split_states(const Layout& layout, const FeatureList& states, int n_threads);
+    std::int64_t longest_ = 0;
+};
+
+// The same lists turned round: for each id that fires in sites first..last−1, the sites (counted from `first`).
+struct Inverted {
+    Buffer<std::int32_t> ids;
+    Buffer<std::int64_t> ptr;  // [n + 1]
+    Buffer<std::int32_t> sites;
+    Buffer<double> values;
+    std::int64_t n() const { return ids.size(); }
+};
+
+Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last, std::vector<std::int32_t>& scratch);
+
+}  // namespace crfkit

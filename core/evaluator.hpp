@@ -1,0 +1,102 @@
+// Σ_n weight_n (log Z_n − log Z_gold,n) over a data set, with its gradient or its Hessian times a direction.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "blocks.hpp"
+#include "buffer.hpp"
+#include "design.hpp"
+#include "kernels.hpp"
+#include "layout.hpp"
+#include "scorer.hpp"
+#include "sequence.hpp"
+
+namespace crfkit {
+
+// What is known of the right labels.
+struct Annotation {
+    std::vector<std::int32_t> labels;      // [T] the label, or −1 where not exactly one is known
+    std::vector<std::int64_t> set_ptr;     // [T + 1] or empty; where labels is −1: the labels that are possible,
+    std::vector<std::int32_t> set_labels;  //         none listed meaning all
+    std::vector<double> weights;           // [N] weight of each sequence
+
+    bool complete(std::int64_t first, std::int64_t last) const {
+        for (std::int64_t t = first; t < last; ++t)
+            if (labels[t] < 0) return false;
+        return true;
+    }
+    // Whether label b is possible at site t: calls forbid(b) for those that are not.
+    template <class Function>
+    void forbidden(std::int64_t t, std::int32_t n_labels, Function forbid) const {
+        if (labels[t] >= 0) {
+            for (std::int32_t b = 0; b < n_labels; ++b)
+                if (b != labels[t]) forbid(b);
+        } else if (!set_ptr.empty() && set_ptr[t + 1] > set_ptr[t]) {
+            std::int64_t i = set_ptr[t];  // the list is ascending
+            for (std::int32_t b = 0; b < n_labels; ++b) {
+                if (i < set_ptr[t + 1] && set_labels[i] == b)
+                    ++i;
+                else
+                    forbid(b);
+            }
+        }
+    }
+};
+
+template <class Real>
+class Evaluator {
+  public:
+    Evaluator(const Layout& layout, const Design& design, const Annotation& gold, const std::vector<Block>& blocks);
+
+    // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
+    // Arcs too far apart for this precision: returns NaN with `unsafe` set, unless Real is double (then log space).
+    double evaluate(const double* w, const double* v, double* out, int n_threads);
+    bool unsafe = false;
+
+  private:
+    // What a chunk of sequences adds to the expectations of arcs.
+    struct PairSums {
+        Buffer<Real> products;  // [S, S] Σ forward_{t−1} ⊗ pushed_t: still to be multiplied by the arcs' weights
+        Buffer<Real> changes;   // [S, S] the same for tangents
+        Buffer<double> direct;  // [L, S] Σ of arc marginals, for sites with arcs of their own
+        bool direct_used = false;
+    };
+
+    void run_chunk(const Block& block, std::int64_t chunk, int worker);
+    void run_sequence(const Block& block, std::int64_t n, Workspace<Real>& work, PairSums& pairs);
+    double run_scaled(const Block& block, std::int64_t n, double weight, bool first, Workspace<Real>& work,
+                      PairSums& pairs);
+    double run_in_log_space(const Block& block, std::int64_t n, double weight, bool first, Workspace<Real>& work,
+                            PairSums& pairs);
+    double gold_score(const Block& block, std::int64_t n, double weight, Workspace<Real>& work);
+    void add_pairs(const Block& block, std::int64_t n, Real weight, Workspace<Real>& work, PairSums& pairs);
+    void add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals, PairSums& pairs);
+    void collect(const Block& block);
+    void gather(const Block& block, std::size_t block_number, const GatherTask& task, double* out);
+    void write_arcs(double* out) const;
+
+    const Layout& layout_;
+    const Design& design_;
+    const Annotation& gold_;
+    const std::vector<Block>& blocks_;
+    WeightTables<Real> tables_, direction_tables_;
+    Scorer<Real> scorer_, direction_;
+    bool tangent_ = false;
+    SharedArcs<Real> arcs_;
+    std::vector<Workspace<Real>> work_;
+    std::vector<PairSums> pairs_;
+    std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
+    Buffer<Real> residuals_;      // [sites of a block, S]
+    Buffer<Real> own_residuals_;  // [sites of a block with arcs of their own, L, S]
+    std::vector<double> losses_;  // [N]
+    std::vector<double> observed_, expected_, start_, end_;  // [L, S], [L, S], [S], [S]
+};
+
+extern template class Evaluator<float>;
+extern template class Evaluator<double>;
+
+}  // namespace crfkit

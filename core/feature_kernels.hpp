@@ -1,0 +1,149 @@
+// Φ w and Φᵀ r for the sites of a sequence. Included only by kernels.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels.hpp"
+#include "simd.hpp"
+
+namespace crfkit::CRFKIT_ISA {
+
+// One tile of NV vectors of a site's row: base + Σ value · row.
+template <class Real, int NV>
+inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids, const Real* values,
+                            std::int64_t n, const Real* base, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    Vector<Real> sums[NV];
+    for (int j = 0; j < NV; ++j) sums[j] = load(base + j * lanes);
+    if (values) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const Real* row = rows + static_cast<std::int64_t>(ids[i]) * stride;
+            const Vector<Real> factor = broadcast(values[i]);
+            for (int j = 0; j < NV; ++j) sums[j] += factor * load(row + j * lanes);
+        }
+    } else {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const Real* row = rows + static_cast<std::int64_t>(ids[i]) * stride;
+            for (int j = 0; j < NV; ++j) sums[j] += load(row + j * lanes);
+        }
+    }
+    for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[j]);
+}
+
+template <class Real>
+void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
+                 Real* states) {
+    constexpr int lanes = Lanes<Real>::count;
+    const std::int64_t row_end = f.row_ptr[n_sites];
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        const std::int64_t first = f.row_ptr[t], n = f.row_ptr[t + 1] - first;
+        const std::int32_t* ids = f.row_ids + first;
+        const Real* values = f.row_values ? f.row_values + first : nullptr;
+        Real* out = states + t * stride;
+        for (std::int64_t i = first + n; i < row_end && i < first + 2 * n; ++i)
+            __builtin_prefetch(f.rows + static_cast<std::int64_t>(f.row_ids[i]) * stride);
+        std::int32_t c = 0;
+        for (; c + 4 * lanes <= stride; c += 4 * lanes)
+            sum_weight_rows<Real, 4>(f.rows + c, stride, ids, values, n, base + c, out + c);
+        switch ((stride - c) / lanes) {
+            case 3: sum_weight_rows<Real, 3>(f.rows + c, stride, ids, values, n, base + c, out + c); break;
+            case 2: sum_weight_rows<Real, 2>(f.rows + c, stride, ids, values, n, base + c, out + c); break;
+            case 1: sum_weight_rows<Real, 1>(f.rows + c, stride, ids, values, n, base + c, out + c); break;
+            default: break;
+        }
+        for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
+            const Real weight = f.weights[f.entry_ids[i]];
+            out[f.entry_labels[i]] += f.entry_values ? f.entry_values[i] * weight : weight;
+        }
+    }
+}
+
+template <class Real>
+void score_dense(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,
+                 std::int32_t stride, Real* states) {
+    for (std::int64_t t = 0; t < n_sites; ++t)
+        for (std::int64_t k = 0; k < n_columns; ++k) {
+            const Real value = x[t * n_columns + k];
+            if (value == 0) continue;
+            const Vector<Real> factor = broadcast(value);
+            for (std::int32_t j = 0; j < stride; j += Lanes<Real>::count)
+                store<Real>(states + t * stride + j,
+                            load(states + t * stride + j) + factor * load(weights + k * stride + j));
+        }
+}
+
+// How many terms are added in the kernel's precision before they are added to a double: bounds the rounding of
+// features that fire everywhere.
+inline constexpr std::int64_t kFlush = 64;
+
+template <class Real, int NV>
+inline void sum_residual_rows(const std::int32_t* sites, const Real* values, std::int64_t n, const Real* residuals,
+                              std::int32_t stride, double* sums) {
+    constexpr int lanes = Lanes<Real>::count;
+    for (std::int64_t begin = 0; begin < n; begin += kFlush) {
+        const std::int64_t end = begin + kFlush < n ? begin + kFlush : n;
+        Vector<Real> part[NV] = {};
+        for (std::int64_t i = begin; i < end; ++i) {
+            if (i + 8 < n) __builtin_prefetch(residuals + static_cast<std::int64_t>(sites[i + 8]) * stride);
+            const Real* row = residuals + static_cast<std::int64_t>(sites[i]) * stride;
+            if (values) {
+                const Vector<Real> factor = broadcast(values[i]);
+                for (int j = 0; j < NV; ++j) part[j] += factor * load(row + j * lanes);
+            } else {
+                for (int j = 0; j < NV; ++j) part[j] += load(row + j * lanes);
+            }
+        }
+        for (int j = 0; j < NV; ++j)
+            for (int k = 0; k < lanes; ++k) sums[j * lanes + k] += static_cast<double>(part[j][k]);
+    }
+}
+
+template <class Real>
+void sum_rows(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals, std::int32_t stride,
+              double* sums) {
+    constexpr int lanes = Lanes<Real>::count;
+    const std::int64_t first = lists.ptr[list], n = lists.ptr[list + 1] - first;
+    const std::int32_t* sites = lists.sites + first;
+    const Real* values = lists.values ? lists.values + first : nullptr;
+    std::int32_t c = 0;
+    for (; c + 4 * lanes <= stride; c += 4 * lanes)
+        sum_residual_rows<Real, 4>(sites, values, n, residuals + c, stride, sums + c);
+    switch ((stride - c) / lanes) {
+        case 3: sum_residual_rows<Real, 3>(sites, values, n, residuals + c, stride, sums + c); break;
+        case 2: sum_residual_rows<Real, 2>(sites, values, n, residuals + c, stride, sums + c); break;
+        case 1: sum_residual_rows<Real, 1>(sites, values, n, residuals + c, stride, sums + c); break;
+        default: break;
+    }
+}
+
+template <class Real>
+void sum_entries(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last, const std::int32_t* labels,
+                 const Real* residuals, std::int32_t stride, double* sums) {
+    for (std::int64_t list = first; list < last; ++list) {
+        double total = 0;
+        const Real* column = residuals + labels[list];
+        for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
+            const Real r = column[static_cast<std::int64_t>(lists.sites[i]) * stride];
+            total += lists.values ? lists.values[i] * r : r;
+        }
+        sums[list - first] = total;
+    }
+}
+
+template <class Real>
+void sum_dense(const Real* x, std::int64_t n, std::int64_t n_columns, std::int64_t first, std::int64_t last,
+               const Real* residuals, std::int32_t stride, double* sums) {
+    constexpr int lanes = Lanes<Real>::count;
+    for (std::int64_t begin = 0; begin < n; begin += kFlush) {  // a tile of residuals that stays in the cache
+        const std::int64_t end = begin + kFlush < n ? begin + kFlush : n;
+        for (std::int64_t k = first; k < last; ++k)
+            for (std::int32_t c = 0; c < stride; c += lanes) {
+                Vector<Real> part{};
+                for (std::int64_t t = begin; t < end; ++t)
+                    part += broadcast(x[t * n_columns + k]) * load(residuals + t * stride + c);
+                for (int i = 0; i < lanes; ++i) sums[k * stride + c + i] += static_cast<double>(part[i]);
+            }
+    }
+}
+
+}  // namespace crfkit::CRFKIT_ISA

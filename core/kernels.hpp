@@ -1,0 +1,134 @@
+// The numeric kernels, as a table of functions: one table per instruction set and precision.
+//
+// Letters: T sites, L labels, S = stride: L rounded up to whole vectors and to a multiple of 8. Rows of labels [S] are
+// aligned to a vector and padded: pads hold −inf among scores and 0 among weights, messages and probabilities.
+#pragma once
+
+#include <cstdint>
+
+namespace crfkit {
+
+// Arcs between all labels, in exp space: weight = exp(score − peak), so that no exp is left in the inner loops.
+template <class Real>
+struct ArcTable {
+    std::int32_t n_labels;   // L
+    std::int32_t stride;     // S
+    double peak;             // maximum of the scores
+    const Real* weight;      // [L, S]  row = label before
+    const Real* transposed;  // [L, S]  row = label after
+    // Only for tangents: weight · direction, with direction the change of each arc's score.
+    const Real* moved;             // [L, S]
+    const Real* moved_transposed;  // [L, S]
+};
+
+// Arcs that belong to one site of one sequence (features on arcs): fields as above, without transposes.
+template <class Real>
+struct SiteArcs {
+    double peak;
+    const Real* weight;  // [L, S]; null: the shared table holds here
+    const Real* moved;   // [L, S]; only for tangents
+};
+
+// Messages of one sequence. With U_t = exp(states_t − peak_t):
+//   forward_t  = (forward_{t−1} W) ∘ U_t / |forward_{t−1}|₁,          forward_0 = U_0
+//   pushed_t   = U_t ∘ backward_t / |forward_{t−1}|₁,                 backward_{T−1} = 1 / |forward_{T−1}|₁
+//   backward_{t−1} = W pushed_t
+// so that P(y_t) = forward_t ∘ backward_t and P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b) need no
+// further division, and log Z = Σ_t (peak_t + arc peak_t + log |forward_t|₁).
+template <class Real>
+struct Messages {
+    Real* states;    // [T, S] in: scores (start and end folded in); out: U
+    Real* forward;   // [T, S]
+    Real* backward;  // [T, S]
+    Real* pushed;    // [T, S] row 0 unused
+    Real* scale;     // [T]    1 / |forward_{t−1}|₁ ; scale[0] = 1 / |forward_{T−1}|₁
+    Real* probs;     // [T, S] out: P(y_t)
+};
+
+// Directional derivatives of the messages (weighted by the messages themselves), see chain_kernels.hpp.
+template <class Real>
+struct Tangents {
+    Real* direction;  // [T, S] in: change of the state scores (start and end folded in)
+    Real* forward;    // [T, S]
+    Real* backward;   // [T, S]
+    Real* pushed;     // [T, S] row 0 unused
+    Real* shift;      // [T]
+    Real* probs;      // [T, S] out: change of P(y_t)
+};
+
+// What fires at the sites of a sequence: whole rows of weights, and single weights.
+template <class Real>
+struct SiteFeatures {
+    const std::int64_t* row_ptr;       // [T + 1]
+    const std::int32_t* row_ids;       // index of the row of weights
+    const Real* row_values;            // or null: all 1
+    const std::int64_t* entry_ptr;     // [T + 1]
+    const std::int32_t* entry_ids;     // index into `weights`
+    const std::int32_t* entry_labels;  // the label that the weight scores
+    const Real* entry_values;          // or null: all 1
+    const Real* rows;                  // [n_rows, S]
+    const Real* weights;               // [n_weights]
+};
+
+// A transposed list: which sites each row (or single weight) fires at.
+template <class Real>
+struct SiteLists {
+    const std::int64_t* ptr;    // [n + 1]
+    const std::int32_t* sites;  // row number in `residuals`
+    const Real* values;         // or null: all 1
+};
+
+template <class Real>
+struct Kernels {
+    int lanes;  // numbers in one vector
+
+    // out[i] = exp(x[i] − peak), x ≤ peak; n a multiple of `lanes`.
+    void (*exp_shifted)(const Real* x, Real peak, Real* out, std::int64_t n);
+
+    // states[t] = base + Σ value · row + Σ value · weight, for T sites.
+    void (*score_sites)(const SiteFeatures<Real>& features, std::int64_t n_sites, std::int32_t stride,
+                        const Real* base, Real* states);
+
+    // states[t] += x[t] W for a dense block: x [T, K], W [K, S].
+    void (*score_dense)(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,
+                        std::int32_t stride, Real* states);
+
+    // Forward and backward messages and P(y_t). Returns log Z; −inf when no labelling is possible (nothing else
+    // is then filled in). `site_arcs` is null or has T entries; entry t describes the arc into site t.
+    double (*sum_product)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                          const Messages<Real>& messages);
+
+    // The change of P(y_t) along a direction, after sum_product.
+    void (*tangents)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                     const Messages<Real>& messages, const Tangents<Real>& tangents);
+
+    // out[a, b] += Σ_t left[t](a) · right[t](b), t = 0..n−1.   left, right [n, S], out [S, S].
+    void (*add_products)(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
+                         std::int32_t stride, Real* out);
+
+    // best[t](b) = states[t](b) + max_a (best[t−1](a) + arcs(a, b)), lowered by its maximum at every site.
+    // Returns the sum of what was subtracted: the score of the best labelling.
+    double (*max_sum)(const Real* arcs, const Real* const* site_arcs, std::int64_t n_sites,
+                      std::int32_t n_labels, std::int32_t stride, const Real* states, Real* best);
+
+    // sums[s] += Σ_i value_i · residuals[site_i](s) for the sites of one list.   residuals [n, S], sums [S]
+    void (*sum_rows)(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals,
+                     std::int32_t stride, double* sums);
+
+    // sums[list − first] = Σ_i value_i · residuals[site_i](labels[list]) for lists first..last−1.
+    void (*sum_entries)(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+                        const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums);
+
+    // sums[k, s] += Σ_t x[t, k] · residuals[t](s) for columns first..last−1 of a dense block x [n, K]; sums [K, S].
+    void (*sum_dense)(const Real* x, std::int64_t n, std::int64_t n_columns, std::int64_t first,
+                      std::int64_t last, const Real* residuals, std::int32_t stride, double* sums);
+};
+
+// The fastest table that this processor can run.
+template <class Real>
+const Kernels<Real>& kernels();
+
+// Its instruction set: "baseline", "x86-64-v3" or "x86-64-v4".
+const char* instruction_set();
+
+}  // namespace crfkit

@@ -1,0 +1,46 @@
+// The questions on one chain in log space: exact for scores of any size and for forbidden (−inf) parts.
+//
+// Slower than the scaled kernels (an exp for every arc), and the reference that they are tested against. Messages are
+// normalised at every site, so that no digits are lost in long chains.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace crfkit {
+
+// Scores of one chain. Start and end scores and evidence are folded into the states of the first and the last site.
+struct ChainView {
+    std::int64_t n_sites;   // T
+    std::int32_t n_labels;  // L
+    const double* states;   // [T, L]
+    const double* arcs;     // [L, L] or [T − 1, L, L]
+    bool arcs_by_site;
+
+    const double* state(std::int64_t t) const { return states + t * n_labels; }
+    // The arcs into site t ≥ 1.
+    const double* arcs_into(std::int64_t t) const {
+        return arcs_by_site ? arcs + (t - 1) * n_labels * n_labels : arcs;
+    }
+};
+
+// log Z and log P(y_t | input up to t, unnormalised future ignored), i.e. normalised forward messages.
+struct LogForward {
+    explicit LogForward(const ChainView& chain);
+    std::vector<double> messages;  // [T, L]
+    double log_partition;          // −inf: no labelling is possible
+};
+
+// P(y_t) into states [T, L]; P(y_{t−1}, y_t) into arcs [T − 1, L, L] unless null. Throws when nothing is possible.
+double log_marginals(const ChainView& chain, double* states, double* arcs);
+
+// ∇² log Z · direction, same shapes. `direction` has the shape of the scores.
+void log_tangent(const ChainView& chain, const ChainView& direction, double* states, double* arcs);
+
+// −Σ_y p(y) log p(y), as a sum of terms ≥ 0: Σ_t E[−log p(y_{t−1} | y_t)] + E[−log p(y_{T−1})].
+double entropy(const ChainView& chain);
+
+// Exact samples by backward draws. uniforms [n, T] in [0, 1), output [n, T].
+void sample(const ChainView& chain, std::int64_t n, const double* uniforms, std::int32_t* output);
+
+}  // namespace crfkit

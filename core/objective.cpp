@@ -1,0 +1,91 @@
+#include "objective.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "threads.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr std::int64_t kWeightsPerTask = 1 << 14;
+
+}  // namespace
+
+void check_annotation(const Layout& layout, const Design& design, const Annotation& gold) {
+    const std::int64_t n_sites = design.n_sites();
+    if (static_cast<std::int64_t>(gold.labels.size()) != n_sites)
+        throw std::invalid_argument("there are " + std::to_string(gold.labels.size()) + " labels for " +
+                                    std::to_string(n_sites) + " sites");
+    for (const std::int32_t label : gold.labels)
+        if (label < -1 || label >= layout.n_labels)
+            throw std::invalid_argument("label id " + std::to_string(label) + " is out of range");
+    if (gold.set_ptr.empty()) return;
+    if (static_cast<std::int64_t>(gold.set_ptr.size()) != n_sites + 1 || gold.set_ptr.front() != 0 ||
+        gold.set_ptr.back() != static_cast<std::int64_t>(gold.set_labels.size()))
+        throw std::invalid_argument("set_ptr must have one entry more than there are sites and end at the labels");
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        if (gold.set_ptr[t + 1] < gold.set_ptr[t]) throw std::invalid_argument("set_ptr must not decrease");
+        for (std::int64_t i = gold.set_ptr[t]; i < gold.set_ptr[t + 1]; ++i)
+            if (gold.set_labels[i] < 0 || gold.set_labels[i] >= layout.n_labels ||
+                (i > gold.set_ptr[t] && gold.set_labels[i] <= gold.set_labels[i - 1]))
+                throw std::invalid_argument("set_labels must be ascending label ids within each site");
+    }
+}
+
+Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+                     std::vector<double> l2, bool single_precision, int threads)
+    : n_threads(threads),
+      layout_(std::move(layout)),
+      design_(std::move(design)),
+      gold_(std::move(gold)),
+      l2_(std::move(l2)) {
+    check_annotation(*layout_, *design_, gold_);
+    if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
+        throw std::invalid_argument("there must be one weight for each sequence");
+    if (l2_.size() != 1 && static_cast<std::int64_t>(l2_.size()) != n_weights())
+        throw std::invalid_argument("l2 must be one number, or one for each weight");
+    blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
+    if (single_precision) single_ = std::make_unique<Evaluator<float>>(*layout_, *design_, gold_, blocks_);
+}
+
+bool Objective::refine() {
+    const bool change = single_ != nullptr;
+    single_.reset();
+    return change;
+}
+
+double Objective::evaluate(const double* w, const double* v, double* out) {
+    if (single_) {
+        const double value = single_->evaluate(w, v, out, n_threads);
+        if (!single_->unsafe) return value;
+    }
+    if (!double_) double_ = std::make_unique<Evaluator<double>>(*layout_, *design_, gold_, blocks_);
+    return double_->evaluate(w, v, out, n_threads);
+}
+
+double Objective::value_and_gradient(const double* w, double* gradient) {
+    const double loss = evaluate(w, nullptr, gradient);
+    const std::int64_t D = n_weights(), n_tasks = (D + kWeightsPerTask - 1) / kWeightsPerTask;
+    std::vector<double> penalties(static_cast<std::size_t>(n_tasks));
+    parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
+        double sum = 0;
+        for (std::int64_t d = task * kWeightsPerTask; d < std::min(D, (task + 1) * kWeightsPerTask); ++d) {
+            const double slope = l2_[l2_.size() == 1 ? 0 : d] * w[d];
+            sum += slope * w[d];
+            gradient[d] += slope;
+        }
+        penalties[task] = sum;
+    });
+    double penalty = 0;
+    for (const double part : penalties) penalty += part;
+    return loss + 0.5 * penalty;
+}
+
+void Objective::hessian_vector(const double* w, const double* v, double* out) {
+    evaluate(w, v, out);
+    for (std::int64_t d = 0; d < n_weights(); ++d) out[d] += l2_[l2_.size() == 1 ? 0 : d] * v[d];
+}
+
+}  // namespace crfkit

@@ -1,0 +1,42 @@
+// f(w) = Σ_n weight_n (log Z_n − log Z_gold,n) + ½ Σ_d l2_d w_d², in single precision first and in double on request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "evaluator.hpp"
+
+namespace crfkit {
+
+// Refuses an annotation that does not fit the data, in words.
+void check_annotation(const Layout& layout, const Design& design, const Annotation& gold);
+
+class Objective {
+  public:
+    // l2: one number for all weights, or one for each. Throws std::invalid_argument if things do not fit together.
+    Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold, std::vector<double> l2,
+              bool single_precision, int n_threads);
+
+    std::int64_t n_weights() const { return layout_->n_weights(); }
+    double value_and_gradient(const double* w, double* gradient);
+    void hessian_vector(const double* w, const double* v, double* out);
+
+    // From now on answers in double precision. Returns whether that is a change.
+    bool refine();
+
+    int n_threads;
+
+  private:
+    double evaluate(const double* w, const double* v, double* out);
+
+    std::shared_ptr<const Layout> layout_;
+    std::shared_ptr<const Design> design_;
+    Annotation gold_;
+    std::vector<double> l2_;
+    std::vector<Block> blocks_;
+    std::unique_ptr<Evaluator<float>> single_;
+    std::unique_ptr<Evaluator<double>> double_;
+};
+
+}  // namespace crfkit

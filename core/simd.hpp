@@ -1,0 +1,137 @@
+// Short vectors of the instruction set at hand, through the vector extensions of GCC and Clang.
+//
+// Included only by kernels.cpp, inside one translation unit per instruction set: everything lives in the namespace
+// of that instruction set, and nothing of the standard library is instantiated.
+#pragma once
+
+#include <cstdint>
+
+namespace crfkit::CRFKIT_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
+template <class Real>
+struct Lanes;
+
+template <>
+struct Lanes<float> {
+    using Vector = float __attribute__((vector_size(kVectorBytes)));
+    using Ints = std::int32_t __attribute__((vector_size(kVectorBytes)));
+    static constexpr int count = kVectorBytes / 4;
+};
+
+template <>
+struct Lanes<double> {
+    using Vector = double __attribute__((vector_size(kVectorBytes)));
+    using Ints = std::int64_t __attribute__((vector_size(kVectorBytes)));
+    static constexpr int count = kVectorBytes / 8;
+};
+
+template <class Real>
+using Vector = typename Lanes<Real>::Vector;
+
+// All message rows are padded to whole vectors and aligned to 64 bytes.
+template <class Real>
+inline Vector<Real> load(const Real* p) {
+    return *reinterpret_cast<const Vector<Real>*>(p);
+}
+
+template <class Real>
+inline void store(Real* p, Vector<Real> v) {
+    *reinterpret_cast<Vector<Real>*>(p) = v;
+}
+
+template <class Real>
+inline Vector<Real> broadcast(Real x) {
+    return Vector<Real>{} + x;
+}
+
+template <class V>
+inline V larger(V a, V b) {
+    return a > b ? a : b;
+}
+
+// Tree reductions: the order of the additions is fixed by the vector's width.
+template <class Real>
+inline Real sum(Vector<Real> v) {
+    constexpr int n = Lanes<Real>::count;
+    alignas(64) Real x[n];
+    store<Real>(x, v);
+    for (int width = n / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) x[i] += x[i + width];
+    return x[0];
+}
+
+template <class Real>
+inline Real maximum(Vector<Real> v) {
+    constexpr int n = Lanes<Real>::count;
+    alignas(64) Real x[n];
+    store<Real>(x, v);
+    for (int width = n / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) x[i] = x[i] > x[i + width] ? x[i] : x[i + width];
+    return x[0];
+}
+
+// exp(x) for x ≤ 0 (−inf included), within 2 units in the last place; 0 where the result would be subnormal.
+// x = n·ln 2 + r, |r| ≤ ½ ln 2; exp(x) = 2ⁿ · p(r), p the Taylor polynomial of exp (truncation below half a unit).
+inline Vector<float> exp_nonpositive(Vector<float> x) {
+    using V = Vector<float>;
+    using I = Lanes<float>::Ints;
+    const V floor = broadcast(-87.33654f);
+    const V magic = broadcast(0x1.8p23f);
+    const auto tiny = x < floor;
+    x = larger(x, floor);
+    const V z = x * 1.44269504f + magic;  // its low bits hold round(x / ln 2)
+    const V n = z - magic;
+    V r = x - n * 0.693359375f;
+    r = r - n * -2.12194440e-4f;
+    V p = broadcast(1.0f / 5040.0f);
+    p = p * r + 1.0f / 720.0f;
+    p = p * r + 1.0f / 120.0f;
+    p = p * r + 1.0f / 24.0f;
+    p = p * r + 1.0f / 6.0f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    const I exponent = (reinterpret_cast<I>(z) - reinterpret_cast<I>(magic)) << 23;
+    const V result = reinterpret_cast<V>(reinterpret_cast<I>(p) + exponent);
+    return tiny ? V{} : result;
+}
+
+inline Vector<double> exp_nonpositive(Vector<double> x) {
+    using V = Vector<double>;
+    using I = Lanes<double>::Ints;
+    const V floor = broadcast(-708.3964);
+    const V magic = broadcast(0x1.8p52);
+    const auto tiny = x < floor;
+    x = larger(x, floor);
+    const V z = x * 1.4426950408889634 + magic;
+    const V n = z - magic;
+    V r = x - n * 6.93147180369123816490e-01;
+    r = r - n * 1.90821492927058770002e-10;
+    V p = broadcast(1.0 / 6227020800.0);
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    const I exponent = (reinterpret_cast<I>(z) - reinterpret_cast<I>(magic)) << 52;
+    const V result = reinterpret_cast<V>(reinterpret_cast<I>(p) + exponent);
+    return tiny ? V{} : result;
+}
+
+}  // namespace crfkit::CRFKIT_ISA

@@ -1,0 +1,44 @@
+// A trained model's answers for whole data sets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "best.hpp"
+#include "design.hpp"
+#include "evaluator.hpp"
+#include "layout.hpp"
+#include "sequence.hpp"
+#include "weight_tables.hpp"
+
+namespace crfkit {
+
+class Tagger {
+  public:
+    Tagger(std::shared_ptr<const Layout> layout, const double* w);
+
+    const Layout& layout() const { return *layout_; }
+
+    // The best labels of each sequence, into labels [T].
+    void best(const Design& design, std::int32_t* labels, int n_threads) const;
+    // P(y_t), into marginals [T, L].
+    void marginals(const Design& design, double* marginals, int n_threads) const;
+    // log Z of each sequence, into out [N]; `evidence` may restrict the labels (its weights are ignored).
+    void log_partitions(const Design& design, const Annotation* evidence, double* out, int n_threads) const;
+    std::vector<std::vector<ScoredLabels>> k_best(const Design& design, std::int64_t k, int n_threads) const;
+    // n samples of each sequence: uniforms and labels hold [n, length] for one sequence after the other.
+    void sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
+                int n_threads) const;
+
+  private:
+    struct Room;
+    template <class Function>
+    void each_sequence(const Design& design, int n_threads, Function function) const;
+
+    std::shared_ptr<const Layout> layout_;
+    WeightTables<double> tables_;
+    SharedArcs<double> arcs_;
+};
+
+}  // namespace crfkit
