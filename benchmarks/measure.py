@@ -1,0 +1,146 @@
+"""One measurement in one fresh process, so that peak memory and clocks belong to it alone.
+
+    outcome = run(Job("train", "chunk", "crfkit", model="/tmp/chunk.model", n_threads=2))
+
+starts ``python -m benchmarks.measure`` with the job as JSON and reads the outcome from its last line.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.adapters import Clock, Settings, adapter
+from benchmarks.tasks import CHUNK, TASKS, load
+from crfkit.evaluation import accuracy, span_report
+
+Outcome = dict[str, Any]
+
+PROJECT = Path(__file__).resolve().parent.parent
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+TAGGING_PASSES = 5
+
+
+class JobError(RuntimeError):
+    """A measurement that did not end well; the message has what its process said."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure."""
+
+    kind: str  # "train" or "tag"
+    task: str
+    toolkit: str
+    model: str  # the model file: "train" writes it, "tag" reads it
+    n_threads: int = 1
+    iterations: int = 100
+    to_convergence: bool = False
+    part: float = 1.0  # share of the sentences
+    copies: int = 1  # the training data so many times, with so many times the penalty: the same descent
+
+
+def run(job: Job) -> Outcome:
+    """Do a job in a process of its own."""
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(job.n_threads))
+    command = [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))]
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise JobError(f"{job} ended with status {done.returncode}:\n{done.stderr.strip()}")
+    outcome: Outcome = json.loads(done.stdout.splitlines()[-1])
+    return outcome
+
+
+def train(job: Job) -> Outcome:
+    """Fit from Python lists: clocks at each iteration, memory beyond the input, size of the model file."""
+    task = TASKS[job.task]
+    toolkit = adapter(job.toolkit)
+    X, y = load(task, "train", job.part)
+    X, y = X * job.copies, y * job.copies
+    settings = Settings(
+        task.l2 * job.copies, task.all_arcs, job.iterations, job.n_threads, job.to_convergence
+    )
+    clock = Clock()
+    gc.collect()
+    input_mb = restart_peak_mb()
+    start_cpu, start_wall = time.process_time(), time.perf_counter()
+    toolkit.fit(X, y, settings, Path(job.model), clock)
+    cpu, wall = time.process_time() - start_cpu, time.perf_counter() - start_wall
+    return {
+        "version": toolkit.version(),
+        "tokens": sum(map(len, y)),
+        "fit_cpu": cpu,
+        "fit_wall": wall,
+        "ticks": [(tick.cpu - start_cpu, tick.wall - start_wall, tick.objective) for tick in clock.ticks[1:]],
+        "descent_start": (clock.ticks[0].cpu - start_cpu, clock.ticks[0].wall - start_wall),
+        "input_mb": input_mb,
+        "peak_mb": peak_mb() - input_mb,
+        "model_mb": Path(job.model).stat().st_size / 1e6,
+    }
+
+
+def tag(job: Job) -> Outcome:
+    """Tag the test sentences from Python lists with an opened model: the best pass, and how right it is."""
+    task = TASKS[job.task]
+    toolkit = adapter(job.toolkit)
+    X, y = load(task, "test", job.part)
+    toolkit.open(Path(job.model), job.n_threads)
+    passes = []
+    for _ in range(TAGGING_PASSES):
+        start_cpu, start_wall = time.process_time(), time.perf_counter()
+        predicted = toolkit.tag(X)
+        passes.append((time.process_time() - start_cpu, time.perf_counter() - start_wall))
+    return {
+        "tokens": sum(map(len, y)),
+        "cpu": min(cpu for cpu, _ in passes),
+        "wall": min(wall for _, wall in passes),
+        "accuracy": accuracy(y, predicted),
+        "f1": span_report(y, predicted, "IOB2").overall.f1 if task.label_column == CHUNK else None,
+    }
+
+
+def restart_peak_mb() -> float:
+    """The memory now resident, in MB; where the system allows it (Linux), the peak is counted from here."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        return _status_mb("VmRSS")
+    except OSError:
+        return peak_mb()
+
+
+def peak_mb() -> float:
+    """The most memory that was resident, in MB."""
+    try:
+        return _status_mb("VmHWM")
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def _status_mb(name: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise OSError(f"/proc/self/status has no {name}")
+
+
+KINDS: dict[str, Callable[[Job], Outcome]] = {"train": train, "tag": tag}
+
+
+def main() -> None:
+    """Do the job given as JSON in the first argument."""
+    job = Job(**json.loads(sys.argv[1]))
+    print(json.dumps(KINDS[job.kind](job)))
+
+
+if __name__ == "__main__":
+    main()

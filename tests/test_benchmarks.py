@@ -1,0 +1,119 @@
+"""The benchmark's own parts, and one quick run of it from end to end."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from benchmarks import chain, curves, table, tasks
+from benchmarks.corpora import find_corpus
+
+ROWS: list[tuple[str, ...]] = [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), (".", ".", "O")]
+
+
+def test_chunk_features_leave_out_what_lies_outside_the_sentence() -> None:
+    first, second, last = tasks.chunk_features(ROWS)
+    assert first == [
+        *("w[0]=He", "w[1]=reckons", "w[2]=.", "w[0]|w[1]=He|reckons"),
+        *(
+            "p[0]=PRP",
+            "p[1]=VBZ",
+            "p[2]=.",
+            "p[0]|p[1]=PRP|VBZ",
+            "p[1]|p[2]=VBZ|.",
+            "p[0]|p[1]|p[2]=PRP|VBZ|.",
+        ),
+        "__BOS__",
+    ]
+    assert "p[-1]|p[0]|p[1]=PRP|VBZ|." in second
+    assert last[-1] == "__EOS__"
+
+
+def test_crfpp_features_name_the_rows_outside_the_sentence() -> None:
+    first, _, last = tasks.crfpp_features(ROWS)
+    assert len(first) == len(last) == 19
+    assert {"U00:_B-2", "U01:_B-1", "U05:_B-1/He", "U20:_B-2/_B-1/PRP"} <= set(first)
+    assert {"U03:_B+1", "U04:_B+2", "U22:./_B+1/_B+2"} <= set(last)
+
+
+def test_tag_features_have_proper_affixes_only() -> None:
+    first, _, _ = tasks.tag_features(ROWS)
+    assert [feature for feature in first if "[0]" in feature] == [
+        *("w[0]=He", "lower[0]=he", "shape[0]=Xx", "prefix[0]=H", "suffix[0]=e")
+    ]
+
+
+def run_of(*durations: tuple[float, float], start: float = 1.0) -> dict[str, object]:
+    """A training whose iterations took these CPU seconds and arrived at these objectives."""
+    ticks, cpu = [], start
+    for seconds, objective in durations:
+        cpu += seconds
+        ticks.append((cpu, 100.0, objective))
+    return {"descent_start": (start, 99.0), "ticks": ticks}
+
+
+def test_pooled_takes_the_least_seconds_of_each_iteration() -> None:
+    short, longer = run_of((2, 9.0), (1, 5.0)), run_of((1, 9.0), (3, 5.0), (4, 2.0), start=7)
+    curve = curves.pooled([short, longer], n_threads=1)
+    assert curve == curves.Curve(seconds=(1, 1, 4), objectives=(9.0, 5.0, 2.0))
+    assert curve.seconds_per_iteration == 2
+    assert curve.first(2).seconds_per_iteration == 1
+
+
+def test_seconds_to_gap_counts_from_the_start_of_the_descent() -> None:
+    curve = curves.Curve(seconds=(1, 2, 4), objectives=(200.0, 100.009, 100.0))
+    assert curve.seconds_to_gap(100.0) == 3
+    assert curve.seconds_to_gap(99.999) == 7
+    assert math.isinf(curve.seconds_to_gap(99.0))
+
+
+def test_one_thread_is_timed_by_the_processor_and_two_by_the_wall() -> None:
+    assert [curves.clock_of(1), curves.clock_of(2)] == ["cpu", "wall"]
+
+
+def test_table_compares_with_the_rival() -> None:
+    figures = dict.fromkeys((key for _, key, _, _ in table.FIGURES), 10.0)
+    rival = figures | {"toolkit": "crfsuite", "version": "python-crfsuite 1", "n_threads": 1}
+    ours = rival | {"toolkit": "crfkit", "version": "crfkit 2", "n_threads": 2, "tokens_per_second": 45.0}
+    ours |= {"seconds_per_iteration": 4.0, "seconds_to_gap": math.inf, "f1": None}
+    text = table.markdown(
+        {
+            "machine": {"processor": "P", "cores": 2, "python": "3"},
+            "speed": {"chunk": {"iterations": 7, "rows": [rival, ours]}},
+            "optimum": {},
+            "scaling": {},
+            "startup": None,
+        }
+    )
+    assert "| python-crfsuite 1, 1 thread | crfkit 2, 2 threads |" in text
+    assert "| seconds per iteration | 10.000 | 4.000 (2.5×) |" in text
+    assert "tokens per second | 10 | 45 (4.5×) |" in text
+    assert "gap of 1e-4 | 10.0 | not reached |" in text
+    assert "objective after 7 iterations | 10.00 | 10.00 |" in text
+
+
+needs_corpus = pytest.mark.skipif(
+    find_corpus("conll2000", "train.txt") is None, reason="the CoNLL-2000 corpus is not on this machine"
+)
+needs_rival = pytest.mark.skipif(
+    find_spec("pycrfsuite") is None, reason="python-crfsuite is not installed (pip install 'crfkit[bench]')"
+)
+
+
+@needs_corpus
+@needs_rival
+def test_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain.main(
+        ["--quick", "--task", "chunk", "--only", "speed", "--toolkit", "crfsuite", "--out", str(tmp_path)]
+    )
+    results = json.loads((tmp_path / "chain.json").read_text(encoding="utf-8"))
+    rows = results["speed"]["chunk"]["rows"]
+    assert [(row["toolkit"], row["n_threads"]) for row in rows] == [("crfsuite", 1)]
+    for row in rows:
+        assert row["seconds_per_iteration"] > 0
+        assert row["tokens_per_second"] > 0
+        assert row["accuracy"] > 0.8
+    assert (tmp_path / "chain.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
