@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.structures import Evidence
+
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -31,7 +33,9 @@ class Dataset:
 
     sequence_ptr: Int64s  # [N + 1]
     states: FeatureList  # features on labels
-    arcs: FeatureList | None = None  # features on the arc that enters a site; none at the first site of a sequence
+    arcs: FeatureList | None = (
+        None  # features on the arc that enters a site; none at the first site of a sequence
+    )
     dense: Mapping[str, Float64s] = field(default_factory=dict)  # block name → [T, K]
 
     @property
@@ -43,3 +47,12 @@ class Dataset:
     def n_sites(self) -> int:
         """T, over all sequences."""
         return int(self.sequence_ptr[-1])
+
+
+class Annotation(NamedTuple):
+    """What is known of the right labels, site by site."""
+
+    labels: Int32s  # [T] the label id, −1 where not exactly one label is known
+    sets: Evidence | None = (
+        None  # where labels is −1: the labels that are possible (an empty list: all); None: all
+    )

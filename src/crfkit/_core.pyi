@@ -1,0 +1,91 @@
+"""The native core: whole-dataset calls on flat arrays. Shapes are given where they are not obvious."""
+
+import numpy as np
+import numpy.typing as npt
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+def available_threads() -> int: ...
+def instruction_set() -> str: ...
+
+# chain
+
+def chain_log_partition(states: Float64s, arcs: Float64s, in_log_space: bool = False) -> float: ...
+def chain_marginals(
+    states: Float64s, arcs: Float64s, with_arcs: bool = True, in_log_space: bool = False
+) -> tuple[Float64s, Float64s]: ...
+def chain_tangent(
+    states: Float64s, arcs: Float64s, d_states: Float64s, d_arcs: Float64s, in_log_space: bool = False
+) -> tuple[Float64s, Float64s]: ...
+def chain_k_best(states: Float64s, arcs: Float64s, k: int) -> list[tuple[float, Int32s]]: ...
+def chain_sample(states: Float64s, arcs: Float64s, uniforms: Float64s) -> Int32s: ...
+def chain_entropy(states: Float64s, arcs: Float64s) -> float: ...
+
+# objective
+
+class Layout:
+    def __init__(
+        self,
+        n_labels: int,
+        pair_ptr: Int64s,
+        pair_labels: Int32s,
+        dense_columns: Int64s,
+        arc_before: Int32s,
+        arc_after: Int32s,
+        arc_ptr: Int64s,
+        arc_triples: Int32s,
+    ) -> None: ...
+    @property
+    def n_weights(self) -> int: ...
+
+class Design:
+    def __init__(
+        self,
+        layout: Layout,
+        sequence_ptr: Int64s,
+        site_ptr: Int64s,
+        ids: Int32s,
+        values: Float64s | None,
+        arc_site_ptr: Int64s | None,
+        arc_ids: Int32s | None,
+        arc_values: Float64s | None,
+        dense: list[Float64s],
+        n_threads: int,
+    ) -> None: ...
+
+class Objective:
+    def __init__(
+        self,
+        layout: Layout,
+        design: Design,
+        labels: Int32s,
+        set_ptr: Int64s | None,
+        set_labels: Int32s | None,
+        weights: Float64s,
+        l2: Float64s,
+        single_precision: bool,
+        n_threads: int,
+    ) -> None: ...
+    n_threads: int
+    @property
+    def n_weights(self) -> int: ...
+    def refine(self) -> bool: ...
+    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
+
+class Tagger:
+    def __init__(self, layout: Layout, w: Float64s) -> None: ...
+    def best(self, design: Design, n_threads: int) -> Int32s: ...
+    def marginals(self, design: Design, n_threads: int) -> Float64s: ...
+    def log_partitions(
+        self,
+        design: Design,
+        labels: Int32s | None,
+        set_ptr: Int64s | None,
+        set_labels: Int32s | None,
+        n_threads: int,
+    ) -> Float64s: ...
+    def k_best(self, design: Design, k: int, n_threads: int) -> list[list[tuple[float, Int32s]]]: ...
+    def sample(self, design: Design, n: int, uniforms: Float64s, n_threads: int) -> Int32s: ...

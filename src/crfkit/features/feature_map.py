@@ -1,0 +1,189 @@
+"""Which weights exist, and where each lies in the weight vector w[D].
+
+    state pairs     (feature, label): only pairs seen in training, or all
+    dense blocks    (column, label), block after block
+    arcs            (before, after); before = L is the start of a sequence, after = L its end
+    arc triples     (arc feature, before, after)
+
+Letters: F features, L labels, P pairs, A arcs, D weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
+from crfkit.structures import Chain
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """The layout of the weights of a chain model. `layout` is the same in the native core, which checks it."""
+
+    n_labels: int
+    pair_ptr: Int64s  # [F + 1] feature f has the pairs pair_ptr[f]:pair_ptr[f + 1]
+    pair_labels: Int32s  # [P]
+    dense: Mapping[str, int]  # block name → number of columns
+    arc_before: Int32s  # [A]
+    arc_after: Int32s  # [A]
+    arc_ptr: Int64s  # [arc features + 1]
+    arc_triples: Int32s  # before · L + after
+    layout: _core.Layout = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Build the native layout."""
+        layout = _core.Layout(
+            self.n_labels,
+            self.pair_ptr,
+            self.pair_labels,
+            np.array(list(self.dense.values()), dtype=np.int64),
+            self.arc_before,
+            self.arc_after,
+            self.arc_ptr,
+            self.arc_triples,
+        )
+        object.__setattr__(self, "layout", layout)
+
+    @classmethod
+    def build(
+        cls,
+        dataset: Dataset,
+        annotation: Annotation,
+        structure: Chain,
+        *,
+        n_labels: int,
+        n_features: int,
+        n_arc_features: int = 0,
+        all_pairs: bool = False,
+        all_arcs: bool = True,
+    ) -> FeatureMap:
+        """The weights that training data call for.
+
+        `all_pairs` gives every feature a weight for every label, and every arc feature one for every pair of
+        labels; otherwise only what occurs in the annotation. `all_arcs` does the same for plain arcs.
+        """
+        sets = annotation.sets
+        set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
+        if all_pairs:
+            pair_ptr, pair_labels = _everything(n_features, n_labels)
+            arc_ptr, arc_triples = _everything(n_arc_features, n_labels * n_labels)
+        else:
+            pair_ptr, pair_labels = _core.seen_pairs(
+                dataset.states.site_ptr,
+                dataset.states.ids,
+                annotation.labels,
+                n_features,
+                n_labels,
+                set_ptr,
+                set_labels,
+            )
+            arc_ptr, arc_triples = _everything(0, 1)
+            if dataset.arcs is not None and n_arc_features:
+                arc_ptr, arc_triples = _core.seen_arc_pairs(
+                    dataset.sequence_ptr,
+                    dataset.arcs.site_ptr,
+                    dataset.arcs.ids,
+                    annotation.labels,
+                    n_arc_features,
+                    n_labels,
+                    set_ptr,
+                    set_labels,
+                )
+        before, after = _arcs(dataset, annotation, structure, n_labels, all_arcs=all_arcs)
+        return cls(
+            n_labels=n_labels,
+            pair_ptr=pair_ptr,
+            pair_labels=pair_labels,
+            dense={name: block.shape[1] for name, block in dataset.dense.items()},
+            arc_before=before,
+            arc_after=after,
+            arc_ptr=arc_ptr,
+            arc_triples=arc_triples,
+        )
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self.layout.n_weights
+
+    @property
+    def n_pairs(self) -> int:
+        """P."""
+        return len(self.pair_labels)
+
+    def dense_begin(self, block: str) -> int:
+        """Where the weights [columns, L] of a dense block begin."""
+        names = list(self.dense)
+        return self.n_pairs + self.n_labels * sum(self.dense[name] for name in names[: names.index(block)])
+
+    @property
+    def arcs_begin(self) -> int:
+        """Where the weights of the arcs begin."""
+        return self.n_pairs + self.n_labels * sum(self.dense.values())
+
+    @property
+    def triples_begin(self) -> int:
+        """Where the weights of the arc features begin."""
+        return self.arcs_begin + len(self.arc_before)
+
+    def arc_weights(self, weights: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+        """Weights of the plain arcs as (arcs [L, L], start [L], end [L]); 0 where there is none."""
+        square = np.zeros((self.n_labels + 1, self.n_labels + 1))
+        square[self.arc_before, self.arc_after] = weights[self.arcs_begin : self.triples_begin]
+        return square[:-1, :-1], square[-1, :-1], square[:-1, -1]
+
+    def design(self, dataset: Dataset, n_threads: int) -> _core.Design:
+        """The data set compiled against this layout, for the native core."""
+        arcs = dataset.arcs
+        return _core.Design(
+            self.layout,
+            dataset.sequence_ptr,
+            dataset.states.site_ptr,
+            dataset.states.ids,
+            dataset.states.values,
+            None if arcs is None else arcs.site_ptr,
+            None if arcs is None else arcs.ids,
+            None if arcs is None else arcs.values,
+            [np.ascontiguousarray(dataset.dense[name], dtype=np.float64) for name in self.dense],
+            n_threads,
+        )
+
+
+def _everything(n_features: int, n_items: int) -> tuple[Int64s, Int32s]:
+    """Every feature with every item."""
+    return (
+        np.arange(n_features + 1, dtype=np.int64) * n_items,
+        np.tile(np.arange(n_items, dtype=np.int32), n_features),
+    )
+
+
+def _arcs(
+    dataset: Dataset, annotation: Annotation, structure: Chain, n_labels: int, *, all_arcs: bool
+) -> tuple[Int32s, Int32s]:
+    """The plain arcs that have weights, as (before, after), row by row; start and end last."""
+    exists = np.zeros((n_labels + 1, n_labels + 1), dtype=bool)
+    if all_arcs:
+        exists[:-1, :-1] = True
+        exists[-1, :-1] = exists[:-1, -1] = True
+    else:
+        labels = annotation.labels
+        first, last = dataset.sequence_ptr[:-1], dataset.sequence_ptr[1:] - 1
+        filled = last >= first
+        first, last = first[filled], last[filled]
+        inner = np.ones(len(labels), dtype=bool)
+        inner[first] = False  # no arc leads into a first site
+        after = np.flatnonzero(inner)
+        known = after[(labels[after] >= 0) & (labels[after - 1] >= 0)]
+        exists[labels[known - 1], labels[known]] = True
+        exists[-1, labels[first][labels[first] >= 0]] = True
+        exists[labels[last][labels[last] >= 0], -1] = True
+    if not structure.start:
+        exists[-1, :] = False
+    if not structure.end:
+        exists[:, -1] = False
+    before, after = np.nonzero(exists)
+    return before.astype(np.int32), after.astype(np.int32)

@@ -1,0 +1,70 @@
+"""Penalty strengths: one number for all weights, or one per named block of features.
+
+Blocks are named by `block_of(feature)` (the text before the first ':' or '='), dense blocks by their own names, and the
+plain arcs are "arcs", those into the first and out of the last label "start" and "end" (both follow "arcs" unless named).
+"default" holds for every block that is not named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.features.dataset import Float64s
+from crfkit.features.feature_map import FeatureMap
+
+Strength = float | Mapping[str, float]
+
+
+def penalty_vector(
+    name: str,
+    strength: Strength,
+    feature_map: FeatureMap,
+    feature_names: Sequence[str],
+    arc_feature_names: Sequence[str],
+    block_of: Callable[[str], str],
+) -> Float64s:
+    """The strength of each weight: float64[1] when all are equal, else float64[D]."""
+    if not isinstance(strength, Mapping):
+        return np.array([_checked(name, "", strength)])
+    strengths = {block: _checked(name, f"[{block!r}]", value) for block, value in strength.items()}
+    default = strengths.pop("default", 1.0 if name == "l2" else 0.0)
+    arcs = strengths.get("arcs", default)
+    state_blocks = [block_of(feature) for feature in feature_names]
+    arc_blocks = [block_of(feature) for feature in arc_feature_names]
+    known = {*state_blocks, *arc_blocks, *feature_map.dense, "arcs", "start", "end"}
+    unknown = sorted(set(strengths) - known)
+    if unknown:
+        raise InputError(
+            f"{name} names the block {unknown[0]!r}, which no feature belongs to; the blocks are: "
+            f"{', '.join(sorted(known)[:40])}, and 'default' for the rest."
+        )
+    out = np.empty(feature_map.n_weights)
+    per_feature = np.array([strengths.get(block, default) for block in state_blocks], dtype=np.float64)
+    out[: feature_map.n_pairs] = np.repeat(per_feature, np.diff(feature_map.pair_ptr))
+    for block, columns in feature_map.dense.items():
+        begin = feature_map.dense_begin(block)
+        out[begin : begin + columns * feature_map.n_labels] = strengths.get(block, default)
+    end_label = feature_map.n_labels
+    plain = np.full(len(feature_map.arc_before), arcs)
+    plain[feature_map.arc_before == end_label] = strengths.get("start", arcs)
+    plain[feature_map.arc_after == end_label] = strengths.get("end", arcs)
+    out[feature_map.arcs_begin : feature_map.triples_begin] = plain
+    per_arc_feature = np.array([strengths.get(block, default) for block in arc_blocks], dtype=np.float64)
+    out[feature_map.triples_begin :] = np.repeat(per_arc_feature, np.diff(feature_map.arc_ptr))
+    return out
+
+
+def _checked(name: str, where: str, value: object) -> float:
+    """A finite number ≥ 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(
+            f"{name}{where} is {value!r}, expected a number, or a dict of block names to numbers."
+        )
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise InputError(f"{name}{where} is {number}, expected a finite number of 0 or more.")
+    return number

@@ -1,0 +1,43 @@
+"""The questions that every structure answers, on a structure and the scores of its parts.
+
+    log_partition      log Z
+    marginals          ∇ log Z with respect to the scores
+    tangent            ∇² log Z · direction
+    best, k_best       highest-scoring outputs
+    sample             exact samples
+    entropy            −Σ_y p(y) log p(y)
+    score              score(y) of one output
+    log_probability    score(y) − log Z
+    parts              which parts an output has
+
+Each function takes a structure (`Chain()`) and its scores (`ChainScores(…)`). `evidence` restricts the outputs to the
+labels that are allowed at each site: a bool array [T, L] or an `Evidence`.
+"""
+
+from crfkit.inference.chain import (
+    best,
+    entropy,
+    k_best,
+    log_partition,
+    log_probability,
+    marginals,
+    parts,
+    sample,
+    score,
+    tangent,
+)
+from crfkit.inference.tagger import Tagger
+
+__all__ = [
+    "Tagger",
+    "best",
+    "entropy",
+    "k_best",
+    "log_partition",
+    "log_probability",
+    "marginals",
+    "parts",
+    "sample",
+    "score",
+    "tangent",
+]

@@ -1,0 +1,176 @@
+"""The questions on a chain. Formulas stand in `crfkit.structures.chain`; the work is done in the native core."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.structures import Best, Chain, ChainMarginals, ChainScores, Evidence
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Allowed = Evidence | npt.ArrayLike | None
+
+
+def log_partition(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
+    """log Z = log Σ_y exp(score(y)); −inf when no labelling is possible, 0 for an empty sequence."""
+    return _core.chain_log_partition(*_folded(structure, scores, evidence))
+
+
+def marginals(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> ChainMarginals:
+    """∇ log Z: the probability of every part."""
+    states, arcs = _core.chain_marginals(*_folded(structure, scores, evidence))
+    return _with_ends(structure, states, arcs)
+
+
+def tangent(
+    structure: Chain, scores: ChainScores, direction: ChainScores, *, evidence: Allowed = None
+) -> ChainMarginals:
+    """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
+    states, arcs = _folded(structure, scores, evidence)
+    d_states, d_arcs = _folded(structure, direction, None)
+    if direction.states.shape != scores.states.shape:
+        raise ValueError(
+            f"tangent: the direction's states have shape {list(direction.states.shape)}, "
+            f"expected that of the scores, {list(scores.states.shape)}."
+        )
+    if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
+        raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
+    moved_states, moved_arcs = _core.chain_tangent(states, arcs, d_states, d_arcs)
+    return _with_ends(structure, moved_states, moved_arcs)
+
+
+def best(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> Best:
+    """The highest-scoring labelling; among equals the one with the lower label at the last site where they differ."""
+    found = k_best(structure, scores, 1, evidence=evidence)
+    if not found:
+        raise ValueError("best: no labelling is possible, every one has a part with score −inf.")
+    return found[0]
+
+
+def k_best(structure: Chain, scores: ChainScores, k: int, *, evidence: Allowed = None) -> list[Best]:
+    """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
+    if k < 1:
+        raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+    found = _core.chain_k_best(*_folded(structure, scores, evidence), k)
+    return [Best(labels, score) for score, labels in found]
+
+
+def sample(
+    structure: Chain,
+    scores: ChainScores,
+    n: int = 1,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    evidence: Allowed = None,
+) -> Int32s:
+    """`n` independent labellings drawn from p(y), as label ids [n, T]."""
+    if n < 0:
+        raise ValueError(f"sample: n is {n}, expected 0 or more.")
+    uniforms = np.random.default_rng(random_state).random((n, scores.n_sites))
+    return _core.chain_sample(*_folded(structure, scores, evidence), uniforms)
+
+
+def entropy(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
+    """−Σ_y p(y) log p(y), in nats, summed from terms ≥ 0 so that nothing cancels."""
+    return _core.chain_entropy(*_folded(structure, scores, evidence))
+
+
+def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float:
+    """score(y) of one labelling, given as label ids [T]."""
+    scores.check(structure)
+    y = _labels(output, scores.n_sites, scores.n_labels)
+    if len(y) == 0:
+        return 0.0
+    terms = list(scores.states[np.arange(len(y)), y])
+    if scores.arcs is not None and len(y) > 1:
+        arcs = scores.arcs
+        by_site = arcs[np.arange(len(y) - 1), y[:-1], y[1:]] if arcs.ndim == 3 else arcs[y[:-1], y[1:]]
+        terms.extend(by_site)
+    if scores.start is not None:
+        terms.append(scores.start[y[0]])
+    if scores.end is not None:
+        terms.append(scores.end[y[-1]])
+    return math.fsum(terms)
+
+
+def log_probability(
+    structure: Chain, scores: ChainScores, output: npt.ArrayLike, *, evidence: Allowed = None
+) -> float:
+    """log p(y) = score(y) − log Z; −inf for a labelling that is not possible."""
+    total = log_partition(structure, scores, evidence=evidence)
+    if total == -math.inf:
+        raise ValueError("log_probability: no labelling is possible, every one has a part with score −inf.")
+    y = _labels(output, scores.n_sites, scores.n_labels)
+    allowed = _mask(evidence, scores)
+    if allowed is not None and not allowed[np.arange(len(y)), y].all():
+        return -math.inf
+    return min(0.0, score(structure, scores, y) - total)
+
+
+def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMarginals:
+    """Which parts a labelling has: 1 for those, 0 for all others, in the shapes of the marginals."""
+    y = _labels(output, None, n_labels)
+    n_sites = len(y)
+    states = np.zeros((n_sites, n_labels))
+    states[np.arange(n_sites), y] = 1
+    arcs = np.zeros((max(n_sites - 1, 0), n_labels, n_labels))
+    if n_sites > 1:
+        arcs[np.arange(n_sites - 1), y[:-1], y[1:]] = 1
+    return _with_ends(structure, states, arcs)
+
+
+def _folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[Float64s, Float64s]:
+    """States [T, L] with start, end and evidence folded in, and arcs [L, L] or [T − 1, L, L]."""
+    scores.check(structure)
+    states = np.array(scores.states, order="C")
+    if scores.n_sites:
+        if scores.start is not None:
+            states[0] += scores.start
+        if scores.end is not None:
+            states[-1] += scores.end
+        allowed = _mask(evidence, scores)
+        if allowed is not None:
+            states[~allowed] = -math.inf
+    arcs = np.zeros((scores.n_labels, scores.n_labels)) if scores.arcs is None else scores.arcs
+    return states, arcs
+
+
+def _mask(evidence: Allowed, scores: ChainScores) -> npt.NDArray[np.bool_] | None:
+    """The evidence as bools [T, L]."""
+    if evidence is None:
+        return None
+    known = evidence if isinstance(evidence, Evidence) else Evidence.from_mask(evidence)
+    if known.n_sites != scores.n_sites:
+        raise ValueError(f"The evidence speaks of {known.n_sites} sites, the scores of {scores.n_sites}.")
+    allowed = known.mask(scores.n_labels)
+    if allowed.shape != scores.states.shape:
+        raise ValueError(f"The evidence has {allowed.shape[1]} labels, the scores have {scores.n_labels}.")
+    return allowed
+
+
+def _with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMarginals:
+    """Marginals with those of the start and end arcs: the first and the last row of the states."""
+    nothing = np.zeros(states.shape[1])
+    some = len(states) > 0
+    return ChainMarginals(
+        states=states,
+        arcs=arcs,
+        start=states[0].copy() if some and structure.start else nothing,
+        end=states[-1].copy() if some and structure.end else nothing.copy(),
+    )
+
+
+def _labels(output: npt.ArrayLike, n_sites: int | None, n_labels: int) -> Int32s:
+    """One label id per site, checked."""
+    y = np.asarray(output)
+    if y.ndim != 1 or (y.size and y.dtype.kind not in "iu"):
+        raise ValueError(f"A labelling is a list of label ids, got {y.dtype} with shape {list(y.shape)}.")
+    if n_sites is not None and len(y) != n_sites:
+        raise ValueError(f"The labelling has {len(y)} labels, the scores have {n_sites} sites.")
+    if y.size and not (y.min() >= 0 and y.max() < n_labels):
+        raise ValueError(f"Label ids must lie in 0 … {n_labels - 1}, got {y.min()} … {y.max()}.")
+    return y.astype(np.int32)

@@ -1,0 +1,65 @@
+"""The questions on a whole data set, at the weights of a trained model, on several threads."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+class Sets(Protocol):
+    """Allowed labels per site, as lists (`crfkit.structures.Evidence`)."""
+
+    @property
+    def site_ptr(self) -> Int64s:
+        """[T + 1]."""
+        ...
+
+    @property
+    def labels(self) -> Int32s:
+        """[nnz]."""
+        ...
+
+
+class Tagger:
+    """A layout of weights and their values, ready to answer. Designs come from `FeatureMap.design`."""
+
+    def __init__(self, layout: _core.Layout, weights: Float64s) -> None:
+        self._core = _core.Tagger(layout, np.ascontiguousarray(weights, dtype=np.float64))
+
+    def best(self, design: _core.Design, n_threads: int = 1) -> Int32s:
+        """The best label of every site, [T] over all sequences."""
+        return self._core.best(design, n_threads)
+
+    def marginals(self, design: _core.Design, n_threads: int = 1) -> Float64s:
+        """P(y_t = b), [T, L] over all sequences."""
+        return self._core.marginals(design, n_threads)
+
+    def log_partitions(
+        self,
+        design: _core.Design,
+        labels: Int32s | None = None,
+        sets: Sets | None = None,
+        n_threads: int = 1,
+    ) -> Float64s:
+        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the labellings they allow.
+
+        log p(labels) of a sequence is the second less the first.
+        """
+        set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
+        return self._core.log_partitions(design, labels, set_ptr, set_labels, n_threads)
+
+    def k_best(self, design: _core.Design, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
+        """The k best (score, labels) of every sequence, best first."""
+        return self._core.k_best(design, k, n_threads)
+
+    def sample(self, design: _core.Design, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
+        """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
+        return self._core.sample(design, n, uniforms, n_threads)
