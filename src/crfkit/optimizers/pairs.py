@@ -1,0 +1,98 @@
+"""The curvature pairs of L-BFGS and the direction they give.
+
+A step s = x₁ − x₀ changed the gradient by y = g₁ − g₀, so the inverse Hessian H maps y to s, about. The last
+m pairs define H (Nocedal 1980). Written with vectors, the usual two loops for H v go through memory 4m times.
+But all they need are the products among the pairs and with v (Byrd, Nocedal and Schnabel 1994): so one pass
+takes the products, the loops run over m numbers, and a second pass adds up the direction.
+
+The pairs are stored in single precision, which halves memory and time. All products are those of the rounded
+pairs, so H stays symmetric and positive definite, and as many iterations are needed as in double precision.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, sqrt
+
+import numpy as np
+
+from crfkit.optimizers import vectors
+from crfkit.optimizers.problem import Vector
+
+LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
+
+
+class Pairs:
+    """The last m pairs (s, y), in m slots; rows 2k and 2k + 1 hold s and y of slot k."""
+
+    def __init__(self, memory: int, n_weights: int, n_threads: int) -> None:
+        self._rows = np.empty((2 * memory, n_weights), np.float32)  # [2m, D]
+        self._sy = np.zeros(
+            (memory, memory)
+        )  # [m, m]  s_i · y_j, valid where pair i is not newer than pair j
+        self._yy = np.zeros((memory, memory))  # [m, m]  y_i · y_j
+        self._order: list[int] = []  # the slots in use, oldest pair first
+        self._n_slots = 0  # slots written so far: rows 0 … 2·n_slots − 1 hold numbers
+        self._products: tuple[Vector, Vector] | None = None  # the last v, and rows · v
+        self._n_threads = n_threads
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def clear(self) -> None:
+        """Forgets all pairs."""
+        self._order, self._n_slots, self._products = [], 0, None
+
+    def add(self, x: Vector, x_before: Vector, g: Vector, g_before: Vector, v: Vector) -> bool:
+        """Puts s = x − x_before, y = g − g_before in place of the oldest pair; False when they are of no use.
+
+        v is the gradient that the next direction will be asked for.
+        """
+        slot = self._slot_to_write()
+        n = self._n_slots
+        with_y, with_v, ss = vectors.write_pair(
+            self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads
+        )
+        sy, yy = float(with_y[2 * slot]), float(with_y[2 * slot + 1])
+        if not isfinite(ss * yy):  # beyond single precision: no row may keep such numbers
+            self.clear()
+            return False
+        self._products = (v, with_v)
+        if sy <= LEAST_COSINE * sqrt(ss * yy):
+            return False
+        self._sy[:n, slot] = with_y[0::2]
+        self._yy[:n, slot] = self._yy[slot, :n] = with_y[1::2]
+        self._order.append(slot)
+        return True
+
+    def direction(self, v: Vector, l1: Vector | None) -> tuple[Vector, float]:
+        """d = −H v, [D], and d·v; elements of d with l1_i > 0 that do not point against v are 0."""
+        if self._products is None or self._products[0] is not v:
+            self._products = (v, vectors.row_products(self._rows, 2 * self._n_slots, v, self._n_threads))
+        coefficients, factor = self._coefficients(self._products[1])
+        return vectors.combine(self._rows, coefficients, v, factor, l1, self._n_threads)
+
+    def _slot_to_write(self) -> int:
+        """A slot not in use, freed of the oldest pair when all are; rows of lower slots hold numbers."""
+        if len(self._order) == len(self._sy):
+            return self._order.pop(0)
+        slot = min(set(range(len(self._sy))).difference(self._order))
+        self._n_slots = max(self._n_slots, slot + 1)
+        return slot
+
+    def _coefficients(self, products: Vector) -> tuple[Vector, float]:
+        """The two loops: −H v = Σ_k coefficients_k rows_k + factor·v, where products = rows · v."""
+        sv, yv = products[0::2], products[1::2]  # [n_slots]
+        a = np.zeros(self._n_slots)  # q = v − Σ a_j y_j
+        c = np.zeros(self._n_slots)  # H v = γ q + Σ c_j s_j
+        for i in reversed(self._order):  # newest first: a_i = s_i·q / s_i·y_i, with q of the newer pairs
+            a[i] = (sv[i] - self._sy[i, : len(a)] @ a) / self._sy[i, i]
+        newest = self._order[-1] if self._order else None
+        gamma = 1.0 if newest is None else self._sy[newest, newest] / self._yy[newest, newest]
+        yq = yv - self._yy[: len(a), : len(a)] @ a
+        for i in (
+            self._order
+        ):  # oldest first: c_i = a_i − y_i·r / s_i·y_i, with r = γ q + Σ c_j s_j of the older pairs
+            c[i] = a[i] - (gamma * yq[i] + self._sy[: len(c), i] @ c) / self._sy[i, i]
+        coefficients = np.empty(2 * self._n_slots)
+        coefficients[0::2], coefficients[1::2] = -c, gamma * a
+        return coefficients, -gamma
