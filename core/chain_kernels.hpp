@@ -143,10 +143,11 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
                    const Messages<Real>& m) {
     const std::int32_t stride = arcs.stride;
     const std::int64_t last = n_sites - 1;
+    const Vector<Real> weight = broadcast(m.weight);
     each_vector<Real>(stride, [&](std::int32_t j) {
         const Vector<Real> v = broadcast(m.scale[0]);
         store<Real>(m.backward + last * stride + j, v);
-        store<Real>(m.probs + last * stride + j, v * load(m.forward + last * stride + j));
+        store<Real>(m.probs + last * stride + j, v * load(m.forward + last * stride + j) * weight);
     });
     for (std::int64_t t = last; t > 0; --t) {
         const std::int64_t here = t * stride, there = here - stride;
@@ -160,7 +161,7 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
         else
             push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
         each_vector<Real>(stride, [&](std::int32_t j) {
-            store<Real>(m.probs + there + j, load(m.forward + there + j) * load(m.backward + there + j));
+            store<Real>(m.probs + there + j, load(m.forward + there + j) * load(m.backward + there + j) * weight);
         });
     }
 }
@@ -191,17 +192,16 @@ void tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs
     for (std::int64_t t = 0; t < n_sites; ++t) {
         const std::int64_t here = t * stride, before = here - stride;
         Real* row = d.forward + here;
-        Real* extra = d.probs + here;  // free until the backward pass
         Vector<Real> mass{};
         if (t > 0) {
             const bool own = site_arcs && site_arcs[t].weight;
             push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, d.forward + before, row);
-            push<Real, NV>(own ? site_arcs[t].moved : arcs.moved, arcs.n_labels, stride, m.forward + before, extra);
+            push<Real, NV>(own ? site_arcs[t].moved : arcs.moved, arcs.n_labels, stride, m.forward + before, d.extra);
         }
         const Vector<Real> factor = broadcast(t > 0 ? m.scale[t] : Real(0));
         each_vector<Real>(stride, [&](std::int32_t j) {
             Vector<Real> v = load(m.forward + here + j) * load(d.direction + here + j);
-            if (t > 0) v += (load(row + j) + load(extra + j)) * load(m.states + here + j) * factor;
+            if (t > 0) v += (load(row + j) + load(d.extra + j)) * load(m.states + here + j) * factor;
             store<Real>(row + j, v);
             mass += v;
         });
@@ -231,8 +231,8 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
         });
         const Real mean = sum<Real>(mass);
         each_vector<Real>(stride, [&](std::int32_t j) {
-            store<Real>(d.probs + here + j,
-                        load(d.probs + here + j) - broadcast(mean) * load(m.probs + here + j));
+            const Vector<Real> p = load(m.forward + here + j) * load(m.backward + here + j);
+            store<Real>(d.probs + here + j, (load(d.probs + here + j) - broadcast(mean) * p) * broadcast(m.weight));
         });
         if (t == 0) return;
         const Vector<Real> factor = broadcast(m.scale[t]), centre = broadcast(mean + d.shift[t]);
@@ -243,15 +243,14 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
                             pushed * (load(d.direction + here + j) - centre));
         });
         Real* row = d.backward + there;
-        Real* extra = d.probs + there;
         if (site_arcs && site_arcs[t].weight) {
             pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, d.pushed + here, row);
-            pull<Real>(site_arcs[t].moved, arcs.n_labels, stride, m.pushed + here, extra);
+            pull<Real>(site_arcs[t].moved, arcs.n_labels, stride, m.pushed + here, d.extra);
         } else {
             push<Real, NV>(arcs.transposed, arcs.n_labels, stride, d.pushed + here, row);
-            push<Real, NV>(arcs.moved_transposed, arcs.n_labels, stride, m.pushed + here, extra);
+            push<Real, NV>(arcs.moved_transposed, arcs.n_labels, stride, m.pushed + here, d.extra);
         }
-        each_vector<Real>(stride, [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(extra + j)); });
+        each_vector<Real>(stride, [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(d.extra + j)); });
     }
 }
 

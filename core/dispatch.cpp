@@ -1,4 +1,5 @@
 // Chooses the kernels for the processor at hand, once.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,47 +21,61 @@ CRFKIT_DECLARE(v4)
 
 namespace {
 
-struct Choice {
-    const char* name;
-    const Kernels<float>* single;
-    const Kernels<double>* twofold;
-};
-
-// CRFKIT_INSTRUCTION_SET may name a lower level than the processor has (for tests); a higher one is ignored.
-Choice choose() {
+// How many of the tables in kTables, from the lowest, this processor can run. CRFKIT_INSTRUCTION_SET may name a lower
+// level than the processor has (for tests); a higher one is ignored.
+int usable_tables() {
 #ifdef CRFKIT_HAS_V3
     __builtin_cpu_init();
     const char* wish = std::getenv("CRFKIT_INSTRUCTION_SET");
-    const bool low = wish && std::strcmp(wish, "baseline") == 0;
-    const bool middle = wish && std::strcmp(wish, "x86-64-v3") == 0;
     const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl");
-    if (has_v4 && !low && !middle) return {"x86-64-v4", &v4::float_kernels, &v4::double_kernels};
-    if (has_v3 && !low) return {"x86-64-v3", &v3::float_kernels, &v3::double_kernels};
+    const int most = wish && std::strcmp(wish, "baseline") == 0    ? 1
+                     : wish && std::strcmp(wish, "x86-64-v3") == 0 ? 2
+                                                                   : 3;
+    return std::min(most, has_v4 ? 3 : has_v3 ? 2 : 1);
+#else
+    return 1;
 #endif
-    return {"baseline", &baseline::float_kernels, &baseline::double_kernels};
 }
 
-const Choice& choice() {
-    static const Choice chosen = choose();
-    return chosen;
+constexpr const char* kNames[] = {"baseline", "x86-64-v3", "x86-64-v4"};
+#ifdef CRFKIT_HAS_V3
+constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels, &v3::float_kernels, &v4::float_kernels};
+constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::double_kernels, &v4::double_kernels};
+#else
+constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels};
+constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels};
+#endif
+
+int usable() {
+    static const int n = usable_tables();
+    return n;
+}
+
+// The highest table, or the one below it when that saves more than an eighth of every row.
+template <class Real>
+const Kernels<Real>& choose(const Kernels<Real>* const* tables, std::int32_t n_labels) {
+    const int top = usable() - 1;
+    if (top < 2) return *tables[top];
+    const std::int32_t wide = stride_for(*tables[top], n_labels), narrow = stride_for(*tables[top - 1], n_labels);
+    return 8 * wide > 9 * narrow ? *tables[top - 1] : *tables[top];
 }
 
 }  // namespace
 
 template <>
-const Kernels<float>& kernels<float>() {
-    return *choice().single;
+const Kernels<float>& kernels_for<float>(std::int32_t n_labels) {
+    return choose(kSingle, n_labels);
 }
 
 template <>
-const Kernels<double>& kernels<double>() {
-    return *choice().twofold;
+const Kernels<double>& kernels_for<double>(std::int32_t n_labels) {
+    return choose(kDouble, n_labels);
 }
 
-const char* instruction_set() { return choice().name; }
+const char* instruction_set() { return kNames[usable() - 1]; }
 
 }  // namespace crfkit

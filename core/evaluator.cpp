@@ -95,18 +95,18 @@ void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace
     const std::int32_t S = tables_.stride;
     Real* residuals = residuals_.data() + (first - block.first_site) * S;
     work.reserve(n_sites, S, tangent_);
-    scorer_.score(n, work.scores.data());
+    scorer_.score(n, work.states.data());
     if (tangent_) direction_.score(n, work.direction.data());
     bool safe = !unsafe;
     if (block.n_own > 0)
         safe &= prepare_own_arcs(scorer_, tangent_ ? &direction_ : nullptr, layout_.n_labels, first, n_sites, work);
     const bool complete = gold_.complete(first, first + n_sites);
 
-    std::copy(work.scores.begin(), work.scores.begin() + n_sites * S, work.states.begin());
-    double loss = safe ? run_scaled(block, n, weight, true, work, pairs)
-                       : run_in_log_space(block, n, weight, true, work, pairs);
+    double loss = complete ? -gold_score(block, n, weight, work) : 0.0;
+    if (!complete || !safe) std::copy_n(work.states.begin(), n_sites * S, work.scores.begin());
+    loss += safe ? run_scaled(block, n, weight, true, work, pairs)
+                 : run_in_log_space(block, n, weight, true, work, pairs);
     if (complete) {
-        loss -= gold_score(block, n, weight, work);
         if (!tangent_)
             for (std::int64_t t = 0; t < n_sites; ++t)
                 residuals[t * S + gold_.labels[first + t]] -= static_cast<Real>(weight);
@@ -114,7 +114,7 @@ void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace
         for (std::int64_t t = 0; t < n_sites; ++t)
             gold_.forbidden(first + t, layout_.n_labels,
                             [&](std::int32_t b) { work.scores[t * S + b] = WeightTables<Real>::kNever; });
-        std::copy(work.scores.begin(), work.scores.begin() + n_sites * S, work.states.begin());
+        std::copy_n(work.scores.begin(), n_sites * S, work.states.begin());
         loss -= safe ? run_scaled(block, n, -weight, false, work, pairs)
                      : run_in_log_space(block, n, -weight, false, work, pairs);
     }
@@ -129,19 +129,18 @@ double Evaluator<Real>::run_scaled(const Block& block, std::int64_t n, double we
     const std::int64_t size = n_sites * tables_.stride;
     Real* residuals = residuals_.data() + (begin - block.first_site) * tables_.stride;
     const SiteArcs<Real>* site_arcs = block.n_own > 0 ? work.site_arcs.data() : nullptr;
-    const double log_partition = kernels<Real>().sum_product(arcs_.table, site_arcs, n_sites, work.messages());
+    const Kernels<Real>& k = tables_.kernels;
+    const Real factor = static_cast<Real>(weight);
+    Real* target = first ? residuals : work.probs.data();
+    const Messages<Real> messages = work.messages(target, factor);
+    const double log_partition = k.sum_product(arcs_.table, site_arcs, n_sites, messages);
     if (!(log_partition > -INFINITY)) {  // only with weights that are not finite
         std::fill(residuals, residuals + size, Real(0));
         return std::numeric_limits<double>::quiet_NaN();
     }
-    if (tangent_)
-        kernels<Real>().tangents(arcs_.table, site_arcs, n_sites, work.messages(), work.tangents());
-    const Real* source = tangent_ ? work.d_probs.data() : work.probs.data();
-    const Real factor = static_cast<Real>(weight);
-    if (first)
-        for (std::int64_t i = 0; i < size; ++i) residuals[i] = factor * source[i];
-    else
-        for (std::int64_t i = 0; i < size; ++i) residuals[i] += factor * source[i];
+    if (tangent_) k.tangents(arcs_.table, site_arcs, n_sites, messages, work.tangents(target));
+    if (!first)
+        for (std::int64_t i = 0; i < size; ++i) residuals[i] += target[i];
     add_pairs(block, n, factor, work, pairs);
     return log_partition;
 }
@@ -150,7 +149,7 @@ double Evaluator<Real>::run_scaled(const Block& block, std::int64_t n, double we
 template <class Real>
 void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight, Workspace<Real>& work,
                                 PairSums& pairs) {
-    const Kernels<Real>& k = kernels<Real>();
+    const Kernels<Real>& k = tables_.kernels;
     const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     const auto add = [&](const Real* left, const Real* right, std::int64_t length, Buffer<Real>& sums) {
@@ -243,7 +242,7 @@ double Evaluator<Real>::gold_score(const Block& block, std::int64_t n, double we
     const Real* own = work.own_scores.data();
     for (std::int64_t t = 0; t < n_sites; ++t) {
         const std::int64_t label = gold_.labels[first + t];
-        score += work.scores[t * S + label];
+        score += work.states[t * S + label];
         if (t == 0) continue;
         const std::int64_t pair = gold_.labels[first + t - 1] * S + label;
         if (block.n_own > 0 && work.site_arcs[t].weight) {
@@ -286,7 +285,7 @@ void Evaluator<Real>::collect(const Block& block) {
 template <class Real>
 void Evaluator<Real>::gather(const Block& block, std::size_t block_number, const GatherTask& task, double* out) {
     const FlushSubnormals flush;
-    const Kernels<Real>& k = kernels<Real>();
+    const Kernels<Real>& k = tables_.kernels;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     std::vector<double> sums;
     if (task.kind == Gather::rows) {

@@ -42,7 +42,8 @@ struct Messages {
     Real* backward;  // [T, S]
     Real* pushed;    // [T, S] row 0 unused
     Real* scale;     // [T]    1 / |forward_{t−1}|₁ ; scale[0] = 1 / |forward_{T−1}|₁
-    Real* probs;     // [T, S] out: P(y_t)
+    Real* probs;     // [T, S] out: weight · P(y_t)
+    Real weight;
 };
 
 // Directional derivatives of the messages (weighted by the messages themselves), see chain_kernels.hpp.
@@ -53,7 +54,8 @@ struct Tangents {
     Real* backward;   // [T, S]
     Real* pushed;     // [T, S] row 0 unused
     Real* shift;      // [T]
-    Real* probs;      // [T, S] out: change of P(y_t)
+    Real* probs;      // [T, S] out: weight · change of P(y_t)
+    Real* extra;      // [S] scratch
 };
 
 // What fires at the sites of a sequence: whole rows of weights, and single weights.
@@ -124,11 +126,19 @@ struct Kernels {
                       std::int64_t last, const Real* residuals, std::int32_t stride, double* sums);
 };
 
-// The fastest table that this processor can run.
+// The fastest table that this processor can run for rows of this many labels: the widest vectors, unless they would
+// pad the rows much further than narrower ones.
 template <class Real>
-const Kernels<Real>& kernels();
+const Kernels<Real>& kernels_for(std::int32_t n_labels);
 
-// Its instruction set: "baseline", "x86-64-v3" or "x86-64-v4".
+// S: L rounded up to whole vectors of these kernels, and to a multiple of 8.
+template <class Real>
+std::int32_t stride_for(const Kernels<Real>& kernels, std::int32_t n_labels) {
+    const std::int32_t unit = kernels.lanes > 8 ? kernels.lanes : 8;
+    return (n_labels + unit - 1) / unit * unit;
+}
+
+// The best instruction set of this processor: "baseline", "x86-64-v3" or "x86-64-v4".
 const char* instruction_set();
 
 }  // namespace crfkit

@@ -20,10 +20,9 @@ std::pair<double, double> range(const double* table, std::int64_t L) {
 // The scores of a chain, padded and exponentiated, and its messages.
 class Padded {
   public:
-    Padded(const ChainView& chain, const ChainView* direction) : chain_(chain) {
+    Padded(const ChainView& chain, const ChainView* direction)
+        : kernels(kernels_for<double>(chain.n_labels)), stride(stride_for(kernels, chain.n_labels)), chain_(chain) {
         const std::int64_t L = chain.n_labels, T = chain.n_sites;
-        const int unit = std::max(kernels<double>().lanes, 8);
-        stride = (chain.n_labels + unit - 1) / unit * unit;
         work.reserve(T, stride, direction != nullptr);
         pad_rows(chain.states, T, -std::numeric_limits<double>::infinity(), work.states.data());
         if (direction) pad_rows(direction->states, T, 0.0, work.direction.data());
@@ -52,9 +51,13 @@ class Padded {
     }
 
     double sum_product() {
-        return kernels<double>().sum_product(shared, own(), chain_.n_sites, work.messages());
+        return kernels.sum_product(shared, own(), chain_.n_sites, work.messages(work.probs.data(), 1));
     }
-    void tangents() { kernels<double>().tangents(shared, own(), chain_.n_sites, work.messages(), work.tangents()); }
+    // Leaves the change of the state marginals in work.probs.
+    void tangents() {
+        const Messages<double> messages = work.messages(work.probs.data(), 1);
+        kernels.tangents(shared, own(), chain_.n_sites, messages, work.tangents(work.probs.data()));
+    }
 
     // Rows of S numbers cut to L.
     void copy_rows(const Buffer<double>& rows, double* out) const {
@@ -64,7 +67,8 @@ class Padded {
     const double* weight(std::int64_t t) const { return site_arcs.empty() ? tables_.data() : site_arcs[t].weight; }
     const double* moved(std::int64_t t) const { return site_arcs.empty() ? moved_.data() : site_arcs[t].moved; }
 
-    std::int32_t stride;
+    const Kernels<double>& kernels;
+    const std::int32_t stride;
     Workspace<double> work;
     ArcTable<double> shared;
     std::vector<SiteArcs<double>> site_arcs;
@@ -131,7 +135,7 @@ void scaled_tangent(const ChainView& chain, const ChainView& direction, double* 
         throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
     padded.tangents();
     const Workspace<double>& work = padded.work;
-    padded.copy_rows(work.d_probs, states);
+    padded.copy_rows(work.probs, states);
     for (std::int64_t t = 1; arcs && t < chain.n_sites; ++t) {
         const std::int64_t before = (t - 1) * padded.stride, here = t * padded.stride;
         for (std::int64_t a = 0; a < L; ++a)

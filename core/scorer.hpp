@@ -55,9 +55,9 @@ class Scorer {
             design_.rows.ptr.data() + first,    design_.rows.ids.data(),    row_values_.data(),
             design_.entries.ptr.data() + first, design_.entries.ids.data(), design_.entry_labels.data(),
             entry_values_.data(),               tables_.rows.data(),        tables_.weights.data()};
-        kernels<Real>().score_sites(features, n_sites, stride, tables_.base.data(), states);
+        tables_.kernels.score_sites(features, n_sites, stride, tables_.base.data(), states);
         for (std::size_t k = 0; k < dense_.size(); ++k)
-            kernels<Real>().score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_sites,
+            tables_.kernels.score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_sites,
                                         layout_.dense_columns[k], tables_.dense[k].data(), stride, states);
         Real* last = states + (n_sites - 1) * stride;
         for (std::int32_t b = 0; b < layout_.n_labels; ++b) {

@@ -37,7 +37,7 @@ class SharedArcs {
         const Real peak = static_cast<Real>(tables.arc_peak);
         weight_.resize(L * S);
         transposed_.assign(L * S, 0);
-        kernels<Real>().exp_shifted(tables.arcs.data(), peak, weight_.data(), L * S);
+        tables.kernels.exp_shifted(tables.arcs.data(), peak, weight_.data(), L * S);
         if (direction) {
             moved_.resize(L * S);
             moved_transposed_.assign(L * S, 0);
@@ -60,8 +60,8 @@ class SharedArcs {
 // Room for one sequence; each thread has one.
 template <class Real>
 struct Workspace {
-    Buffer<Real> scores, states, forward, backward, pushed, probs, scale;
-    Buffer<Real> direction, d_forward, d_backward, d_pushed, d_probs, shift;
+    Buffer<Real> scores, states, forward, backward, pushed, probs, scale;  // scores: only where they are needed twice
+    Buffer<Real> direction, d_forward, d_backward, d_pushed, shift, extra;
     Buffer<Real> own_scores, own_weight, own_direction, own_moved, products;
     std::vector<SiteArcs<Real>> site_arcs;
 
@@ -70,15 +70,17 @@ struct Workspace {
             rows->resize(n_sites * stride);
         scale.resize(n_sites);
         if (!tangent) return;
-        for (Buffer<Real>* rows : {&direction, &d_forward, &d_backward, &d_pushed, &d_probs})
+        for (Buffer<Real>* rows : {&direction, &d_forward, &d_backward, &d_pushed})
             rows->resize(n_sites * stride);
         shift.resize(n_sites);
+        extra.resize(stride);
     }
-    Messages<Real> messages() {
-        return {states.data(), forward.data(), backward.data(), pushed.data(), scale.data(), probs.data()};
+    // weight · P(y_t) goes to `out` [T, S].
+    Messages<Real> messages(Real* out, Real weight) {
+        return {states.data(), forward.data(), backward.data(), pushed.data(), scale.data(), out, weight};
     }
-    Tangents<Real> tangents() {
-        return {direction.data(), d_forward.data(), d_backward.data(), d_pushed.data(), shift.data(), d_probs.data()};
+    Tangents<Real> tangents(Real* out) {
+        return {direction.data(), d_forward.data(), d_backward.data(), d_pushed.data(), shift.data(), out, extra.data()};
     }
 };
 
@@ -101,7 +103,7 @@ bool prepare_own_arcs(const Scorer<Real>& scorer, const Scorer<Real>* direction,
         scorer.score_arcs(first_site + t, scores);
         const auto [peak, spread] = scorer.tables().range(scores);
         safe = safe && spread <= WeightTables<Real>::kSafeSpread;
-        kernels<Real>().exp_shifted(scores, static_cast<Real>(peak), weight, size);
+        scorer.tables().kernels.exp_shifted(scores, static_cast<Real>(peak), weight, size);
         work.site_arcs[t] = {static_cast<double>(static_cast<Real>(peak)), weight, nullptr};
         if (direction) {
             direction->score_arcs(first_site + t, work.own_direction.data() + at);

@@ -57,25 +57,31 @@ inline V larger(V a, V b) {
     return a > b ? a : b;
 }
 
-// Tree reductions: the order of the additions is fixed by the vector's width.
+// Tree reductions: halves are combined until one number is left, so the order of the additions is fixed by the width.
+template <class V, class Combine>
+inline auto reduce(V v, Combine combine) {
+    constexpr int n = sizeof(v) / sizeof(v[0]);
+    if constexpr (n == 16)
+        return reduce(combine(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                              __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15)),
+                      combine);
+    else if constexpr (n == 8)
+        return reduce(combine(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)),
+                      combine);
+    else if constexpr (n == 4)
+        return reduce(combine(__builtin_shufflevector(v, v, 0, 1), __builtin_shufflevector(v, v, 2, 3)), combine);
+    else
+        return combine(v[0], v[1]);
+}
+
 template <class Real>
 inline Real sum(Vector<Real> v) {
-    constexpr int n = Lanes<Real>::count;
-    alignas(64) Real x[n];
-    store<Real>(x, v);
-    for (int width = n / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; ++i) x[i] += x[i + width];
-    return x[0];
+    return reduce(v, [](auto a, auto b) { return a + b; });
 }
 
 template <class Real>
 inline Real maximum(Vector<Real> v) {
-    constexpr int n = Lanes<Real>::count;
-    alignas(64) Real x[n];
-    store<Real>(x, v);
-    for (int width = n / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; ++i) x[i] = x[i] > x[i + width] ? x[i] : x[i + width];
-    return x[0];
+    return reduce(v, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 // exp(x) for x ≤ 0 (−inf included), within 2 units in the last place; 0 where the result would be subnormal.

@@ -44,8 +44,8 @@ struct Tagger::Room {
     }
     double sum_product(const Tagger& tagger) {
         std::copy(work.scores.begin(), work.scores.begin() + n_sites * tagger.tables_.stride, work.states.begin());
-        return kernels<double>().sum_product(tagger.arcs_.table, own_arcs ? work.site_arcs.data() : nullptr, n_sites,
-                                             work.messages());
+        return tagger.tables_.kernels.sum_product(tagger.arcs_.table, own_arcs ? work.site_arcs.data() : nullptr,
+                                                  n_sites, work.messages(work.probs.data(), 1));
     }
 };
 
@@ -79,7 +79,7 @@ void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) con
         std::vector<const double*> own;
         if (room.own_arcs) own = room.arc_scores(L * S);
         double* messages = room.work.forward.data();
-        kernels<double>().max_sum(tables_.arcs.data(), own.empty() ? nullptr : own.data(), room.n_sites,
+        tables_.kernels.max_sum(tables_.arcs.data(), own.empty() ? nullptr : own.data(), room.n_sites,
                                   layout_->n_labels, tables_.stride, room.work.scores.data(), messages);
         std::int32_t* out = labels + room.first_site;
         const double* row = messages + (room.n_sites - 1) * S;

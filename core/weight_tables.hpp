@@ -25,12 +25,14 @@ class WeightTables {
     static constexpr Real kNever = -std::numeric_limits<Real>::infinity();
 
     // `pad`: what stands in the padding of score rows; kNever for scores, 0 for directions.
-    WeightTables(const Layout& layout, Real pad) : layout_(layout), pad_(pad) {
-        const int unit = std::max(kernels<Real>().lanes, 8);
-        stride = (layout.n_labels + unit - 1) / unit * unit;
-    }
+    WeightTables(const Layout& layout, Real pad)
+        : kernels(kernels_for<Real>(layout.n_labels)),
+          stride(stride_for(kernels, layout.n_labels)),
+          layout_(layout),
+          pad_(pad) {}
 
-    std::int32_t stride;          // S
+    const Kernels<Real>& kernels;
+    const std::int32_t stride;  // S
     Buffer<Real> rows;            // [n_rows, S] weights of the features that are scored as a whole
     Buffer<Real> weights;         // [n_pairs]
     std::vector<Buffer<Real>> dense;  // [K, S] each
