@@ -126,7 +126,8 @@ double forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs,
         mass = Vector<Real>{};
         const Vector<Real> factor = broadcast(scale);
         each_vector<Real>(stride, [&](std::int32_t j) {
-            const Vector<Real> v = load(row + j) * load(m.states + t * stride + j) * factor;
+            // Scaled first: two small numbers in a row would underflow.
+            const Vector<Real> v = load(row + j) * factor * load(m.states + t * stride + j);
             store<Real>(row + j, v);
             mass += v;
         });
@@ -201,7 +202,7 @@ void tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs
         const Vector<Real> factor = broadcast(t > 0 ? m.scale[t] : Real(0));
         each_vector<Real>(stride, [&](std::int32_t j) {
             Vector<Real> v = load(m.forward + here + j) * load(d.direction + here + j);
-            if (t > 0) v += (load(row + j) + load(d.extra + j)) * load(m.states + here + j) * factor;
+            if (t > 0) v += (load(row + j) + load(d.extra + j)) * factor * load(m.states + here + j);
             store<Real>(row + j, v);
             mass += v;
         });

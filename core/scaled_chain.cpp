@@ -26,7 +26,7 @@ class Padded {
         work.reserve(T, stride, direction != nullptr);
         pad_rows(chain.states, T, -std::numeric_limits<double>::infinity(), work.states.data());
         if (direction) pad_rows(direction->states, T, 0.0, work.direction.data());
-        if (chain.arcs_by_site) {
+        if (chain.arcs_by_site || (direction && direction->arcs_by_site)) {
             site_arcs.assign(static_cast<std::size_t>(T), {0, nullptr, nullptr});
             tables_.assign((T - 1) * L * stride, 0);
             if (direction) moved_.assign((T - 1) * L * stride, 0);

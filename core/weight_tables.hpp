@@ -19,9 +19,12 @@ namespace crfkit {
 template <class Real>
 class WeightTables {
   public:
-    // How far apart arc scores may lie for scaled arithmetic to stay exact: a label whose message underflows is then
-    // less probable than exp(kSafeSpread − 87) (single), exp(kSafeSpread − 708) (double).
-    static constexpr double kSafeSpread = std::is_same_v<Real, float> ? 50 : 600;
+    // How far apart arc scores may lie for scaled arithmetic to stay exact. Let r be this spread and m the
+    // logarithm of the smallest normal number (−87 in single precision, −708 in double). Arcs change the odds
+    // between two labels of a site by at most e^r on either side, and a site's forward message adds up to at
+    // least e^−r before it is scaled. So a label whose message underflows has a probability below e^(m + 2r),
+    // and no message exceeds e^2r.
+    static constexpr double kSafeSpread = std::is_same_v<Real, float> ? 30 : 230;
     static constexpr Real kNever = -std::numeric_limits<Real>::infinity();
 
     // `pad`: what stands in the padding of score rows; kNever for scores, 0 for directions.

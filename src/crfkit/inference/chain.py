@@ -70,8 +70,9 @@ def sample(
     """`n` independent labellings drawn from p(y), as label ids [n, T]."""
     if n < 0:
         raise ValueError(f"sample: n is {n}, expected 0 or more.")
-    uniforms = np.random.default_rng(random_state).random((n, scores.n_sites))
-    return _core.chain_sample(*_folded(structure, scores, evidence), uniforms)
+    states, arcs = _folded(structure, scores, evidence)
+    uniforms = np.random.default_rng(random_state).random((n, len(states)))
+    return _core.chain_sample(states, arcs, uniforms)
 
 
 def entropy(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
@@ -81,7 +82,7 @@ def entropy(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) 
 
 def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float:
     """score(y) of one labelling, given as label ids [T]."""
-    scores.check(structure)
+    _check(structure, scores)
     y = _labels(output, scores.n_sites, scores.n_labels)
     if len(y) == 0:
         return 0.0
@@ -125,31 +126,41 @@ def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMargin
 
 def _folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[Float64s, Float64s]:
     """States [T, L] with start, end and evidence folded in, and arcs [L, L] or [T − 1, L, L]."""
-    scores.check(structure)
+    _check(structure, scores)
     states = np.array(scores.states, order="C")
     if scores.n_sites:
         if scores.start is not None:
             states[0] += scores.start
         if scores.end is not None:
             states[-1] += scores.end
-        allowed = _mask(evidence, scores)
-        if allowed is not None:
-            states[~allowed] = -math.inf
+    allowed = _mask(evidence, scores)
+    if allowed is not None:
+        states[~allowed] = -math.inf
     arcs = np.zeros((scores.n_labels, scores.n_labels)) if scores.arcs is None else scores.arcs
     return states, arcs
+
+
+def _check(structure: Chain, scores: ChainScores) -> None:
+    """Refuse what is not scores of this structure."""
+    if not isinstance(scores, ChainScores):
+        raise ValueError(f"The scores of a chain are ChainScores, got {type(scores).__name__}.")
+    scores.check(structure)
 
 
 def _mask(evidence: Allowed, scores: ChainScores) -> npt.NDArray[np.bool_] | None:
     """The evidence as bools [T, L]."""
     if evidence is None:
         return None
-    known = evidence if isinstance(evidence, Evidence) else Evidence.from_mask(evidence)
-    if known.n_sites != scores.n_sites:
-        raise ValueError(f"The evidence speaks of {known.n_sites} sites, the scores of {scores.n_sites}.")
-    allowed = known.mask(scores.n_labels)
-    if allowed.shape != scores.states.shape:
-        raise ValueError(f"The evidence has {allowed.shape[1]} labels, the scores have {scores.n_labels}.")
-    return allowed
+    if not isinstance(evidence, Evidence):
+        given = list(np.shape(evidence))
+        if given != list(scores.states.shape):
+            raise ValueError(
+                f"The evidence has shape {given}, expected [T, L] = {list(scores.states.shape)}."
+            )
+        evidence = Evidence.from_mask(evidence)
+    if evidence.n_sites != scores.n_sites:
+        raise ValueError(f"The evidence speaks of {evidence.n_sites} sites, the scores of {scores.n_sites}.")
+    return evidence.mask(scores.n_labels)
 
 
 def _with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMarginals:
@@ -171,6 +182,9 @@ def _labels(output: npt.ArrayLike, n_sites: int | None, n_labels: int) -> Int32s
         raise ValueError(f"A labelling is a list of label ids, got {y.dtype} with shape {list(y.shape)}.")
     if n_sites is not None and len(y) != n_sites:
         raise ValueError(f"The labelling has {len(y)} labels, the scores have {n_sites} sites.")
-    if y.size and not (y.min() >= 0 and y.max() < n_labels):
-        raise ValueError(f"Label ids must lie in 0 … {n_labels - 1}, got {y.min()} … {y.max()}.")
+    wrong = np.flatnonzero((y < 0) | (y >= n_labels))
+    if len(wrong):
+        raise ValueError(
+            f"Site {wrong[0]} has label {y[wrong[0]]}, expected label ids from 0 to {n_labels - 1}."
+        )
     return y.astype(np.int32)
