@@ -1,8 +1,8 @@
 """Answers from the definition: every output is listed, scored and summed. Nothing of the library is used.
 
 `Enumeration` answers all questions about a finite list of outputs; a structure needs only a class that lists
-its outputs and their parts (`ChainOracle`). `long_chain` is for sequences that cannot be listed: the textbook
-recursions in arbitrary precision, where nothing can overflow, underflow or cancel.
+its outputs and their parts (`ChainOracle`). For what cannot be listed there are the textbook recursions, in
+log space (`LogSpaceChain`) and in arbitrary precision, where nothing can underflow or cancel (`long_chain`).
 
 Letters: T sites, L labels, P parts, N outputs.
 """
@@ -149,6 +149,52 @@ class ChainOracle(Enumeration):
             ((y, parts.of(y, has_start, has_end)) for y in itertools.product(*labels)),
             parts.flat(states, arcs, start, end),
         )
+
+
+def log_sum(values: Any, axis: int) -> Any:
+    """Log Σ exp along one axis."""
+    highest = np.max(values.real, axis=axis, keepdims=True)
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.sum(np.exp(values - highest), axis=axis)) + np.squeeze(highest, axis)
+
+
+class LogSpaceChain:
+    """A second implementation for chains too large to list: messages in log space, in plain NumPy.
+
+    It takes complex scores, so that its derivative in any direction is the imaginary part of one evaluation,
+    f'(x) = Im f(x + i h) / h for h → 0, and not a difference.
+    """
+
+    def __init__(self, states: Any, arcs: Any, start: Any, end: Any) -> None:
+        self.states, self.arcs = states, arcs  # [T, L], [T − 1, L, L]
+        self.start, self.end = start, end  # [L], [L]
+        self.alpha, self.beta = np.empty_like(states), np.empty_like(states)
+        self.alpha[0] = start + states[0]
+        for t in range(1, len(states)):
+            self.alpha[t] = log_sum(self.alpha[t - 1][:, None] + arcs[t - 1], axis=0) + states[t]
+        self.beta[-1] = end
+        for t in range(len(states) - 1, 0, -1):
+            self.beta[t - 1] = log_sum(arcs[t - 1] + states[t] + self.beta[t], axis=1)
+        self.log_partition = log_sum(self.alpha[-1] + end, axis=0)
+
+    def marginals(self) -> tuple[Any, Any]:
+        """States [T, L] and arcs [T − 1, L, L]."""
+        before, after = self.alpha[:-1, :, None], (self.states + self.beta)[1:, None, :]
+        return (
+            np.exp(self.alpha + self.beta - self.log_partition),
+            np.exp(before + self.arcs + after - self.log_partition),
+        )
+
+    def best(self) -> list[int]:
+        """The output with the highest score (of real scores)."""
+        tops = [self.states[-1] + self.end]  # what follows site t, the site included
+        for here, arcs in zip(self.states[-2::-1], self.arcs[::-1], strict=True):
+            tops.append(here + np.max(arcs + tops[-1], axis=1))
+        output = [int(np.argmax(self.start + tops[-1]))]
+        for top, arcs in zip(tops[-2::-1], self.arcs, strict=True):
+            output.append(int(np.argmax(arcs[output[-1]] + top)))
+        return output
 
 
 def long_chain(

@@ -1,0 +1,133 @@
+"""What inference says about questions that have no answer: one sentence, before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import inference
+from crfkit.structures import Chain, ChainScores, Evidence
+
+CHAIN = Chain()
+SCORES = ChainScores(np.zeros((3, 2)), np.zeros((2, 2)))
+SCORES_OF_TWO = ChainScores(np.zeros((2, 2)))
+DEAD_END = ChainScores(np.zeros((3, 2)), np.full((2, 2), -np.inf))  # two neighbours are never allowed
+
+QUESTIONS: dict[str, Callable[..., Any]] = {
+    "log_partition": inference.log_partition,
+    "marginals": inference.marginals,
+    "tangent": lambda structure, scores, **evidence: inference.tangent(structure, scores, SCORES, **evidence),
+    "best": inference.best,
+    "k_best": lambda structure, scores, **evidence: inference.k_best(structure, scores, 3, **evidence),
+    "sample": lambda structure, scores, **evidence: inference.sample(structure, scores, 3, 0, **evidence),
+    "entropy": inference.entropy,
+    "log_probability": lambda structure, scores, **evidence: inference.log_probability(
+        structure, scores, [0, 1, 0], **evidence
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+class TestEveryQuestion:
+    """What all questions refuse in the same words."""
+
+    def test_start_scores_without_start_arcs(self, ask: Callable[..., Any]) -> None:
+        scores = ChainScores(np.zeros((3, 2)), start=np.zeros(2))
+        with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start arcs"):
+            ask(Chain(start=False), scores)
+
+    def test_end_scores_without_end_arcs(self, ask: Callable[..., Any]) -> None:
+        scores = ChainScores(np.zeros((3, 2)), end=np.zeros(2))
+        with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end arcs"):
+            ask(Chain(end=False), scores)
+
+    def test_something_else_than_scores(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"ChainScores.*ndarray"):
+            ask(CHAIN, np.zeros((3, 2)))
+
+    def test_something_else_than_a_structure(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"Chain.*str"):
+            ask("chain", SCORES)
+
+    def test_evidence_of_another_shape(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"has shape \[2, 2\], expected \[T, L\] = \[3, 2\]"):
+            ask(CHAIN, SCORES, evidence=np.ones((2, 2), dtype=np.bool_))
+
+    def test_evidence_for_other_labels(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"has shape \[3, 3\], expected \[T, L\] = \[3, 2\]"):
+            ask(CHAIN, SCORES, evidence=np.ones((3, 3), dtype=np.bool_))
+        with pytest.raises(ValueError, match="allows label 2, expected ids below L = 2"):
+            ask(CHAIN, SCORES, evidence=Evidence.from_labels([0, 1, 2]))
+
+    def test_evidence_that_is_not_bool(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"bool.*float64"):
+            ask(CHAIN, SCORES, evidence=np.ones((3, 2)))
+
+    def test_evidence_that_allows_nothing(self, ask: Callable[..., Any]) -> None:
+        mask = np.ones((3, 2), dtype=np.bool_)
+        mask[1] = False
+        with pytest.raises(ValueError, match="site 1 allows no label"):
+            ask(CHAIN, SCORES, evidence=mask)
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in {"log_partition", "k_best"}])
+def test_nothing_can_be_said_when_no_output_exists(name: str) -> None:
+    with pytest.raises(ValueError, match="no labelling is possible"):
+        QUESTIONS[name](CHAIN, DEAD_END)
+
+
+def test_log_partition_and_k_best_when_no_output_exists() -> None:
+    assert inference.k_best(CHAIN, DEAD_END, 3) == []
+    assert inference.log_partition(CHAIN, DEAD_END) == -np.inf
+    states = np.array([[0.0, 0.0], [-np.inf, -np.inf]])
+    assert inference.log_partition(CHAIN, ChainScores(states)) == -np.inf
+    crossed = np.array([[True, False], [False, True]])
+    kept = ChainScores(np.zeros((2, 2)), np.where(np.eye(2), 0.0, -np.inf))
+    assert inference.log_partition(CHAIN, kept, evidence=crossed) == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: inference.k_best(CHAIN, SCORES, 0), "k is 0, expected 1 or more"),
+        (lambda: inference.sample(CHAIN, SCORES, -1, 0), "n is -1, expected 0 or more"),
+        (lambda: inference.score(CHAIN, SCORES, [0, 1]), "has 2 labels, the scores have 3 sites"),
+        (
+            lambda: inference.score(CHAIN, SCORES, [0, 1, 2]),
+            "Site 2 has label 2, expected label ids from 0 to 1",
+        ),
+        (lambda: inference.score(CHAIN, SCORES, [0, -1, 1]), "Site 1 has label -1"),
+        (lambda: inference.score(CHAIN, SCORES, [0.0, 1.0, 1.0]), "list of label ids, got float64"),
+        (lambda: inference.score(CHAIN, SCORES, [[0, 1, 1]]), r"\[1, 3\]"),
+        (lambda: inference.log_probability(CHAIN, SCORES, [0, 1]), "has 2 labels, the scores have 3 sites"),
+        (lambda: inference.parts(CHAIN, [0, 2], 2), "Site 1 has label 2, expected"),
+        (
+            lambda: inference.tangent(CHAIN, SCORES, ChainScores(np.zeros((2, 2)))),
+            r"\[2, 2\], expected .*\[3, 2\]",
+        ),
+        (
+            lambda: inference.tangent(CHAIN, SCORES, ChainScores(np.full((3, 2), -np.inf))),
+            "direction.*finite",
+        ),
+        (
+            lambda: inference.tangent(
+                Chain(end=False), SCORES, ChainScores(np.zeros((3, 2)), end=np.zeros(2))
+            ),
+            r"Chain\(end=False\) has no end arcs",
+        ),
+    ],
+)
+def test_what_only_one_question_refuses(ask: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ask()
+
+
+def test_an_output_that_is_forbidden_has_probability_zero() -> None:
+    scores = ChainScores(np.array([[0.0, -np.inf], [0.0, 0.0]]))
+    assert inference.score(CHAIN, scores, [1, 0]) == -np.inf
+    assert inference.log_probability(CHAIN, scores, [1, 0]) == -np.inf
+    mask = np.array([[True, True], [True, False]])
+    assert inference.log_probability(CHAIN, SCORES_OF_TWO, [0, 1], evidence=mask) == -np.inf
