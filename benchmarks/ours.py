@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+
+import numpy.typing as npt
 
 import crfkit
 from benchmarks.adapters import Clock, Settings
 from benchmarks.tasks import Features, Labels
+from crfkit.optimizers import LBFGS, Callback, Objective, Outcome, Step
+
+ENDLESS = LBFGS(tolerance=0.0, change=0.0)
+CONVERGED = LBFGS(tolerance=1e-7, change=1e-8)
 
 
 @dataclass(frozen=True)
-class _TimedLBFGS(crfkit.LBFGS):
-    """crfkit's L-BFGS that ticks a clock at each iteration."""
+class _TimedLBFGS:
+    """crfkit's L-BFGS, ticking a clock when it starts and at each iteration."""
 
-    clock: Clock = field(default_factory=Clock, compare=False)
+    lbfgs: LBFGS
+    clock: Clock
+    needs = LBFGS.needs
 
-    def minimize(self, objective: Any, start: Any, *, callback: Any = None, n_threads: int = 1) -> Any:
-        """As crfkit.LBFGS.minimize."""
+    def minimize(
+        self,
+        objective: Objective,
+        start: npt.ArrayLike,
+        *,
+        callback: Callback | None = None,
+        n_threads: int = 1,
+    ) -> Outcome:
+        """As LBFGS.minimize."""
 
-        def tick(step: Any) -> bool:
+        def tick(step: Step) -> bool:
             self.clock.tick(step.objective)
             return callback is not None and bool(callback(step))
 
         self.clock.tick()
-        return super().minimize(objective, start, callback=tick, n_threads=n_threads)
+        return self.lbfgs.minimize(objective, start, callback=tick, n_threads=n_threads)
 
 
 class Adapter:
     """Answers `benchmarks.adapters.Toolkit`."""
 
     def __init__(self) -> None:
-        self._model: Any = None
+        self._model = crfkit.CRF()
 
     def version(self) -> str:
         """Name and version of what is measured."""
@@ -41,14 +55,10 @@ class Adapter:
 
     def fit(self, X: Features, y: Labels, settings: Settings, path: Path, clock: Clock) -> None:
         """Train from Python lists and write the model."""
-        stop = (
-            {"tolerance": 1e-7, "change": 1e-8}
-            if settings.to_convergence
-            else {"tolerance": 0.0, "change": 0.0}
-        )
+        lbfgs = CONVERGED if settings.to_convergence else ENDLESS
         model = crfkit.CRF(
             structure=crfkit.Chain(start=False, end=False),
-            optimizer=_TimedLBFGS(max_iterations=settings.iterations, clock=clock, **stop),
+            optimizer=_TimedLBFGS(replace(lbfgs, max_iterations=settings.iterations), clock),
             l2=settings.l2,
             all_arcs=settings.all_arcs,
             n_threads=settings.n_threads,
@@ -58,8 +68,7 @@ class Adapter:
 
     def open(self, path: Path, n_threads: int) -> None:
         """Make the model of a file ready to tag."""
-        self._model = crfkit.load(path)
-        self._model.set_params(n_threads=n_threads)
+        self._model = crfkit.load(path).set_params(n_threads=n_threads)
 
     def tag(self, X: Features) -> Labels:
         """The best labels of each sentence."""

@@ -122,12 +122,15 @@ TASKS = {
 N_SENTENCES = {"train": 8936, "test": 2012}
 
 
-def load(task: Task, split: str, part: float = 1.0) -> tuple[Features, Labels]:
-    """The first `part` of a split ("train" or "test") as the Python lists that every toolkit is given."""
-    X: Features = []
-    y: Labels = []
+def sentences(split: str, part: float = 1.0) -> list[list[Row]]:
+    """The first `part` of a split, "train" or "test"."""
     sequences = read_columns(corpus_path("conll2000", f"{split}.txt"), comment=None)
-    for sequence in islice(sequences, round(part * N_SENTENCES[split])):
-        X.append(task.extract(sequence.rows))
-        y.append([row[task.label_column] for row in sequence.rows])
+    return [sequence.rows for sequence in islice(sequences, round(part * N_SENTENCES[split]))]
+
+
+def load(task: Task, split: str, part: float = 1.0) -> tuple[Features, Labels]:
+    """The first `part` of a split as the Python lists that every toolkit is given."""
+    rows_of_sentences = sentences(split, part)
+    X = [task.extract(rows) for rows in rows_of_sentences]
+    y = [[row[task.label_column] for row in rows] for rows in rows_of_sentences]
     return X, y
