@@ -6,7 +6,11 @@ space, gradient by features), and from the definition with dense NumPy arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +127,19 @@ class Model:
         total[0], total[5] = total[0][self.pairs], total[5][self.triples]
         return value, np.concatenate([table.ravel() for table in total])
 
+    def part(self, first: int, last: int) -> Model:
+        """The same model on the sequences from `first` up to `last`."""
+        begin, end = self.sequence_ptr[first], self.sequence_ptr[last]
+        by_site = {
+            name: getattr(self, name)[begin:end] for name in ("states", "dense", "arcs", "labels", "allowed")
+        }
+        return replace(
+            self,
+            sequence_ptr=self.sequence_ptr[first : last + 1] - begin,
+            weights=self.weights[first:last],
+            **by_site,
+        )
+
     def possible(self) -> Any:
         """The labels that agree with the annotation [T, L]."""
         known = self.labels >= 0
@@ -134,10 +151,15 @@ def _pointers(fires: Any) -> Any:
     return np.concatenate([[0], np.cumsum(np.sum(fires, axis=1))]).astype(np.int64)
 
 
-def draw(n_labels: int, *, partial: bool = False, own_arcs: bool = False) -> Model:
-    """A random model whose sequences have 0 … 17 sites."""
+def draw(
+    n_labels: int,
+    *,
+    partial: bool = False,
+    own_arcs: bool = False,
+    lengths: Ints = np.array([1, 17, 0, 2, 5, 9]),  # noqa: B008
+) -> Model:
+    """A random model with sequences of these lengths."""
     random = np.random.default_rng([n_labels, partial, own_arcs])
-    lengths = np.array([1, 17, 0, 2, 5, 9])
     T, F, K, G = int(lengths.sum()), 12, 2, 3
     pairs = random.random((F, n_labels)) < np.linspace(0.02, 1.0, F)[:, None]  # few labels … all labels
     sequence_ptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -159,7 +181,7 @@ def draw(n_labels: int, *, partial: bool = False, own_arcs: bool = False) -> Mod
         arcs=arcs,
         labels=labels.astype(np.int32),
         allowed=allowed,
-        weights=np.array([1.0, 1.0, 1.0, 0.5, 2.0, 1.0]),
+        weights=np.resize([1.0, 1.0, 1.0, 0.5, 2.0, 0.0], len(lengths)),
     )
 
 
@@ -209,17 +231,98 @@ def test_a_tagger_answers_as_the_chain_does(n_labels: int, own_arcs: bool) -> No
         np.testing.assert_array_equal(best[first:last], chain.best())
 
 
-@pytest.mark.parametrize("n_labels", [3, 22, 45])
+def draw_many(n_labels: int) -> Model:
+    """A model of so many sequences that they fall into several blocks and chunks."""
+    n_sequences = 2000 if n_labels < 30 else 400
+    return draw(n_labels, partial=True, own_arcs=True, lengths=np.arange(n_sequences) % 13)
+
+
+def answers(model: Model, *, single: bool, n_threads: int = 1) -> tuple[float, Floats, Floats]:
+    """Value, gradient and one Hessian · vector product at the same random weights."""
+    w, v = np.random.default_rng(0).normal(size=(2, model.n_weights()))
+    objective = model.objective(single=single, n_threads=n_threads)
+    value, gradient = objective.value_and_gradient(w)
+    return value, gradient, objective.hessian_vector(w, v)
+
+
+@pytest.mark.parametrize("n_labels", [3, 22, 65])
 @pytest.mark.parametrize("single", [False, True])
 def test_the_same_bits_for_any_number_of_threads(n_labels: int, single: bool) -> None:
-    model = draw(n_labels, partial=True, own_arcs=True)
-    w, v = np.random.default_rng(0).normal(size=(2, model.n_weights()))
-    answers = []
-    for n_threads in (1, 2, 4):
-        objective = model.objective(single=single, n_threads=n_threads)
-        value, gradient = objective.value_and_gradient(w)
-        answers.append((value, gradient.tobytes(), objective.hessian_vector(w, v).tobytes()))
-    assert answers[0] == answers[1] == answers[2]
+    model = draw_many(n_labels)
+    value, gradient, product = answers(model, single=single)
+    for n_threads in (2, 4):
+        again = answers(model, single=single, n_threads=n_threads)
+        assert again[0] == value
+        assert again[1].tobytes() == gradient.tobytes()
+        assert again[2].tobytes() == product.tobytes()
+
+
+@pytest.mark.parametrize("n_labels", [3, 22, 65])
+def test_the_tagger_gives_the_same_bits_for_any_number_of_threads(n_labels: int) -> None:
+    model = draw_many(n_labels)
+    layout = model.layout()
+    tagger = _core.Tagger(layout, np.random.default_rng(0).normal(size=model.n_weights()))
+    design = model.design(layout)
+    for ask in (tagger.best, tagger.marginals):
+        assert ask(design, 1).tobytes() == ask(design, 2).tobytes() == ask(design, 4).tobytes()
+
+
+@pytest.mark.parametrize("n_labels", [3, 22, 65])
+def test_a_data_set_is_the_sum_of_its_halves(n_labels: int) -> None:
+    model = draw_many(n_labels)
+    whole = answers(model, single=False)
+    halves = [
+        answers(half, single=False) for half in (model.part(0, 150), model.part(150, len(model.weights)))
+    ]
+    for together, one, other in zip(whole, *halves, strict=True):
+        np.testing.assert_allclose(together, one + other, rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.parametrize("instruction_set", ["baseline", "x86-64-v3"])
+def test_every_instruction_set_gives_the_same_answers(tmp_path: Path, instruction_set: str) -> None:
+    """The kernels are compiled once for each; a processor that lacks one falls back to what it has."""
+    program = (
+        "import sys, numpy, tests.test_kernels as kernels\n"
+        "numpy.savez(sys.argv[1], *kernels.answers_of_many_sizes())"
+    )
+    file = tmp_path / "answers.npz"
+    subprocess.run(
+        [sys.executable, "-c", program, str(file)],
+        check=True,
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "CRFKIT_INSTRUCTION_SET": instruction_set},
+    )
+    with np.load(file) as found:
+        for expected, name in zip(answers_of_many_sizes(), found.files, strict=True):
+            np.testing.assert_allclose(found[name], expected, rtol=0, atol=1e-10)
+
+
+def answers_of_many_sizes() -> list[Floats]:
+    """Gradients and products for label counts around the widths of vectors."""
+    sizes = (1, 2, 4, 5, 8, 9, 16, 17, 22, 32, 33, 45, 65)
+    found = [answers(draw(n, partial=True, own_arcs=True), single=False) for n in sizes]
+    return [array for _, gradient, product in found for array in (gradient, product)]
+
+
+@pytest.mark.parametrize("by_pair", [False, True])
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 7, 8, 9, 16, 17, 22, 33, 45, 65, 130])
+def test_scaled_and_log_space_agree(n_labels: int, by_pair: bool) -> None:
+    """The fast twin and the slow one that takes over where scores lie far apart."""
+    random = np.random.default_rng(n_labels)
+    states, d_states = random.normal(size=(2, 14, n_labels)) * 3
+    states[random.random(states.shape) < 0.2] = -np.inf
+    states[:, 0] = 0.0
+    arcs, d_arcs = random.normal(size=(2, 13, n_labels, n_labels) if by_pair else (2, n_labels, n_labels)) * 3
+    scaled, plain = (_core.chain_log_partition(states, arcs, in_log_space=slow) for slow in (False, True))
+    assert scaled == pytest.approx(plain, rel=1e-13)
+    numbers = (states, arcs, d_states, d_arcs)
+    fast = [*_core.chain_marginals(*numbers[:2]), *_core.chain_tangent(*numbers)]
+    slow = [
+        *_core.chain_marginals(*numbers[:2], in_log_space=True),
+        *_core.chain_tangent(*numbers, in_log_space=True),
+    ]
+    for by_kernels, by_log in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(by_kernels, by_log, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 22])
