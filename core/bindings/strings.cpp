@@ -1,7 +1,166 @@
+// Vocabulary, the readers of user input, and which features were seen with which labels.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <span>
+
+#include "arrays.hpp"
 #include "bindings.hpp"
+#include "python_objects.hpp"
+#include "seen_pairs.hpp"
+#include "site_reader.hpp"
+#include "vocabulary.hpp"
+
+namespace nb = nanobind;
 
 namespace crfkit {
 
-void bind_strings(nanobind::module_&) {}
+namespace {
+
+nb::tuple to_bytes_of(const Vocabulary& vocabulary) {
+    const std::string_view blob = vocabulary.blob();
+    std::vector<std::uint32_t> lengths(vocabulary.size());
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) lengths[id] = vocabulary.name(id).size();
+    std::vector<std::uint8_t> bytes(blob.begin(), blob.end());
+    return nb::make_tuple(to_numpy(std::move(bytes)), to_numpy(std::move(lengths)));
+}
+
+nb::list names_of(const Vocabulary& vocabulary) {
+    nb::object names = nb::steal(PyList_New(vocabulary.size()));
+    if (!names.is_valid()) throw nb::python_error();
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+        PyList_SET_ITEM(names.ptr(), id, to_python(vocabulary.name(id)).release().ptr());
+    }
+    return nb::borrow<nb::list>(names);
+}
+
+void bind_vocabulary(nb::module_& m) {
+    nb::class_<Vocabulary>(m, "Vocabulary", "Names and their ids 0, 1, 2, … in order of first occurrence.")
+        .def(nb::init<>())
+        .def("__len__", &Vocabulary::size)
+        .def("__contains__", [](const Vocabulary& v, nb::str s) { return v.find(to_bytes(s.ptr())) >= 0; })
+        .def(
+            "add", [](Vocabulary& v, nb::str s) { return v.add(to_bytes(s.ptr())); }, nb::arg("name"),
+            "The id of the name, a new one when it was not there.")
+        .def(
+            "get", [](const Vocabulary& v, nb::str s) { return v.find(to_bytes(s.ptr())); }, nb::arg("name"),
+            "The id of the name, or -1.")
+        .def(
+            "name",
+            [](const Vocabulary& v, std::int64_t id) {
+                if (id < 0 || id >= v.size()) throw nb::index_error("no name has this id");
+                return to_python(v.name(static_cast<std::int32_t>(id)));
+            },
+            nb::arg("id"), "The name with this id.")
+        .def("names", &names_of, "All names, by id.")
+        .def(
+            "keep",
+            [](const Vocabulary& v, const Array<bool>& mask) {
+                auto [kept, remap] =
+                    v.keep({reinterpret_cast<const std::uint8_t*>(mask.data()), mask.size()});
+                return nb::make_tuple(std::move(kept), to_numpy(std::move(remap)));
+            },
+            nb::arg("mask"),
+            "The vocabulary of the names where mask[id], and old id -> new id (-1 = dropped).")
+        .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
+        .def_static(
+            "from_bytes",
+            [](const Array<std::uint8_t>& blob, const Array<std::uint32_t>& lengths) {
+                const auto* bytes = reinterpret_cast<const char*>(blob.data());
+                return Vocabulary::from_bytes({bytes, blob.size()}, view(lengths));
+            },
+            nb::arg("blob"), nb::arg("lengths"), "The inverse of to_bytes; ValueError for anything else.");
+}
+
+nb::tuple encode_sites(nb::handle sequences, Vocabulary& vocabulary, bool grow) {
+    SiteReader reader(vocabulary, grow);
+    reader.read_sequences(sequences.ptr());
+    return reader.finish();
+}
+
+// Runs `work` while other Python threads may run too.
+template <class Work>
+auto without_gil(const Work& work) {
+    const nb::gil_scoped_release released;
+    return work();
+}
+
+nb::tuple arrays_of(SeenPairs&& seen) {
+    return nb::make_tuple(to_numpy(std::move(seen.feature_ptr)), to_numpy(std::move(seen.labels)));
+}
+
+// Complaints may quote any string, so they travel with surrogates and all.
+void bind_complaint(nb::module_& m) {
+    static PyObject* type = PyErr_NewException("crfkit._core.InvalidInput", PyExc_ValueError, nullptr);
+    if (!type) throw nb::python_error();
+    m.attr("InvalidInput") = nb::handle(type);
+    nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
+        try {
+            std::rethrow_exception(exception);
+        } catch (const InvalidInput& complaint) {
+            PyErr_SetObject(type, to_python(std::string_view(complaint.what())).ptr());
+        }
+    });
+}
+
+using Int64s = Array<std::int64_t>;
+using Int32s = Array<std::int32_t>;
+
+void bind_lists(nb::module_& m) {
+    m.def(
+        "seen_pairs",
+        [](const Int64s& site_ptr, const Int32s& ids, const Int32s& labels, std::int64_t n_features,
+           std::int64_t n_labels, const std::optional<Int64s>& set_ptr,
+           const std::optional<Int32s>& set_labels) {
+            const FeatureSpans features{view(site_ptr), view(ids), n_features};
+            const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
+            return arrays_of(without_gil([&] { return seen_pairs(features, annotation); }));
+        },
+        nb::arg("site_ptr"), nb::arg("ids"), nb::arg("labels"), nb::arg("n_features"), nb::arg("n_labels"),
+        nb::arg("set_ptr") = nb::none(), nb::arg("set_labels") = nb::none(),
+        "(feature_ptr [F + 1], labels [P]): the labels each feature was seen with, rising.");
+    m.def(
+        "seen_arc_pairs",
+        [](const Int64s& sequence_ptr, const Int64s& site_ptr, const Int32s& ids, const Int32s& labels,
+           std::int64_t n_features, std::int64_t n_labels, const std::optional<Int64s>& set_ptr,
+           const std::optional<Int32s>& set_labels) {
+            const FeatureSpans features{view(site_ptr), view(ids), n_features};
+            const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
+            return arrays_of(
+                without_gil([&] { return seen_arc_pairs(view(sequence_ptr), features, annotation); }));
+        },
+        nb::arg("sequence_ptr"), nb::arg("site_ptr"), nb::arg("ids"), nb::arg("labels"),
+        nb::arg("n_features"), nb::arg("n_labels"), nb::arg("set_ptr") = nb::none(),
+        nb::arg("set_labels") = nb::none(),
+        "(feature_ptr [F + 1], pairs [P]): before * L + after of the arcs each arc feature was seen with, "
+        "rising.");
+    m.def(
+        "site_counts",
+        [](const Int64s& site_ptr, const Int32s& ids, std::int64_t n_features) {
+            return to_numpy(
+                without_gil([&] { return site_counts({view(site_ptr), view(ids), n_features}); }));
+        },
+        nb::arg("site_ptr"), nb::arg("ids"), nb::arg("n_features"),
+        "Number of sites at which each feature stands, [F].");
+    m.def(
+        "renamed_features",
+        [](const Int64s& site_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
+           const Int32s& remap) {
+            return to_python(
+                without_gil([&] { return renamed(view(site_ptr), view(ids), view(values), view(remap)); }));
+        },
+        nb::arg("site_ptr"), nb::arg("ids"), nb::arg("values").none(), nb::arg("remap"),
+        "(site_ptr, ids, values) with ids renamed by remap [F]; -1 = dropped.");
+}
+
+}  // namespace
+
+void bind_strings(nb::module_& m) {
+    bind_complaint(m);
+    bind_vocabulary(m);
+    m.def("encode_sites", &encode_sites, nb::arg("sequences"), nb::arg("vocabulary"), nb::arg("grow"),
+          "(sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)}) of lists of sites.");
+    bind_lists(m);
+}
 
 }  // namespace crfkit

@@ -1,42 +1,17 @@
 """The native core: whole-dataset calls on flat arrays. Shapes are given where they are not obvious."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-Float32s = npt.NDArray[np.float32]
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 def available_threads() -> int: ...
 def instruction_set() -> str: ...
-
-# vectors: l1 is [1] or [D]
-
-def vector_products(a: Float64s, b: Float64s, n_threads: int) -> tuple[float, float]: ...
-def vector_step(x: Float64s, direction: Float64s, t: float, n_threads: int) -> Float64s: ...
-def vector_penalty(x: Float64s, l1: Float64s, n_threads: int) -> float: ...
-def vector_pseudo_gradient(
-    x: Float64s, gradient: Float64s, l1: Float64s, n_threads: int
-) -> tuple[Float64s, float]: ...
-def vector_orthant_step(
-    x: Float64s, direction: Float64s, pseudo: Float64s, l1: Float64s, t: float, n_threads: int
-) -> tuple[Float64s, float, float]: ...
-def pairs_write(
-    rows: Float32s,  # [R, D]
-    n_rows: int,
-    s_row: int,
-    x: Float64s,
-    x_before: Float64s,
-    g: Float64s,
-    g_before: Float64s,
-    v: Float64s,
-    n_threads: int,
-) -> tuple[Float64s, Float64s, float]: ...
-def pairs_products(rows: Float32s, n_rows: int, v: Float64s, n_threads: int) -> Float64s: ...
-def pairs_combine(
-    rows: Float32s, coefficients: Float64s, v: Float64s, factor: float, l1: Float64s | None, n_threads: int
-) -> tuple[Float64s, float]: ...
 
 # chain
 
@@ -117,3 +92,47 @@ class Tagger:
     ) -> Float64s: ...
     def k_best(self, design: Design, k: int, n_threads: int) -> list[list[tuple[float, Int32s]]]: ...
     def sample(self, design: Design, n: int, uniforms: Float64s, n_threads: int) -> Int32s: ...
+
+# strings
+
+class InvalidInput(ValueError): ...  # noqa: N818
+
+class Vocabulary:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: str) -> bool: ...
+    def add(self, name: str) -> int: ...
+    def get(self, name: str) -> int: ...  # −1: not there
+    def name(self, id: int) -> str: ...
+    def names(self) -> list[str]: ...
+    def keep(self, mask: npt.NDArray[np.bool_]) -> tuple[Vocabulary, Int32s]: ...
+    def to_bytes(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]]: ...
+    @staticmethod
+    def from_bytes(blob: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint32]) -> Vocabulary: ...
+
+def encode_sites(
+    sequences: Iterable[Any], vocabulary: Vocabulary, grow: bool
+) -> tuple[Int64s, Int64s, Int32s, Float64s | None, dict[str, tuple[list[int], list[npt.NDArray[Any]]]]]: ...
+def seen_pairs(
+    site_ptr: Int64s,
+    ids: Int32s,
+    labels: Int32s,
+    n_features: int,
+    n_labels: int,
+    set_ptr: Int64s | None = None,
+    set_labels: Int32s | None = None,
+) -> tuple[Int64s, Int32s]: ...
+def seen_arc_pairs(
+    sequence_ptr: Int64s,
+    site_ptr: Int64s,
+    ids: Int32s,
+    labels: Int32s,
+    n_features: int,
+    n_labels: int,
+    set_ptr: Int64s | None = None,
+    set_labels: Int32s | None = None,
+) -> tuple[Int64s, Int32s]: ...
+def site_counts(site_ptr: Int64s, ids: Int32s, n_features: int) -> Int64s: ...
+def renamed_features(
+    site_ptr: Int64s, ids: Int32s, values: Float64s | None, remap: Int32s
+) -> tuple[Int64s, Int32s, Float64s | None]: ...

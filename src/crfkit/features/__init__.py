@@ -1,23 +1,30 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
+from crfkit.features.encoding import Encoder
 from crfkit.features.feature_map import FeatureMap
+from crfkit.features.labels import Labels
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, preset
 from crfkit.features.templates import Line, Macro, Program, Template, Transform
+from crfkit.features.vocabulary import Vocabulary, block_of
 
 __all__ = [
     "PRESETS",
     "Annotation",
     "Dataset",
+    "Encoder",
     "FeatureList",
     "FeatureMap",
+    "Labels",
     "Line",
     "Macro",
     "Program",
     "Strength",
     "Template",
     "Transform",
+    "Vocabulary",
+    "block_of",
     "penalty_vector",
     "preset",
 ]

@@ -1,0 +1,204 @@
+"""The forms that an input sequence may have, and what they become.
+
+    a list of sites                        string features (see `Encoder`), and dense rows inside them
+    a NumPy matrix [T, K]                  the dense block "x"
+    a SciPy sparse matrix [T, K]           features "x:j" with values
+    a dict of these by name                each block under its own name; features of lists keep their own names
+
+SciPy is recognised by its methods and never imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features.dataset import FeatureList, Float64s, Int32s, Int64s
+from crfkit.features.vocabulary import Vocabulary
+from crfkit.features.wording import described
+
+ROWS = "x"  # the name of a block that has none of its own
+SITES = ""  # the key of a plain list of sites
+
+Blocks = dict[str, Any]  # block name → list of sites, NumPy matrix or sparse matrix
+WRAP = "X is a list of sequences: write [X] for a single one"
+
+
+def listed(X: Any) -> Sequence[Any]:
+    """The sequences as a list; a generator is read once."""
+    if isinstance(X, list | tuple):
+        return X
+    is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"
+    one_sequence = isinstance(X, str | bytes | Mapping) or is_matrix or is_sparse(X)
+    if one_sequence or not isinstance(X, Iterable):
+        hint = f"; {WRAP}" if one_sequence else ""
+        raise InputError(f"X is {described(X)}, expected a list of sequences{hint}")
+    return list(X)
+
+
+def blocks_of(n: int, sequence: Any) -> Blocks:
+    """Sequence n as blocks."""
+    if isinstance(sequence, list | tuple):
+        return {SITES: sequence}
+    if isinstance(sequence, Mapping):
+        return {name: _block(n, name, block) for name, block in sequence.items()}
+    if is_sparse(sequence) or (isinstance(sequence, np.ndarray) and sequence.ndim == 2):
+        return {ROWS: sequence}
+    if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind == "O":
+        return {SITES: sequence.tolist()}
+    if isinstance(sequence, str | bytes | np.ndarray) or not isinstance(sequence, Iterable):
+        raise InputError(f"sequence {n} is {described(sequence)}, expected a list of sites; {WRAP}")
+    return {SITES: list(sequence)}
+
+
+def _block(n: int, name: Any, block: Any) -> Any:
+    """A block of a sequence that is a dict: a list of sites or a matrix."""
+    if not isinstance(name, str):
+        raise InputError(f"sequence {n}: a block has the name {described(name)}, expected a string")
+    if isinstance(block, list | tuple) or is_sparse(block):
+        return block
+    if isinstance(block, np.ndarray) and (block.ndim == 2 or block.dtype.kind == "O"):
+        return block if block.ndim == 2 else block.tolist()
+    if isinstance(block, str | bytes | np.ndarray | Mapping) or not isinstance(block, Iterable):
+        raise InputError(
+            f"sequence {n}: block {name!r} is {described(block)}, expected a list of sites or a matrix "
+            f"(if these dicts are the sites of one sequence, write [X] for X)"
+        )
+    return list(block)
+
+
+def n_sites(n: int, blocks: Blocks) -> int:
+    """T of a sequence, on which its blocks must agree."""
+    sizes = {
+        name: block.shape[0] if hasattr(block, "shape") else len(block) for name, block in blocks.items()
+    }
+    if not sizes:
+        raise InputError(f"sequence {n} is an empty dict, expected at least one block")
+    (first, size), *others = sizes.items()
+    for name, other in others:
+        if other != size:
+            raise InputError(f"sequence {n}: block {first!r} has {size} sites but block {name!r} has {other}")
+    return int(size)
+
+
+class Place:
+    """Where a site of the flat arrays lies: its sequence, and its number there."""
+
+    def __init__(self, sequence_ptr: Int64s) -> None:
+        self.sequence_ptr = sequence_ptr
+
+    def __call__(self, site: int) -> str:
+        """The place of a site in words."""
+        n = int(np.searchsorted(self.sequence_ptr, site, side="right")) - 1
+        return f"sequence {n}, site {site - int(self.sequence_ptr[n])}"
+
+
+DenseRows = tuple[int, npt.NDArray[Any]]  # the first site, and a matrix [R, K] for it and the R − 1 next ones
+
+
+def dense_block(name: str, pieces: Iterable[DenseRows], size: int | None, place: Place) -> Float64s:
+    """A block [T, K] from its rows, 0 where a site has none; `size` is the K of training, None while training."""
+    n_all = int(place.sequence_ptr[-1])
+    block = None if size is None else np.zeros((n_all, size))
+    for site, rows in pieces:
+        if block is None:
+            block = np.zeros((n_all, rows.shape[1]))
+        if rows.shape[1] != block.shape[1]:
+            than = "in training" if size is not None else "at the sites before"
+            raise InputError(
+                f"{place(site)}: block {name!r} has {rows.shape[1]} columns, expected {block.shape[1]} as {than}"
+            )
+        if rows.dtype.kind not in "fiub":
+            raise InputError(
+                f"{place(site)}: block {name!r} holds values of type {rows.dtype}, expected numbers"
+            )
+        block[site : site + len(rows)] = rows
+    assert block is not None  # a block without a size has rows
+    if not np.isfinite(block).all():
+        site, column = np.argwhere(~np.isfinite(block))[0].tolist()
+        raise InputError(
+            f"{place(site)}: column {column} of block {name!r} has the value {block[site, column]}, "
+            "expected a finite number"
+        )
+    return block
+
+
+class SparseRows(NamedTuple):
+    """Rows of a sparse block over all T sites."""
+
+    site_ptr: Int64s  # [T + 1]
+    columns: Int64s  # [nnz]
+    values: Float64s  # [nnz]
+
+
+def stacked(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: Place) -> SparseRows:
+    """The sparse matrices of all sequences, one under the other; None stands for empty rows."""
+    counts: list[npt.NDArray[Any]] = []
+    columns: list[npt.NDArray[Any]] = []
+    values: list[npt.NDArray[Any]] = []
+    for matrix, length in zip(matrices, lengths, strict=True):
+        if matrix is None:
+            counts.append(np.zeros(length, np.int64))
+            continue
+        csr = matrix.tocsr()
+        counts.append(np.diff(csr.indptr))
+        columns.append(csr.indices)
+        values.append(csr.data)
+    rows = SparseRows(
+        pointers(np.concatenate([np.zeros(0, np.int64), *counts])),
+        np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64),
+        np.concatenate([np.zeros(0), *values]).astype(np.float64),
+    )
+    bad = np.flatnonzero(~np.isfinite(rows.values))
+    if len(bad):
+        site = int(np.searchsorted(rows.site_ptr, bad[0], side="right")) - 1
+        raise InputError(
+            f"{place(site)}: feature '{name}:{rows.columns[bad[0]]}' has the value {rows.values[bad[0]]}, "
+            "expected a finite number"
+        )
+    return rows
+
+
+def sparse_features(name: str, rows: SparseRows, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
+    """Column j of a sparse block as the feature "name:j"; when not `grow`, unknown ones are dropped."""
+    columns, first, places = np.unique(rows.columns, return_index=True, return_inverse=True)
+    ids = np.empty(len(columns), dtype=np.int32)
+    look_up = vocabulary.add if grow else vocabulary.get
+    for k in np.argsort(first).tolist():  # ids in order of first occurrence
+        ids[k] = look_up(f"{name}:{columns[k]}")
+    found = ids[places]
+    known = found >= 0
+    site_ptr = pointers(known)[rows.site_ptr]
+    return FeatureList(site_ptr, found[known], rows.values[known])
+
+
+def merged(lists: Sequence[FeatureList]) -> FeatureList:
+    """The features of several lists over the same sites, list after list at each site."""
+    if len(lists) == 1:
+        return lists[0]
+    counts = np.stack([np.diff(part.site_ptr) for part in lists], axis=1)  # [T, lists]
+    begins = pointers(counts.ravel())[:-1].reshape(counts.shape)
+    total = int(counts.sum())
+    ids: Int32s = np.empty(total, dtype=np.int32)
+    values = None if all(part.values is None for part in lists) else np.ones(total)
+    for k, part in enumerate(lists):
+        shift = np.repeat(begins[:, k] - part.site_ptr[:-1], counts[:, k])
+        places = np.arange(len(part.ids)) + shift
+        ids[places] = part.ids
+        if values is not None and part.values is not None:
+            values[places] = part.values
+    return FeatureList(pointers(counts.sum(axis=1)), ids, values)
+
+
+def pointers(counts: npt.NDArray[Any]) -> Int64s:
+    """Offsets of lists with these lengths."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether this is a matrix in SciPy's manner."""
+    return hasattr(value, "tocsr") and hasattr(value, "shape")

@@ -1,0 +1,182 @@
+"""From what users give to flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.data import InputError
+from crfkit.features.blocks import (
+    DenseRows,
+    Place,
+    blocks_of,
+    dense_block,
+    is_sparse,
+    listed,
+    merged,
+    n_sites,
+    pointers,
+    sparse_features,
+    stacked,
+)
+from crfkit.features.dataset import Dataset, FeatureList, Float64s, Int64s
+from crfkit.features.templates import Template
+from crfkit.features.vocabulary import Vocabulary
+from crfkit.features.wording import described
+
+
+@dataclass
+class Encoder:
+    """Turns input sequences into a Dataset, and keeps what it learned of their features.
+
+    With a template a site is a word or a tuple of columns. Without one it is
+
+        ["a", "b"]                      features a and b
+        {"w": "Rome", "len": 4.0}       features w:Rome, and len with the value 4
+        {"up": True, "low": False}      feature up
+        {"flags": ["a", "b"]}           features flags:a and flags:b
+        {"ctx": {"w": "in"}}            feature ctx:w:in
+        {"v": NumPy row}                a row of the dense block v
+        {"v": SciPy sparse row}         features v:j with the values of the row
+        a NumPy or SciPy sparse row     the same with the block name x
+
+    and a sequence is a list of sites, a matrix, or a dict of such blocks (see `crfkit.features.blocks`).
+    """
+
+    template: Template | None = None
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)  # features on labels
+    arc_vocabulary: Vocabulary = field(default_factory=Vocabulary)  # features on arcs
+    dense_sizes: dict[str, int] = field(default_factory=dict)  # block → number of columns
+    n_columns: int | None = None  # of the rows seen in training, with a template
+
+    def fit_encode(self, X: Any) -> Dataset:
+        """Learn the features of training data, and encode it. After an error the encoder is as it was."""
+        fresh = Encoder(self.template)
+        dataset = fresh._encode(listed(X), grow=True)
+        self.__dict__.update(fresh.__dict__)
+        return dataset
+
+    def encode(self, X: Any) -> Dataset:
+        """Encode data with the features that are known; others are dropped."""
+        return self._encode(listed(X), grow=False)
+
+    def cut(self, dataset: Dataset, min_count: int) -> Dataset:
+        """Forget the features that stand at fewer than `min_count` sites of this data set, and drop them from it."""
+        states, self.vocabulary = _without_rare(dataset.states, self.vocabulary, min_count)
+        arcs = dataset.arcs
+        if arcs is not None:
+            arcs, self.arc_vocabulary = _without_rare(arcs, self.arc_vocabulary, min_count)
+        return Dataset(dataset.sequence_ptr, states, arcs, dataset.dense)
+
+    def _encode(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        try:
+            if self.template is not None:
+                return self._extract(self.template, sequences, grow=grow)
+            if all(type(sequence) in (list, tuple) for sequence in sequences):
+                return self._encode_sites(sequences, grow=grow)
+            return self._encode_blocks(sequences, grow=grow)
+        except _core.InvalidInput as complaint:
+            raise InputError(str(complaint)) from None
+
+    def _extract(self, template: Template, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
+        plain = {line.tail for line in template.program().lines if line.kind == "B" and not line.macros}
+        states: list[list[list[str]]] = []
+        arcs: list[list[list[str]]] = []
+        for n, rows in enumerate(sequences):
+            if not isinstance(rows, list | tuple):
+                raise InputError(f"sequence {n} is {described(rows)}, expected a list of rows")
+            for row in rows:
+                self._check_columns(template, 1 if isinstance(row, str) else len(row))
+            features = [template.expand(rows, i) for i in range(len(rows))]
+            states.append([on_labels for on_labels, _ in features])
+            arcs.append([[name for name in on_arcs if name not in plain] for _, on_arcs in features])
+        dataset = self._encode_sites(states, grow=grow)
+        if all(line.kind == "U" or not line.macros for line in template.program().lines):
+            return dataset
+        _, site_ptr, ids, _, _ = _core.encode_sites(arcs, self.arc_vocabulary, grow)
+        return Dataset(dataset.sequence_ptr, dataset.states, FeatureList(site_ptr, ids, None))
+
+    def _check_columns(self, template: Template, n_columns: int) -> None:
+        if self.n_columns is None:
+            template.check_columns(n_columns)
+            self.n_columns = n_columns
+
+    def _encode_sites(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        """Sequences that are all lists of sites: one call."""
+        sequence_ptr, site_ptr, ids, values, rows = _core.encode_sites(sequences, self.vocabulary, grow)
+        pieces = {name: _pieces(*block) for name, block in rows.items()}
+        dense = self._dense(pieces, sequence_ptr, grow=grow)
+        return Dataset(sequence_ptr, FeatureList(site_ptr, ids, values), None, dense)
+
+    def _encode_blocks(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        """The general form: block after block over all sequences, then merged site by site."""
+        all_blocks = [blocks_of(n, sequence) for n, sequence in enumerate(sequences)]
+        lengths = [n_sites(n, blocks) for n, blocks in enumerate(all_blocks)]
+        sequence_ptr = pointers(np.array(lengths, dtype=np.int64))
+        lists: list[FeatureList] = []
+        pieces: dict[str, list[DenseRows]] = {}
+        for name in dict.fromkeys(name for blocks in all_blocks for name in blocks):
+            column = [blocks.get(name) for blocks in all_blocks]  # [N] the block of each sequence, or None
+            if any(isinstance(block, list | tuple) for block in column):
+                sites = [
+                    block if isinstance(block, list | tuple) else [()] * length
+                    for block, length in zip(column, lengths, strict=True)
+                ]
+                _, site_ptr, ids, values, rows = _core.encode_sites(sites, self.vocabulary, grow)
+                lists.append(FeatureList(site_ptr, ids, values))
+                for key, found in rows.items():
+                    pieces.setdefault(key, []).extend(_pieces(*found))
+            if any(map(is_sparse, column)):
+                matrices = [block if is_sparse(block) else None for block in column]
+                stack = stacked(name, matrices, lengths, Place(sequence_ptr))
+                lists.append(sparse_features(name, stack, self.vocabulary, grow=grow))
+            arrays = [
+                (int(start), block)
+                for start, block in zip(sequence_ptr, column, strict=False)
+                if isinstance(block, np.ndarray)
+            ]
+            if arrays:
+                pieces.setdefault(name, []).extend(arrays)
+        dense = self._dense(pieces, sequence_ptr, grow=grow)
+        if not lists:
+            lists = [FeatureList(np.zeros(sequence_ptr[-1] + 1, np.int64), np.zeros(0, np.int32), None)]
+        return Dataset(sequence_ptr, merged(lists), None, dense)
+
+    def _dense(
+        self, pieces: dict[str, list[DenseRows]], sequence_ptr: Int64s, *, grow: bool
+    ) -> dict[str, Float64s]:
+        """All dense blocks; those of training are there even where this data has no row of them."""
+        place = Place(sequence_ptr)
+        if grow:
+            dense = {name: dense_block(name, rows, None, place) for name, rows in pieces.items()}
+            self.dense_sizes = {name: block.shape[1] for name, block in dense.items()}
+            return dense
+        for name, rows in pieces.items():
+            if name not in self.dense_sizes:
+                known = ", ".join(map(repr, self.dense_sizes)) or "none"
+                raise InputError(
+                    f"{place(rows[0][0])}: dense block {name!r} did not occur in training; known: {known}"
+                )
+        return {
+            name: dense_block(name, pieces.get(name, []), size, place)
+            for name, size in self.dense_sizes.items()
+        }
+
+
+def _pieces(sites: list[int], rows: list[Any]) -> list[DenseRows]:
+    return [(site, row[None, :]) for site, row in zip(sites, rows, strict=True)]
+
+
+def _without_rare(
+    features: FeatureList, vocabulary: Vocabulary, min_count: int
+) -> tuple[FeatureList, Vocabulary]:
+    counts = _core.site_counts(features.site_ptr, features.ids, len(vocabulary))  # [F]
+    if len(counts) == 0 or counts.min() >= min_count:
+        return features, vocabulary
+    kept, remap = vocabulary.keep(counts >= min_count)
+    return FeatureList(*_core.renamed_features(*features, remap)), kept
