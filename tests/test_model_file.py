@@ -8,6 +8,7 @@ import pickle
 import stat
 import zlib
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 import safetensors.numpy
 
 from crfkit.data import InputError
+from crfkit.models.crf_file import Contents, Lists, Names, pack, unpack
 from crfkit.models.model_file import (
     VERSION,
     ModelFile,
@@ -118,7 +120,14 @@ def test_a_type_of_number_that_models_do_not_use_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"shape": [2**62]}, {"shape": [-1]}, {"data_offsets": [0, 2**63]}, {"dtype": "Q8"}, {"shape": []}],
+    [
+        {"shape": [2**62]},
+        {"shape": [0, 2**62]},
+        {"shape": [-1]},
+        {"data_offsets": [0, 2**63]},
+        {"dtype": "Q8"},
+        {"shape": []},
+    ],
 )
 def test_declared_shapes_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
     data = encode(MODEL)
@@ -127,6 +136,16 @@ def test_declared_shapes_that_do_not_fit_are_refused(change: dict[str, Any]) -> 
     header["weights"].update(change)
     text = json.dumps(header).encode()
     with pytest.raises(InputError, match="truncated or damaged"):
+        decode(len(text).to_bytes(8, "little") + text + data[8 + n_header :])
+
+
+def test_an_empty_array_of_an_impossible_shape_is_refused() -> None:
+    data = encode(MODEL)
+    n_header = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + n_header])
+    header["none"]["shape"] = [0, 2**62, 4]
+    text = json.dumps(header).encode()
+    with pytest.raises(InputError, match="array 'none' has the shape"):
         decode(len(text).to_bytes(8, "little") + text + data[8 + n_header :])
 
 
@@ -214,3 +233,42 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
         read_bytes(tmp_path / "absent.crf")
     with pytest.raises(InputError, match="not a file"):
         read_bytes(tmp_path)
+
+
+def test_a_large_model_is_small_on_disk_and_quick_to_open(tmp_path: Path) -> None:
+    """As many features and weights as CoNLL-2000 chunking has."""
+    random = np.random.default_rng(0)
+    n_features, n_labels, n_pairs = 335_000, 22, 453_000
+    names = [f"U{k % 20:02}:word{k // 20:x}/{k * 7919 % 5000:x}".encode() for k in range(n_features)]
+    counts = np.ones(n_features, np.int64)
+    counts[: n_pairs - n_features] += 1
+    labels = random.integers(0, n_labels - 1, n_pairs)
+    labels[1 : 2 * (n_pairs - n_features) : 2] = labels[0 : 2 * (n_pairs - n_features) : 2] + 1  # ascending
+    before, after = np.divmod(np.arange(n_labels**2), n_labels)
+    contents = Contents(
+        settings={},
+        labels=[f"L{k}" for k in range(n_labels)],
+        state_names=Names(
+            np.frombuffer(b"".join(names), np.uint8), np.array([len(name) for name in names], np.uint32)
+        ),
+        state_pairs=Lists(np.concatenate([[0], np.cumsum(counts)]), labels.astype(np.int32)),
+        dense_columns={},
+        arc_before=before.astype(np.int32),
+        arc_after=after.astype(np.int32),
+        arc_names=Names(np.zeros(0, np.uint8), np.zeros(0, np.uint32)),
+        arc_triples=Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)),
+        weights=random.normal(size=n_pairs + n_labels**2),
+        history=np.zeros((0, 4)),
+    )
+    path = tmp_path / "m.crf"
+    with replacing(path) as stream:
+        stream.write(encode(pack(contents)))
+    assert path.stat().st_size <= 10_000_000
+    began = process_time()
+    back = unpack(decode(read_bytes(path)), "m.crf")
+    assert process_time() - began < 0.5
+    for name in ("weights", "arc_before", "arc_after"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(contents, name))
+    for name in ("state_names", "state_pairs"):
+        for found, expected in zip(getattr(back, name), getattr(contents, name), strict=True):
+            np.testing.assert_array_equal(found, expected)

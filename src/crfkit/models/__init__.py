@@ -1,1 +1,22 @@
 """What a user trains, saves and loads."""
+
+from crfkit.models.crf import CRF, load
+from crfkit.models.estimator import NotFittedError, TrainingInterrupted
+from crfkit.models.inspection import ArcWeight, FeatureWeight, arc_weights, heaviest_features
+from crfkit.models.model_file import check_writable, replacing
+from crfkit.models.training import Progress, ProgressCallback
+
+__all__ = [
+    "CRF",
+    "ArcWeight",
+    "FeatureWeight",
+    "NotFittedError",
+    "Progress",
+    "ProgressCallback",
+    "TrainingInterrupted",
+    "arc_weights",
+    "check_writable",
+    "heaviest_features",
+    "load",
+    "replacing",
+]

@@ -67,11 +67,12 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        """Whether there is a trained model to ask."""
+        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Any:
         """An estimator of sequences: no classifier, no regressor, and its input is no table of numbers."""
-        from sklearn.utils import InputTags, Tags, TargetTags  # type: ignore[import-untyped]
+        from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
             estimator_type=None,
@@ -83,6 +84,4 @@ class Estimator:
         if not self.__sklearn_is_fitted__():
             sklearn = sys.modules.get("sklearn.exceptions")
             error: type[Exception] = sklearn.NotFittedError if sklearn is not None else NotFittedError
-            raise error(
-                f"This {type(self).__name__} has not been trained: call fit, or crfkit.load a trained one."
-            )
+            raise error(f"This {type(self).__name__} is not trained: call fit, or crfkit.load a trained one.")

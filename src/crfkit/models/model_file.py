@@ -94,7 +94,10 @@ def decode(data: bytes, source: str = "model file") -> ModelFile:
             raise InputError(
                 f"{source}: array {name!r} has type {tensor['dtype']}, expected one of {', '.join(_DTYPES)}"
             )
-        arrays[name] = np.frombuffer(tensor["data"], _DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+        try:
+            arrays[name] = np.frombuffer(tensor["data"], _DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+        except ValueError:  # an array without entries may have any shape, also one that no array can have
+            raise InputError(f"{source}: array {name!r} has the shape {tensor['shape']}") from None
     return ModelFile(kind, settings, arrays)
 
 
@@ -135,7 +138,7 @@ def _parse_json(text: str | bytes, source: str) -> dict[str, Any]:
 
 def compress(data: bytes) -> npt.NDArray[np.uint8]:
     """Bytes as a compressed array."""
-    return np.frombuffer(zlib.compress(data, 9), np.uint8)
+    return np.frombuffer(zlib.compress(data, 6), np.uint8)
 
 
 def decompress(array: Array, size: int, what: str) -> bytes:

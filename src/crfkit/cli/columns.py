@@ -1,0 +1,82 @@
+"""Column files as a model sees them: the input columns, and the label column apart."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from crfkit.data import ColumnSequence, InputError, read_columns
+
+Row = tuple[str, ...]
+
+
+class Example(NamedTuple):
+    """One sequence of a column file."""
+
+    inputs: list[Row]  # [T] the columns without the label
+    labels: list[str] | None  # [T], or None where the file has no label column
+    origin: ColumnSequence  # where it was read, for complaints and for writing it again
+
+
+def read_labelled(
+    path: str | Path, *, label_column: int, separator: str | None = None, n_columns: int | None = None
+) -> Iterator[Example]:
+    """The sequences of a file with a label column, −1 being the last; all other columns are inputs.
+
+    `n_columns` asks for as many columns as another file has.
+    """
+    for sequence in _sequences(path, separator):
+        found = len(sequence.rows[0])
+        if found == 1:
+            raise InputError(
+                f"{sequence.place(0)}: found one column, expected input columns and a label column"
+            )
+        if n_columns is not None and found != n_columns:
+            raise InputError(
+                f"{sequence.place(0)}: found {_columns(found)}, expected {n_columns} as in the training file"
+            )
+        if not -found <= label_column < found:
+            raise InputError(
+                f"{sequence.place(0)}: there is no label column {label_column}, found {_columns(found)}"
+            )
+        yield _split(sequence, label_column % found)
+
+
+def read_for_model(
+    path: str | Path,
+    *,
+    n_inputs: int,
+    label_column: int,
+    separator: str | None = None,
+    labels_required: bool = False,
+) -> Iterator[Example]:
+    """The sequences of a file that a model with `n_inputs` input columns is asked about.
+
+    A file with one column more than that carries labels, in `label_column` as when the model was trained.
+    """
+    for sequence in _sequences(path, separator):
+        found = len(sequence.rows[0])
+        if found == n_inputs + 1:
+            yield _split(sequence, label_column % found)
+        elif found == n_inputs and not labels_required:
+            yield Example(sequence.rows, None, sequence)
+        else:
+            expected = f"{_columns(n_inputs + 1)}, with a label"
+            if not labels_required:
+                expected = f"{_columns(n_inputs)}, or {n_inputs + 1} with a label"
+            raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
+
+
+def _sequences(path: str | Path, separator: str | None) -> Iterator[ColumnSequence]:
+    return read_columns(sys.stdin.buffer if str(path) == "-" else Path(path), separator=separator)
+
+
+def _split(sequence: ColumnSequence, label_column: int) -> Example:
+    inputs = [row[:label_column] + row[label_column + 1 :] for row in sequence.rows]
+    return Example(inputs, [row[label_column] for row in sequence.rows], sequence)
+
+
+def _columns(n: int) -> str:
+    return f"{n} column{'s' * (n != 1)}"

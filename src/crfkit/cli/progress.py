@@ -1,0 +1,104 @@
+"""How a training shows itself: one line that changes on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from crfkit.models import Progress
+
+
+class SecondsLeft:
+    """An estimate of the time that a training still takes.
+
+    The gradient norm of a quasi-Newton method falls roughly like a geometric sequence. Its mean fall over the last
+    iterations says how many more it takes to the tolerance; the limit on iterations is never passed.
+    """
+
+    WINDOW = 20
+
+    def __init__(self, max_iterations: int, tolerance: float) -> None:
+        self._max_iterations = max_iterations
+        self._tolerance = tolerance
+        self._first_norm: float | None = None
+        self._recent: deque[Progress] = deque(maxlen=self.WINDOW)
+
+    def __call__(self, progress: Progress) -> float | None:
+        """Seconds left after this iteration; None while there is nothing to go by."""
+        self._first_norm = self._first_norm or progress.gradient_norm
+        self._recent.append(progress)
+        first = self._recent[0]
+        n_seen = progress.iteration - first.iteration
+        if n_seen < 1:
+            return None
+        n_left = float(self._max_iterations - progress.iteration)
+        target = self._tolerance * self._first_norm
+        if target > 0.0 and 0.0 < progress.gradient_norm < first.gradient_norm:
+            fall = math.log(first.gradient_norm / progress.gradient_norm) / n_seen
+            n_left = min(n_left, math.log(max(progress.gradient_norm / target, 1.0)) / fall)
+        return n_left * (progress.seconds - first.seconds) / n_seen
+
+
+class Display:
+    """Shows each iteration of a training on the error stream, under a title; a context manager."""
+
+    def __init__(self, title: str, seconds_left: SecondsLeft, dev_name: str, *, quiet: bool = False) -> None:
+        self._title = title
+        self._seconds_left = seconds_left
+        self._dev_name = dev_name
+        self._quiet = quiet
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Show one iteration."""
+        if self._quiet:
+            return
+        if progress.iteration == 1:
+            self._begin()
+        line = self._line(progress)
+        if self._live is not None:
+            self._live.update(line, refresh=True)
+        else:
+            click.echo(line, err=True)
+
+    def _begin(self) -> None:
+        click.echo(self._title, err=True)
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), auto_refresh=False)
+            self._live.start()
+
+    def _line(self, progress: Progress) -> str:
+        parts = [
+            f"iteration {progress.iteration:4d}",
+            f"objective {progress.objective:14.4f}",
+            f"gradient {progress.gradient_norm:10.4g}",
+        ]
+        if progress.dev_score is not None:
+            parts.append(
+                f"dev {self._dev_name} {100 * progress.dev_score:6.2f}{'*' if progress.improved else ' '}"
+            )
+        parts.append(f"{progress.seconds:7.1f} s")
+        left = self._seconds_left(progress)
+        if left is not None:
+            parts.append(f"about {left:.0f} s left")
+        return "  ".join(parts)

@@ -1,0 +1,186 @@
+"""`crfkit train`: a model from a column file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crfkit.cli.columns import Example, read_labelled
+from crfkit.cli.metrics import Metric, metric_for
+from crfkit.data import InputError
+
+if TYPE_CHECKING:
+    from crfkit.features import Template
+    from crfkit.models import CRF, ProgressCallback
+
+INTERRUPTED = (
+    130  # exit status after Ctrl-C (128 + SIGINT): a script that goes on would take the model for finished
+)
+
+
+def train(
+    model: CRF,
+    examples: Sequence[Example],
+    *,
+    dev: Sequence[Example] | None = None,
+    metric: Metric | None = None,
+    patience: int | None = None,
+    label_column: int = -1,
+    callback: ProgressCallback | None = None,
+) -> bool:
+    """Train a model on column data; True when Ctrl-C ended it, with the best weights until then."""
+    from crfkit.models import TrainingInterrupted
+
+    settings: dict[str, Any] = {}
+    if dev is not None:
+        settings = {"dev": _inputs_and_labels(dev), "metric": metric, "patience": patience}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingInterrupted)  # said by the exit status and in words
+        model.fit(*_inputs_and_labels(examples), callback=callback, **settings)
+    model.label_column_ = label_column
+    return model.stop_reason_ == "interrupted"
+
+
+def _inputs_and_labels(examples: Sequence[Example]) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+    return [example.inputs for example in examples], [example.labels or [] for example in examples]
+
+
+def features_for(
+    examples: Sequence[Example], template: Path | None, preset_name: str | None
+) -> Template | str:
+    """The template of a file, the name of a preset, or without both a preset for words that goes with the labels."""
+    from crfkit.evaluation import scheme_of
+    from crfkit.features import Template, preset
+
+    if template is not None and preset_name is not None:
+        raise InputError("both --template and --features were given, expected one of them")
+    n_inputs = len(examples[0].inputs[0])
+    if template is not None:
+        parsed = Template.read(template)
+        parsed.check_columns(n_inputs)
+        return parsed
+    if preset_name is None:
+        preset_name = "pos" if scheme_of(_labels(examples)) is None else "names"
+    preset(preset_name).check_columns(n_inputs)
+    return preset_name
+
+
+def _labels(examples: Sequence[Example]) -> set[str]:
+    return {label for example in examples for label in example.labels or []}
+
+
+def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, float]:
+    """`["arcs=0.1", …]` as the `l2` of a CRF."""
+    strengths = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            strengths[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise InputError(f"--block-l2 {text}: expected name=number, such as arcs=0.1")
+    return {"default": default, **strengths} if strengths else default
+
+
+@click.command("train", short_help="Train a model on a column file.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes.")
+@click.option(
+    "--template", type=click.Path(path_type=Path), help="Feature template, in the language of CRF++."
+)
+@click.option("--features", metavar="PRESET", help="Ready-made features: names, pos or chunks.")
+@click.option(
+    "--dev", type=click.Path(path_type=Path), help="Held-out file: keep the model that is best on it."
+)
+@click.option(
+    "--patience", default=10, show_default=True, help="Iterations without a better dev score before the end."
+)
+@click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
+@click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")
+@click.option(
+    "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
+)
+@click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer sites.")
+@click.option("--all-pairs", is_flag=True, help="A weight for every feature and label, seen together or not.")
+@click.option("--max-iterations", default=1000, show_default=True, help="Iterations at most.")
+@click.option(
+    "--tolerance", default=1e-5, show_default=True, help="Stop when the gradient fell to this share."
+)
+@click.option(
+    "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
+)
+@click.option(
+    "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
+    """Train a model on FILE and write it to MODEL.
+
+    FILE has one word a line: input columns and a label, in the last column unless --label-column says otherwise; a blank
+    line ends a sentence. Without --template and --features, features of the word in column 0 are used.
+
+    Ctrl-C ends the training, saves the best model so far and exits with status 130.
+    """
+    from crfkit.cli.progress import Display, SecondsLeft
+    from crfkit.models import check_writable
+
+    check_writable(model)
+    reading = {"label_column": options["label_column"], "separator": options["separator"]}
+    examples = list(read_labelled(file, **reading))
+    held_out = None
+    if dev is not None:
+        held_out = list(read_labelled(dev, n_columns=len(examples[0].inputs[0]) + 1, **reading))
+    crf = new_model(examples, options)
+    metric = metric_for(_labels(examples))
+
+    def say(text: str) -> None:
+        if not quiet:
+            click.echo(text, err=True)
+
+    n_words = sum(len(example.inputs) for example in examples)
+    title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
+    seconds_left = SecondsLeft(options["max_iterations"], options["tolerance"])
+    with Display(title, seconds_left, metric.name, quiet=quiet) as display:
+        interrupted = train(
+            crf,
+            examples,
+            dev=held_out,
+            metric=metric,
+            patience=options["patience"],
+            label_column=options["label_column"],
+            callback=display,
+        )
+    if interrupted and crf.n_iter_ == 0:
+        raise KeyboardInterrupt
+    crf.save(model)
+    say(f"{crf.stop_reason_}; the model of iteration {crf.n_iter_} is in {model}")
+    say(f"{crf.n_features_:,} features, {len(crf.weights_):,} weights, {model.stat().st_size / 1e6:.1f} MB")
+    if interrupted:
+        click.echo(f"crfkit: interrupted; the best model so far is in {model}", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+
+
+def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
+    """An untrained model as the options of the command ask for it."""
+    from crfkit.models import CRF
+    from crfkit.optimizers import LBFGS
+
+    try:
+        optimizer = LBFGS(max_iterations=options["max_iterations"], tolerance=options["tolerance"])
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return CRF(
+        features=features_for(examples, options["template"], options["features"]),
+        optimizer=optimizer,
+        l1=options["l1"],
+        l2=parse_block_l2(options["block_l2"], options["l2"]),
+        all_pairs=options["all_pairs"],
+        min_count=options["min_count"],
+        n_threads=options["threads"],
+    )

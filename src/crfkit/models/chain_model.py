@@ -1,0 +1,229 @@
+"""What training fixes besides the weights: the vocabularies, the labels, and which weight belongs to what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import (
+    Annotation,
+    Dataset,
+    Encoder,
+    FeatureMap,
+    Labels,
+    Strength,
+    Template,
+    Vocabulary,
+    block_of,
+    penalty_vector,
+)
+from crfkit.inference import Tagger
+from crfkit.models.crf_file import MAX_LABELS, Contents, Lists, Names
+from crfkit.structures import Chain
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Metric = Callable[[Sequence[Sequence[Hashable]], Sequence[Sequence[Hashable]]], float]
+
+
+@dataclass(frozen=True, eq=False)
+class ChainModel:
+    """A chain model without its weights w[D]."""
+
+    encoder: Encoder
+    labels: Labels
+    feature_map: FeatureMap
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        y: Any,
+        template: Template | None,
+        structure: Chain,
+        *,
+        min_count: int,
+        all_pairs: bool,
+        all_arcs: bool,
+    ) -> tuple[ChainModel, Dataset, Annotation]:
+        """Vocabularies, labels and weights that training data call for, and the data in numbers."""
+        encoder = Encoder(template)
+        dataset = encoder.fit_encode(X)
+        if min_count > 1:
+            dataset = encoder.cut(dataset, min_count)
+        gold = checked_lists(y, dataset.sequence_ptr)
+        labels = Labels.seen_in(gold)
+        if len(labels) > MAX_LABELS:
+            raise InputError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
+        annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
+        feature_map = FeatureMap.build(
+            dataset,
+            annotation,
+            structure,
+            n_labels=len(labels),
+            n_features=len(encoder.vocabulary),
+            n_arc_features=len(encoder.arc_vocabulary),
+            all_pairs=all_pairs,
+            all_arcs=all_arcs,
+        )
+        if template is not None and not template.has_plain_arcs:
+            feature_map = _without_plain_arcs(feature_map)
+        return cls(encoder, labels, feature_map), dataset, annotation
+
+    @classmethod
+    def from_contents(
+        cls, contents: Contents, template: Template | None, n_columns: int | None
+    ) -> ChainModel:
+        """The model of a file whose arrays have been checked; InputError where the names of features are damaged."""
+        labels = Labels.from_json(contents.labels)
+        try:
+            vocabulary = Vocabulary.from_bytes(*contents.state_names)
+            arc_vocabulary = Vocabulary.from_bytes(*contents.arc_names)
+        except ValueError as error:
+            raise InputError(f"its names of features are damaged ({error})") from None
+        encoder = Encoder(template, vocabulary, arc_vocabulary, dict(contents.dense_columns), n_columns)
+        feature_map = FeatureMap(
+            n_labels=len(labels),
+            pair_ptr=contents.state_pairs.ptr,
+            pair_labels=contents.state_pairs.items,
+            dense=contents.dense_columns,
+            arc_before=contents.arc_before,
+            arc_after=contents.arc_after,
+            arc_ptr=contents.arc_triples.ptr,
+            arc_triples=contents.arc_triples.items,
+        )
+        return cls(encoder, labels, feature_map)
+
+    def contents(self, settings: dict[str, Any], weights: Float64s, history: Float64s) -> Contents:
+        """What the model file holds."""
+        feature_map = self.feature_map
+        return Contents(
+            settings=settings,
+            labels=self.labels.to_json(),
+            state_names=Names(*self.encoder.vocabulary.to_bytes()),
+            state_pairs=Lists(feature_map.pair_ptr, feature_map.pair_labels),
+            dense_columns=dict(feature_map.dense),
+            arc_before=feature_map.arc_before,
+            arc_after=feature_map.arc_after,
+            arc_names=Names(*self.encoder.arc_vocabulary.to_bytes()),
+            arc_triples=Lists(feature_map.arc_ptr, feature_map.arc_triples),
+            weights=weights,
+            history=history,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Features of sites and of arcs, and columns of dense blocks."""
+        encoder = self.encoder
+        return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + sum(self.feature_map.dense.values())
+
+    def penalty(self, name: str, strength: Strength) -> Float64s:
+        """The strength of each weight, [D] or [1]."""
+        by_block = isinstance(strength, Mapping)
+        names = self.encoder.vocabulary.names() if by_block else ()
+        arc_names = self.encoder.arc_vocabulary.names() if by_block else ()
+        return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of)
+
+    def decoded(self, ids: Int32s, ptr: Int64s) -> list[list[Hashable]]:
+        """Label ids [T] as lists of the user's own labels; sequence n has the sites ptr[n]:ptr[n + 1]."""
+        labels = self.labels.decode(ids)
+        return [labels[begin:end] for begin, end in pairwise(ptr.tolist())]
+
+    def dev_score(self, X: Any, y: Any, metric: Metric | None, n_threads: int) -> Callable[[Float64s], float]:
+        """The score on held-out data as a function of the weights."""
+        dataset = self.encoder.encode(X)
+        gold = checked_lists(y, dataset.sequence_ptr, "dev ")
+        design = self.feature_map.design(dataset, n_threads)
+        figure = metric or accuracy
+
+        def score(weights: Float64s) -> float:
+            ids = Tagger(self.feature_map.layout, weights).best(design, n_threads)
+            return float(figure(gold, self.decoded(ids, dataset.sequence_ptr)))
+
+        return score
+
+    def pruned(self, weights: Float64s) -> tuple[ChainModel, Float64s]:
+        """The same model without the features, pairs and triples whose weights are exactly zero, as l1 leaves many."""
+        map_ = self.feature_map
+        used_pairs = weights[: map_.n_pairs] != 0.0
+        used_triples = weights[map_.triples_begin :] != 0.0
+        if used_pairs.all() and used_triples.all():
+            return self, weights
+        pair_ptr, used_features = _without_unused(map_.pair_ptr, used_pairs)
+        arc_ptr, used_arc_features = _without_unused(map_.arc_ptr, used_triples)
+        smaller = FeatureMap(
+            n_labels=map_.n_labels,
+            pair_ptr=pair_ptr,
+            pair_labels=map_.pair_labels[used_pairs],
+            dense=map_.dense,
+            arc_before=map_.arc_before,
+            arc_after=map_.arc_after,
+            arc_ptr=arc_ptr,
+            arc_triples=map_.arc_triples[used_triples],
+        )
+        between = weights[map_.n_pairs : map_.triples_begin]
+        kept = np.concatenate(
+            [weights[: map_.n_pairs][used_pairs], between, weights[map_.triples_begin :][used_triples]]
+        )
+        encoder = replace(
+            self.encoder,
+            vocabulary=self.encoder.vocabulary.keep(used_features)[0],
+            arc_vocabulary=self.encoder.arc_vocabulary.keep(used_arc_features)[0],
+        )
+        return replace(self, encoder=encoder, feature_map=smaller), kept
+
+
+def _without_unused(ptr: Int64s, used: npt.NDArray[np.bool_]) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+    """Offsets of the lists without unused items and empty lists, and which lists are left."""
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[
+        ptr
+    ]  # used items before list f
+    left = np.diff(before) > 0
+    return np.concatenate([np.zeros(1, np.int64), before[1:][left]]), left
+
+
+def _without_plain_arcs(feature_map: FeatureMap) -> FeatureMap:
+    """Start and end arcs only: a template without a bare B line asks for no other."""
+    n_labels = feature_map.n_labels
+    kept = (feature_map.arc_before == n_labels) | (feature_map.arc_after == n_labels)
+    return replace(
+        feature_map, arc_before=feature_map.arc_before[kept], arc_after=feature_map.arc_after[kept]
+    )
+
+
+def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Any]:
+    """y as a list that has one label for each site ptr[n]:ptr[n + 1] of each sequence n."""
+    if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
+        raise InputError(f"{which}y is {y!r}, expected a list of labels for each sequence")
+    lists, lengths = list(y), np.diff(ptr).tolist()
+    if len(lists) != len(lengths):
+        raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
+    for n, labels in enumerate(lists):
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise InputError(f"{which}y of sequence {n} is {labels!r}, expected a list of labels")
+        if len(labels) != lengths[n]:
+            raise InputError(f"{which}sequence {n}: {lengths[n]} sites but {len(labels)} labels")
+    return lists
+
+
+def accuracy(
+    gold: Sequence[Sequence[Any]],
+    predicted: Sequence[Sequence[Hashable]],
+    sample_weight: Sequence[float] | Float64s | None = None,
+) -> float:
+    """Share of the sites with a known label that have it; a set of labels is right when it holds the predicted one."""
+    total = right = 0.0
+    for n, (known, given) in enumerate(zip(gold, predicted, strict=True)):
+        weight = 1.0 if sample_weight is None else sample_weight[n]
+        for label, guess in zip(known, given, strict=True):
+            if label is not None:
+                total += weight
+                right += weight * (guess in label if isinstance(label, set | frozenset) else guess == label)
+    return float(right / total) if total else 0.0

@@ -1,0 +1,343 @@
+"""The estimator: train, predict, ask for probabilities, save."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import Encoder, FeatureMap, Template
+from crfkit.inference import Tagger
+from crfkit.models import crf_file, model_file, parameters
+from crfkit.models.chain_model import ChainModel, Metric, accuracy, checked_lists
+from crfkit.models.crf_file import setting
+from crfkit.models.estimator import Estimator, TrainingInterrupted
+from crfkit.models.training import ProgressCallback, Watch
+from crfkit.objective import Objective
+from crfkit.optimizers import LBFGS, History, Optimizer, Outcome, Record
+from crfkit.structures import Chain
+
+Float64s = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+Labelling = list[Hashable]
+
+MAX_COLUMNS = 1_000_000
+INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
+_CHAIN = Chain()
+_LBFGS = LBFGS()
+
+
+class CRF(Estimator):
+    """A linear-chain conditional random field: p(y | x) = exp(score(y, x)) / Z(x).
+
+    Trained by minimising the exact objective
+
+        Σ_n weight_n · −log p(y_n | x_n) + l1·|w| + ½·l2·|w|²
+
+    Parameters
+    ----------
+    structure : which label sequences exist: `Chain(start=True, end=True)`
+    features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
+        "chunks"), a `Template` or its text: a site is a word or a tuple of columns.
+    optimizer : `LBFGS(max_iterations=…, tolerance=…)`
+    l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
+    all_pairs : a weight for every feature and label; otherwise only for those seen together
+    all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
+    min_count : features seen at fewer sites are left out
+    n_threads : None: all processors. The results do not depend on it, to the last bit.
+    random_state : what `sample` draws with when it is not told otherwise
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of `predict_marginals`
+    n_features_ : number of features that have weights
+    weights_ : float64[D], laid out as `feature_map_` says
+    history_ : records with iteration, seconds, objective, gradient_norm
+    n_iter_ : number of iterations whose weights these are
+    stop_reason_ : why the training ended, in words
+    """
+
+    history_: History
+    n_iter_: int
+    stop_reason_: str
+    label_column_: int  # where column files have the label; kept for the command line
+    _model: ChainModel
+    _weights: Float64s
+    _tagger: Tagger  # the weights as the native core holds them
+
+    def __init__(
+        self,
+        structure: Chain = _CHAIN,
+        features: str | Template | None = None,
+        optimizer: Optimizer = _LBFGS,
+        l1: float | Mapping[str, float] = 0.0,
+        l2: float | Mapping[str, float] = 1.0,
+        all_pairs: bool = False,
+        all_arcs: bool = True,
+        min_count: int = 1,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.structure = structure
+        self.features = features
+        self.optimizer = optimizer
+        self.l1 = l1
+        self.l2 = l2
+        self.all_pairs = all_pairs
+        self.all_arcs = all_arcs
+        self.min_count = min_count
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        dev: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        metric: Metric | None = None,
+        patience: int | None = None,
+        callback: ProgressCallback | None = None,
+    ) -> Self:
+        """Train on sequences X of sites and y of labels.
+
+        A label None means unknown, a set of labels means one of these. `sample_weight` [N] counts a sequence so many times.
+        With a `dev` set (X, y), the weights with the highest `metric(gold, predicted)` are kept (token accuracy, when none
+        is given), and `patience` iterations without a higher one end the training. `callback` sees a `Progress` after each
+        iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best weights so far are kept.
+        """
+        parameters.check_parameters(self.get_params(deep=False))
+        n_threads = parameters.thread_count(self.n_threads)
+        model, dataset, annotation = ChainModel.learn(
+            X,
+            y,
+            parameters.template_of(self.features),
+            self.structure,
+            min_count=self.min_count,
+            all_pairs=self.all_pairs,
+            all_arcs=self.all_arcs,
+        )
+        objective = Objective(
+            dataset,
+            annotation,
+            model.feature_map,
+            l1=model.penalty("l1", self.l1),
+            l2=model.penalty("l2", self.l2),
+            sample_weight=parameters.checked_sample_weight(sample_weight, dataset.n_sequences),
+            n_threads=n_threads,
+        )
+        del dataset, annotation  # the objective has them in its own form
+        dev_score = None
+        if dev is not None:
+            dev_score = model.dev_score(*dev, metric, n_threads)
+        watch = Watch(dev_score, patience, callback)
+        start = np.zeros(objective.n_weights)
+        outcome = self.optimizer.minimize(objective, start, callback=watch, n_threads=n_threads)
+        self._keep(model, outcome, watch)
+        return self
+
+    def _keep(self, model: ChainModel, outcome: Outcome, watch: Watch) -> None:
+        """Make the result of a training this estimator's own."""
+        weights, n_iter, reason = outcome.weights, len(outcome.history) - 1, outcome.reason
+        if watch.best is not None:
+            weights, n_iter = watch.best.weights, watch.best.iteration
+        if watch.stopped_early:
+            reason = f"no better dev score in {watch.patience} iterations"
+        self._set_model(*model.pruned(weights))
+        self.history_ = outcome.history
+        self.n_iter_ = max(n_iter, 0)
+        self.stop_reason_ = reason
+        self.label_column_ = -1
+        if reason == INTERRUPTED:
+            warnings.warn(
+                f"the training was interrupted; the model has the best weights so far, of iteration {self.n_iter_}",
+                TrainingInterrupted,
+                stacklevel=3,
+            )
+
+    def _set_model(self, model: ChainModel, weights: Float64s) -> None:
+        self._tagger = Tagger(model.feature_map.layout, weights)
+        self._weights = weights.view()
+        self._weights.flags.writeable = False
+        self._model = model
+
+    @property
+    def weights_(self) -> Float64s:
+        """The weights [D], read-only, laid out as `feature_map_` says."""
+        self._check_fitted()
+        return self._weights
+
+    @property
+    def classes_(self) -> Labelling:
+        """The labels, in the order of the columns of `predict_marginals`."""
+        return list(self._trained().labels.classes)
+
+    @property
+    def n_features_(self) -> int:
+        """Number of features that have weights."""
+        return self._trained().n_features
+
+    @property
+    def n_columns_(self) -> int | None:
+        """Columns that a site has, for a model with a template; None for one trained on features made in Python."""
+        return self._trained().encoder.n_columns
+
+    @property
+    def feature_map_(self) -> FeatureMap:
+        """Where the weights of each feature and arc lie in `weights_`."""
+        return self._trained().feature_map
+
+    @property
+    def encoder_(self) -> Encoder:
+        """Turns input into numbers, and knows the names of the features."""
+        return self._trained().encoder
+
+    def predict(self, X: Sequence[Any]) -> list[Labelling]:
+        """The best labels of each sequence."""
+        ask = self._ask(X)
+        return ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[Float64s]:
+        """The probability of each label at each site: float64[T, L] for each sequence, columns as in `classes_`."""
+        ask = self._ask(X)
+        marginals = ask.tagger.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
+        return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
+
+    def predict_nbest(self, X: Sequence[Any], n: int) -> list[list[tuple[float, Labelling]]]:
+        """The n best labellings of each sequence with their probabilities, best first; fewer where fewer exist."""
+        parameters.check_count("n", n)
+        ask = self._ask(X)
+        log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads).tolist()
+        return [
+            [
+                (math.exp(min(score - log_z[i], 0.0)), ask.model.labels.decode(labels))
+                for score, labels in best
+            ]
+            for i, best in enumerate(ask.tagger.k_best(ask.design, n, ask.n_threads))
+        ]
+
+    def sample(self, X: Sequence[Any], n: int = 1, random_state: RandomState = None) -> list[list[Labelling]]:
+        """n labellings of each sequence, drawn from p(y | x); the same for the same `random_state`."""
+        parameters.check_count("n", n)
+        random = parameters.random_generator(self.random_state if random_state is None else random_state)
+        ask = self._ask(X)
+        uniforms = random.random(n * int(ask.ptr[-1]))
+        ids = ask.tagger.sample(ask.design, n, uniforms, ask.n_threads)  # sequence by sequence [n, length]
+        lengths = np.diff(ask.ptr)
+        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.repeat(lengths, n))])
+        drawn = ask.model.decoded(ids, ptr)
+        return [drawn[i : i + n] for i in range(0, len(drawn), n)]
+
+    def log_probability(self, X: Sequence[Any], y: Sequence[Any]) -> Float64s:
+        """log p(y | x) of each sequence, [N]. Where y has None or sets: of all labellings that it allows, together."""
+        ask = self._ask(X)
+        annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
+        log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads)
+        log_z_allowed = ask.tagger.log_partitions(
+            ask.design, annotation.labels, annotation.sets, ask.n_threads
+        )
+        return np.minimum(log_z_allowed - log_z, 0.0)
+
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of right labels among the sites whose label is known, each counted with the weight of its sequence."""
+        ask = self._ask(X)
+        gold = checked_lists(y, ask.ptr)
+        weights = parameters.checked_sample_weight(sample_weight, len(gold))
+        predicted = ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
+        return accuracy(gold, predicted, None if weights is None else weights.tolist())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step."""
+        data = self._to_bytes()
+        with model_file.replacing(path) as stream:
+            stream.write(data)
+
+    def __getstate__(self) -> dict[str, Any]:
+        trained = self.__sklearn_is_fitted__()
+        return {"params": self.get_params(deep=False), "model": self._to_bytes() if trained else None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["model"] is not None:
+            self.__dict__.update(from_bytes(state["model"], "pickled model").__dict__)
+        self.__dict__.update(state["params"])
+
+    def _trained(self) -> ChainModel:
+        self._check_fitted()
+        return self._model
+
+    def _ask(self, X: Sequence[Any]) -> Question:
+        """New input, ready for a question."""
+        model = self._trained()
+        n_threads = parameters.thread_count(self.n_threads)
+        dataset = model.encoder.encode(X)
+        design = model.feature_map.design(dataset, n_threads)
+        return Question(model, self._tagger, design, dataset.sequence_ptr, n_threads)
+
+    def _to_bytes(self) -> bytes:
+        model = self._trained()
+        settings = {
+            "parameters": parameters.to_json(self.get_params(deep=False), model.encoder.template),
+            "n_columns": model.encoder.n_columns,
+            "label_column": self.label_column_,
+            "n_iter": self.n_iter_,
+            "stop_reason": self.stop_reason_,
+        }
+        history = np.array(self.history_, dtype=np.float64).reshape(-1, 4)
+        return model_file.encode(crf_file.pack(model.contents(settings, self.weights_, history)))
+
+
+class Question(NamedTuple):
+    """Encoded input and what answers questions about it."""
+
+    model: ChainModel
+    tagger: Tagger
+    design: Any  # the input as the native core reads it
+    ptr: Int64s  # [N + 1] the sites of sequence n are ptr[n]:ptr[n + 1]
+    n_threads: int
+
+
+def load(path: str | os.PathLike[str]) -> CRF:
+    """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds."""
+    return from_bytes(model_file.read_bytes(path), str(path))
+
+
+def from_bytes(data: bytes, source: str) -> CRF:
+    """The CRF in the bytes of a model file; InputError for any other bytes."""
+    contents = crf_file.unpack(model_file.decode(data, source), source)
+    settings = contents.settings
+    try:
+        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict)))
+        template = parameters.template_of(crf.features)
+        n_columns, label_column = _columns(settings, template)
+        crf._set_model(ChainModel.from_contents(contents, template, n_columns), contents.weights)
+        crf.label_column_ = label_column
+        crf.n_iter_ = setting(settings, "n_iter", int)
+        crf.stop_reason_ = setting(settings, "stop_reason", str)
+    except (InputError, RecursionError) as error:
+        raise InputError(f"{source}: not a usable model: {error}") from None
+    crf.history_ = tuple(Record(int(row[0]), *row[1:]) for row in contents.history.tolist())
+    return crf
+
+
+def _columns(settings: dict[str, Any], template: Template | None) -> tuple[int | None, int]:
+    """How many columns a site has, and where files have the label."""
+    n_columns = setting(settings, "n_columns", (int, type(None)))
+    label_column = setting(settings, "label_column", int)
+    if template is None:
+        if n_columns is not None:
+            raise InputError("it has columns but no template")
+        return None, label_column
+    if n_columns is None or not template.n_columns <= n_columns <= MAX_COLUMNS:
+        raise InputError(f"its sites have {n_columns} columns, its template reads {template.n_columns}")
+    if not -n_columns - 1 <= label_column <= n_columns:
+        raise InputError(f"its label column is {label_column}, of {n_columns + 1}")
+    return n_columns, label_column

@@ -1,0 +1,237 @@
+"""What the file of a CRF holds, array by array, and the rules that each must keep.
+
+    names     of each vocabulary as UTF-8, one after the other, compressed, and the length of each
+    counts    how many labels (or arcs) each feature has weights for; the items are these, ascending
+    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples
+
+Integers are stored in the smallest type that holds them. Every rule is checked here, before any of the arrays
+reaches the native core.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.models.model_file import Array, ModelFile, compress, decompress
+
+TYPE = "CRF"
+MAX_LABELS = 8_192  # a table of all arcs then takes half a gigabyte
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+
+class Names(NamedTuple):
+    """A vocabulary as bytes."""
+
+    blob: npt.NDArray[np.uint8]  # UTF-8, one name after the other
+    lengths: npt.NDArray[np.uint32]  # [F] in bytes
+
+
+class Lists(NamedTuple):
+    """The labels (or arcs, as before · L + after) that each feature has weights for."""
+
+    ptr: Int64s  # [F + 1]
+    items: Int32s  # [P] ascending within a feature
+
+
+class Contents(NamedTuple):
+    """A CRF as the file holds it."""
+
+    settings: dict[str, Any]  # parameters and such, JSON values
+    labels: list[Any]  # [L] JSON values
+    state_names: Names
+    state_pairs: Lists
+    dense_columns: dict[str, int]  # block → number of columns
+    arc_before: Int32s  # [A] label, or L for the start of the sequence
+    arc_after: Int32s  # [A] label, or L for its end
+    arc_names: Names
+    arc_triples: Lists
+    weights: Float64s  # [D]
+    history: Float64s  # [iterations, 4]: iteration, seconds, objective, gradient norm
+
+
+def pack(contents: Contents) -> ModelFile:
+    """The model file of a CRF."""
+    n_labels = len(contents.labels)
+    settings = {
+        **contents.settings,
+        "labels": contents.labels,
+        "dense": [[name, columns] for name, columns in contents.dense_columns.items()],
+        "bytes": {
+            "state_features": len(contents.state_names.blob),
+            "arc_features": len(contents.arc_names.blob),
+        },
+    }
+    arrays: dict[str, Array] = {"weights": contents.weights, "history": contents.history}
+    arrays["arcs.before"] = _compact(contents.arc_before)
+    arrays["arcs.after"] = _compact(contents.arc_after)
+    _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_labels)
+    _pack_features(arrays, "arc_features", contents.arc_names, contents.arc_triples, n_labels**2)
+    return ModelFile(TYPE, settings, arrays)
+
+
+def unpack(file: ModelFile, source: str) -> Contents:
+    """The CRF of a model file; InputError for anything that is not one."""
+    try:
+        return _unpack(file)
+    except InputError as error:
+        raise InputError(f"{source}: not a usable model: {error}") from None
+
+
+def _unpack(file: ModelFile) -> Contents:
+    if file.type != TYPE:
+        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
+    settings = dict(file.settings)
+    labels = _labels(settings.pop("labels", None))
+    dense = _dense(settings.pop("dense", None))
+    n_bytes = settings.pop("bytes", None)
+    if not isinstance(n_bytes, dict):
+        raise InputError("the sizes of its vocabularies are missing")
+    n_labels = len(labels)
+    before = _integers(file, "arcs.before", n_labels + 1)
+    after = _integers(file, "arcs.after", n_labels + 1)
+    _check_arcs(before, after, n_labels)
+    state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_labels)
+    arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
+    weights = _floats(file, "weights", 1)
+    n_weights = len(state_pairs.items) + n_labels * sum(dense.values())
+    n_weights += len(before) + len(arc_triples.items)
+    if len(weights) != n_weights:
+        raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
+    history = _floats(file, "history", 2)
+    if history.shape[1] != 4:
+        raise InputError(f"'history' has {history.shape[1]} columns, expected 4")
+    return Contents(
+        settings,
+        labels,
+        state_names,
+        state_pairs,
+        dense,
+        before.astype(np.int32),
+        after.astype(np.int32),
+        arc_names,
+        arc_triples,
+        weights,
+        history,
+    )
+
+
+def _pack_features(arrays: dict[str, Array], what: str, names: Names, lists: Lists, n_items: int) -> None:
+    """Add names, counts and items; counts and items are left out when every feature has all items."""
+    arrays[f"{what}.names"] = compress(names.blob.tobytes())
+    arrays[f"{what}.lengths"] = _compact(names.lengths)
+    n_features = len(names.lengths)
+    counts = np.diff(lists.ptr)
+    if n_features == 0 or len(lists.items) != n_features * n_items:
+        arrays[f"{what}.counts"] = _compact(counts)
+        arrays[f"{what}.items"] = _compact(lists.items)
+
+
+def _unpack_features(
+    file: ModelFile, what: str, n_bytes: dict[str, Any], n_items: int
+) -> tuple[Names, Lists]:
+    lengths = _integers(file, f"{what}.lengths", 2**32)
+    size = n_bytes.get(what)
+    if not _is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
+        raise InputError(f"the lengths of the names of its {what} do not add up to the declared size")
+    blob = decompress(_array(file, f"{what}.names"), size, f"the names of its {what}")
+    names = Names(np.frombuffer(blob, np.uint8), lengths.astype(np.uint32))
+    n_features = len(lengths)
+    if f"{what}.items" not in file.arrays:  # every feature has all items
+        if n_features * n_items > len(_array(file, "weights")):
+            raise InputError(f"its {what} need {n_features * n_items:,} weights, more than it has")
+        items = np.tile(np.arange(n_items, dtype=np.int32), n_features)
+        return names, Lists(np.arange(n_features + 1, dtype=np.int64) * n_items, items)
+    counts = _integers(file, f"{what}.counts", n_items + 1)
+    items = _integers(file, f"{what}.items", n_items).astype(np.int32)
+    if len(counts) != n_features or int(counts.sum(dtype=np.int64)) != len(items):
+        raise InputError(f"its {what}, counts and items do not fit together")
+    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    rises = np.diff(items) > 0
+    borders = ptr[(ptr > 0) & (ptr < len(items))]
+    rises[borders - 1] = True  # from one feature to the next anything goes
+    if not rises.all():
+        raise InputError(f"the items of its {what} are not ascending")
+    return names, Lists(ptr, items)
+
+
+def _check_arcs(before: Array, after: Array, n_labels: int) -> None:
+    if len(before) != len(after):
+        raise InputError(f"'arcs.before' has {len(before)} entries, 'arcs.after' {len(after)}")
+    code = before.astype(np.int64) * (n_labels + 1) + after  # start → end is the last code, and no arc
+    if np.any(np.diff(np.sort(code)) == 0) or np.any(code == (n_labels + 1) ** 2 - 1):
+        raise InputError("its arcs are not distinct pairs of labels")
+
+
+def _compact(numbers: Array) -> Array:
+    """Numbers from 0 on in the smallest unsigned type that holds them."""
+    largest = int(numbers.max()) if numbers.size else 0
+    return numbers.astype(np.min_scalar_type(largest), copy=False)
+
+
+def _array(file: ModelFile, name: str) -> Array:
+    if name not in file.arrays:
+        raise InputError(f"array {name!r} is missing")
+    return file.arrays[name]
+
+
+def _integers(file: ModelFile, name: str, limit: int) -> Int64s:
+    """An array [·] of numbers from 0 to limit − 1."""
+    array = _array(file, name)
+    if array.dtype.kind != "u" or array.ndim != 1:
+        raise InputError(f"array {name!r} is {_kind(array)}, expected a list of unsigned integers")
+    if array.size and int(array.max()) >= limit:
+        raise InputError(f"array {name!r} holds {int(array.max())}, expected numbers below {limit}")
+    return array.astype(np.int64)
+
+
+def _kind(array: Array) -> str:
+    return f"{array.dtype} of shape {list(array.shape)}"
+
+
+def _floats(file: ModelFile, name: str, n_axes: int) -> Float64s:
+    array = _array(file, name)
+    if array.dtype != np.float64 or array.ndim != n_axes:
+        raise InputError(f"array {name!r} is {_kind(array)}, expected float64 with {n_axes} axes")
+    if not np.isfinite(array).all():
+        raise InputError(f"array {name!r} holds a number that is not finite")
+    return array
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _dense(value: Any) -> dict[str, int]:
+    if not isinstance(value, list):
+        raise InputError("the list of its dense blocks is missing")
+    blocks = {}
+    for entry in value:
+        match entry:
+            case [str(name), int(columns)] if name not in blocks and 0 < columns < 2**31 and _is_int(columns):
+                blocks[name] = columns
+            case _:
+                raise InputError("the list of its dense blocks is damaged")
+    return blocks
+
+
+def _labels(value: Any) -> list[Any]:
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_LABELS:
+        raise InputError(f"it has no list of 1 to {MAX_LABELS} labels")
+    return value
+
+
+def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...]) -> Any:
+    """A setting of the file, of one of these types (bool is not an int here)."""
+    value = settings.get(name)
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise InputError(f"its setting {name!r} is {str(value)[:40]!r}, expected {expected}")
+    return value

@@ -1,0 +1,63 @@
+"""What the weights of a trained model say, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.models.crf import CRF
+
+
+class FeatureWeight(NamedTuple):
+    """The weight of a feature for one label."""
+
+    feature: str
+    weight: float
+
+
+class ArcWeight(NamedTuple):
+    """The weight of two neighbouring labels; before None is the start of a sequence, after None its end."""
+
+    before: Hashable | None
+    after: Hashable | None
+    weight: float
+
+
+def heaviest_features(model: CRF, label: Hashable, n: int = 10) -> list[FeatureWeight]:
+    """The n features with the largest weights for a label, by absolute value; a dense column is `block[column]`."""
+    if label not in model.classes_:
+        raise InputError(f"the model has no label {label!r}")
+    k = model.classes_.index(label)
+    feature_map, weights = model.feature_map_, model.weights_
+    pairs = np.flatnonzero(feature_map.pair_labels == k)  # where the weights of this label lie
+    columns = np.arange(feature_map.n_pairs + k, feature_map.arcs_begin, feature_map.n_labels)
+    where = np.concatenate([pairs, columns])
+    order = where[np.argsort(-np.abs(weights[where]), kind="stable")[: max(n, 0)]]
+    return [FeatureWeight(_name(model, int(at)), float(weights[at])) for at in order]
+
+
+def _name(model: CRF, at: int) -> str:
+    """The name of the feature or dense column that the weight at this place belongs to."""
+    feature_map = model.feature_map_
+    if at < feature_map.n_pairs:
+        feature = int(np.searchsorted(feature_map.pair_ptr, at, side="right")) - 1
+        return str(model.encoder_.vocabulary.name(feature))
+    block = max(
+        (name for name in feature_map.dense if feature_map.dense_begin(name) <= at),
+        key=feature_map.dense_begin,
+    )
+    return f"{block}[{(at - feature_map.dense_begin(block)) // feature_map.n_labels}]"
+
+
+def arc_weights(model: CRF) -> list[ArcWeight]:
+    """The weights of the plain arcs, by falling absolute value."""
+    feature_map = model.feature_map_
+    names = [*model.classes_, None]
+    weights = model.weights_[feature_map.arcs_begin : feature_map.triples_begin]
+    return [
+        ArcWeight(names[feature_map.arc_before[i]], names[feature_map.arc_after[i]], float(weights[i]))
+        for i in np.argsort(-np.abs(weights), kind="stable")
+    ]

@@ -1,0 +1,165 @@
+"""The parameters of a CRF, checked in words when training begins, and as JSON for the model file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import PRESETS, Template, preset
+from crfkit.models.crf_file import setting
+from crfkit.optimizers import LBFGS
+from crfkit.structures import Chain
+
+Float64s = npt.NDArray[np.float64]
+
+
+def check_parameters(params: Mapping[str, Any]) -> None:
+    """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
+    structure, optimizer = params["structure"], params["optimizer"]
+    if not isinstance(structure, Chain):
+        raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…)")
+    if not hasattr(optimizer, "minimize") or not hasattr(optimizer, "needs"):
+        raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
+    for name in ("all_pairs", "all_arcs"):
+        if not isinstance(params[name], bool | np.bool_):
+            raise InputError(f"{name} is {params[name]!r}, expected True or False")
+    check_count("min_count", params["min_count"])
+    thread_count(params["n_threads"])
+
+
+def check_count(name: str, value: object) -> int:
+    """A whole number of at least 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
+    return int(value)
+
+
+def thread_count(n_threads: int | None) -> int:
+    """`n_threads`, or the number of processors that this process may use."""
+    if n_threads is not None:
+        return check_count("n_threads", n_threads)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def template_of(features: object) -> Template | None:
+    """The template that the parameter `features` stands for: itself, its text, or the preset of this name."""
+    if features is None or isinstance(features, Template):
+        return features
+    if not isinstance(features, str):
+        raise InputError(
+            f"features is {features!r}, expected None, the name of a preset, a Template or its text"
+        )
+    if "\n" in features or features.startswith(("U", "B", "#")):
+        return Template.parse(features, source="features")
+    return preset(features)
+
+
+def random_generator(random_state: object) -> np.random.Generator:
+    """A source of random numbers from a seed, a generator, or None."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    if random_state is None or (isinstance(random_state, int | np.integer) and random_state >= 0):
+        return np.random.default_rng(None if random_state is None else int(random_state))
+    raise InputError(
+        f"random_state is {random_state!r}, expected None, a whole number from 0 on, or a generator"
+    )
+
+
+def checked_sample_weight(sample_weight: npt.ArrayLike | None, n_sequences: int) -> Float64s | None:
+    """One finite number ≥ 0 for each sequence, [N]."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight: expected one number for each sequence") from None
+    if weights.shape != (n_sequences,):
+        raise InputError(
+            f"sample_weight has shape {list(weights.shape)}, expected [{n_sequences}]: one number for each sequence"
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise InputError(
+            f"sample_weight[{bad[0]}] is {weights[bad[0]]}, expected a finite number of 0 or more"
+        )
+    if n_sequences and not weights.any():
+        raise InputError("sample_weight: all weights are zero, there is nothing to learn from")
+    return weights
+
+
+def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, Any]:
+    """The parameters that a model file keeps; threads and random numbers belong to the machine, not to the model."""
+    optimizer = params["optimizer"]
+    features = params["features"]
+    return {
+        "structure": {"start": params["structure"].start, "end": params["structure"].end},
+        "features": None if template is None else template.text,
+        "preset": features if isinstance(features, str) and features in PRESETS else None,
+        "optimizer": dataclasses.asdict(optimizer) if type(optimizer) is LBFGS else None,
+        "l1": _strength_to_json(params["l1"]),
+        "l2": _strength_to_json(params["l2"]),
+        "all_pairs": bool(params["all_pairs"]),
+        "all_arcs": bool(params["all_arcs"]),
+        "min_count": int(params["min_count"]),
+    }
+
+
+def _strength_to_json(strength: Any) -> Any:
+    if isinstance(strength, Mapping):
+        return {str(block): float(value) for block, value in strength.items()}
+    return float(strength)
+
+
+def from_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a model file; InputError for what cannot be parameters."""
+    structure = setting(settings, "structure", dict)
+    params = {
+        "structure": Chain(start=setting(structure, "start", bool), end=setting(structure, "end", bool)),
+        "features": _features_from_json(settings),
+        "l1": _strength_from_json(settings, "l1"),
+        "l2": _strength_from_json(settings, "l2"),
+        "all_pairs": setting(settings, "all_pairs", bool),
+        "all_arcs": setting(settings, "all_arcs", bool),
+        "min_count": check_count("min_count", setting(settings, "min_count", int)),
+    }
+    optimizer = setting(settings, "optimizer", (dict, type(None)))
+    if optimizer is not None:
+        try:
+            params["optimizer"] = LBFGS(**optimizer)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"its optimizer is damaged ({error})") from None
+    return params
+
+
+def _features_from_json(settings: dict[str, Any]) -> str | Template | None:
+    text = setting(settings, "features", (str, type(None)))
+    name = setting(settings, "preset", (str, type(None)))
+    if text is None:
+        return None
+    # The text decides: a preset of this name may have changed since the model was trained.
+    return (
+        name
+        if name in PRESETS and PRESETS[name] == text
+        else Template.parse(text, source="template of the model")
+    )
+
+
+def _strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str, float]:
+    value = setting(settings, name, (float, int, dict))
+    numbers = value.values() if isinstance(value, dict) else [value]
+    if not all(isinstance(number, int | float) and 0 <= number < 1e300 for number in numbers):
+        raise InputError(f"its setting {name!r} is damaged")
+    if isinstance(value, dict):
+        return {block: float(number) for block, number in value.items()}
+    return float(value)
