@@ -115,7 +115,7 @@ TASKS = {
         Task(
             "chunk", "chunking, CRFsuite's example features, 22 labels", chunk_features, CHUNK, 2.0, True, 180
         ),
-        Task("tag", "part-of-speech tagging, 44 labels", tag_features, TAG, 2.0, True, 240),
+        Task("tag", "part-of-speech tagging, 44 labels", tag_features, TAG, 2.0, True, 180),
         Task("crfpp", "chunking, CRF++'s example template, 22 labels", crfpp_features, CHUNK, 1.0, False, 0),
     )
 }
