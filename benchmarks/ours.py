@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import ClassVar, cast
 
 import numpy.typing as npt
 
@@ -23,7 +24,7 @@ class _TimedLBFGS:
 
     lbfgs: LBFGS
     clock: Clock
-    needs = LBFGS.needs
+    needs: ClassVar[frozenset[str]] = LBFGS.needs
 
     def minimize(
         self,
@@ -72,5 +73,4 @@ class Adapter:
 
     def tag(self, X: Features) -> Labels:
         """The best labels of each sentence."""
-        labels: Labels = self._model.predict(X)
-        return labels
+        return cast(Labels, self._model.predict(X))

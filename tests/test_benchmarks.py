@@ -105,15 +105,15 @@ needs_rival = pytest.mark.skipif(
 
 @needs_corpus
 @needs_rival
-def test_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chain.main(
-        ["--quick", "--task", "chunk", "--only", "speed", "--toolkit", "crfsuite", "--out", str(tmp_path)]
-    )
+def test_quick_run_measures_both_toolkits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain.main(["--quick", "--task", "chunk", "--only", "speed", "--out", str(tmp_path)])
     results = json.loads((tmp_path / "chain.json").read_text(encoding="utf-8"))
     rows = results["speed"]["chunk"]["rows"]
-    assert [(row["toolkit"], row["n_threads"]) for row in rows] == [("crfsuite", 1)]
+    assert [(row["toolkit"], row["n_threads"]) for row in rows] == list(chain.CONTENDERS)
     for row in rows:
         assert row["seconds_per_iteration"] > 0
         assert row["tokens_per_second"] > 0
         assert row["accuracy"] > 0.8
+    objectives = [row["objective"] for row in rows]
+    assert objectives == pytest.approx([objectives[0]] * 3, rel=1e-6)
     assert (tmp_path / "chain.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
