@@ -7,7 +7,24 @@
 #include <new>
 #include <utility>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace crfkit {
+
+// Large tables are read here and there all the time: huge pages, where the system lends them, spare most of the address
+// look-ups.
+inline void* allocate(std::size_t bytes) {
+    constexpr std::size_t huge = std::size_t(2) << 20;
+    const std::size_t unit = bytes >= huge ? huge : 64;
+    void* memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+    if (!memory) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    if (unit == huge) madvise(memory, bytes / huge * huge, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
 
 template <class Number>
 class Buffer {
@@ -27,9 +44,7 @@ class Buffer {
             std::free(data_);
             data_ = nullptr;
             capacity_ = 0;
-            const std::size_t bytes = (static_cast<std::size_t>(size) * sizeof(Number) + 63) / 64 * 64;
-            data_ = static_cast<Number*>(std::aligned_alloc(64, bytes));
-            if (!data_) throw std::bad_alloc();
+            data_ = static_cast<Number*>(allocate(static_cast<std::size_t>(size) * sizeof(Number)));
             capacity_ = size;
         }
         size_ = size;

@@ -55,6 +55,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
     std::fill(start_.begin(), start_.end(), 0.0);
     std::fill(end_.begin(), end_.end(), 0.0);
     std::fill(out, out + layout_.n_weights(), 0.0);
+    row_sums_.assign(static_cast<std::int64_t>(layout_.row_features.size()) * tables_.stride, 0.0);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
@@ -67,6 +68,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         parallel_for(static_cast<std::int64_t>(block.tasks.size()), n_threads,
                      [&](std::int64_t task, int) { gather(block, i, block.tasks[task], out); });
     }
+    write_rows(out, n_threads);
     write_arcs(out);
     double value = 0;
     for (const double loss : losses_) value += loss;
@@ -290,14 +292,7 @@ void Evaluator<Real>::gather(const Block& block, std::size_t block_number, const
     std::vector<double> sums;
     if (task.kind == Gather::rows) {
         const SiteLists<Real> lists{block.rows.ptr.data(), block.rows.sites.data(), row_values_[block_number].data()};
-        sums.resize(static_cast<std::size_t>(S));
-        for (std::int64_t i = task.first; i < task.last; ++i) {
-            std::fill(sums.begin(), sums.end(), 0.0);
-            k.sum_rows(lists, i, residuals_.data(), S, sums.data());
-            const std::int64_t f = layout_.row_features[block.rows.ids[i]];
-            for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
-                out[p] += sums[layout_.pair_labels[p]];
-        }
+        k.sum_rows(lists, task.first, task.last, block.rows.ids.data(), residuals_.data(), S, row_sums_.data());
     } else if (task.kind == Gather::entries) {
         const SiteLists<Real> lists{block.entries.ptr.data(), block.entries.sites.data(),
                                     entry_values_[block_number].data()};
@@ -315,14 +310,28 @@ void Evaluator<Real>::gather(const Block& block, std::size_t block_number, const
     } else {
         const SiteLists<Real> lists{block.arcs.ptr.data(), block.arcs.sites.data(), arc_values_[block_number].data()};
         double* triples = out + layout_.triples_begin();
+        const std::vector<std::int32_t> here(static_cast<std::size_t>(block.arcs.n()), 0);
         for (std::int64_t i = task.first; i < task.last; ++i) {
             sums.assign(static_cast<std::size_t>(L) * S, 0.0);
-            k.sum_rows(lists, i, own_residuals_.data(), L * S, sums.data());
+            k.sum_rows(lists, i, i + 1, here.data(), own_residuals_.data(), L * S, sums.data());
             const std::int64_t f = block.arcs.ids[i];
             for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
                 triples[p] += sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];
         }
     }
+}
+
+template <class Real>
+void Evaluator<Real>::write_rows(double* out, int n_threads) const {
+    constexpr std::int64_t per_task = 1024;
+    const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
+    parallel_for((n_rows + per_task - 1) / per_task, n_threads, [&](std::int64_t task, int) {
+        for (std::int64_t r = task * per_task; r < std::min(n_rows, (task + 1) * per_task); ++r) {
+            const std::int64_t f = layout_.row_features[r];
+            for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
+                out[p] = row_sums_[r * tables_.stride + layout_.pair_labels[p]];
+        }
+    });
 }
 
 template <class Real>

@@ -77,6 +77,7 @@ class Evaluator {
     void add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals, PairSums& pairs);
     void collect(const Block& block);
     void gather(const Block& block, std::size_t block_number, const GatherTask& task, double* out);
+    void write_rows(double* out, int n_threads) const;
     void write_arcs(double* out) const;
 
     const Layout& layout_;
@@ -92,6 +93,7 @@ class Evaluator {
     std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
     Buffer<Real> residuals_;      // [sites of a block, S]
     Buffer<Real> own_residuals_;  // [sites of a block with arcs of their own, L, S]
+    Buffer<double> row_sums_;     // [n_rows, S] Φᵀ residuals of the features that are scored as a whole
     std::vector<double> losses_;  // [N]
     std::vector<double> observed_, expected_, start_, end_;  // [L, S], [L, S], [S], [S]
 };

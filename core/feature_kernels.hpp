@@ -34,14 +34,11 @@ template <class Real>
 void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
                  Real* states) {
     constexpr int lanes = Lanes<Real>::count;
-    const std::int64_t row_end = f.row_ptr[n_sites];
     for (std::int64_t t = 0; t < n_sites; ++t) {
         const std::int64_t first = f.row_ptr[t], n = f.row_ptr[t + 1] - first;
         const std::int32_t* ids = f.row_ids + first;
         const Real* values = f.row_values ? f.row_values + first : nullptr;
         Real* out = states + t * stride;
-        for (std::int64_t i = first + n; i < row_end && i < first + 2 * n; ++i)
-            __builtin_prefetch(f.rows + static_cast<std::int64_t>(f.row_ids[i]) * stride);
         std::int32_t c = 0;
         for (; c + 4 * lanes <= stride; c += 4 * lanes)
             sum_weight_rows<Real, 4>(f.rows + c, stride, ids, values, n, base + c, out + c);
@@ -77,17 +74,17 @@ void score_dense(const Real* x, std::int64_t n_sites, std::int64_t n_columns, co
 inline constexpr std::int64_t kFlush = 64;
 
 template <class Real, int NV>
-inline void sum_residual_rows(const std::int32_t* sites, const Real* values, std::int64_t n, const Real* residuals,
+inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals,
                               std::int32_t stride, double* sums) {
     constexpr int lanes = Lanes<Real>::count;
-    for (std::int64_t begin = 0; begin < n; begin += kFlush) {
-        const std::int64_t end = begin + kFlush < n ? begin + kFlush : n;
+    const std::int64_t last = lists.ptr[list + 1];
+    for (std::int64_t begin = lists.ptr[list]; begin < last; begin += kFlush) {
+        const std::int64_t end = begin + kFlush < last ? begin + kFlush : last;
         Vector<Real> part[NV] = {};
         for (std::int64_t i = begin; i < end; ++i) {
-            if (i + 8 < n) __builtin_prefetch(residuals + static_cast<std::int64_t>(sites[i + 8]) * stride);
-            const Real* row = residuals + static_cast<std::int64_t>(sites[i]) * stride;
-            if (values) {
-                const Vector<Real> factor = broadcast(values[i]);
+            const Real* row = residuals + static_cast<std::int64_t>(lists.sites[i]) * stride;
+            if (lists.values) {
+                const Vector<Real> factor = broadcast(lists.values[i]);
                 for (int j = 0; j < NV; ++j) part[j] += factor * load(row + j * lanes);
             } else {
                 for (int j = 0; j < NV; ++j) part[j] += load(row + j * lanes);
@@ -98,21 +95,27 @@ inline void sum_residual_rows(const std::int32_t* sites, const Real* values, std
     }
 }
 
+// Tiles of NV vectors for all lists, so that the width is known inside the loop over lists.
+template <class Real, int NV>
+inline void sum_rows_tile(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+                          const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table) {
+    for (std::int64_t list = first; list < last; ++list)
+        sum_residual_rows<Real, NV>(lists, list, residuals, stride,
+                                    table + static_cast<std::int64_t>(targets[list]) * stride);
+}
+
 template <class Real>
-void sum_rows(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals, std::int32_t stride,
-              double* sums) {
+void sum_rows(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last, const std::int32_t* targets,
+              const Real* residuals, std::int32_t stride, double* table) {
     constexpr int lanes = Lanes<Real>::count;
-    const std::int64_t first = lists.ptr[list], n = lists.ptr[list + 1] - first;
-    const std::int32_t* sites = lists.sites + first;
-    const Real* values = lists.values ? lists.values + first : nullptr;
     std::int32_t c = 0;
     for (; c + 4 * lanes <= stride; c += 4 * lanes)
-        sum_residual_rows<Real, 4>(sites, values, n, residuals + c, stride, sums + c);
+        sum_rows_tile<Real, 4>(lists, first, last, targets, residuals + c, stride, table + c);
     switch ((stride - c) / lanes) {
-        case 3: sum_residual_rows<Real, 3>(sites, values, n, residuals + c, stride, sums + c); break;
-        case 2: sum_residual_rows<Real, 2>(sites, values, n, residuals + c, stride, sums + c); break;
-        case 1: sum_residual_rows<Real, 1>(sites, values, n, residuals + c, stride, sums + c); break;
-        default: break;
+        case 3: return sum_rows_tile<Real, 3>(lists, first, last, targets, residuals + c, stride, table + c);
+        case 2: return sum_rows_tile<Real, 2>(lists, first, last, targets, residuals + c, stride, table + c);
+        case 1: return sum_rows_tile<Real, 1>(lists, first, last, targets, residuals + c, stride, table + c);
+        default: return;
     }
 }
 

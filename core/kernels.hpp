@@ -113,9 +113,10 @@ struct Kernels {
     double (*max_sum)(const Real* arcs, const Real* const* site_arcs, std::int64_t n_sites,
                       std::int32_t n_labels, std::int32_t stride, const Real* states, Real* best);
 
-    // sums[s] += Σ_i value_i · residuals[site_i](s) for the sites of one list.   residuals [n, S], sums [S]
-    void (*sum_rows)(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals,
-                     std::int32_t stride, double* sums);
+    // table[targets[list]](s) += Σ_i value_i · residuals[site_i](s) for lists first..last−1.
+    // residuals [n, S], table [·, S].
+    void (*sum_rows)(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+                     const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table);
 
     // sums[list − first] = Σ_i value_i · residuals[site_i](labels[list]) for lists first..last−1.
     void (*sum_entries)(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
