@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels.hpp"
+#include "vectors.hpp"
 
 namespace crfkit {
 
@@ -11,6 +12,7 @@ namespace crfkit {
     namespace isa {                              \
     extern const Kernels<float> float_kernels;   \
     extern const Kernels<double> double_kernels; \
+    extern const VectorKernels vector_kernels;   \
     }
 CRFKIT_DECLARE(baseline)
 #ifdef CRFKIT_HAS_V3
@@ -45,9 +47,11 @@ constexpr const char* kNames[] = {"baseline", "x86-64-v3", "x86-64-v4"};
 #ifdef CRFKIT_HAS_V3
 constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels, &v3::float_kernels, &v4::float_kernels};
 constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::double_kernels, &v4::double_kernels};
+constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels, &v3::vector_kernels, &v4::vector_kernels};
 #else
 constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels};
 constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels};
+constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels};
 #endif
 
 int usable() {
@@ -75,6 +79,8 @@ template <>
 const Kernels<double>& kernels_for<double>(std::int32_t n_labels) {
     return choose(kDouble, n_labels);
 }
+
+const VectorKernels& vector_kernels() { return *kVectors[usable() - 1]; }
 
 const char* instruction_set() { return kNames[usable() - 1]; }
 

@@ -5,6 +5,7 @@
 
 #include "chain_kernels.hpp"
 #include "feature_kernels.hpp"
+#include "vector_kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
 
@@ -19,5 +20,9 @@ extern const Kernels<float> float_kernels;
 extern const Kernels<double> double_kernels;
 const Kernels<float> float_kernels = table<float>();
 const Kernels<double> double_kernels = table<double>();
+
+extern const VectorKernels vector_kernels;
+const VectorKernels vector_kernels = {products,     step,       penalty,      pseudo_gradient,
+                                      orthant_step, write_pair, row_products, combine};
 
 }  // namespace crfkit::CRFKIT_ISA

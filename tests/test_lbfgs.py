@@ -70,7 +70,7 @@ def logistic(n_samples: int, n_weights: int, l2: float, seed: int, dtype: Any = 
 
 
 def scipy_minimum(function: Function, start: Vector) -> Any:
-    options = {"maxiter": 10_000, "maxfun": 100_000, "gtol": 1e-10, "ftol": 0.0}
+    options = {"maxiter": 2000, "maxfun": 4000, "gtol": 1e-8, "ftol": 0.0}
     return scipy.optimize.minimize(function, start, jac=True, method="L-BFGS-B", options=options)
 
 
@@ -97,7 +97,7 @@ def exact(**settings: Any) -> LBFGS:
 # ------------------------------------------------------------------------------------------- against SciPy
 
 
-@pytest.mark.parametrize("n", [2, 10, 100])
+@pytest.mark.parametrize("n", [2, 10, 30])
 def test_rosenbrock_as_scipy(n: int) -> None:
     start = np.tile([-1.2, 1.0], n // 2)
     outcome = exact(tolerance=1e-9).minimize(Problem(rosenbrock, n), start)

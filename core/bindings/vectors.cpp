@@ -1,7 +1,184 @@
+#include "vectors.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "arrays.hpp"
 #include "bindings.hpp"
 
-namespace crfkit {
+namespace nb = nanobind;
+using namespace nb::literals;
 
-void bind_vectors(nanobind::module_&) {}
+namespace crfkit {
+namespace {
+
+using Vector = Array<double>;
+using Rows = nb::ndarray<float, nb::numpy, nb::ndim<2>, nb::c_contig>;
+
+std::int64_t length(const Vector& vector) { return static_cast<std::int64_t>(vector.size()); }
+
+void check_length(const Vector& vector, std::int64_t n, const char* name) {
+    if (length(vector) != n)
+        throw std::invalid_argument(std::string(name) + " has " + std::to_string(length(vector)) +
+                                    " numbers, expected " + std::to_string(n));
+}
+
+void check_threads(int n_threads) {
+    if (n_threads < 1) throw std::invalid_argument("n_threads must be at least 1");
+}
+
+Strengths strengths(const Vector& l1, std::int64_t n) {
+    if (length(l1) != 1) check_length(l1, n, "l1");
+    return {l1.data(), length(l1) != 1};
+}
+
+PairRows pair_rows(const Rows& rows, std::int64_t n_rows) {
+    if (n_rows < 0 || n_rows % 2 || n_rows > static_cast<std::int64_t>(rows.shape(0)))
+        throw std::invalid_argument("n_rows must be even and at most the number of rows");
+    return {rows.data(), n_rows, static_cast<std::int64_t>(rows.shape(1))};
+}
+
+nb::tuple bound_products(const Vector& a, const Vector& b, int n_threads) {
+    check_length(b, length(a), "b");
+    check_threads(n_threads);
+    std::vector<double> sums;
+    {
+        const nb::gil_scoped_release release;
+        sums = products(a.data(), b.data(), length(a), n_threads);
+    }
+    return nb::make_tuple(sums[0], sums[1]);
+}
+
+nb::object bound_step(const Vector& x, const Vector& direction, double t, int n_threads) {
+    check_length(direction, length(x), "direction");
+    check_threads(n_threads);
+    NewArray<double> out({x.size()});
+    {
+        const nb::gil_scoped_release release;
+        step(x.data(), direction.data(), t, length(x), out.data(), n_threads);
+    }
+    return out.take();
+}
+
+double bound_penalty(const Vector& x, const Vector& l1, int n_threads) {
+    const Strengths checked = strengths(l1, length(x));
+    check_threads(n_threads);
+    const nb::gil_scoped_release release;
+    return penalty(x.data(), checked, length(x), n_threads);
+}
+
+nb::tuple bound_pseudo_gradient(const Vector& x, const Vector& gradient, const Vector& l1, int n_threads) {
+    check_length(gradient, length(x), "gradient");
+    const Strengths checked = strengths(l1, length(x));
+    check_threads(n_threads);
+    NewArray<double> out({x.size()});
+    double square;
+    {
+        const nb::gil_scoped_release release;
+        square = pseudo_gradient(x.data(), gradient.data(), checked, length(x), out.data(), n_threads);
+    }
+    return nb::make_tuple(out.take(), square);
+}
+
+nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vector& pseudo, const Vector& l1,
+                             double t, int n_threads) {
+    check_length(direction, length(x), "direction");
+    check_length(pseudo, length(x), "pseudo");
+    const OrthantPath path{x.data(), direction.data(), pseudo.data(), strengths(l1, length(x))};
+    check_threads(n_threads);
+    NewArray<double> out({x.size()});
+    std::vector<double> sums;
+    {
+        const nb::gil_scoped_release release;
+        sums = orthant_step(path, t, length(x), out.data(), n_threads);
+    }
+    return nb::make_tuple(out.take(), sums[0], sums[1]);
+}
+
+nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s_row, const Vector& x,
+                           const Vector& x_before, const Vector& g, const Vector& g_before, const Vector& v,
+                           int n_threads) {
+    const PairRows pairs = pair_rows(rows, n_rows);
+    if (s_row < 0 || s_row % 2 || s_row >= n_rows)
+        throw std::invalid_argument("s_row must be even and below n_rows");
+    check_length(x, pairs.n_weights, "x");
+    check_length(x_before, pairs.n_weights, "x_before");
+    check_length(g, pairs.n_weights, "g");
+    check_length(g_before, pairs.n_weights, "g_before");
+    check_length(v, pairs.n_weights, "v");
+    check_threads(n_threads);
+    const PairSource source{x.data(), x_before.data(), g.data(), g_before.data(), v.data()};
+    std::vector<double> sums;
+    {
+        const nb::gil_scoped_release release;
+        sums = write_pair(pairs, s_row, source, n_threads);
+    }
+    NewArray<double> with_y({static_cast<std::size_t>(n_rows)}), with_v({static_cast<std::size_t>(n_rows)});
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+        with_y.data()[row] = sums[static_cast<std::size_t>(2 * row)];
+        with_v.data()[row] = sums[static_cast<std::size_t>(2 * row + 1)];
+    }
+    return nb::make_tuple(with_y.take(), with_v.take(), sums.back());
+}
+
+nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vector& v, int n_threads) {
+    const PairRows pairs = pair_rows(rows, n_rows);
+    check_length(v, pairs.n_weights, "v");
+    check_threads(n_threads);
+    std::vector<double> sums;
+    {
+        const nb::gil_scoped_release release;
+        sums = row_products(pairs, v.data(), n_threads);
+    }
+    NewArray<double> out({sums.size()});
+    for (std::size_t row = 0; row < sums.size(); ++row) out.data()[row] = sums[row];
+    return out.take();
+}
+
+nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vector& v, double factor,
+                        const std::optional<Vector>& l1, int n_threads) {
+    const PairRows pairs = pair_rows(rows, length(coefficients));
+    check_length(v, pairs.n_weights, "v");
+    const Strengths checked = l1 ? strengths(*l1, pairs.n_weights) : Strengths{};
+    check_threads(n_threads);
+    NewArray<double> out({v.size()});
+    double slope;
+    {
+        const nb::gil_scoped_release release;
+        const Combination combination{coefficients.data(), factor, v.data(), l1 ? &checked : nullptr};
+        slope = combine(pairs, combination, out.data(), n_threads);
+    }
+    return nb::make_tuple(out.take(), slope);
+}
+
+}  // namespace
+
+void bind_vectors(nb::module_& m) {
+    m.def("vector_products", &bound_products, "a"_a, "b"_a, "n_threads"_a, "(a·b, a·a)");
+    m.def("vector_step", &bound_step, "x"_a, "direction"_a, "t"_a, "n_threads"_a, "x + t·direction");
+    m.def("vector_penalty", &bound_penalty, "x"_a, "l1"_a, "n_threads"_a,
+          "Σ l1_i |x_i|; l1 has one number for each weight, or one for all.");
+    m.def("vector_pseudo_gradient", &bound_pseudo_gradient, "x"_a, "gradient"_a, "l1"_a, "n_threads"_a,
+          "(p, p·p): the smallest subgradient of f + Σ l1_i |x_i|; −p is the steepest way down.");
+    m.def("vector_orthant_step", &bound_orthant_step, "x"_a, "direction"_a, "pseudo"_a, "l1"_a, "t"_a,
+          "n_threads"_a,
+          "(z, Σ l1_i |z_i|, pseudo·(z − x)): z = x + t·direction, where a penalised weight stops at 0 "
+          "instead of "
+          "changing its sign, and one that is 0 only goes against the pseudo-gradient.");
+    m.def("pairs_write", &bound_write_pair, "rows"_a.noconvert(), "n_rows"_a, "s_row"_a, "x"_a, "x_before"_a,
+          "g"_a, "g_before"_a, "v"_a, "n_threads"_a,
+          "Writes s = x − x_before and y = g − g_before to rows s_row and s_row + 1. Returns the products of "
+          "the first "
+          "n_rows rows with y (as rounded in its row) and with v, and s·s.");
+    m.def("pairs_products", &bound_row_products, "rows"_a.noconvert(), "n_rows"_a, "v"_a, "n_threads"_a,
+          "The products of the first n_rows rows with v.");
+    m.def("pairs_combine", &bound_combine, "rows"_a.noconvert(), "coefficients"_a, "v"_a, "factor"_a,
+          "l1"_a.none(), "n_threads"_a,
+          "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v; elements with l1_i > 0 that do not point "
+          "against v are 0.");
+}
 
 }  // namespace crfkit

@@ -6,12 +6,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Float32s = npt.NDArray[np.float32]
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 def available_threads() -> int: ...
 def instruction_set() -> str: ...
+
+# vectors: l1 is [1] or [D]
+
+def vector_products(a: Float64s, b: Float64s, n_threads: int) -> tuple[float, float]: ...
+def vector_step(x: Float64s, direction: Float64s, t: float, n_threads: int) -> Float64s: ...
+def vector_penalty(x: Float64s, l1: Float64s, n_threads: int) -> float: ...
+def vector_pseudo_gradient(
+    x: Float64s, gradient: Float64s, l1: Float64s, n_threads: int
+) -> tuple[Float64s, float]: ...
+def vector_orthant_step(
+    x: Float64s, direction: Float64s, pseudo: Float64s, l1: Float64s, t: float, n_threads: int
+) -> tuple[Float64s, float, float]: ...
+def pairs_write(
+    rows: Float32s,  # [R, D]
+    n_rows: int,
+    s_row: int,
+    x: Float64s,
+    x_before: Float64s,
+    g: Float64s,
+    g_before: Float64s,
+    v: Float64s,
+    n_threads: int,
+) -> tuple[Float64s, Float64s, float]: ...
+def pairs_products(rows: Float32s, n_rows: int, v: Float64s, n_threads: int) -> Float64s: ...
+def pairs_combine(
+    rows: Float32s, coefficients: Float64s, v: Float64s, factor: float, l1: Float64s | None, n_threads: int
+) -> tuple[Float64s, float]: ...
 
 # chain
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crfkit.optimizers import vectors
+from crfkit import _core
 from crfkit.optimizers.problem import Objective, Vector, checked_l1
 
 SINGLE_NOISE = 1e-6  # relative error of a value that may have been computed in single precision
@@ -44,12 +44,12 @@ class Landscape:
         """The point x."""
         if self.l1 is None:
             return self.smooth_point(x, None)[0]
-        return self.penalised_point(x, vectors.penalty(x, self.l1, self.n_threads))
+        return self.penalised_point(x, _core.vector_penalty(x, self.l1, self.n_threads))
 
     def smooth_point(self, x: Vector, direction: Vector | None) -> tuple[Point, float]:
         """The point x of an objective without l1, and the slope there: gradient·direction."""
         value, gradient = self._value_and_gradient(x)
-        slope, square = vectors.products(
+        slope, square = _core.vector_products(
             gradient, gradient if direction is None else direction, self.n_threads
         )
         return Point(x, value, 0.0, gradient, gradient, sqrt(square)), slope
@@ -58,7 +58,7 @@ class Landscape:
         """The point x, whose l1 penalty is known."""
         assert self.l1 is not None
         value, gradient = self._value_and_gradient(x)
-        descent, square = vectors.pseudo_gradient(x, gradient, self.l1, self.n_threads)
+        descent, square = _core.vector_pseudo_gradient(x, gradient, self.l1, self.n_threads)
         return Point(x, value + penalty, penalty, gradient, descent, sqrt(square))
 
     def refine(self) -> bool:

@@ -5,7 +5,7 @@ Both searches return the point found, or None when no step could be accepted.
 
 from __future__ import annotations
 
-from crfkit.optimizers import vectors
+from crfkit import _core
 from crfkit.optimizers.landscape import Landscape, Point
 from crfkit.optimizers.more_thuente import C1, DROWNED, MoreThuente, Sample
 from crfkit.optimizers.problem import Vector
@@ -19,7 +19,7 @@ def wolfe_search(
     """A point start.x + t·direction under the strong Wolfe conditions; slope = gradient·direction < 0."""
     search = MoreThuente(start.value, slope, first_step, land.noise * abs(start.value))
     for _ in range(MOST_TRIALS):
-        x = vectors.step(start.x, direction, search.t, land.n_threads)
+        x = _core.vector_step(start.x, direction, search.t, land.n_threads)
         point, slope_there = land.smooth_point(x, direction)
         if point.is_finite():
             trial = Sample(search.t, point.value, slope_there)
@@ -47,7 +47,7 @@ def orthant_search(
     noise = land.noise * abs(start.value)
     t = first_step
     for _ in range(MOST_TRIALS):
-        x, penalty, promise = vectors.orthant_step(
+        x, penalty, promise = _core.vector_orthant_step(
             start.x, direction, start.descent, land.l1, t, land.n_threads
         )  # promise = p·(z − x), negative for short steps
         if promise >= 0.0:
@@ -73,6 +73,6 @@ def _still_falls(land: Landscape, start: Point, point: Point, promise: float) ->
     Stands in for the comparison of values where these drown in noise (Hager and Zhang 2005, approximate
     Wolfe conditions). The slope is ∇f·s + Σ l1_i sign_i s_i; in an orthant the sum is the penalty gained.
     """
-    s = vectors.step(point.x, start.x, -1.0, land.n_threads)
-    slope = vectors.products(s, point.gradient, land.n_threads)[0] + point.penalty - start.penalty
+    s = _core.vector_step(point.x, start.x, -1.0, land.n_threads)
+    slope = _core.vector_products(s, point.gradient, land.n_threads)[0] + point.penalty - start.penalty
     return slope <= (1.0 - 2.0 * C1) * -promise

@@ -15,7 +15,7 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from crfkit.optimizers import vectors
+from crfkit import _core
 from crfkit.optimizers.problem import Vector
 
 LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
@@ -49,7 +49,7 @@ class Pairs:
         """
         slot = self._slot_to_write()
         n = self._n_slots
-        with_y, with_v, ss = vectors.write_pair(
+        with_y, with_v, ss = _core.pairs_write(
             self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads
         )
         sy, yy = float(with_y[2 * slot]), float(with_y[2 * slot + 1])
@@ -67,9 +67,9 @@ class Pairs:
     def direction(self, v: Vector, l1: Vector | None) -> tuple[Vector, float]:
         """d = −H v, [D], and d·v; elements of d with l1_i > 0 that do not point against v are 0."""
         if self._products is None or self._products[0] is not v:
-            self._products = (v, vectors.row_products(self._rows, 2 * self._n_slots, v, self._n_threads))
+            self._products = (v, _core.pairs_products(self._rows, 2 * self._n_slots, v, self._n_threads))
         coefficients, factor = self._coefficients(self._products[1])
-        return vectors.combine(self._rows, coefficients, v, factor, l1, self._n_threads)
+        return _core.pairs_combine(self._rows, coefficients, v, factor, l1, self._n_threads)
 
     def _slot_to_write(self) -> int:
         """A slot not in use, freed of the oldest pair when all are; rows of lower slots hold numbers."""

@@ -1,0 +1,100 @@
+// Passes over the long vectors of the optimizers: D weights, gradients, and the pairs of L-BFGS.
+//
+// Every pass runs over fixed blocks of the vectors, and sums are added up in the order of the blocks: the
+// number of threads changes no bit of a result.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace crfkit {
+
+// l1 strengths: one for each weight, or the same one for all.
+struct Strengths {
+    const double* values;  // [D] or [1]
+    bool one_each;
+};
+
+// The way from x along a direction, inside the orthant given by x and, where x_i = 0, by −pseudo_i.
+struct OrthantPath {
+    const double* x;          // [D]
+    const double* direction;  // [D]
+    const double* pseudo;     // [D] pseudo-gradient at x
+    Strengths l1;
+};
+
+// The pairs of L-BFGS as rows: s and y of a pair follow each other.
+struct PairRows {
+    float* rows;  // [n_rows, D]
+    std::int64_t n_rows;
+    std::int64_t n_weights;  // D
+};
+
+// What a pair is made of: s = x − x_before and y = g − g_before; v is the gradient whose products are wanted.
+struct PairSource {
+    const double* x;
+    const double* x_before;
+    const double* g;
+    const double* g_before;
+    const double* v;
+};
+
+// A combination of rows and of the gradient: d = Σ_k coefficients_k rows_k + factor·v.
+struct Combination {
+    const double* coefficients;  // [n_rows]
+    double factor;
+    const double* v;
+    const Strengths* l1;  // null, or: elements with l1_i > 0 that do not point against v become 0
+};
+
+// The same for elements first … first + n − 1: one table per instruction set. What is summed goes to `sums`.
+struct VectorKernels {
+    void (*products)(const double* a, const double* b, std::int64_t first, std::int64_t n, double* sums);
+    void (*step)(const double* x, const double* direction, double t, std::int64_t first, std::int64_t n,
+                 double* out);
+    void (*penalty)(const double* x, Strengths l1, std::int64_t first, std::int64_t n, double* sums);
+    void (*pseudo_gradient)(const double* x, const double* g, Strengths l1, std::int64_t first,
+                            std::int64_t n, double* out, double* sums);
+    void (*orthant_step)(const OrthantPath& path, double t, std::int64_t first, std::int64_t n, double* out,
+                         double* sums);
+    void (*write_pair)(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
+                       std::int64_t first, std::int64_t n, double* sums);
+    void (*row_products)(const PairRows& pairs, const double* v, std::int64_t first, std::int64_t n,
+                         double* sums);
+    void (*combine)(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
+                    double* out, double* sums);
+};
+
+// The fastest table that this processor can run.
+const VectorKernels& vector_kernels();
+
+// {a·b, a·a}
+std::vector<double> products(const double* a, const double* b, std::int64_t n, int n_threads);
+
+// out = x + t·direction
+void step(const double* x, const double* direction, double t, std::int64_t n, double* out, int n_threads);
+
+// Σ l1_i |x_i|
+double penalty(const double* x, Strengths l1, std::int64_t n, int n_threads);
+
+// out = p, the smallest subgradient of f + Σ l1_i |x_i| at x, where g is the gradient of f. Returns p·p.
+double pseudo_gradient(const double* x, const double* g, Strengths l1, std::int64_t n, double* out,
+                       int n_threads);
+
+// out = z = x + t·direction, where penalised weights that would leave the orthant become 0.
+// Returns {Σ l1_i |z_i|, pseudo·(z − x)}.
+std::vector<double> orthant_step(const OrthantPath& path, double t, std::int64_t n, double* out,
+                                 int n_threads);
+
+// Writes s and y, rounded, to rows s_row and s_row + 1. Returns the products of all rows with y and with v,
+// row by row, then s·s: [2·n_rows + 1].
+std::vector<double> write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
+                               int n_threads);
+
+// The products of all rows with v, [n_rows].
+std::vector<double> row_products(const PairRows& pairs, const double* v, int n_threads);
+
+// out = d; returns d·v.
+double combine(const PairRows& pairs, const Combination& combination, double* out, int n_threads);
+
+}  // namespace crfkit
