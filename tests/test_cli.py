@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.corpora import find_corpus
 from click.testing import CliRunner, Result
 
 import crfkit
@@ -20,6 +23,7 @@ from crfkit.cli import main
 from crfkit.cli.demo import demo, read_sample
 from crfkit.cli.inspect import describe
 from crfkit.cli.progress import SecondsLeft
+from crfkit.data import read_conllu
 from crfkit.models import Progress
 
 SENTENCES = [
@@ -204,6 +208,45 @@ def test_training_says_how_it_goes() -> None:
     assert run("train", "train.txt", "--model", "m.crf", "--quiet").stderr == ""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a terminal as on POSIX")
+def test_on_a_terminal_one_line_changes() -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "crfkit",
+        "train",
+        "train.txt",
+        "--model",
+        "m.crf",
+        "--max-iterations",
+        "5",
+    ]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    subprocess.run(command, stderr=theirs, env=environment, check=True)
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while piece := os.read(ours, 65536):
+            said += piece
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", said.decode())  # without colours
+    assert text.count("iteration    1") == 1
+    assert "iteration    5" in text
+    assert "\x1b[1A" in text or "\x1b[2K" in text  # the line is written over
+
+
+def test_ctrl_c_before_the_first_iteration_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any, **settings: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crfkit.CRF, "fit", interrupted)
+    assert run("train", "train.txt", "--model", "m.crf", status=130).stderr == "crfkit: interrupted\n"
+    assert not Path("m.crf").exists()
+
+
 def test_the_dev_set_ends_the_training_early() -> None:
     result = run(
         "train", "train.txt", "--model", "m.crf", "--dev", "train.txt", "--patience", "2", "--tolerance", "0"
@@ -280,6 +323,15 @@ def test_the_sample_is_what_its_description_says() -> None:
     assert (len(train), sum(len(example.inputs) for example in train)) == (2000, 32247)
     assert (len(test), sum(len(example.inputs) for example in test)) == (500, 5810)
     assert len({label for example in train for label in example.labels or []}) == 17
+
+
+def test_the_sample_is_taken_from_the_treebank() -> None:
+    source = find_corpus("ud_english_ewt", "en_ewt-ud-test.conllu")
+    if source is None:
+        pytest.skip("the corpus ud_english_ewt is not on this machine")
+    sentences = [[(word.form, word.upos) for word in sentence.words] for sentence in read_conllu(source)]
+    sample = [list(example.origin.rows) for example in read_sample("test")]
+    assert sample == sentences[:: len(sentences) // 500][:500]
 
 
 # ---- bad input: exit status 2, one sentence with the place, nothing written

@@ -52,6 +52,7 @@ def ask(data: bytes, X: list[Any]) -> str:
     except InputError as error:
         return "refused" if re.fullmatch("mutant: .+", str(error)) else f"refused with {error!r}"
     try:
+        model.set_params(n_threads=1)
         assert [len(labels) for labels in model.predict(X)] == [len(x) for x in X]
         for marginals in model.predict_marginals(X):
             assert marginals.shape[1] == len(model.classes_)
@@ -194,7 +195,7 @@ def change_vocabulary(file: ModelFile, r: random.Random) -> None:
 
 
 def many_labels(file: ModelFile, r: random.Random) -> None:
-    file.settings["labels"] = [f"label {k}" for k in range(r.choice([4, 100, 8193, 50_000]))]
+    file.settings["labels"] = [f"label {k}" for k in range(r.choice([4, 100, 8193]))]
 
 
 DAMAGE: list[Callable[[bytes, random.Random], bytes]] = [

@@ -47,15 +47,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load the room that a public name lives in, the first time the name is used."""
-    if name in _ROOMS:
-        return importlib.import_module(f"crfkit.{name}")
-    if name in _ROOM_OF:
-        value: object = getattr(importlib.import_module(f"crfkit.{_ROOM_OF[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers read the imports above, and know then which names there are not
+
+    def __getattr__(name: str) -> object:
+        """Load the room that a public name lives in, the first time the name is used."""
+        if name in _ROOMS:
+            return importlib.import_module(f"crfkit.{name}")
+        if name in _ROOM_OF:
+            value = getattr(importlib.import_module(f"crfkit.{_ROOM_OF[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

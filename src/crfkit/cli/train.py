@@ -98,7 +98,11 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     "--dev", type=click.Path(path_type=Path), help="Held-out file: keep the model that is best on it."
 )
 @click.option(
-    "--patience", default=10, show_default=True, help="Iterations without a better dev score before the end."
+    "--patience",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Iterations without a better dev score.",
 )
 @click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 @click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")

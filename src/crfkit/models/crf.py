@@ -117,6 +117,8 @@ class CRF(Estimator):
         """
         parameters.check_parameters(self.get_params(deep=False))
         n_threads = parameters.thread_count(self.n_threads)
+        if patience is not None:
+            parameters.check_count("patience", patience)
         model, dataset, annotation = ChainModel.learn(
             X,
             y,

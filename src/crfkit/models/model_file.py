@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -207,7 +206,7 @@ class _Draft:
                 return
             if self.target.exists() and not os.access(self.target, os.W_OK):
                 raise InputError(f"{path}: cannot be written (the file is read-only)")
-            self.path = self.target.with_name(f".{self.target.name[:80]}.{secrets.token_hex(6)}.part")
+            self.path = self.target.with_name(f".{self.target.name[:80]}.{os.urandom(6).hex()}.part")
             self.stream = self.path.open("xb")
         except OSError as error:
             raise _unwritable(path, error) from None

@@ -1,0 +1,32 @@
+"""The front door: what `import crfkit` offers, and that it loads nothing before it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+import crfkit
+
+
+def test_every_public_name_is_there() -> None:
+    assert dir(crfkit) == sorted(crfkit.__all__)
+    for name in crfkit.__all__:
+        assert getattr(crfkit, name) is not None
+    assert isinstance(crfkit.inference, types.ModuleType)
+    assert crfkit.CRF.__module__ == "crfkit.models.crf"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'crfkit' has no attribute 'nosuch'"):
+        crfkit.nosuch  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_the_package_loads_no_room() -> None:
+    program = (
+        "import sys, crfkit; print(*sorted(n for n in sys.modules if n.startswith(('crfkit.', 'numpy'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
