@@ -25,6 +25,7 @@ RESULTS = PROJECT / "benchmarks" / "results"
 CONTENDERS = (("crfsuite", 1), ("crfkit", 1), ("crfkit", 2))  # (toolkit, threads)
 MEASURES = ("speed", "gap", "scaling", "optimum", "startup")
 COPIES = (1, 2, 4)
+BUSY = 0.5  # load before the benchmark has begun
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,15 @@ def jobs_of(plan: Plan, folder: Path, task: Task, toolkits: Sequence[str]) -> li
         for toolkit, n_threads in CONTENDERS
         if toolkit in toolkits
     ]
+
+
+def announced_machine() -> dict[str, str | float]:
+    """The machine, with a word on standard error when it is too busy for two threads to be timed."""
+    found = machine()
+    if float(found["load"]) > BUSY:
+        words = f"the machine is busy (load {found['load']:.1f}): do not trust seconds by the wall clock"
+        print(words, file=sys.stderr, flush=True)
+    return found
 
 
 def announced(job: Job) -> Outcome:
@@ -151,7 +161,13 @@ def scaling(plan: Plan, job: Job) -> Outcome:
 
 def bench(plan: Plan, tasks: Sequence[str], measures: Sequence[str], toolkits: Sequence[str]) -> Outcome:
     """All measurements asked for, as one JSON value."""
-    results: Outcome = {"machine": machine(), "speed": {}, "optimum": {}, "scaling": {}, "startup": None}
+    results: Outcome = {
+        "machine": announced_machine(),
+        "speed": {},
+        "optimum": {},
+        "scaling": {},
+        "startup": None,
+    }
     with TemporaryDirectory(prefix="crfkit-bench-") as name:
         folder = Path(name)
         for task in (TASKS[name] for name in tasks):

@@ -18,11 +18,12 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def machine() -> dict[str, str | int]:
+def machine() -> dict[str, str | float]:
     """What a reader must know to compare figures."""
     return {
         "processor": processor(),
         "cores": os.cpu_count() or 1,
         "python": platform.python_version(),
         "system": platform.system(),
+        "load": os.getloadavg()[0],  # processes that wanted a core, mean of the last minute
     }
