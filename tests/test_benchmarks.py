@@ -115,5 +115,6 @@ def test_quick_run_measures_both_toolkits(tmp_path: Path, capsys: pytest.Capture
         assert row["tokens_per_second"] > 0
         assert row["accuracy"] > 0.8
     objectives = [row["objective"] for row in rows]
-    assert objectives == pytest.approx([objectives[0]] * 3, rel=1e-6)
+    assert objectives[1] == pytest.approx(objectives[0], rel=1e-6)
+    assert objectives[2] == objectives[1]  # the same bits for any number of threads
     assert (tmp_path / "chain.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
