@@ -63,6 +63,19 @@ class CRF(Estimator):
     history_ : records with iteration, seconds, objective, gradient_norm
     n_iter_ : number of iterations whose weights these are
     stop_reason_ : why the training ended, in words
+
+    Examples
+    --------
+    >>> X = [[["w=the"], ["w=dog"], ["w=runs"]], [["w=a"], ["w=cat"]]]
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN"]]
+    >>> crf = CRF(l2=0.1).fit(X, y)
+    >>> crf.predict([[["w=the"], ["w=cat"]]])
+    [['DET', 'NOUN']]
+    >>> crf.classes_
+    ['DET', 'NOUN', 'VERB']
+    >>> crf.predict_marginals([[["w=the"], ["w=cat"]]])[0].round(2)
+    array([[0.94, 0.04, 0.03],
+           [0.02, 0.9 , 0.07]])
     """
 
     history_: History
