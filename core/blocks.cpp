@@ -7,7 +7,7 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kBlockBytes = 4 << 20;       // of residuals, counted in single precision
+constexpr std::int64_t kBlockBytes = 2 << 20;       // of residuals, counted in single precision
 constexpr std::int64_t kOwnArcBytes = 16 << 20;     // of residuals of arcs that belong to one site
 constexpr std::int64_t kPairBytes = 64 << 20;       // of arc expectations, one table per chunk
 constexpr std::int64_t kTermsPerTask = 1 << 14;     // additions in one task of the second half
@@ -42,7 +42,7 @@ void fill(const Layout& layout, const Design& design, Block& block) {
     std::vector<std::int32_t> scratch(
         std::max({layout.row_features.size(), layout.pair_labels.size(),
                   static_cast<std::size_t>(layout.n_arc_features())}),
-        -1);
+        0);
     block.rows = invert(design.rows, block.first_site, block.last_site, scratch);
     block.entries = invert(design.entries, block.first_site, block.last_site, scratch);
     for (std::int64_t i = 0; i < block.entries.n(); ++i)

@@ -121,40 +121,33 @@ void Design::split_states(const Layout& layout, const FeatureList& states, int n
     });
 }
 
-// A counting sort. scratch[id] is −1 on entry and on return, and holds the place of the id meanwhile.
+// A counting sort. Ids come out ascending, so that what is added up for them is written from front to back. scratch[id]
+// is 0 on entry and on return; meanwhile it counts, then points to where the next site of the id goes.
 Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last, std::vector<std::int32_t>& scratch) {
     const std::int64_t begin = firing.ptr[first], end = firing.ptr[last];
+    if (end - begin > INT32_MAX) throw std::invalid_argument("more than 2,147,483,647 features in one block of sites");
     Inverted out;
-    std::vector<std::int32_t> ids;
-    std::vector<std::int64_t> counts;
-    for (std::int64_t i = begin; i < end; ++i) {
-        const std::int32_t id = firing.ids[i];
-        if (scratch[id] < 0) {
-            scratch[id] = static_cast<std::int32_t>(ids.size());
-            ids.push_back(id);
-            counts.push_back(0);
-        }
-        ++counts[scratch[id]];
-    }
-    const auto n = static_cast<std::int64_t>(ids.size());
+    std::int64_t n = 0;
+    for (std::int64_t i = begin; i < end; ++i) n += scratch[firing.ids[i]]++ == 0;
     out.ids.resize(n);
-    std::copy(ids.begin(), ids.end(), out.ids.begin());
     out.ptr.resize(n + 1);
-    out.ptr[0] = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-        out.ptr[i + 1] = out.ptr[i] + counts[i];
-        counts[i] = out.ptr[i];
+    out.ptr[0] = n = 0;
+    for (std::size_t id = 0; id < scratch.size(); ++id) {
+        if (scratch[id] == 0) continue;
+        out.ids[n] = static_cast<std::int32_t>(id);
+        out.ptr[n + 1] = out.ptr[n] + scratch[id];
+        scratch[id] = static_cast<std::int32_t>(out.ptr[n++]);
     }
     const bool valued = firing.values.size() > 0;
     out.sites.resize(end - begin);
     if (valued) out.values.resize(end - begin);
     for (std::int64_t t = first; t < last; ++t)
         for (std::int64_t i = firing.ptr[t]; i < firing.ptr[t + 1]; ++i) {
-            const std::int64_t place = counts[scratch[firing.ids[i]]]++;
+            const std::int32_t place = scratch[firing.ids[i]]++;
             out.sites[place] = static_cast<std::int32_t>(t - first);
             if (valued) out.values[place] = firing.values[i];
         }
-    for (const std::int32_t id : ids) scratch[id] = -1;
+    std::fill(scratch.begin(), scratch.end(), 0);
     return out;
 }
 

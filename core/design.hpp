@@ -55,6 +55,7 @@ struct Inverted {
     std::int64_t n() const { return ids.size(); }
 };
 
+// `scratch` has a 0 for every id that may fire.
 Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last, std::vector<std::int32_t>& scratch);
 
 }  // namespace crfkit
