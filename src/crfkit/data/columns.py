@@ -59,6 +59,12 @@ def read_columns(
     `source` is a path (also .gz, .xz, .bz2) or a stream of text or bytes. `separator` None lets the first row
     decide, as the module says. `comment` is `AUTO` (the rule of the module), a prefix (each line that
     begins with it is a comment, wherever it stands), or None (no line is).
+
+    >>> import io
+    >>> for sequence in read_columns(io.StringIO("the D\\ndog N\\n\\nit P\\n")):
+    ...     print(sequence.line, sequence.rows)
+    1 [('the', 'D'), ('dog', 'N')]
+    4 [('it', 'P')]
     """
     if separator == "" or comment == "":
         raise ValueError(

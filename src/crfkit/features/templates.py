@@ -149,6 +149,9 @@ class Template:
     """A parsed template. Two templates are equal when their texts are.
 
     Made by `Template.parse` and `Template.read`; `text` is what was parsed, `source` names it in messages.
+
+    >>> Template.parse("U00:%x[0,0]/%suffix[0,0,2]").expand(["the", "dogs"], 1)
+    (['U00:dogs/gs'], [])
     """
 
     text: str

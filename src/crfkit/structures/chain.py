@@ -27,6 +27,9 @@ class Chain:
 
     `start` and `end` say whether the arc into the first label and the arc out of the last one have scores of
     their own.
+
+    >>> Chain(end=False)
+    Chain(start=True, end=False)
     """
 
     start: bool = True
@@ -76,6 +79,10 @@ class ChainScores:
     """The scores of the parts of a chain. What is None scores 0; −inf forbids a part.
 
     Arrays are checked and kept as read-only float64; the caller's own are never changed.
+
+    >>> scores = ChainScores(states=[[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], arcs=[[0.5, 0.0], [0.0, 0.5]])
+    >>> scores.n_sites, scores.n_labels
+    (3, 2)
     """
 
     states: Float64s  # [T, L] label b at site t
