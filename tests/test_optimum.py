@@ -16,6 +16,7 @@ from crfkit.evaluation import span_report
 
 PRECISE = LBFGS(max_iterations=2000, tolerance=1e-9, change=0.0)
 Site = list[str]
+Name = tuple[Any, ...]  # of a weight
 
 
 def _data(seed: int, n: int = 12, n_labels: int = 3) -> tuple[list[list[Site]], list[list[str]]]:
@@ -28,10 +29,10 @@ def _data(seed: int, n: int = 12, n_labels: int = 3) -> tuple[list[list[Site]], 
     return X, y
 
 
-def _counts(sites: list[Site], labels: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+def _counts(sites: list[Site], labels: Name) -> dict[Name, int]:
     """Every feature of one labelling and how often it fires: (feature, label), (before, after), start and end."""
-    out: dict[tuple[str, ...], int] = {}
-    fired: list[tuple[str, ...]] = [("start", labels[0]), ("end", labels[-1])]
+    out: dict[Name, int] = {}
+    fired: list[Name] = [("start", labels[0]), ("end", labels[-1])]
     fired += [(feature, label) for site, label in zip(sites, labels, strict=True) for feature in site]
     fired += [("arc", *pair) for pair in pairwise(labels)]
     for key in fired:
@@ -39,10 +40,10 @@ def _counts(sites: list[Site], labels: tuple[str, ...]) -> dict[tuple[str, ...],
     return out
 
 
-def _weight_by_name(crf: CRF) -> dict[tuple[str, ...], float]:
+def _weight_by_name(crf: CRF) -> dict[Name, float]:
     """The weights of a trained model under the same names."""
     classes, feature_map, w = crf.classes_, crf.feature_map_, crf.weights_
-    named: dict[tuple[str, ...], float] = {}
+    named: dict[Name, float] = {}
     for f, name in enumerate(crf.encoder_.vocabulary.names()):
         for p in range(feature_map.pair_ptr[f], feature_map.pair_ptr[f + 1]):
             named[(name, classes[feature_map.pair_labels[p]])] = w[p]
@@ -81,7 +82,7 @@ def test_with_l1_the_gap_stays_within_the_penalty() -> None:
     crf = CRF(optimizer=PRECISE, l1=0.7, l2=0.0, all_pairs=True).fit(X, y)
     named = _weight_by_name(crf)  # features without weight are no longer there
     features = sorted({feature for sites in X for site in sites for feature in site})
-    names: list[tuple[str, ...]] = list(product([*features, "start", "end"], crf.classes_))
+    names: list[Name] = list(product([*features, "start", "end"], crf.classes_))
     names += product(["arc"], crf.classes_, crf.classes_)
     w = np.array([named.get(name, 0.0) for name in names])
     slopes = _log_likelihood_slopes(X, y, names, w, crf.classes_)
@@ -93,7 +94,7 @@ def test_with_l1_the_gap_stays_within_the_penalty() -> None:
 
 
 def _log_likelihood_slopes(
-    X: list[list[Site]], y: list[list[str]], names: list[tuple[str, ...]], w: np.ndarray, classes: list[Any]
+    X: list[list[Site]], y: list[list[str]], names: list[Name], w: np.ndarray, classes: list[Any]
 ) -> np.ndarray:
     """Gradient of the negative log-likelihood by enumeration: expected less observed counts."""
     index = {name: i for i, name in enumerate(names)}
@@ -141,7 +142,7 @@ def test_renaming_labels_permutes_the_weights_and_nothing_else() -> None:
     names = {"L0": "z", "L1": "a", "L2": "m"}
     crf = CRF(optimizer=PRECISE, l2=0.5).fit(X, y)
     other = CRF(optimizer=PRECISE, l2=0.5).fit(X, [[names[label] for label in labels] for labels in y])
-    order = [other.classes_.index(names[label]) for label in crf.classes_]
+    order = [other.classes_.index(names[str(label)]) for label in crf.classes_]
     for mine, theirs in zip(crf.predict_marginals(X), other.predict_marginals(X), strict=True):
         np.testing.assert_allclose(mine, theirs[:, order], atol=1e-7)
 
