@@ -444,6 +444,20 @@ def test_bad_questions_are_refused_in_words(trained: CRF) -> None:
         CRF().fit(*corpus(5), dev=(X, [["D", "D"]]))
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dev": [[["w=dog"]]] * 3}, r"dev is of type list, of length 3, expected the pair \(X, y\)"),
+        ({"dev": 5}, r"dev is of type int, expected the pair \(X, y\)"),
+        ({"patience": 3}, "patience was given without dev"),
+        ({"metric": lambda gold, predicted: 0.5}, "metric was given without dev"),
+    ],
+)
+def test_bad_dev_settings_are_refused_in_words(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        CRF().fit(*corpus(5), **settings)
+
+
 # ---- files and pickles
 
 

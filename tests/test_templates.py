@@ -53,6 +53,14 @@ def test_lines_of_arcs() -> None:
     assert not Template.parse("U\nB01:%x[0,0]").has_plain_arcs
 
 
+def test_the_constructor_parses_too() -> None:
+    template = Template("U00:%x[0,0]\nB")
+    assert template == Template.parse("U00:%x[0,0]\nB")
+    assert template.expand(ROWS, 1) == (["U00:reckons"], ["B"])
+    with pytest.raises(InputError, match="no line that begins with U or B"):
+        Template("")
+
+
 def test_comments_blank_lines_and_equal_lines() -> None:
     text = "# Unigram\r\nU00:%x[0,0]\r\n\r\n  \nU00:%x[0,0]\n#U01:%y\nU:#%x[0,1]"
     assert states(text, ROWS, 1) == ["U00:reckons", "U00:reckons", "U:#VBZ"]

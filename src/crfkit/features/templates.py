@@ -148,7 +148,7 @@ def _apply(transform: Transform, value: str) -> str | None:
 class Template:
     """A parsed template. Two templates are equal when their texts are.
 
-    Made by `Template.parse` and `Template.read`; `text` is what was parsed, `source` names it in messages.
+    `Template.read` takes it from a file; `text` is what was parsed, `source` names it in messages.
 
     >>> Template.parse("U00:%x[0,0]/%suffix[0,0,2]").expand(["the", "dogs"], 1)
     (['U00:dogs/gs'], [])
@@ -156,15 +156,21 @@ class Template:
 
     text: str
     source: str = field(default="template", compare=False)
-    _program: Program = field(default=Program((), ()), compare=False, repr=False)
+    _program: Program = field(init=False, compare=False, repr=False)
     _line_numbers: tuple[int, ...] = field(
-        default=(), compare=False, repr=False
+        init=False, compare=False, repr=False
     )  # of each line of the program
+
+    def __post_init__(self) -> None:
+        """Parse the text; what is wrong with it is said with its line and character."""
+        program, line_numbers = _Parser(self.source).parse(self.text)
+        object.__setattr__(self, "_program", program)
+        object.__setattr__(self, "_line_numbers", line_numbers)
 
     @classmethod
     def parse(cls, text: str, source: str = "template") -> Template:
-        """Parse a template; what is wrong with it is said with its line and character."""
-        return _Parser(source).parse(text)
+        """The template with this text: the same as `Template(text, source)`."""
+        return cls(text, source)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Template:
@@ -260,7 +266,8 @@ class _Parser:
         self.source = source
         self.transforms: dict[Transform, int] = {}
 
-    def parse(self, text: str) -> Template:
+    def parse(self, text: str) -> tuple[Program, tuple[int, ...]]:
+        """The program of a template, and the number of the line that each line of it stands on."""
         lines: list[Line] = []
         numbers: list[int] = []
         for number, line in enumerate(text.split("\n"), 1):
@@ -273,7 +280,7 @@ class _Parser:
             numbers.append(number)
         if not lines:
             raise InputError(f"{self.source}: the template has no line that begins with U or B")
-        return Template(text, self.source, Program(tuple(self.transforms), tuple(lines)), tuple(numbers))
+        return Program(tuple(self.transforms), tuple(lines)), tuple(numbers)
 
     def line(self, number: int, line: str) -> Line:
         macros: list[Macro] = []

@@ -130,8 +130,7 @@ class CRF(Estimator):
         """
         parameters.check_parameters(self.get_params(deep=False))
         n_threads = parameters.thread_count(self.n_threads)
-        if patience is not None:
-            parameters.check_count("patience", patience)
+        parameters.check_dev(dev, metric, patience)
         model, dataset, annotation = ChainModel.learn(
             X,
             y,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,24 @@ def check_count(name: str, value: object) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
     return int(value)
+
+
+def check_dev(dev: object, metric: object, patience: object) -> None:
+    """Refuse a dev set that is not a pair (X, y), and what has no meaning without one."""
+    if dev is None:
+        for name, value in (("metric", metric), ("patience", patience)):
+            if value is not None:
+                raise InputError(f"{name} was given without dev, the held-out data (X, y) that it is about")
+    elif not isinstance(dev, tuple | list) or len(dev) != 2:
+        raise InputError(f"dev is {_kind(dev)}, expected the pair (X, y) of held-out data")
+    if patience is not None:
+        check_count("patience", patience)
+
+
+def _kind(value: object) -> str:
+    """What a value is, in few words: "of type list, of length 3"."""
+    size = f", of length {len(value)}" if isinstance(value, Sized) else ""
+    return f"of type {type(value).__name__}{size}"
 
 
 def thread_count(n_threads: int | None) -> int:
