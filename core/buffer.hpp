@@ -17,11 +17,12 @@ namespace crfkit {
 // look-ups.
 inline void* allocate(std::size_t bytes) {
     constexpr std::size_t huge = std::size_t(2) << 20;
-    const std::size_t unit = bytes >= huge ? huge : 64;
-    void* memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+    const std::size_t unit = bytes >= huge / 2 ? huge : 64;
+    bytes = (bytes + unit - 1) / unit * unit;
+    void* memory = std::aligned_alloc(unit, bytes);
     if (!memory) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    if (unit == huge) madvise(memory, bytes / huge * huge, MADV_HUGEPAGE);
+    if (unit == huge) madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
 }
