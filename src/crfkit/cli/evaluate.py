@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from crfkit.models import CRF
 
 
-def evaluate(model: CRF, examples: Iterable[Example]) -> Evaluation:
-    """Compare the labels of a file with those that the model gives."""
+def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = False) -> Evaluation:
+    """Compare the labels of a file with those that the model gives.
+
+    A label that the model does not know is refused; `allow_unknown` counts it as one that the model gets wrong.
+    """
     from crfkit.evaluation import evaluate as compare
 
-    known = {str(label) for label in model.classes_}
+    known = None if allow_unknown else {str(label) for label in model.classes_}
     gold: list[list[str]] = []
     predicted: list[list[str]] = []
     examples = iter(examples)
@@ -33,11 +36,14 @@ def evaluate(model: CRF, examples: Iterable[Example]) -> Evaluation:
     return compare(gold, predicted)
 
 
-def _checked_labels(example: Example, known: set[str]) -> list[str]:
+def _checked_labels(example: Example, known: set[str] | None) -> list[str]:
     labels = example.labels or []
-    for site, label in enumerate(labels):
-        if label not in known:
-            raise InputError(f"{example.origin.place(site)}: the model does not know the label {label!r}")
+    if known is not None and not known.issuperset(labels):
+        site = next(site for site, label in enumerate(labels) if label not in known)
+        raise InputError(
+            f"{example.origin.place(site)}: the model does not know the label {labels[site]!r} "
+            "(--allow-unknown counts such labels as errors)"
+        )
     return labels
 
 
@@ -48,8 +54,11 @@ def _checked_labels(example: Example, known: set[str]) -> list[str]:
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@click.option("--allow-unknown", is_flag=True, help="Count labels that the model does not know as errors.")
 @click.option("--confusion", default=20, show_default=True, help="Labels in the confusion table; 0: none.")
-def command(model: Path, file: str, separator: str | None, threads: int | None, confusion: int) -> None:
+def command(
+    model: Path, file: str, separator: str | None, threads: int | None, allow_unknown: bool, confusion: int
+) -> None:
     """Label FILE with MODEL and report how many labels, and which spans, are right.
 
     Spans (labels such as B-NP and I-NP) are counted as conlleval counts them.
@@ -62,7 +71,7 @@ def command(model: Path, file: str, separator: str | None, threads: int | None, 
         separator=separator,
         labels_required=True,
     )
-    report = evaluate(tagger.crf, examples)
+    report = evaluate(tagger.crf, examples, allow_unknown=allow_unknown)
     click.echo(str(report))
     if confusion:
         click.echo(f"\nconfusion table (gold down, predicted across):\n{report.confusion.table(confusion)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -19,32 +18,29 @@ if TYPE_CHECKING:
 class SecondsLeft:
     """An estimate of the time that a training still takes.
 
-    The gradient norm of a quasi-Newton method falls roughly like a geometric sequence. Its mean fall over the last
-    iterations says how many more it takes to the tolerance; the limit on iterations is never passed.
+    The gradient norm of a quasi-Newton method goes up and down, but its lowest value so far falls roughly like a geometric
+    sequence. Its mean fall says how many more iterations it takes to the tolerance; the limit on them is never passed.
     """
-
-    WINDOW = 20
 
     def __init__(self, max_iterations: int, tolerance: float) -> None:
         self._max_iterations = max_iterations
         self._tolerance = tolerance
-        self._first_norm: float | None = None
-        self._recent: deque[Progress] = deque(maxlen=self.WINDOW)
+        self._first: Progress | None = None
+        self._lowest_norm = math.inf
 
     def __call__(self, progress: Progress) -> float | None:
         """Seconds left after this iteration; None while there is nothing to go by."""
-        self._first_norm = self._first_norm or progress.gradient_norm
-        self._recent.append(progress)
-        first = self._recent[0]
-        n_seen = progress.iteration - first.iteration
-        if n_seen < 1:
+        self._lowest_norm = min(self._lowest_norm, progress.gradient_norm)
+        if self._first is None:
+            self._first = progress
             return None
+        n_seen = progress.iteration - self._first.iteration
         n_left = float(self._max_iterations - progress.iteration)
-        target = self._tolerance * self._first_norm
-        if target > 0.0 and 0.0 < progress.gradient_norm < first.gradient_norm:
-            fall = math.log(first.gradient_norm / progress.gradient_norm) / n_seen
-            n_left = min(n_left, math.log(max(progress.gradient_norm / target, 1.0)) / fall)
-        return n_left * (progress.seconds - first.seconds) / n_seen
+        goal = self._tolerance * self._first.gradient_norm
+        if 0.0 < goal < self._lowest_norm < self._first.gradient_norm:
+            fall = math.log(self._first.gradient_norm / self._lowest_norm) / n_seen
+            n_left = min(n_left, math.log(self._lowest_norm / goal) / fall)
+        return n_left * (progress.seconds - self._first.seconds) / n_seen
 
 
 class Display:
