@@ -177,6 +177,10 @@ def test_templates_presets_and_options() -> None:
         2,
     )
     assert crf.optimizer == crfkit.LBFGS(max_iterations=7, tolerance=1e-3)
+    assert (crf.structure, crf.all_arcs) == (crfkit.Chain(), True)
+    run("train", "train.txt", "--model", "e.crf", "--seen-arcs", "--no-start", "--no-end", "--quiet")
+    crf = crfkit.load("e.crf")
+    assert (crf.structure, crf.all_arcs) == (crfkit.Chain(start=False, end=False), False)
     for file, preset in (("chunks.txt", "names"), ("train.txt", "pos")):
         run("train", file, "--model", "d.crf", "--quiet")
         assert crfkit.load("d.crf").features == preset
@@ -294,6 +298,17 @@ def test_inspect(model: str) -> None:
     assert [len(features) for features in described["heaviest features"].values()] == [2, 2, 2]
     assert len(described["arcs"]) == 15
     assert described == describe(crfkit.load(model), 2)
+
+
+def test_inspect_shows_features_on_arcs(model: str) -> None:
+    assert "features on arcs" not in run("inspect", model).stdout
+    Path("arcs.txt").write_text("U00:%x[0,0]\nB01:%x[0,0]\n")
+    run("train", "train.txt", "--model", "a.crf", "--template", "arcs.txt", "--quiet")
+    assert re.search(
+        r"heaviest features on arcs\n +\+1\.\d+  D → N  B01:dog\n", run("inspect", "a.crf").stdout
+    )
+    described = json.loads(run("inspect", "a.crf", "--json", "--top", "2").stdout)
+    assert len(described["heaviest arc features"]) == 2
 
 
 def test_help_and_version() -> None:

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import crfkit
 from crfkit import CRF, LBFGS, Chain, InputError, Template
-from crfkit.models import Progress, TrainingInterrupted, arc_weights, heaviest_features
+from crfkit.models import Progress, TrainingInterrupted, arc_weights, heaviest_arc_features, heaviest_features
 
 Sequences = list[list[Any]]
 
@@ -305,6 +305,22 @@ def test_heaviest_features_and_arcs_have_names(trained: CRF) -> None:
     assert arcs[None, "D"] > arcs[None, "V"]
     with pytest.raises(InputError, match="no label 'x'"):
         heaviest_features(trained, "x")
+
+
+def test_features_on_arcs_have_names() -> None:
+    X = [["the", "dog", "runs"], ["a", "cat", "runs"], ["dogs", "run"]]
+    y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
+    crf = CRF(features="U00:%x[0,0]\nB01:%x[0,0]\nB").fit(X, y)
+    found = heaviest_arc_features(crf, 10)
+    assert {(feature, before, after) for feature, before, after, _ in found} == {
+        ("B01:dog", "D", "N"),
+        ("B01:cat", "D", "N"),
+        ("B01:runs", "N", "V"),
+        ("B01:run", "N", "V"),
+    }
+    assert [abs(arc.weight) for arc in found] == sorted((abs(arc.weight) for arc in found), reverse=True)
+    assert found[0].feature == "B01:runs"
+    assert heaviest_arc_features(crf, 2) == found[:2]
 
 
 # ---- dev set, callbacks, Ctrl-C

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
     """Labels, heaviest features, arcs, sizes and settings of a model, as JSON values."""
-    from crfkit.models import arc_weights, heaviest_features
+    from crfkit.models import arc_weights, heaviest_arc_features, heaviest_features
 
     feature_map = model.feature_map_
     return {
@@ -37,6 +37,10 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
             str(label): [[name, weight] for name, weight in heaviest_features(model, label, n_features)]
             for label in model.classes_
         },
+        "heaviest arc features": [
+            [feature, str(before), str(after), weight]
+            for feature, before, after, weight in heaviest_arc_features(model, n_features)
+        ],
         "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
     }
 
@@ -56,6 +60,10 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
     for label, features in description["heaviest features"].items():
         lines.append(f"  {label}")
         lines += (f"    {weight:+9.4f}  {name}" for name, weight in features)
+    if description["heaviest arc features"]:
+        lines += ["", "heaviest features on arcs"]
+        for name, before, after, weight in description["heaviest arc features"]:
+            lines.append(f"  {weight:+9.4f}  {before} → {after}  {name}")
     lines += ["", f"heaviest arcs (of {len(description['arcs'])})"]
     for before, after, weight in description["arcs"][:n_arcs]:
         lines.append(f"  {weight:+9.4f}  {before or '(start)'} → {after or '(end)'}")
@@ -70,7 +78,7 @@ def _short(value: object) -> str:
 
 @click.command("inspect", short_help="Show labels, features, transitions and settings of a model.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--top", default=10, show_default=True, help="Features to show for each label.")
+@click.option("--top", default=10, show_default=True, help="Features to show for each label, and on arcs.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all arcs.")
 def command(model: Path, top: int, as_json: bool) -> None:
     """Show what MODEL has learnt."""

@@ -111,6 +111,17 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 )
 @click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer sites.")
 @click.option("--all-pairs", is_flag=True, help="A weight for every feature and label, seen together or not.")
+@click.option(
+    "--all-arcs/--seen-arcs",
+    default=True,
+    help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-arcs]",
+)
+@click.option(
+    "--start/--no-start", default=True, help="Weights of the arc into the first label.  [default: start]"
+)
+@click.option(
+    "--end/--no-end", default=True, help="Weights of the arc out of the last label.  [default: end]"
+)
 @click.option("--max-iterations", default=1000, show_default=True, help="Iterations at most.")
 @click.option(
     "--tolerance", default=1e-5, show_default=True, help="Stop when the gradient fell to this share."
@@ -174,17 +185,20 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """An untrained model as the options of the command ask for it."""
     from crfkit.models import CRF
     from crfkit.optimizers import LBFGS
+    from crfkit.structures import Chain
 
     try:
         optimizer = LBFGS(max_iterations=options["max_iterations"], tolerance=options["tolerance"])
     except ValueError as error:
         raise InputError(str(error)) from None
     return CRF(
+        structure=Chain(start=options["start"], end=options["end"]),
         features=features_for(examples, options["template"], options["features"]),
         optimizer=optimizer,
         l1=options["l1"],
         l2=parse_block_l2(options["block_l2"], options["l2"]),
         all_pairs=options["all_pairs"],
+        all_arcs=options["all_arcs"],
         min_count=options["min_count"],
         n_threads=options["threads"],
     )

@@ -2,12 +2,20 @@
 
 from crfkit.models.crf import CRF, load
 from crfkit.models.estimator import NotFittedError, TrainingInterrupted
-from crfkit.models.inspection import ArcWeight, FeatureWeight, arc_weights, heaviest_features
+from crfkit.models.inspection import (
+    ArcFeatureWeight,
+    ArcWeight,
+    FeatureWeight,
+    arc_weights,
+    heaviest_arc_features,
+    heaviest_features,
+)
 from crfkit.models.model_file import check_writable, replacing
 from crfkit.models.training import Progress, ProgressCallback
 
 __all__ = [
     "CRF",
+    "ArcFeatureWeight",
     "ArcWeight",
     "FeatureWeight",
     "NotFittedError",
@@ -16,6 +24,7 @@ __all__ = [
     "TrainingInterrupted",
     "arc_weights",
     "check_writable",
+    "heaviest_arc_features",
     "heaviest_features",
     "load",
     "replacing",

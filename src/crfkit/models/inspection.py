@@ -26,6 +26,15 @@ class ArcWeight(NamedTuple):
     weight: float
 
 
+class ArcFeatureWeight(NamedTuple):
+    """The weight of a feature for two neighbouring labels, as `B` lines of templates make them."""
+
+    feature: str
+    before: Hashable
+    after: Hashable
+    weight: float
+
+
 def heaviest_features(model: CRF, label: Hashable, n: int = 10) -> list[FeatureWeight]:
     """The n features with the largest weights for a label, by absolute value; a dense column is `block[column]`."""
     if label not in model.classes_:
@@ -60,4 +69,18 @@ def arc_weights(model: CRF) -> list[ArcWeight]:
     return [
         ArcWeight(names[feature_map.arc_before[i]], names[feature_map.arc_after[i]], float(weights[i]))
         for i in np.argsort(-np.abs(weights), kind="stable")
+    ]
+
+
+def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
+    """The n features on arcs with the largest weights, by absolute value."""
+    feature_map, labels = model.feature_map_, model.classes_
+    weights = model.weights_[feature_map.triples_begin :]
+    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
+    features = np.searchsorted(feature_map.arc_ptr, order, side="right") - 1
+    befores, afters = np.divmod(feature_map.arc_triples[order], feature_map.n_labels)
+    name = model.encoder_.arc_vocabulary.name
+    return [
+        ArcFeatureWeight(name(int(feature)), labels[before], labels[after], float(weights[at]))
+        for at, feature, before, after in zip(order, features, befores, afters, strict=True)
     ]
