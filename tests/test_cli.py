@@ -363,6 +363,7 @@ def test_the_sample_is_taken_from_the_treebank() -> None:
             b"the\ndog\n",
             "unlabelled.txt:1: found one column, expected input columns and a label column",
         ),
+        ("half.txt", b"the\tD\ndog\t\n", "half.txt:2: the label is empty, expected one for every word"),
         ("latin.txt", b"the D\nd\xf6g N\n", "latin.txt:2: expected UTF-8, found byte 0xf6"),
         ("absent.txt", None, "absent.txt: cannot be read: No such file"),
     ],
@@ -391,6 +392,7 @@ def test_bad_training_files(name: str, content: bytes | None, words: str) -> Non
         (["--min-count", "0"], "min_count is 0"),
         (["--max-iterations", "-1"], "max_iterations=-1"),
         (["--tolerance", "-1"], "tolerance=-1"),
+        (["--separator", ""], "separator and comment must not be empty"),
         (["--dev", "chunks.txt"], "chunks.txt:1: found 3 columns, expected 2 as in the training file"),
     ],
 )
@@ -404,6 +406,26 @@ def test_bad_options_of_training(options: list[str], words: str) -> None:
 def test_an_unwritable_model_is_refused_before_the_training_file_is_read(path: str) -> None:
     Path("bad.txt").write_text("ragged\nragged ragged\n")
     assert "cannot be written" in complaint("train", "bad.txt", "--model", path)
+
+
+@pytest.mark.parametrize("path", ["train.txt", "./template.txt"])
+def test_the_model_never_replaces_what_it_is_made_of(path: str) -> None:
+    before = Path(path).read_bytes()
+    said = complaint("train", "train.txt", "--template", "template.txt", "--model", path)
+    assert "the model would replace the file it is made of" in said
+    assert Path(path).read_bytes() == before
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="there is no /dev/full, the device that is always full"
+)
+@pytest.mark.parametrize("command", ["tag", "inspect"])
+def test_a_full_standard_output_is_said_in_a_sentence(command: str, model: str) -> None:
+    arguments = [sys.executable, "-m", "crfkit", command, model, *(["train.txt"] if command == "tag" else [])]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "crfkit: standard output: cannot be written (No space left on device)\n"
 
 
 def test_an_unwritable_output_of_tag(model: str) -> None:

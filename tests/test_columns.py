@@ -52,7 +52,7 @@ def test_tabs_of_the_first_row_decide() -> None:
 def test_a_given_separator() -> None:
     assert rows("a b|c\n|d", separator="|") == [[("a b", "c"), ("", "d")]]
     for bad in ({"separator": ""}, {"comment": ""}):
-        with pytest.raises(ValueError, match="must not be empty"):
+        with pytest.raises(InputError, match="must not be empty"):
             rows("a", **bad)
 
 

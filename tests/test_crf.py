@@ -326,6 +326,11 @@ def test_features_on_arcs_have_names() -> None:
 # ---- dev set, callbacks, Ctrl-C
 
 
+def test_a_set_is_no_list_of_labels_to_score(trained: CRF) -> None:
+    with pytest.raises(InputError, match=r"y of sequence 0 is \{'D'\}, expected a list of labels"):
+        trained.score([[["w=the"]]], [{"D"}])
+
+
 def test_the_weights_with_the_best_dev_score_are_kept() -> None:
     X, y = corpus()
     seen: list[Progress] = []

@@ -56,6 +56,11 @@ def test_what_is_written_comes_back() -> None:
         np.testing.assert_array_equal(back.arrays[name], array)
 
 
+def test_half_a_surrogate_pair_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match=r"a label or setting holds '\\ud800'"):
+        encode(MODEL._replace(settings={"labels": ["\ud800"]}))
+
+
 def test_the_same_model_gives_the_same_bytes() -> None:
     shuffled = ModelFile(MODEL.type, MODEL.settings, dict(reversed(MODEL.arrays.items())))
     assert encode(MODEL) == encode(shuffled)
@@ -94,6 +99,10 @@ def test_other_readers_of_the_format_can_open_it(tmp_path: Path) -> None:
         (with_metadata(type="CRF", version="1", settings="{"), "settings of the model file are damaged"),
         (with_metadata(type="CRF", version="1", settings="[]"), "not an object"),
         (with_metadata(type="CRF", version="1", settings='{"l2": NaN}'), "NaN is not a number"),
+        (
+            with_metadata(type="CRF", version="1", settings='{"labels": ["\\ud800"]}'),
+            "surrogates not allowed",
+        ),
         (
             with_metadata(type="CRF", version="1", settings='{"a":' * 100_000),
             "settings of the model file are damaged",

@@ -5,7 +5,11 @@ Exit status: 0 when all went well, 2 for bad input (one sentence on the error st
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -35,6 +39,13 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except InputError as error:
             click.echo(f"crfkit: {error}", err=True)
+            ctx.exit(2)
+        except OSError as error:  # files have InputErrors of their own: this is standard output
+            if error.errno == errno.EPIPE:  # whoever read it, such as `head`, has enough
+                raise
+            click.echo(f"crfkit: standard output: cannot be written ({error.strerror or error})", err=True)
+            with suppress(OSError):  # what is left in the buffer has nowhere to go
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(2)
         except KeyboardInterrupt:
             click.echo("crfkit: interrupted", err=True)

@@ -41,7 +41,11 @@ def read_labelled(
             raise InputError(
                 f"{sequence.place(0)}: there is no label column {label_column}, found {_columns(found)}"
             )
-        yield _split(sequence, label_column % found)
+        example = _split(sequence, label_column % found)
+        for site, label in enumerate(example.labels or ()):
+            if not label:
+                raise InputError(f"{sequence.place(site)}: the label is empty, expected one for every word")
+        yield example
 
 
 def read_for_model(

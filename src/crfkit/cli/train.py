@@ -145,6 +145,11 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.models import check_writable
 
+    for source in (file, dev, options["template"]):
+        if source is not None and model.exists() and source.exists() and model.samefile(source):
+            raise InputError(
+                f"{model}: the model would replace the file it is made of, expected another path"
+            )
     check_writable(model)
     reading = {"label_column": options["label_column"], "separator": options["separator"]}
     examples = list(read_labelled(file, **reading))

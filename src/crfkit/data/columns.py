@@ -67,7 +67,7 @@ def read_columns(
     4 [('it', 'P')]
     """
     if separator == "" or comment == "":
-        raise ValueError(
+        raise InputError(
             "separator and comment must not be empty strings: leave them out, or give None for no comments"
         )
     return _Reader(source_name(source), separator, comment).sequences(numbered_lines(source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -206,7 +207,7 @@ def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Any]:
     if len(lists) != len(lengths):
         raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
     for n, labels in enumerate(lists):
-        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        if isinstance(labels, str | bytes | Mapping | AbstractSet) or not hasattr(labels, "__len__"):
             raise InputError(f"{which}y of sequence {n} is {labels!r}, expected a list of labels")
         if len(labels) != lengths[n]:
             raise InputError(f"{which}sequence {n}: {lengths[n]} sites but {len(labels)} labels")

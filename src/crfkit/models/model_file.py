@@ -65,7 +65,11 @@ def encode(model: ModelFile) -> bytes:
         },
         **json.loads(packed[8 : 8 + n_header]),
     }
-    text = json.dumps(header, ensure_ascii=False).encode()
+    try:
+        text = json.dumps(header, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        piece = error.object[error.start : error.end]
+        raise InputError(f"a label or setting holds {piece!r}, which is no character of a file") from None
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + packed[8 + n_header :]
 
@@ -128,6 +132,7 @@ def _parse_json(text: str | bytes, source: str) -> dict[str, Any]:
 
     try:
         value = json.loads(text, parse_constant=refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair can be written as \ud800
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: the settings of the model file are damaged ({error})") from None
     if not isinstance(value, dict):
