@@ -39,7 +39,7 @@ class Buffer {
     }
     ~Buffer() { std::free(data_); }
 
-    // Grows or shrinks to `size` numbers; what they hold is unspecified. Memory is only given back by clear().
+    // Grows or shrinks to `size` numbers; what they hold is unspecified. Memory is kept when it shrinks.
     void resize(std::int64_t size) {
         if (size > capacity_) {
             std::free(data_);
@@ -54,7 +54,6 @@ class Buffer {
         resize(size);
         std::fill(data_, data_ + size, value);
     }
-    void clear() { *this = Buffer(); }
 
     std::int64_t size() const { return size_; }
     Number* data() { return data_; }

@@ -30,15 +30,14 @@ void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_feature
 
 }  // namespace
 
-Design::Design(const Layout& layout, std::span<const std::int64_t> sequences, const FeatureList& states,
+Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t> sequences, const FeatureList& states,
                const FeatureList& arc_features, std::vector<std::span<const double>> blocks, int n_threads)
-    : sequence_ptr(sequences.begin(), sequences.end()) {
+    : sequence_ptr(sequences.begin(), sequences.end()), layout_(std::move(model)) {
+    const Layout& layout = *layout_;
     if (sequence_ptr.empty() || sequence_ptr.front() != 0)
         throw std::invalid_argument("sequence_ptr must start at 0");
-    for (std::size_t n = 1; n < sequence_ptr.size(); ++n) {
+    for (std::size_t n = 1; n < sequence_ptr.size(); ++n)
         if (sequence_ptr[n] < sequence_ptr[n - 1]) throw std::invalid_argument("sequence_ptr must not decrease");
-        longest_ = std::max(longest_, sequence_ptr[n] - sequence_ptr[n - 1]);
-    }
     if (n_sites() > INT32_MAX) throw std::invalid_argument("more than 2,147,483,647 sites in one data set");
     check(states, n_sites(), layout.n_features(), "state features");
     split_states(layout, states, n_threads);
@@ -68,6 +67,11 @@ Design::Design(const Layout& layout, std::span<const std::int64_t> sequences, co
         dense.emplace_back(static_cast<std::int64_t>(blocks[k].size()));
         std::copy(blocks[k].begin(), blocks[k].end(), dense.back().begin());
     }
+}
+
+void Design::check_layout(const Layout& layout) const {
+    if (layout_.get() != &layout && !(*layout_ == layout))
+        throw std::invalid_argument("the design was compiled against another layout of weights than the one it is used with");
 }
 
 void Design::split_states(const Layout& layout, const FeatureList& states, int n_threads) {

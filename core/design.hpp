@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,12 +28,13 @@ struct Firing {
 class Design {
   public:
     // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
-    Design(const Layout& layout, std::span<const std::int64_t> sequence_ptr, const FeatureList& states,
+    Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr, const FeatureList& states,
            const FeatureList& arcs, std::vector<std::span<const double>> dense, int n_threads);
 
     std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
     std::int64_t n_sites() const { return sequence_ptr.back(); }
-    std::int64_t longest() const { return longest_; }
+    // Throws std::invalid_argument unless this is the layout that the data was compiled against, or one equal to it.
+    void check_layout(const Layout& layout) const;
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     Firing rows;                             // ids: rows of weights
@@ -43,7 +45,7 @@ class Design {
 
   private:
     void split_states(const Layout& layout, const FeatureList& states, int n_threads);
-    std::int64_t longest_ = 0;
+    std::shared_ptr<const Layout> layout_;
 };
 
 // The same lists turned round: for each id that fires in sites first..last−1, the sites (counted from `first`).

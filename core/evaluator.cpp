@@ -5,6 +5,13 @@
 #include "threads.hpp"
 
 namespace crfkit {
+namespace {
+
+// How many outer products of messages are added in the kernel's precision before they are added to doubles: bounds the
+// rounding of long sequences.
+constexpr std::int64_t kPairsPerFlush = 2048;
+
+}  // namespace
 
 template <class Real>
 Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
@@ -48,7 +55,6 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
     if (unsafe && std::is_same_v<Real, float>) return std::numeric_limits<double>::quiet_NaN();
     if (tangent_) direction_tables_.set(v, n_threads);
     arcs_.set(tables_, layout_.n_labels, tangent_ ? &direction_tables_ : nullptr);
-    work_.resize(static_cast<std::size_t>(std::max(1, n_threads)));
     expected_.assign(observed_.size(), 0.0);
     if (!tangent_)
         for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = -observed_[i];
@@ -62,6 +68,8 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         residuals_.resize((block.last_site - block.first_site) * tables_.stride);
         own_residuals_.assign(block.n_own * layout_.n_labels * tables_.stride, 0);
         if (static_cast<std::int64_t>(pairs_.size()) < n_chunks) pairs_.resize(static_cast<std::size_t>(n_chunks));
+        const auto n_workers = static_cast<std::size_t>(std::clamp<std::int64_t>(n_threads, 1, n_chunks));
+        if (work_.size() < n_workers) work_.resize(n_workers);
         parallel_for(n_chunks, n_threads,
                      [&](std::int64_t chunk, int worker) { run_chunk(block, chunk, worker); });
         collect(block);
@@ -83,6 +91,7 @@ void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int work
     pairs.products.assign(size, 0);
     if (tangent_) pairs.changes.assign(size, 0);
     pairs.direct_used = false;
+    pairs.n_terms = 0;
     for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n)
         run_sequence(block, n, work_[worker], pairs);
 }
@@ -164,7 +173,7 @@ void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight,
     std::vector<double> marginals;
     for (std::int64_t t = 1; t < n_sites;) {
         std::int64_t run = t;
-        while (run < n_sites && !own(run)) ++run;
+        while (run < n_sites && run - t < kPairsPerFlush && !own(run)) ++run;
         const std::int64_t before = (t - 1) * S, here = t * S;
         if (run > t) {
             add(work.forward.data() + before, work.pushed.data() + here, run - t, pairs.products);
@@ -172,6 +181,8 @@ void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight,
                 add(work.forward.data() + before, work.d_pushed.data() + here, run - t, pairs.changes);
                 add(work.d_forward.data() + before, work.pushed.data() + here, run - t, pairs.changes);
             }
+            pairs.n_terms += run - t;
+            if (pairs.n_terms >= kPairsPerFlush) flush(pairs);
             t = run;
             continue;
         }
@@ -196,11 +207,8 @@ template <class Real>
 void Evaluator<Real>::add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals,
                                    PairSums& pairs) {
     const std::int64_t size = static_cast<std::int64_t>(layout_.n_labels) * tables_.stride;
-    if (!pairs.direct_used) {
-        pairs.direct.assign(size, 0.0);
-        pairs.direct_used = true;
-    }
-    for (std::int64_t i = 0; i < size; ++i) pairs.direct[i] += weight * marginals[i];
+    double* direct = pairs.direct_sums(size);
+    for (std::int64_t i = 0; i < size; ++i) direct[i] += weight * marginals[i];
     const std::int64_t own = block.n_own > 0 ? block.own[site - block.first_site] : -1;
     if (own < 0) return;
     Real* residuals = own_residuals_.data() + own * size;
@@ -259,17 +267,34 @@ double Evaluator<Real>::gold_score(const Block& block, std::int64_t n, double we
     return score;
 }
 
+// Element i of the arc marginals (or their changes) whose messages are summed up in `products`.
+template <class Real>
+double Evaluator<Real>::shared_sum(const PairSums& pairs, std::int64_t i) const {
+    const ArcTable<Real>& table = arcs_.table;
+    return tangent_ ? static_cast<double>(table.weight[i]) * pairs.changes[i] +
+                          static_cast<double>(table.moved[i]) * pairs.products[i]
+                    : static_cast<double>(table.weight[i]) * pairs.products[i];
+}
+
+// Moves what is summed up in `products` to `direct`.
+template <class Real>
+void Evaluator<Real>::flush(PairSums& pairs) {
+    const std::int64_t size = static_cast<std::int64_t>(layout_.n_labels) * tables_.stride;
+    double* direct = pairs.direct_sums(size);
+    for (std::int64_t i = 0; i < size; ++i) direct[i] += shared_sum(pairs, i);
+    pairs.products.assign(pairs.products.size(), 0);
+    if (tangent_) pairs.changes.assign(pairs.changes.size(), 0);
+    pairs.n_terms = 0;
+}
+
 // After the first half of a block: arc expectations in the order of the chunks, start and end in that of the sequences.
 template <class Real>
 void Evaluator<Real>::collect(const Block& block) {
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
-    const ArcTable<Real>& table = arcs_.table;
     for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk) {
         const PairSums& pairs = pairs_[chunk];
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(L) * S; ++i) {
-            expected_[i] += tangent_ ? static_cast<double>(table.weight[i]) * pairs.changes[i] +
-                                           static_cast<double>(table.moved[i]) * pairs.products[i]
-                                     : static_cast<double>(table.weight[i]) * pairs.products[i];
+            expected_[i] += shared_sum(pairs, i);
             if (pairs.direct_used) expected_[i] += pairs.direct[i];
         }
     }

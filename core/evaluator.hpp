@@ -62,8 +62,16 @@ class Evaluator {
     struct PairSums {
         Buffer<Real> products;  // [S, S] Σ forward_{t−1} ⊗ pushed_t: still to be multiplied by the arcs' weights
         Buffer<Real> changes;   // [S, S] the same for tangents
-        Buffer<double> direct;  // [L, S] Σ of arc marginals, for sites with arcs of their own
+        std::int64_t n_terms = 0;  // pairs of sites summed up in `products`
+        Buffer<double> direct;  // [L, S] Σ of arc marginals: of sites with arcs of their own, and of flushed products
         bool direct_used = false;
+
+        // Zeros before the first use.
+        double* direct_sums(std::int64_t size) {
+            if (!direct_used) direct.assign(size, 0.0);
+            direct_used = true;
+            return direct.data();
+        }
     };
 
     void run_chunk(const Block& block, std::int64_t chunk, int worker);
@@ -75,6 +83,8 @@ class Evaluator {
     double gold_score(const Block& block, std::int64_t n, double weight, Workspace<Real>& work);
     void add_pairs(const Block& block, std::int64_t n, Real weight, Workspace<Real>& work, PairSums& pairs);
     void add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals, PairSums& pairs);
+    double shared_sum(const PairSums& pairs, std::int64_t i) const;
+    void flush(PairSums& pairs);
     void collect(const Block& block);
     void gather(const Block& block, std::size_t block_number, const GatherTask& task, double* out);
     void write_rows(double* out, int n_threads) const;

@@ -1,6 +1,7 @@
 #include "layout.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -55,8 +56,14 @@ Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at, std:
     for (std::size_t i = 0; i < before.size(); ++i)
         if (before[i] == labels && after[i] == labels)
             throw std::invalid_argument("an arc from the start straight to the end has no site to stand at");
-    for (const std::int64_t columns : dense)
-        if (columns < 0) throw std::invalid_argument("a dense block needs a number of columns ≥ 0");
+    if (pairs.size() > INT32_MAX || pairs_at.size() > INT32_MAX)
+        throw std::invalid_argument("more than 2,147,483,647 state features or pairs of them with labels");
+    std::int64_t n_columns = 0;
+    for (const std::int64_t columns : dense) {
+        if (columns < 0 || columns > INT32_MAX - n_columns)
+            throw std::invalid_argument("dense blocks need 0 to 2,147,483,647 columns together");
+        n_columns += columns;
+    }
     pair_ptr = copy(pairs_at);
     pair_labels = copy(pairs);
     dense_columns = copy(dense);

@@ -22,6 +22,8 @@ class Layout {
            std::span<const std::int32_t> arc_after, std::span<const std::int64_t> arc_ptr,
            std::span<const std::int32_t> arc_triples);
 
+    bool operator==(const Layout&) const = default;
+
     std::int32_t n_labels;  // L
     std::vector<std::int64_t> pair_ptr;
     std::vector<std::int32_t> pair_labels;

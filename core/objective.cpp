@@ -41,6 +41,7 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
       design_(std::move(design)),
       gold_(std::move(gold)),
       l2_(std::move(l2)) {
+    design_->check_layout(*layout_);
     check_annotation(*layout_, *design_, gold_);
     if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
         throw std::invalid_argument("there must be one weight for each sequence");
@@ -51,12 +52,14 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
 }
 
 bool Objective::refine() {
+    const std::lock_guard one_at_a_time(mutex_);
     const bool change = single_ != nullptr;
     single_.reset();
     return change;
 }
 
 double Objective::evaluate(const double* w, const double* v, double* out) {
+    const std::lock_guard one_at_a_time(mutex_);
     if (single_) {
         const double value = single_->evaluate(w, v, out, n_threads);
         if (!single_->unsafe) return value;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "evaluator.hpp"
@@ -37,6 +38,7 @@ class Objective {
     std::vector<Block> blocks_;
     std::unique_ptr<Evaluator<float>> single_;
     std::unique_ptr<Evaluator<double>> double_;
+    std::mutex mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
 };
 
 }  // namespace crfkit

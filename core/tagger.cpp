@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "threads.hpp"
 
@@ -59,10 +60,12 @@ Tagger::Tagger(std::shared_ptr<const Layout> layout, const double* w)
 template <class Function>
 void Tagger::each_sequence(const Design& design, int n_threads, Function function) const {
     constexpr std::int64_t per_task = 16;
+    design.check_layout(*layout_);
     const Scorer<double> scorer(*layout_, design, tables_);
-    std::vector<std::unique_ptr<Room>> rooms(static_cast<std::size_t>(std::max(1, n_threads)));
-    const std::int64_t n = design.n_sequences();
-    parallel_for((n + per_task - 1) / per_task, n_threads, [&](std::int64_t task, int worker) {
+    const std::int64_t n = design.n_sequences(), n_tasks = (n + per_task - 1) / per_task;
+    std::vector<std::unique_ptr<Room>> rooms(
+        static_cast<std::size_t>(std::clamp<std::int64_t>(n_threads, 1, std::max<std::int64_t>(1, n_tasks))));
+    parallel_for(n_tasks, n_threads, [&](std::int64_t task, int worker) {
         const FlushSubnormals flush;
         if (!rooms[worker]) rooms[worker].reset(new Room{scorer, {}, 0, 0, false, false});
         for (std::int64_t i = task * per_task; i < std::min(n, (task + 1) * per_task); ++i) {
@@ -104,7 +107,8 @@ void Tagger::marginals(const Design& design, double* out, int n_threads) const {
             log_marginals(room.plain(*this).view, rows, nullptr);
             return;
         }
-        room.sum_product(*this);
+        if (!(room.sum_product(*this) > -INFINITY))
+            throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
         for (std::int64_t t = 0; t < room.n_sites; ++t)
             std::copy_n(room.work.probs.data() + t * S, L, rows + t * L);
     });

@@ -21,14 +21,14 @@ template <class Number>
 using Maybe = std::optional<Array<Number>>;
 
 // The flat arrays of a data set, as crfkit.features.Dataset holds them.
-Design make_design(const Layout& layout, const Array<std::int64_t>& sequence_ptr, const Array<std::int64_t>& site_ptr,
+Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_t>& sequence_ptr, const Array<std::int64_t>& site_ptr,
                    const Array<std::int32_t>& ids, const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                    const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                    const std::vector<Matrix<double>>& dense, int n_threads) {
     std::vector<std::span<const double>> blocks;
     for (const auto& block : dense) blocks.push_back(view(block));
     const nb::gil_scoped_release release;
-    return Design(layout, view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
+    return Design(std::move(layout), view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
                   {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks), n_threads);
 }
 
@@ -189,7 +189,7 @@ void bind_objective(nb::module_& m) {
                const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids, const Maybe<double>& values,
                const Maybe<std::int64_t>& arc_site_ptr, const Maybe<std::int32_t>& arc_ids,
                const Maybe<double>& arc_values, const std::vector<Matrix<double>>& dense, int n_threads) {
-                new (self) Design(make_design(*layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
+                new (self) Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
                                               arc_values, dense, n_threads));
             },
             "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),

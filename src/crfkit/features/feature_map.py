@@ -170,17 +170,31 @@ def _arcs(
         exists[:-1, :-1] = True
         exists[-1, :-1] = exists[:-1, -1] = True
     else:
-        labels = annotation.labels
+        sets = annotation.sets
+        set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
         first, last = dataset.sequence_ptr[:-1], dataset.sequence_ptr[1:] - 1
         filled = last >= first
         first, last = first[filled], last[filled]
-        inner = np.ones(len(labels), dtype=bool)
-        inner[first] = False  # no arc leads into a first site
-        after = np.flatnonzero(inner)
-        known = after[(labels[after] >= 0) & (labels[after - 1] >= 0)]
-        exists[labels[known - 1], labels[known]] = True
-        exists[-1, labels[first][labels[first] >= 0]] = True
-        exists[labels[last][labels[last] >= 0], -1] = True
+        # What any arc feature would meet that fires at every site, and a state feature at first or at last sites.
+        everywhere = np.arange(dataset.n_sites + 1, dtype=np.int64)
+        always = np.zeros(dataset.n_sites, dtype=np.int32)
+        seen = _core.seen_arc_pairs(
+            dataset.sequence_ptr, everywhere, always, annotation.labels, 1, n_labels, set_ptr, set_labels
+        )[1]
+        exists[np.divmod(seen, n_labels)] = True
+        for sites, arcs in ((first, exists[-1]), (last, exists[:, -1])):
+            fires = np.zeros(dataset.n_sites + 1, dtype=np.int64)
+            fires[sites + 1] = 1
+            seen = _core.seen_pairs(
+                np.cumsum(fires),
+                always[: len(sites)],
+                annotation.labels,
+                1,
+                n_labels,
+                set_ptr,
+                set_labels,
+            )[1]
+            arcs[seen] = True
     if not structure.start:
         exists[-1, :] = False
     if not structure.end:

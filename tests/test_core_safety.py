@@ -1,0 +1,122 @@
+"""What the native core refuses or survives: foreign layouts, sizes that overflow, many threads, long sequences."""
+
+from __future__ import annotations
+
+import resource
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import _core
+from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
+from crfkit.inference import Tagger
+from crfkit.objective import Objective
+from crfkit.structures import Chain, Evidence
+
+L = 3
+
+
+def drawn(n_sites: int, n_features: int, lengths: list[int] | None = None) -> tuple[Dataset, Annotation]:
+    """One feature a site, all of them in turn, and random labels."""
+    sequence_ptr = np.concatenate([[0], np.cumsum(lengths or [n_sites])]).astype(np.int64)
+    ids = (np.arange(n_sites) % n_features).astype(np.int32)
+    states = FeatureList(np.arange(n_sites + 1, dtype=np.int64), ids, None)
+    labels = np.random.default_rng(0).integers(0, L, n_sites).astype(np.int32)
+    return Dataset(sequence_ptr, states), Annotation(labels)
+
+
+def weights_of(dataset: Dataset, annotation: Annotation, n_features: int) -> FeatureMap:
+    """Weights for all pairs and arcs."""
+    return FeatureMap.build(dataset, annotation, Chain(), n_labels=L, n_features=n_features, all_pairs=True)
+
+
+def test_a_design_of_another_layout_is_refused() -> None:
+    dataset, annotation = drawn(2000, 2000)
+    foreign = weights_of(dataset, annotation, 2000).design(dataset, 1)
+    small = weights_of(*drawn(5, 2), 2)
+    tagger = Tagger(small.layout, np.zeros(small.n_weights))
+    questions: list[Any] = [
+        lambda: tagger.best(foreign),
+        lambda: tagger.marginals(foreign),
+        lambda: tagger.log_partitions(foreign),
+        lambda: tagger.k_best(foreign, 2),
+        lambda: tagger.sample(foreign, 1, np.zeros(2000)),
+        lambda: _core.Objective(
+            small.layout, foreign, annotation.labels, None, None, np.ones(1), np.ones(1), True, 1
+        ),
+    ]
+    for question in questions:
+        with pytest.raises(ValueError, match="compiled against another layout"):
+            question()
+
+
+def test_a_design_of_an_equal_layout_is_welcome() -> None:
+    dataset, annotation = drawn(5, 2)
+    one, other = (weights_of(dataset, annotation, 2) for _ in range(2))
+    labels = Tagger(one.layout, np.zeros(one.n_weights)).best(other.design(dataset, 1))
+    assert labels.tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("columns", [[2**62], [2**31 - 1, 1], [-1]])
+def test_dense_blocks_whose_size_would_overflow(columns: list[int]) -> None:
+    none, start = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="columns together"):
+        _core.Layout(4, start, none, np.array(columns), none, none, start, none)
+
+
+def test_scores_that_overflow_give_words_not_leftovers_of_memory() -> None:
+    dataset, annotation = drawn(4, 1)
+    feature_map = weights_of(dataset, annotation, 1)
+    tagger = Tagger(feature_map.layout, np.full(feature_map.n_weights, -1e308))
+    with pytest.raises(ValueError, match="no labelling is possible"):
+        tagger.marginals(feature_map.design(dataset, 1))
+
+
+def test_room_is_made_only_for_threads_that_have_work() -> None:
+    dataset, annotation = drawn(50, 2)
+    feature_map = weights_of(dataset, annotation, 2)
+    w = np.random.default_rng(1).normal(size=feature_map.n_weights)
+    expected = Objective(dataset, annotation, feature_map).value_and_gradient(w)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for n_threads in (0, 10**6):
+        value, gradient = Objective(dataset, annotation, feature_map, n_threads=n_threads).value_and_gradient(
+            w
+        )
+        assert value == expected[0]
+        assert gradient.tobytes() == expected[1].tobytes()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_two_threads_may_ask_one_objective() -> None:
+    dataset, annotation = drawn(4000, 50, [40] * 100)
+    feature_map = weights_of(dataset, annotation, 50)
+    objective = Objective(dataset, annotation, feature_map)
+    points = np.random.default_rng(1).normal(size=(40, feature_map.n_weights))
+    alone = [objective.value_and_gradient(w)[0] for w in points]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda w: objective.value_and_gradient(w)[0], points))
+    assert together == alone
+
+
+def test_single_precision_keeps_its_digits_in_a_long_sequence() -> None:
+    dataset, annotation = drawn(200_000, 1)
+    feature_map = weights_of(dataset, annotation, 1)
+    w = np.random.default_rng(1).normal(size=feature_map.n_weights)
+    objective = Objective(dataset, annotation, feature_map, l2=0.0)
+    _, rough = objective.value_and_gradient(w)
+    rough_product = objective.hessian_vector(w, w)
+    assert objective.refine()
+    _, exact = objective.value_and_gradient(w)
+    np.testing.assert_allclose(rough, exact, rtol=0, atol=2e-5 * dataset.n_sites)
+    exact_product = objective.hessian_vector(w, w)
+    np.testing.assert_allclose(rough_product, exact_product, rtol=0, atol=2e-5 * dataset.n_sites)
+
+
+def test_arcs_between_sets_of_labels_are_seen() -> None:
+    dataset, _ = drawn(3, 1, [2, 0, 1])
+    annotation = Annotation(np.array([-1, 0, -1], dtype=np.int32), Evidence.from_sets([{1, 2}, None, {0, 1}]))
+    feature_map = FeatureMap.build(dataset, annotation, Chain(), n_labels=L, n_features=1, all_arcs=False)
+    arcs = set(zip(feature_map.arc_before.tolist(), feature_map.arc_after.tolist(), strict=True))
+    assert arcs == {(1, 0), (2, 0), (L, 0), (L, 1), (L, 2), (0, L), (1, L)}
