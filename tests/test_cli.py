@@ -456,6 +456,11 @@ def test_bad_files_to_evaluate(model: str) -> None:
     )
 
 
+def test_counts_of_what_is_shown_are_not_negative(model: str) -> None:
+    run("eval", model, "train.txt", "--confusion", "-1", status=2)
+    run("inspect", model, "--top", "-1", status=2)
+
+
 @pytest.mark.parametrize("command", ["tag", "eval", "inspect"])
 def test_bad_model_files(command: str, model: str) -> None:
     good = Path(model).read_bytes()

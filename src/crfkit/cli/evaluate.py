@@ -55,7 +55,13 @@ def _checked_labels(example: Example, known: set[str] | None) -> list[str]:
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @click.option("--allow-unknown", is_flag=True, help="Count labels that the model does not know as errors.")
-@click.option("--confusion", default=20, show_default=True, help="Labels in the confusion table; 0: none.")
+@click.option(
+    "--confusion",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Labels in the confusion table; 0: none.",
+)
 def command(
     model: Path, file: str, separator: str | None, threads: int | None, allow_unknown: bool, confusion: int
 ) -> None:

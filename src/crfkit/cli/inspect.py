@@ -78,7 +78,13 @@ def _short(value: object) -> str:
 
 @click.command("inspect", short_help="Show labels, features, transitions and settings of a model.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--top", default=10, show_default=True, help="Features to show for each label, and on arcs.")
+@click.option(
+    "--top",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Features to show for each label, and on arcs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all arcs.")
 def command(model: Path, top: int, as_json: bool) -> None:
     """Show what MODEL has learnt."""
