@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
           "Number of processors this process may run on.");
     crfkit::bind_vectors(m);
     crfkit::bind_strings(m);
+    crfkit::bind_extraction(m);
     crfkit::bind_chain(m);
     crfkit::bind_objective(m);
 }

@@ -116,6 +116,8 @@ inline std::pair<PyObject* const*, Py_ssize_t> items_of(PyObject* list_or_tuple)
     return {PySequence_Fast_ITEMS(list_or_tuple), PySequence_Fast_GET_SIZE(list_or_tuple)};
 }
 
+inline bool is_iterable(PyObject* object) { return Py_TYPE(object)->tp_iter || PySequence_Check(object); }
+
 inline bool is_list_or_tuple(PyObject* object) {
     return PyList_CheckExact(object) || PyTuple_CheckExact(object);
 }

@@ -32,8 +32,6 @@ void prefetch_names(PyObject* site) {
     }
 }
 
-bool is_iterable(PyObject* object) { return Py_TYPE(object)->tp_iter || PySequence_Check(object); }
-
 }  // namespace
 
 std::string shown(PyObject* object) {

@@ -1,7 +1,7 @@
 """The native core: whole-dataset calls on flat arrays. Shapes are given where they are not obvious."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +123,11 @@ class Tagger:
 
 # strings
 
+class TemplateLike(Protocol):
+    def program(self) -> Any: ...
+    def transform(self, index: int, value: str, /) -> str | None: ...
+    def check_columns(self, n_columns: int, /) -> None: ...
+
 class InvalidInput(ValueError): ...  # noqa: N818
 
 class Vocabulary:
@@ -141,6 +146,13 @@ class Vocabulary:
 def encode_sites(
     sequences: Iterable[Any], vocabulary: Vocabulary, grow: bool
 ) -> tuple[Int64s, Int64s, Int32s, Float64s | None, dict[str, tuple[list[int], list[npt.NDArray[Any]]]]]: ...
+
+class Extractor:
+    def __init__(self, template: TemplateLike) -> None: ...
+    def extract(
+        self, sequences: Iterable[Any], states: Vocabulary, arcs: Vocabulary, grow: bool
+    ) -> tuple[Int64s, tuple[Int64s, Int32s, None], tuple[Int64s, Int32s, None] | None, int | None]: ...
+
 def seen_pairs(
     site_ptr: Int64s,
     ids: Int32s,

@@ -26,7 +26,6 @@ from crfkit.features.blocks import (
 from crfkit.features.dataset import Dataset, FeatureList, Float64s, Int64s
 from crfkit.features.templates import Template
 from crfkit.features.vocabulary import Vocabulary
-from crfkit.features.wording import described
 
 
 @dataclass
@@ -52,6 +51,7 @@ class Encoder:
     arc_vocabulary: Vocabulary = field(default_factory=Vocabulary)  # features on arcs
     dense_sizes: dict[str, int] = field(default_factory=dict)  # block → number of columns
     n_columns: int | None = None  # of the rows seen in training, with a template
+    _extractor: _core.Extractor | None = field(default=None, init=False, repr=False, compare=False)
 
     def fit_encode(self, X: Any) -> Dataset:
         """Learn the features of training data, and encode it. After an error the encoder is as it was."""
@@ -84,27 +84,14 @@ class Encoder:
 
     def _extract(self, template: Template, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
-        plain = {line.tail for line in template.program().lines if line.kind == "B" and not line.macros}
-        states: list[list[list[str]]] = []
-        arcs: list[list[list[str]]] = []
-        for n, rows in enumerate(sequences):
-            if not isinstance(rows, list | tuple):
-                raise InputError(f"sequence {n} is {described(rows)}, expected a list of rows")
-            for row in rows:
-                self._check_columns(template, 1 if isinstance(row, str) else len(row))
-            features = [template.expand(rows, i) for i in range(len(rows))]
-            states.append([on_labels for on_labels, _ in features])
-            arcs.append([[name for name in on_arcs if name not in plain] for _, on_arcs in features])
-        dataset = self._encode_sites(states, grow=grow)
-        if all(line.kind == "U" or not line.macros for line in template.program().lines):
-            return dataset
-        _, site_ptr, ids, _, _ = _core.encode_sites(arcs, self.arc_vocabulary, grow)
-        return Dataset(dataset.sequence_ptr, dataset.states, FeatureList(site_ptr, ids, None))
-
-    def _check_columns(self, template: Template, n_columns: int) -> None:
-        if self.n_columns is None:
-            template.check_columns(n_columns)
+        if self._extractor is None:
+            self._extractor = _core.Extractor(template)
+        sequence_ptr, states, arcs, n_columns = self._extractor.extract(
+            sequences, self.vocabulary, self.arc_vocabulary, grow
+        )
+        if grow:
             self.n_columns = n_columns
+        return Dataset(sequence_ptr, FeatureList(*states), None if arcs is None else FeatureList(*arcs))
 
     def _encode_sites(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences that are all lists of sites: one call."""

@@ -1,0 +1,62 @@
+#include "row_reader.hpp"
+
+namespace nb = nanobind;
+
+namespace crfkit {
+
+void RowReader::complain(const std::string& words) const {
+    throw InvalidInput(at_site(sequence_, site_) + words);
+}
+
+nb::object RowReader::list_of(PyObject* iterable, const char* expected) const {
+    if (is_list_or_tuple(iterable)) return nb::borrow(iterable);
+    const bool refused = PyUnicode_Check(iterable) || PyBytes_Check(iterable) || PyDict_Check(iterable);
+    if (refused || !is_iterable(iterable))
+        complain(std::string("expected ") + expected + ", got " + described(iterable));
+    nb::object list = nb::steal(PySequence_List(iterable));
+    if (!list.is_valid()) throw nb::python_error();
+    return list;
+}
+
+void RowReader::read_sequence(PyObject* sequence) {
+    site_ = 0;
+    cells_.clear();
+    const nb::object rows = list_of(sequence, "a list of words or rows");
+    for (; site_ < PySequence_Fast_GET_SIZE(rows.ptr()); ++site_) {
+        const nb::object row = nb::borrow(PySequence_Fast_GET_ITEM(rows.ptr(), site_));
+        read_row(row.ptr());
+    }
+    cells_.n_sites = static_cast<std::size_t>(site_);
+}
+
+void RowReader::read_row(PyObject* row) {
+    if (PyUnicode_Check(row)) return read_cells(&row, 1);
+    const nb::object columns = list_of(row, "a word or a tuple of columns");
+    const auto [values, n] = items_of(columns.ptr());
+    read_cells(values, n);
+}
+
+void RowReader::read_cells(PyObject* const* values, std::int64_t n) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (!PyUnicode_Check(values[k])) complain("expected strings as columns, got " + described(values[k]));
+    }
+    if (n_columns_ && *n_columns_ != n) {
+        complain("the row has " + std::to_string(n) + " columns, expected " + std::to_string(*n_columns_) +
+                 " as in the rows before");
+    }
+    for (const std::int32_t column : extractor_.columns()) {
+        if (column >= n) break;
+        PyObject* value = values[column];
+        make_ready(value);
+        const std::size_t begin = cells_.bytes.size();
+        cells_.bytes.resize(begin + most_bytes(value));
+        cells_.bytes.resize(write_bytes(value, cells_.bytes.data() + begin) - cells_.bytes.data());
+        cells_.ends.push_back(cells_.bytes.size());
+    }
+    if (!n_columns_) {
+        n_columns_ = n;
+        template_.attr("check_columns")(n);
+    }
+}
+
+}  // namespace crfkit

@@ -1,0 +1,43 @@
+// Reads Python sequences of rows (words, or tuples of columns) for a template.
+#pragma once
+
+#include "extractor.hpp"
+#include "python_objects.hpp"
+
+namespace crfkit {
+
+// The bytes of every cell are copied before any Python code can run, so nothing points into Python's memory.
+class RowReader {
+  public:
+    RowReader(const Extractor& extractor, nanobind::handle template_)
+        : extractor_(extractor), template_(template_) {}
+
+    // Calls `done(cells)` for each sequence.
+    template <class Done>
+    void read_sequences(PyObject* sequences, const Done& done) {
+        const nanobind::object list = list_of(sequences, "a list of sequences");
+        for (; sequence_ < PySequence_Fast_GET_SIZE(list.ptr()); ++sequence_) {
+            const nanobind::object sequence =
+                nanobind::borrow(PySequence_Fast_GET_ITEM(list.ptr(), sequence_));
+            read_sequence(sequence.ptr());
+            done(static_cast<const Cells&>(cells_));
+        }
+    }
+    std::optional<std::int64_t> n_columns() const { return n_columns_; }
+
+  private:
+    void read_sequence(PyObject* sequence);
+    void read_row(PyObject* row);
+    void read_cells(PyObject* const* values, std::int64_t n);
+    nanobind::object list_of(PyObject* iterable, const char* expected) const;
+    [[noreturn]] void complain(const std::string& words) const;
+
+    const Extractor& extractor_;
+    nanobind::handle template_;
+    std::optional<std::int64_t> n_columns_;  // of the first row; all rows must have as many
+    Cells cells_;
+    std::int64_t sequence_ = 0;
+    std::int64_t site_ = 0;
+};
+
+}  // namespace crfkit
