@@ -66,7 +66,7 @@ bool is_utf8(std::string_view bytes) {
 Vocabulary::Vocabulary() : ends_{0} { resize_table(smallest_table); }
 
 void Vocabulary::resize_table(std::size_t n_slots) {
-    slots_.assign(n_slots, Slot{0, absent});
+    slots_.assign(static_cast<std::int64_t>(n_slots), Slot{0, absent});
     mask_ = n_slots - 1;
     for (std::int32_t id = 0; id < size(); ++id) {
         const std::uint64_t h = hash(name(id));

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "buffer.hpp"
+
 namespace crfkit {
 
 // An open-addressing hash table (linear probing, at most 3/4 full) over names that lie one after the other in
@@ -60,7 +62,7 @@ class Vocabulary {
     static std::uint32_t half(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
     void resize_table(std::size_t n_slots);
 
-    std::vector<Slot> slots_;          // a power of two
+    Buffer<Slot> slots_;               // a power of two
     std::uint64_t mask_ = 0;           // number of slots − 1
     std::vector<char> arena_;          // all names
     std::vector<std::uint64_t> ends_;  // [size + 1] name id lies at arena[ends[id] : ends[id + 1]]
