@@ -73,20 +73,30 @@ void exp_shifted(const Real* x, Real peak, Real* out, std::int64_t n) {
         store<Real>(out + i, exp_nonpositive(load(x + i) - broadcast(peak)));
 }
 
-// Replaces each row of scores by exp(score − its maximum). Returns the sum of the maxima; −inf if a row has none.
+// A sum that keeps the digits that plain addition drops (Neumaier): peaks of states and arcs may be large and cancel.
+struct Total {
+    double sum = 0, lost = 0;
+    void add(double x) {
+        const double next = sum + x;
+        lost += std::fabs(sum) >= std::fabs(x) ? (sum - next) + x : (x - next) + sum;
+        sum = next;
+    }
+    double value() const { return sum + lost; }
+};
+
+// Replaces each row of scores by exp(score − its maximum), and adds up the maxima. False if a row has none.
 template <class Real>
-double exponentiate_rows(Real* states, std::int64_t n_sites, std::int32_t stride) {
-    double total = 0;
+bool exponentiate_rows(Real* states, std::int64_t n_sites, std::int32_t stride, Total& peaks) {
     for (std::int64_t t = 0; t < n_sites; ++t) {
         Real* row = states + t * stride;
         Vector<Real> top = load(row);
         each_vector<Real>(stride, [&](std::int32_t j) { top = larger(top, load(row + j)); });
         const Real peak = maximum<Real>(top);
-        if (!(peak > -INFINITY)) return -INFINITY;
+        if (!(peak > -INFINITY)) return false;
         exp_shifted<Real>(row, peak, row, stride);
-        total += peak;
+        peaks.add(peak);
     }
-    return total;
+    return true;
 }
 
 // A running product of positive numbers, kept as a logarithm only when it would leave the range of double.
@@ -102,12 +112,12 @@ struct LogProduct {
     double log() const { return logarithm + std::log(product); }
 };
 
+// Adds the arcs' peaks and Σ_t log |forward_t|₁ to `log_partition`. False when nothing is possible.
 template <class Real, int NV>
-double forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                    const Messages<Real>& m) {
+bool forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
+                  const Messages<Real>& m, Total& log_partition) {
     const std::int32_t stride = arcs.stride;
     LogProduct total;
-    double peaks = 0;
     Vector<Real> mass{};
     each_vector<Real>(stride, [&](std::int32_t j) {
         const Vector<Real> v = load(m.states + j);
@@ -120,7 +130,7 @@ double forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs,
         const Real scale = Real(1) / before;
         m.scale[t] = scale;
         total.multiply(before);
-        peaks += own ? site_arcs[t].peak : arcs.peak;
+        log_partition.add(own ? site_arcs[t].peak : arcs.peak);
         Real* row = m.forward + t * stride;
         push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, row - stride, row);
         mass = Vector<Real>{};
@@ -134,9 +144,10 @@ double forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs,
     }
     const Real last = sum<Real>(mass);
     m.scale[0] = Real(1) / last;
-    if (!(last > 0)) return -INFINITY;
+    if (!(last > 0)) return false;
     total.multiply(last);
-    return peaks + total.log();
+    log_partition.add(total.log());
+    return true;
 }
 
 template <class Real, int NV>
@@ -170,12 +181,11 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
 template <class Real, int NV>
 double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                             const Messages<Real>& m) {
-    const double peaks = exponentiate_rows(m.states, n_sites, arcs.stride);
-    if (!(peaks > -INFINITY)) return -INFINITY;
-    const double rest = forward_pass<Real, NV>(arcs, site_arcs, n_sites, m);
-    if (!(rest > -INFINITY)) return -INFINITY;
+    Total log_partition;
+    if (!exponentiate_rows(m.states, n_sites, arcs.stride, log_partition)) return -INFINITY;
+    if (!forward_pass<Real, NV>(arcs, site_arcs, n_sites, m, log_partition)) return -INFINITY;
     backward_pass<Real, NV>(arcs, site_arcs, n_sites, m);
-    return peaks + rest;
+    return log_partition.value();
 }
 
 // Tangents. Let u_t(y) = E[change of score up to site t | y_t = y] and q_t(y) = E[change after site t | y_t = y]. Kept are

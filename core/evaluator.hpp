@@ -29,7 +29,7 @@ struct Annotation {
             if (labels[t] < 0) return false;
         return true;
     }
-    // Whether label b is possible at site t: calls forbid(b) for those that are not.
+    // Calls forbid(b) for every label b that is not possible at site t.
     template <class Function>
     void forbidden(std::int64_t t, std::int32_t n_labels, Function forbid) const {
         if (labels[t] >= 0) {

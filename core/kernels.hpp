@@ -95,8 +95,8 @@ struct Kernels {
     void (*score_dense)(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,
                         std::int32_t stride, Real* states);
 
-    // Forward and backward messages and P(y_t). Returns log Z; −inf when no labelling is possible (nothing else
-    // is then filled in). `site_arcs` is null or has T entries; entry t describes the arc into site t.
+    // Forward and backward messages and P(y_t). Returns log Z; −inf when no labelling is possible (backward
+    // messages and probabilities are then not filled in). `site_arcs` is null or has T entries; entry t describes the arc into site t.
     double (*sum_product)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                           const Messages<Real>& messages);
 

@@ -24,7 +24,7 @@ struct ChainView {
     }
 };
 
-// log Z and log P(y_t | input up to t, unnormalised future ignored), i.e. normalised forward messages.
+// log Z, and the forward messages normalised at each site: log of the probability of y_t if the chain ended there.
 struct LogForward {
     explicit LogForward(const ChainView& chain);
     std::vector<double> messages;  // [T, L]

@@ -22,7 +22,8 @@ Float64s = npt.NDArray[np.float64]
 class Objective:
     """f, ∇f and H·v over a data set, on several threads, with the same bits for any number of them.
 
-    Works in single precision until `refine()` is called: gradients are then exact to about 1e-7, at half the cost.
+    Works in single precision until `refine()` is called: values are then exact to about 1e-7 and gradients and
+    Hessian products to about 1e-5 of their norm, at half the cost.
     Weights, sums over sequences and penalties are always double.
     """
 
@@ -64,7 +65,7 @@ class Objective:
         return self._core.value_and_gradient(w)
 
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
-        """H(w) v, [D]: exact, no differences."""
+        """H(w) v, [D], by the tangent recursions: no differences are taken. Call `refine()` first for all its digits."""
         return self._core.hessian_vector(w, v)
 
     def refine(self) -> bool:

@@ -32,6 +32,8 @@ class Tagger:
     """A layout of weights and their values, ready to answer. Designs come from `FeatureMap.design`."""
 
     def __init__(self, layout: _core.Layout, weights: Float64s) -> None:
+        if not np.isfinite(weights).all():
+            raise ValueError("Tagger: a weight is NaN or infinite, expected finite numbers.")
         self._core = _core.Tagger(layout, np.ascontiguousarray(weights, dtype=np.float64))
 
     def best(self, design: _core.Design, n_threads: int = 1) -> Int32s:

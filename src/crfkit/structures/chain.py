@@ -165,7 +165,7 @@ def _scores(name: str, values: npt.ArrayLike) -> Float64s:
         ) from error
     if given.dtype.kind not in "fiub":
         raise ValueError(f"ChainScores.{name}: expected an array of numbers, got {given.dtype}.")
-    array = np.asarray(given, dtype=np.float64, order="C").view()
+    array = np.array(given, dtype=np.float64, order="C")  # a copy: what was checked stays as it is
     if not np.all(array < np.inf):  # NaN compares false
         site = tuple(int(i) for i in np.argwhere(~(array < np.inf))[0])
         what = "NaN" if np.isnan(array[site]) else "+inf"
