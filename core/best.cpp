@@ -27,8 +27,8 @@ struct Node {
     std::vector<Path> candidates;  // heap
 };
 
-// Node (t, b) for t < T is label b at site t; node (T, 0) is the end. Scores are kept relative to `peaks_`, the
-// best score at each site, so that long chains lose no digits.
+// Node (t, b) for t < T is label b at site t; node (T, 0) is the end. Scores are kept relative to `peaks_`,
+// the best score at each site, so that long chains lose no digits.
 class Enumeration {
   public:
     explicit Enumeration(const ChainView& chain)
@@ -71,7 +71,8 @@ class Enumeration {
             --t;
             b = last.before;
         }
-        // Coming up: each node takes its successor's path into its candidates, and the best candidate as its next.
+        // Coming up: each node takes its successor's path into its candidates, and the best candidate as its
+        // next.
         bool grew = false;
         for (auto it = asked.rbegin(); it != asked.rend(); ++it) {
             Node& node = open(it->first, it->second);
@@ -79,7 +80,8 @@ class Enumeration {
                 const Path last = node.found.back();
                 const Node& source = open(it->first - 1, last.before);
                 if (static_cast<std::int64_t>(source.found.size()) > last.rank + 1)
-                    add(node, it->first, it->second, last.before, last.rank + 1, source.found[last.rank + 1].score);
+                    add(node, it->first, it->second, last.before, last.rank + 1,
+                        source.found[last.rank + 1].score);
             }
             grew = !node.candidates.empty();
             if (!grew) continue;
@@ -104,8 +106,9 @@ class Enumeration {
   private:
     // The score at (t, b) of a path that has `score` at (t − 1, a), before the peak of site t is subtracted.
     double through(std::int64_t t, std::int32_t b, std::int32_t a, double score) const {
-        return t == chain_.n_sites ? score
-                                   : score + chain_.arcs_into(t)[a * chain_.n_labels + b] + chain_.state(t)[b];
+        return t == chain_.n_sites
+                   ? score
+                   : score + chain_.arcs_into(t)[a * chain_.n_labels + b] + chain_.state(t)[b];
     }
 
     void add(Node& node, std::int64_t t, std::int32_t b, std::int32_t a, std::int64_t rank, double score) {

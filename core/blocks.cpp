@@ -7,10 +7,10 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kBlockBytes = 2 << 20;       // of residuals, counted in single precision
-constexpr std::int64_t kOwnArcBytes = 16 << 20;     // of residuals of arcs that belong to one site
-constexpr std::int64_t kPairBytes = 64 << 20;       // of arc expectations, one table per chunk
-constexpr std::int64_t kTermsPerTask = 1 << 14;     // additions in one task of the second half
+constexpr std::int64_t kBlockBytes = 2 << 20;    // of residuals, counted in single precision
+constexpr std::int64_t kOwnArcBytes = 16 << 20;  // of residuals of arcs that belong to one site
+constexpr std::int64_t kPairBytes = 64 << 20;    // of arc expectations, one table per chunk
+constexpr std::int64_t kTermsPerTask = 1 << 14;  // additions in one task of the second half
 
 std::int64_t own_arc_sites(const Design& design, std::int64_t first, std::int64_t last) {
     std::int64_t n = 0;
@@ -29,7 +29,8 @@ void add_tasks(const Inverted& lists, Gather kind, std::vector<GatherTask>& task
 }
 
 // Sequences first..last−1 cut into at most n_chunks chunks of about equally many sites.
-std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last, std::int64_t n_chunks) {
+std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
+                                     std::int64_t n_chunks) {
     const std::int64_t n_sites = design.sequence_ptr[last] - design.sequence_ptr[first];
     const std::int64_t size = std::max<std::int64_t>(1, (n_sites + n_chunks - 1) / n_chunks);
     std::vector<std::int64_t> cuts{first};
@@ -39,10 +40,9 @@ std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, s
 }
 
 void fill(const Layout& layout, const Design& design, Block& block) {
-    std::vector<std::int32_t> scratch(
-        std::max({layout.row_features.size(), layout.pair_labels.size(),
-                  static_cast<std::size_t>(layout.n_arc_features())}),
-        0);
+    std::vector<std::int32_t> scratch(std::max({layout.row_features.size(), layout.pair_labels.size(),
+                                                static_cast<std::size_t>(layout.n_arc_features())}),
+                                      0);
     block.rows = invert(design.rows, block.first_site, block.last_site, scratch);
     block.entries = invert(design.entries, block.first_site, block.last_site, scratch);
     for (std::int64_t i = 0; i < block.entries.n(); ++i)
@@ -74,7 +74,8 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, i
         std::int64_t last = first, own = 0;
         while (last < design.n_sequences()) {
             own += own_arc_sites(design, design.sequence_ptr[last], design.sequence_ptr[last + 1]);
-            const bool full = design.sequence_ptr[last + 1] - design.sequence_ptr[first] > most_sites || own > most_own;
+            const bool full =
+                design.sequence_ptr[last + 1] - design.sequence_ptr[first] > most_sites || own > most_own;
             if (full && last > first) break;
             ++last;
             if (full) break;

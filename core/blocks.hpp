@@ -1,8 +1,9 @@
-// The data set cut into blocks, each small enough that its residuals stay in the cache between the two halves of an
-// evaluation: first sequence by sequence (messages → residuals), then feature by feature (residuals → gradient).
+// The data set cut into blocks, each small enough that its residuals stay in the cache between the two halves
+// of an evaluation: first sequence by sequence (messages → residuals), then feature by feature (residuals →
+// gradient).
 //
-// The cut depends on the data alone, never on the number of threads; in the second half every weight belongs to one
-// task. So results are the same, bit for bit, for any number of threads, with one gradient in memory.
+// The cut depends on the data alone, never on the number of threads; in the second half every weight belongs
+// to one task. So results are the same, bit for bit, for any number of threads, with one gradient in memory.
 #pragma once
 
 #include <cstdint>

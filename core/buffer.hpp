@@ -13,8 +13,8 @@
 
 namespace crfkit {
 
-// Large tables are read here and there all the time: huge pages, where the system lends them, spare most of the address
-// look-ups.
+// Large tables are read here and there all the time: huge pages, where the system lends them, spare most of
+// the address look-ups.
 inline void* allocate(std::size_t bytes) {
     constexpr std::size_t huge = std::size_t(2) << 20;
     const std::size_t unit = bytes >= huge / 2 ? huge : 64;

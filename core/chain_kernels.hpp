@@ -9,10 +9,11 @@
 
 namespace crfkit::CRFKIT_ISA {
 
-// out(b) = Σ_a x(a) · table(a, b): a whole message pushed through the arcs of one site. NV vectors wide, held in
-// registers; several independent sums over a hide the latency of the additions.
+// out(b) = Σ_a x(a) · table(a, b): a whole message pushed through the arcs of one site. NV vectors wide, held
+// in registers; several independent sums over a hide the latency of the additions.
 template <class Real, int NV>
-inline void push_columns(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x, Real* out) {
+inline void push_columns(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x,
+                         Real* out) {
     constexpr int lanes = Lanes<Real>::count;
     constexpr int sets = NV <= 2 ? 4 : NV <= 4 ? 2 : 1;
     Vector<Real> sums[sets][NV] = {};
@@ -73,7 +74,8 @@ void exp_shifted(const Real* x, Real peak, Real* out, std::int64_t n) {
         store<Real>(out + i, exp_nonpositive(load(x + i) - broadcast(peak)));
 }
 
-// A sum that keeps the digits that plain addition drops (Neumaier): peaks of states and arcs may be large and cancel.
+// A sum that keeps the digits that plain addition drops (Neumaier): peaks of states and arcs may be large and
+// cancel.
 struct Total {
     double sum = 0, lost = 0;
     void add(double x) {
@@ -173,7 +175,8 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
         else
             push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
         each_vector<Real>(stride, [&](std::int32_t j) {
-            store<Real>(m.probs + there + j, load(m.forward + there + j) * load(m.backward + there + j) * weight);
+            store<Real>(m.probs + there + j,
+                        load(m.forward + there + j) * load(m.backward + there + j) * weight);
         });
     }
 }
@@ -188,14 +191,16 @@ double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* si
     return log_partition.value();
 }
 
-// Tangents. Let u_t(y) = E[change of score up to site t | y_t = y] and q_t(y) = E[change after site t | y_t = y]. Kept are
-// F_t = forward_t ∘ u_t and G_t = backward_t ∘ q_t, which obey the recursions of the messages with the change added:
-//   F_t = ((F_{t−1} W + forward_{t−1} W') ∘ U_t) · scale_t + forward_t ∘ d_t            W' = W ∘ (change of the arcs)
-//   G_{t−1} = W P_t + W' pushed_t,   P_t = scale_t · U_t ∘ (G_t + d_t ∘ backward_t)
+// Tangents. Let u_t(y) = E[change of score up to site t | y_t = y] and q_t(y) = E[change after site t | y_t =
+// y]. Kept are F_t = forward_t ∘ u_t and G_t = backward_t ∘ q_t, which obey the recursions of the messages
+// with the change added:
+//   F_t = ((F_{t−1} W + forward_{t−1} W') ∘ U_t) · scale_t + forward_t ∘ d_t            W' = W ∘ (change of
+//   the arcs) G_{t−1} = W P_t + W' pushed_t,   P_t = scale_t · U_t ∘ (G_t + d_t ∘ backward_t)
 // and  d P(y_t) = F_t ∘ backward_t + forward_t ∘ G_t − mean_t · P(y_t),  the mean making it sum to 0.
 // u and q matter only up to a constant per site: both are centred, so that no digits are lost in long chains.
 // `pushed` holds P_t − mean · pushed_t, so that the change of the arc marginals is
-//   W(a,b) (forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b)) + W'(a,b) forward_{t−1}(a) pushed_t(b).
+//   W(a,b) (forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b)) + W'(a,b) forward_{t−1}(a)
+//   pushed_t(b).
 template <class Real, int NV>
 void tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                      const Messages<Real>& m, const Tangents<Real>& d) {
@@ -206,8 +211,10 @@ void tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs
         Vector<Real> mass{};
         if (t > 0) {
             const bool own = site_arcs && site_arcs[t].weight;
-            push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, d.forward + before, row);
-            push<Real, NV>(own ? site_arcs[t].moved : arcs.moved, arcs.n_labels, stride, m.forward + before, d.extra);
+            push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, d.forward + before,
+                           row);
+            push<Real, NV>(own ? site_arcs[t].moved : arcs.moved, arcs.n_labels, stride, m.forward + before,
+                           d.extra);
         }
         const Vector<Real> factor = broadcast(t > 0 ? m.scale[t] : Real(0));
         each_vector<Real>(stride, [&](std::int32_t j) {
@@ -243,7 +250,8 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
         const Real mean = sum<Real>(mass);
         each_vector<Real>(stride, [&](std::int32_t j) {
             const Vector<Real> p = load(m.forward + here + j) * load(m.backward + here + j);
-            store<Real>(d.probs + here + j, (load(d.probs + here + j) - broadcast(mean) * p) * broadcast(m.weight));
+            store<Real>(d.probs + here + j,
+                        (load(d.probs + here + j) - broadcast(mean) * p) * broadcast(m.weight));
         });
         if (t == 0) return;
         const Vector<Real> factor = broadcast(m.scale[t]), centre = broadcast(mean + d.shift[t]);
@@ -261,7 +269,8 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
             push<Real, NV>(arcs.transposed, arcs.n_labels, stride, d.pushed + here, row);
             push<Real, NV>(arcs.moved_transposed, arcs.n_labels, stride, m.pushed + here, d.extra);
         }
-        each_vector<Real>(stride, [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(d.extra + j)); });
+        each_vector<Real>(stride,
+                          [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(d.extra + j)); });
     }
 }
 
@@ -273,14 +282,20 @@ void tangents_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_ar
 }
 
 // Picks the instance whose width is known when compiling; wider rows take the tiled one.
-#define CRFKIT_BY_WIDTH(function, ...)                     \
-    switch (arcs.stride / Lanes<Real>::count) {            \
-        case 1: return function<Real, 1>(__VA_ARGS__);     \
-        case 2: return function<Real, 2>(__VA_ARGS__);     \
-        case 3: return function<Real, 3>(__VA_ARGS__);     \
-        case 4: return function<Real, 4>(__VA_ARGS__);     \
-        case 6: return function<Real, 6>(__VA_ARGS__);     \
-        default: return function<Real, 0>(__VA_ARGS__);    \
+#define CRFKIT_BY_WIDTH(function, ...)             \
+    switch (arcs.stride / Lanes<Real>::count) {    \
+        case 1:                                    \
+            return function<Real, 1>(__VA_ARGS__); \
+        case 2:                                    \
+            return function<Real, 2>(__VA_ARGS__); \
+        case 3:                                    \
+            return function<Real, 3>(__VA_ARGS__); \
+        case 4:                                    \
+            return function<Real, 4>(__VA_ARGS__); \
+        case 6:                                    \
+            return function<Real, 6>(__VA_ARGS__); \
+        default:                                   \
+            return function<Real, 0>(__VA_ARGS__); \
     }
 
 template <class Real>
@@ -299,7 +314,8 @@ void tangents(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::
 
 // ROWS × NV accumulators stay in registers while t runs over the sites.
 template <class Real, int ROWS, int NV>
-inline void add_products_tile(const Real* left, const Real* right, std::int64_t n, std::int32_t stride, Real* out) {
+inline void add_products_tile(const Real* left, const Real* right, std::int64_t n, std::int32_t stride,
+                              Real* out) {
     constexpr int lanes = Lanes<Real>::count;
     Vector<Real> sums[ROWS][NV];
     for (int i = 0; i < ROWS; ++i)
@@ -317,8 +333,8 @@ inline void add_products_tile(const Real* left, const Real* right, std::int64_t 
 }
 
 template <class Real>
-void add_products(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels, std::int32_t stride,
-                  Real* out) {
+void add_products(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
+                  std::int32_t stride, Real* out) {
     constexpr int lanes = Lanes<Real>::count;
     for (std::int32_t column = 0; column < stride;) {
         const std::int32_t n_vectors = (stride - column) / lanes;
@@ -326,10 +342,18 @@ void add_products(const Real* left, const Real* right, std::int64_t n, std::int3
         for (std::int32_t row = 0; row < n_labels; row += width <= 2 ? 8 : 4) {
             Real* tile = out + static_cast<std::int64_t>(row) * stride + column;
             switch (width) {
-                case 4: add_products_tile<Real, 4, 4>(left + row, right + column, n, stride, tile); break;
-                case 3: add_products_tile<Real, 4, 3>(left + row, right + column, n, stride, tile); break;
-                case 2: add_products_tile<Real, 8, 2>(left + row, right + column, n, stride, tile); break;
-                default: add_products_tile<Real, 8, 1>(left + row, right + column, n, stride, tile); break;
+                case 4:
+                    add_products_tile<Real, 4, 4>(left + row, right + column, n, stride, tile);
+                    break;
+                case 3:
+                    add_products_tile<Real, 4, 3>(left + row, right + column, n, stride, tile);
+                    break;
+                case 2:
+                    add_products_tile<Real, 8, 2>(left + row, right + column, n, stride, tile);
+                    break;
+                default:
+                    add_products_tile<Real, 8, 1>(left + row, right + column, n, stride, tile);
+                    break;
             }
         }
         column += width * lanes;

@@ -30,14 +30,16 @@ void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_feature
 
 }  // namespace
 
-Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t> sequences, const FeatureList& states,
-               const FeatureList& arc_features, std::vector<std::span<const double>> blocks, int n_threads)
+Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t> sequences,
+               const FeatureList& states, const FeatureList& arc_features,
+               std::vector<std::span<const double>> blocks, int n_threads)
     : sequence_ptr(sequences.begin(), sequences.end()), layout_(std::move(model)) {
     const Layout& layout = *layout_;
     if (sequence_ptr.empty() || sequence_ptr.front() != 0)
         throw std::invalid_argument("sequence_ptr must start at 0");
     for (std::size_t n = 1; n < sequence_ptr.size(); ++n)
-        if (sequence_ptr[n] < sequence_ptr[n - 1]) throw std::invalid_argument("sequence_ptr must not decrease");
+        if (sequence_ptr[n] < sequence_ptr[n - 1])
+            throw std::invalid_argument("sequence_ptr must not decrease");
     if (n_sites() > INT32_MAX) throw std::invalid_argument("more than 2,147,483,647 sites in one data set");
     check(states, n_sites(), layout.n_features(), "state features");
     split_states(layout, states, n_threads);
@@ -59,7 +61,8 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     }
 
     if (blocks.size() != layout.dense_columns.size())
-        throw std::invalid_argument("the data has " + std::to_string(blocks.size()) + " dense blocks, the model " +
+        throw std::invalid_argument("the data has " + std::to_string(blocks.size()) +
+                                    " dense blocks, the model " +
                                     std::to_string(layout.dense_columns.size()));
     for (std::size_t k = 0; k < blocks.size(); ++k) {
         if (static_cast<std::int64_t>(blocks[k].size()) != n_sites() * layout.dense_columns[k])
@@ -71,7 +74,8 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
 
 void Design::check_layout(const Layout& layout) const {
     if (layout_.get() != &layout && !(*layout_ == layout))
-        throw std::invalid_argument("the design was compiled against another layout of weights than the one it is used with");
+        throw std::invalid_argument(
+            "the design was compiled against another layout of weights than the one it is used with");
 }
 
 void Design::split_states(const Layout& layout, const FeatureList& states, int n_threads) {
@@ -125,11 +129,14 @@ void Design::split_states(const Layout& layout, const FeatureList& states, int n
     });
 }
 
-// A counting sort. Ids come out ascending, so that what is added up for them is written from front to back. scratch[id]
-// is 0 on entry and on return; meanwhile it counts, then points to where the next site of the id goes.
-Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last, std::vector<std::int32_t>& scratch) {
+// A counting sort. Ids come out ascending, so that what is added up for them is written from front to back.
+// scratch[id] is 0 on entry and on return; meanwhile it counts, then points to where the next site of the id
+// goes.
+Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
+                std::vector<std::int32_t>& scratch) {
     const std::int64_t begin = firing.ptr[first], end = firing.ptr[last];
-    if (end - begin > INT32_MAX) throw std::invalid_argument("more than 2,147,483,647 features in one block of sites");
+    if (end - begin > INT32_MAX)
+        throw std::invalid_argument("more than 2,147,483,647 features in one block of sites");
     Inverted out;
     std::int64_t n = 0;
     for (std::int64_t i = begin; i < end; ++i) n += scratch[firing.ids[i]]++ == 0;

@@ -28,19 +28,21 @@ struct Firing {
 class Design {
   public:
     // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
-    Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr, const FeatureList& states,
-           const FeatureList& arcs, std::vector<std::span<const double>> dense, int n_threads);
+    Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr,
+           const FeatureList& states, const FeatureList& arcs, std::vector<std::span<const double>> dense,
+           int n_threads);
 
     std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
     std::int64_t n_sites() const { return sequence_ptr.back(); }
-    // Throws std::invalid_argument unless this is the layout that the data was compiled against, or one equal to it.
+    // Throws std::invalid_argument unless this is the layout that the data was compiled against, or one equal
+    // to it.
     void check_layout(const Layout& layout) const;
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     Firing rows;                             // ids: rows of weights
     Firing entries;                          // ids: single weights
     Buffer<std::int32_t> entry_labels;
-    Firing arcs;  // ids: arc features; empty ptr when the data has none
+    Firing arcs;                        // ids: arc features; empty ptr when the data has none
     std::vector<Buffer<double>> dense;  // [T, K] each
 
   private:
@@ -48,7 +50,8 @@ class Design {
     std::shared_ptr<const Layout> layout_;
 };
 
-// The same lists turned round: for each id that fires in sites first..last−1, the sites (counted from `first`).
+// The same lists turned round: for each id that fires in sites first..last−1, the sites (counted from
+// `first`).
 struct Inverted {
     Buffer<std::int32_t> ids;
     Buffer<std::int64_t> ptr;  // [n + 1]
@@ -58,6 +61,7 @@ struct Inverted {
 };
 
 // `scratch` has a 0 for every id that may fire.
-Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last, std::vector<std::int32_t>& scratch);
+Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
+                std::vector<std::int32_t>& scratch);
 
 }  // namespace crfkit

@@ -23,8 +23,8 @@ CRFKIT_DECLARE(v4)
 
 namespace {
 
-// How many of the tables in kTables, from the lowest, this processor can run. CRFKIT_INSTRUCTION_SET may name a lower
-// level than the processor has (for tests); a higher one is ignored.
+// How many of the tables in kTables, from the lowest, this processor can run. CRFKIT_INSTRUCTION_SET may name
+// a lower level than the processor has (for tests); a higher one is ignored.
 int usable_tables() {
 #ifdef CRFKIT_HAS_V3
     __builtin_cpu_init();
@@ -45,9 +45,12 @@ int usable_tables() {
 
 constexpr const char* kNames[] = {"baseline", "x86-64-v3", "x86-64-v4"};
 #ifdef CRFKIT_HAS_V3
-constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels, &v3::float_kernels, &v4::float_kernels};
-constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::double_kernels, &v4::double_kernels};
-constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels, &v3::vector_kernels, &v4::vector_kernels};
+constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels, &v3::float_kernels,
+                                             &v4::float_kernels};
+constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::double_kernels,
+                                              &v4::double_kernels};
+constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels, &v3::vector_kernels,
+                                             &v4::vector_kernels};
 #else
 constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels};
 constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels};
@@ -64,7 +67,8 @@ template <class Real>
 const Kernels<Real>& choose(const Kernels<Real>* const* tables, std::int32_t n_labels) {
     const int top = usable() - 1;
     if (top < 2) return *tables[top];
-    const std::int32_t wide = stride_for(*tables[top], n_labels), narrow = stride_for(*tables[top - 1], n_labels);
+    const std::int32_t wide = stride_for(*tables[top], n_labels),
+                       narrow = stride_for(*tables[top - 1], n_labels);
     return 8 * wide > 9 * narrow ? *tables[top - 1] : *tables[top];
 }
 

@@ -7,8 +7,8 @@
 namespace crfkit {
 namespace {
 
-// How many outer products of messages are added in the kernel's precision before they are added to doubles: bounds the
-// rounding of long sequences.
+// How many outer products of messages are added in the kernel's precision before they are added to doubles:
+// bounds the rounding of long sequences.
 constexpr std::int64_t kPairsPerFlush = 2048;
 
 }  // namespace
@@ -67,7 +67,8 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
         residuals_.resize((block.last_site - block.first_site) * tables_.stride);
         own_residuals_.assign(block.n_own * layout_.n_labels * tables_.stride, 0);
-        if (static_cast<std::int64_t>(pairs_.size()) < n_chunks) pairs_.resize(static_cast<std::size_t>(n_chunks));
+        if (static_cast<std::int64_t>(pairs_.size()) < n_chunks)
+            pairs_.resize(static_cast<std::size_t>(n_chunks));
         const auto n_workers = static_cast<std::size_t>(std::clamp<std::int64_t>(n_threads, 1, n_chunks));
         if (work_.size() < n_workers) work_.resize(n_workers);
         parallel_for(n_chunks, n_threads,
@@ -98,7 +99,8 @@ void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int work
 
 // The residuals of one sequence: weight · (P(y_t) − gold), and its arcs' share of the expectations.
 template <class Real>
-void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace<Real>& work, PairSums& pairs) {
+void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace<Real>& work,
+                                   PairSums& pairs) {
     const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
     const double weight = gold_.weights[n];
     losses_[n] = 0;
@@ -110,7 +112,8 @@ void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace
     if (tangent_) direction_.score(n, work.direction.data());
     bool safe = !unsafe;
     if (block.n_own > 0)
-        safe &= prepare_own_arcs(scorer_, tangent_ ? &direction_ : nullptr, layout_.n_labels, first, n_sites, work);
+        safe &= prepare_own_arcs(scorer_, tangent_ ? &direction_ : nullptr, layout_.n_labels, first, n_sites,
+                                 work);
     const bool complete = gold_.complete(first, first + n_sites);
 
     double loss = complete ? -gold_score(block, n, weight, work) : 0.0;
@@ -156,7 +159,8 @@ double Evaluator<Real>::run_scaled(const Block& block, std::int64_t n, double we
     return log_partition;
 }
 
-// Arc expectations of one sequence: by whole runs of sites that share their arcs, and one by one for the others.
+// Arc expectations of one sequence: by whole runs of sites that share their arcs, and one by one for the
+// others.
 template <class Real>
 void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight, Workspace<Real>& work,
                                 PairSums& pairs) {
@@ -167,7 +171,8 @@ void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight,
         if (weight == Real(1)) return k.add_products(left, right, length, L, S, sums.data());
         work.products.assign(static_cast<std::int64_t>(S) * S, 0);
         k.add_products(left, right, length, L, S, work.products.data());
-        for (std::int64_t i = 0; i < static_cast<std::int64_t>(L) * S; ++i) sums[i] += weight * work.products[i];
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(L) * S; ++i)
+            sums[i] += weight * work.products[i];
     };
     const auto own = [&](std::int64_t t) { return block.n_own > 0 && work.site_arcs[t].weight; };
     std::vector<double> marginals;
@@ -204,8 +209,8 @@ void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight,
 
 // Arc marginals [L, S] of one site that is not covered by `products`.
 template <class Real>
-void Evaluator<Real>::add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals,
-                                   PairSums& pairs) {
+void Evaluator<Real>::add_own_pair(const Block& block, std::int64_t site, double weight,
+                                   const double* marginals, PairSums& pairs) {
     const std::int64_t size = static_cast<std::int64_t>(layout_.n_labels) * tables_.stride;
     double* direct = pairs.direct_sums(size);
     for (std::int64_t i = 0; i < size; ++i) direct[i] += weight * marginals[i];
@@ -227,14 +232,16 @@ double Evaluator<Real>::run_in_log_space(const Block& block, std::int64_t n, dou
     std::vector<double> states(static_cast<std::size_t>(n_sites) * L), arcs(states.size() * L);
     const double log_partition = log_marginals(chain.view, states.data(), arcs.data());
     if (tangent_) {
-        const PlainChain direction(work.direction.data(), direction_tables_.arcs, work.own_direction, site_arcs, n_sites, L, S);
+        const PlainChain direction(work.direction.data(), direction_tables_.arcs, work.own_direction,
+                                   site_arcs, n_sites, L, S);
         log_tangent(chain.view, direction.view, states.data(), arcs.data());
     }
     Real* residuals = residuals_.data() + (begin - block.first_site) * S;
     if (first) std::fill(residuals, residuals + n_sites * S, Real(0));
     std::vector<double> padded(static_cast<std::size_t>(L) * S);
     for (std::int64_t t = 0; t < n_sites; ++t) {
-        for (std::int32_t b = 0; b < L; ++b) residuals[t * S + b] += static_cast<Real>(weight * states[t * L + b]);
+        for (std::int32_t b = 0; b < L; ++b)
+            residuals[t * S + b] += static_cast<Real>(weight * states[t * L + b]);
         if (t == 0) continue;
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b) padded[a * S + b] = arcs[((t - 1) * L + a) * L + b];
@@ -259,7 +266,8 @@ double Evaluator<Real>::gold_score(const Block& block, std::int64_t n, double we
             score += own[pair];
             own += size;
             if (!tangent_)
-                own_residuals_[block.own[first + t - block.first_site] * size + pair] -= static_cast<Real>(weight);
+                own_residuals_[block.own[first + t - block.first_site] * size + pair] -=
+                    static_cast<Real>(weight);
         } else {
             score += tables_.arcs[pair];
         }
@@ -287,7 +295,8 @@ void Evaluator<Real>::flush(PairSums& pairs) {
     pairs.n_terms = 0;
 }
 
-// After the first half of a block: arc expectations in the order of the chunks, start and end in that of the sequences.
+// After the first half of a block: arc expectations in the order of the chunks, start and end in that of the
+// sequences.
 template <class Real>
 void Evaluator<Real>::collect(const Block& block) {
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
@@ -310,30 +319,37 @@ void Evaluator<Real>::collect(const Block& block) {
 
 // Second half: Φᵀ residuals for some of the weights.
 template <class Real>
-void Evaluator<Real>::gather(const Block& block, std::size_t block_number, const GatherTask& task, double* out) {
+void Evaluator<Real>::gather(const Block& block, std::size_t block_number, const GatherTask& task,
+                             double* out) {
     const FlushSubnormals flush;
     const Kernels<Real>& k = tables_.kernels;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     std::vector<double> sums;
     if (task.kind == Gather::rows) {
-        const SiteLists<Real> lists{block.rows.ptr.data(), block.rows.sites.data(), row_values_[block_number].data()};
-        k.sum_rows(lists, task.first, task.last, block.rows.ids.data(), residuals_.data(), S, row_sums_.data());
+        const SiteLists<Real> lists{block.rows.ptr.data(), block.rows.sites.data(),
+                                    row_values_[block_number].data()};
+        k.sum_rows(lists, task.first, task.last, block.rows.ids.data(), residuals_.data(), S,
+                   row_sums_.data());
     } else if (task.kind == Gather::entries) {
         const SiteLists<Real> lists{block.entries.ptr.data(), block.entries.sites.data(),
                                     entry_values_[block_number].data()};
         sums.resize(static_cast<std::size_t>(task.last - task.first));
-        k.sum_entries(lists, task.first, task.last, block.entry_labels.data(), residuals_.data(), S, sums.data());
-        for (std::int64_t i = task.first; i < task.last; ++i) out[block.entries.ids[i]] += sums[i - task.first];
+        k.sum_entries(lists, task.first, task.last, block.entry_labels.data(), residuals_.data(), S,
+                      sums.data());
+        for (std::int64_t i = task.first; i < task.last; ++i)
+            out[block.entries.ids[i]] += sums[i - task.first];
     } else if (task.kind == Gather::dense) {
         const std::int64_t columns = layout_.dense_columns[task.index];
         sums.assign(static_cast<std::size_t>(columns * S), 0.0);
-        k.sum_dense(dense_[task.index].data() + block.first_site * columns, block.last_site - block.first_site,
-                    columns, task.first, task.last, residuals_.data(), S, sums.data());
+        k.sum_dense(dense_[task.index].data() + block.first_site * columns,
+                    block.last_site - block.first_site, columns, task.first, task.last, residuals_.data(), S,
+                    sums.data());
         double* block_out = out + layout_.dense_begin(task.index);
         for (std::int64_t c = task.first; c < task.last; ++c)
             for (std::int32_t b = 0; b < L; ++b) block_out[c * L + b] += sums[c * S + b];
     } else {
-        const SiteLists<Real> lists{block.arcs.ptr.data(), block.arcs.sites.data(), arc_values_[block_number].data()};
+        const SiteLists<Real> lists{block.arcs.ptr.data(), block.arcs.sites.data(),
+                                    arc_values_[block_number].data()};
         double* triples = out + layout_.triples_begin();
         const std::vector<std::int32_t> here(static_cast<std::size_t>(block.arcs.n()), 0);
         for (std::int64_t i = task.first; i < task.last; ++i) {

@@ -19,8 +19,8 @@ namespace crfkit {
 
 // What is known of the right labels.
 struct Annotation {
-    std::vector<std::int32_t> labels;      // [T] the label, or −1 where not exactly one is known
-    std::vector<std::int64_t> set_ptr;     // [T + 1] or empty; where labels is −1: the labels that are possible,
+    std::vector<std::int32_t> labels;   // [T] the label, or −1 where not exactly one is known
+    std::vector<std::int64_t> set_ptr;  // [T + 1] or empty; where labels is −1: the labels that are possible,
     std::vector<std::int32_t> set_labels;  //         none listed meaning all
     std::vector<double> weights;           // [N] weight of each sequence
 
@@ -50,20 +50,24 @@ struct Annotation {
 template <class Real>
 class Evaluator {
   public:
-    Evaluator(const Layout& layout, const Design& design, const Annotation& gold, const std::vector<Block>& blocks);
+    Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
+              const std::vector<Block>& blocks);
 
     // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
-    // Arcs too far apart for this precision: returns NaN with `unsafe` set, unless Real is double (then log space).
+    // Arcs too far apart for this precision: returns NaN with `unsafe` set, unless Real is double (then log
+    // space).
     double evaluate(const double* w, const double* v, double* out, int n_threads);
     bool unsafe = false;
 
   private:
     // What a chunk of sequences adds to the expectations of arcs.
     struct PairSums {
-        Buffer<Real> products;  // [S, S] Σ forward_{t−1} ⊗ pushed_t: still to be multiplied by the arcs' weights
-        Buffer<Real> changes;   // [S, S] the same for tangents
+        Buffer<Real>
+            products;  // [S, S] Σ forward_{t−1} ⊗ pushed_t: still to be multiplied by the arcs' weights
+        Buffer<Real> changes;      // [S, S] the same for tangents
         std::int64_t n_terms = 0;  // pairs of sites summed up in `products`
-        Buffer<double> direct;  // [L, S] Σ of arc marginals: of sites with arcs of their own, and of flushed products
+        Buffer<double>
+            direct;  // [L, S] Σ of arc marginals: of sites with arcs of their own, and of flushed products
         bool direct_used = false;
 
         // Zeros before the first use.
@@ -78,11 +82,12 @@ class Evaluator {
     void run_sequence(const Block& block, std::int64_t n, Workspace<Real>& work, PairSums& pairs);
     double run_scaled(const Block& block, std::int64_t n, double weight, bool first, Workspace<Real>& work,
                       PairSums& pairs);
-    double run_in_log_space(const Block& block, std::int64_t n, double weight, bool first, Workspace<Real>& work,
-                            PairSums& pairs);
+    double run_in_log_space(const Block& block, std::int64_t n, double weight, bool first,
+                            Workspace<Real>& work, PairSums& pairs);
     double gold_score(const Block& block, std::int64_t n, double weight, Workspace<Real>& work);
     void add_pairs(const Block& block, std::int64_t n, Real weight, Workspace<Real>& work, PairSums& pairs);
-    void add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals, PairSums& pairs);
+    void add_own_pair(const Block& block, std::int64_t site, double weight, const double* marginals,
+                      PairSums& pairs);
     double shared_sum(const PairSums& pairs, std::int64_t i) const;
     void flush(PairSums& pairs);
     void collect(const Block& block);

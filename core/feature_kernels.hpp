@@ -10,8 +10,8 @@ namespace crfkit::CRFKIT_ISA {
 
 // One tile of NV vectors of a site's row: base + Σ value · row.
 template <class Real, int NV>
-inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids, const Real* values,
-                            std::int64_t n, const Real* base, Real* out) {
+inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids,
+                            const Real* values, std::int64_t n, const Real* base, Real* out) {
     constexpr int lanes = Lanes<Real>::count;
     Vector<Real> sums[NV];
     for (int j = 0; j < NV; ++j) sums[j] = load(base + j * lanes);
@@ -43,10 +43,17 @@ void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t
         for (; c + 4 * lanes <= stride; c += 4 * lanes)
             sum_weight_rows<Real, 4>(f.rows + c, stride, ids, values, n, base + c, out + c);
         switch ((stride - c) / lanes) {
-            case 3: sum_weight_rows<Real, 3>(f.rows + c, stride, ids, values, n, base + c, out + c); break;
-            case 2: sum_weight_rows<Real, 2>(f.rows + c, stride, ids, values, n, base + c, out + c); break;
-            case 1: sum_weight_rows<Real, 1>(f.rows + c, stride, ids, values, n, base + c, out + c); break;
-            default: break;
+            case 3:
+                sum_weight_rows<Real, 3>(f.rows + c, stride, ids, values, n, base + c, out + c);
+                break;
+            case 2:
+                sum_weight_rows<Real, 2>(f.rows + c, stride, ids, values, n, base + c, out + c);
+                break;
+            case 1:
+                sum_weight_rows<Real, 1>(f.rows + c, stride, ids, values, n, base + c, out + c);
+                break;
+            default:
+                break;
         }
         for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
             const Real weight = f.weights[f.entry_ids[i]];
@@ -69,8 +76,8 @@ void score_dense(const Real* x, std::int64_t n_sites, std::int64_t n_columns, co
         }
 }
 
-// How many terms are added in the kernel's precision before they are added to a double: bounds the rounding of
-// features that fire everywhere.
+// How many terms are added in the kernel's precision before they are added to a double: bounds the rounding
+// of features that fire everywhere.
 inline constexpr std::int64_t kFlush = 64;
 
 template <class Real, int NV>
@@ -98,30 +105,35 @@ inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, c
 // Tiles of NV vectors for all lists, so that the width is known inside the loop over lists.
 template <class Real, int NV>
 inline void sum_rows_tile(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
-                          const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table) {
+                          const std::int32_t* targets, const Real* residuals, std::int32_t stride,
+                          double* table) {
     for (std::int64_t list = first; list < last; ++list)
         sum_residual_rows<Real, NV>(lists, list, residuals, stride,
                                     table + static_cast<std::int64_t>(targets[list]) * stride);
 }
 
 template <class Real>
-void sum_rows(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last, const std::int32_t* targets,
-              const Real* residuals, std::int32_t stride, double* table) {
+void sum_rows(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+              const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table) {
     constexpr int lanes = Lanes<Real>::count;
     std::int32_t c = 0;
     for (; c + 4 * lanes <= stride; c += 4 * lanes)
         sum_rows_tile<Real, 4>(lists, first, last, targets, residuals + c, stride, table + c);
     switch ((stride - c) / lanes) {
-        case 3: return sum_rows_tile<Real, 3>(lists, first, last, targets, residuals + c, stride, table + c);
-        case 2: return sum_rows_tile<Real, 2>(lists, first, last, targets, residuals + c, stride, table + c);
-        case 1: return sum_rows_tile<Real, 1>(lists, first, last, targets, residuals + c, stride, table + c);
-        default: return;
+        case 3:
+            return sum_rows_tile<Real, 3>(lists, first, last, targets, residuals + c, stride, table + c);
+        case 2:
+            return sum_rows_tile<Real, 2>(lists, first, last, targets, residuals + c, stride, table + c);
+        case 1:
+            return sum_rows_tile<Real, 1>(lists, first, last, targets, residuals + c, stride, table + c);
+        default:
+            return;
     }
 }
 
 template <class Real>
-void sum_entries(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last, const std::int32_t* labels,
-                 const Real* residuals, std::int32_t stride, double* sums) {
+void sum_entries(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+                 const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums) {
     for (std::int64_t list = first; list < last; ++list) {
         double total = 0;
         const Real* column = residuals + labels[list];

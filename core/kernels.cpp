@@ -1,5 +1,5 @@
-// Compiled once per instruction set, with CRFKIT_ISA naming the namespace. Only code whose every symbol lives in
-// that namespace may be used here: an inline function of the standard library compiled for a new processor
+// Compiled once per instruction set, with CRFKIT_ISA naming the namespace. Only code whose every symbol lives
+// in that namespace may be used here: an inline function of the standard library compiled for a new processor
 // could otherwise be the copy that the linker keeps for all.
 #include "kernels.hpp"
 
@@ -11,9 +11,9 @@ namespace crfkit::CRFKIT_ISA {
 
 template <class Real>
 constexpr Kernels<Real> table() {
-    return {Lanes<Real>::count, exp_shifted<Real>,  score_sites<Real>, score_dense<Real>, sum_product<Real>,
-            tangents<Real>,     add_products<Real>, max_sum<Real>,     sum_rows<Real>,    sum_entries<Real>,
-            sum_dense<Real>};
+    return {Lanes<Real>::count, exp_shifted<Real>, score_sites<Real>,  score_dense<Real>,
+            sum_product<Real>,  tangents<Real>,    add_products<Real>, max_sum<Real>,
+            sum_rows<Real>,     sum_entries<Real>, sum_dense<Real>};
 }
 
 extern const Kernels<float> float_kernels;

@@ -1,14 +1,16 @@
 // The numeric kernels, as a table of functions: one table per instruction set and precision.
 //
-// Letters: T sites, L labels, S = stride: L rounded up to whole vectors and to a multiple of 8. Rows of labels [S] are
-// aligned to a vector and padded: pads hold −inf among scores and 0 among weights, messages and probabilities.
+// Letters: T sites, L labels, S = stride: L rounded up to whole vectors and to a multiple of 8. Rows of
+// labels [S] are aligned to a vector and padded: pads hold −inf among scores and 0 among weights, messages
+// and probabilities.
 #pragma once
 
 #include <cstdint>
 
 namespace crfkit {
 
-// Arcs between all labels, in exp space: weight = exp(score − peak), so that no exp is left in the inner loops.
+// Arcs between all labels, in exp space: weight = exp(score − peak), so that no exp is left in the inner
+// loops.
 template <class Real>
 struct ArcTable {
     std::int32_t n_labels;   // L
@@ -33,8 +35,8 @@ struct SiteArcs {
 //   forward_t  = (forward_{t−1} W) ∘ U_t / |forward_{t−1}|₁,          forward_0 = U_0
 //   pushed_t   = U_t ∘ backward_t / |forward_{t−1}|₁,                 backward_{T−1} = 1 / |forward_{T−1}|₁
 //   backward_{t−1} = W pushed_t
-// so that P(y_t) = forward_t ∘ backward_t and P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b) need no
-// further division, and log Z = Σ_t (peak_t + arc peak_t + log |forward_t|₁).
+// so that P(y_t) = forward_t ∘ backward_t and P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b)
+// need no further division, and log Z = Σ_t (peak_t + arc peak_t + log |forward_t|₁).
 template <class Real>
 struct Messages {
     Real* states;    // [T, S] in: scores (start and end folded in); out: U
@@ -96,7 +98,8 @@ struct Kernels {
                         std::int32_t stride, Real* states);
 
     // Forward and backward messages and P(y_t). Returns log Z; −inf when no labelling is possible (backward
-    // messages and probabilities are then not filled in). `site_arcs` is null or has T entries; entry t describes the arc into site t.
+    // messages and probabilities are then not filled in). `site_arcs` is null or has T entries; entry t
+    // describes the arc into site t.
     double (*sum_product)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                           const Messages<Real>& messages);
 
@@ -122,13 +125,14 @@ struct Kernels {
     void (*sum_entries)(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
                         const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums);
 
-    // sums[k, s] += Σ_t x[t, k] · residuals[t](s) for columns first..last−1 of a dense block x [n, K]; sums [K, S].
+    // sums[k, s] += Σ_t x[t, k] · residuals[t](s) for columns first..last−1 of a dense block x [n, K]; sums
+    // [K, S].
     void (*sum_dense)(const Real* x, std::int64_t n, std::int64_t n_columns, std::int64_t first,
                       std::int64_t last, const Real* residuals, std::int32_t stride, double* sums);
 };
 
-// The fastest table that this processor can run for rows of this many labels: the widest vectors, unless they would
-// pad the rows much further than narrower ones.
+// The fastest table that this processor can run for rows of this many labels: the widest vectors, unless they
+// would pad the rows much further than narrower ones.
 template <class Real>
 const Kernels<Real>& kernels_for(std::int32_t n_labels);
 

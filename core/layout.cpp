@@ -10,7 +10,8 @@ namespace {
 
 void check_pointers(std::span<const std::int64_t> ptr, std::size_t n_items, const char* name) {
     if (ptr.empty() || ptr.front() != 0 || ptr.back() != static_cast<std::int64_t>(n_items))
-        throw std::invalid_argument(std::string(name) + " must start at 0 and end at the number of its items");
+        throw std::invalid_argument(std::string(name) +
+                                    " must start at 0 and end at the number of its items");
     for (std::size_t i = 1; i < ptr.size(); ++i)
         if (ptr[i] < ptr[i - 1]) throw std::invalid_argument(std::string(name) + " must not decrease");
 }
@@ -22,7 +23,8 @@ void check_range(std::span<const std::int32_t> values, std::int64_t end, const c
                                         ", expected 0 to " + std::to_string(end - 1));
 }
 
-void check_ascending(std::span<const std::int64_t> ptr, std::span<const std::int32_t> values, const char* name) {
+void check_ascending(std::span<const std::int64_t> ptr, std::span<const std::int32_t> values,
+                     const char* name) {
     for (std::size_t f = 0; f + 1 < ptr.size(); ++f)
         for (std::int64_t p = ptr[f] + 1; p < ptr[f + 1]; ++p)
             if (values[p] <= values[p - 1])
@@ -36,13 +38,14 @@ std::vector<Number> copy(std::span<const Number> values) {
 
 }  // namespace
 
-Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at, std::span<const std::int32_t> pairs,
-               std::span<const std::int64_t> dense, std::span<const std::int32_t> before,
-               std::span<const std::int32_t> after, std::span<const std::int64_t> triples_at,
-               std::span<const std::int32_t> triples)
+Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
+               std::span<const std::int32_t> pairs, std::span<const std::int64_t> dense,
+               std::span<const std::int32_t> before, std::span<const std::int32_t> after,
+               std::span<const std::int64_t> triples_at, std::span<const std::int32_t> triples)
     : n_labels(labels) {
     if (labels < 1) throw std::invalid_argument("a model needs at least one label");
-    if (labels > 30000) throw std::invalid_argument("more than 30,000 labels: the arcs would not fit in memory");
+    if (labels > 30000)
+        throw std::invalid_argument("more than 30,000 labels: the arcs would not fit in memory");
     check_pointers(pairs_at, pairs.size(), "pair_ptr");
     check_range(pairs, labels, "pair_labels");
     check_ascending(pairs_at, pairs, "pair_labels");

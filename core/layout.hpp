@@ -11,16 +11,17 @@ namespace crfkit {
 //   state pairs     one per (feature, label) pair: pair p scores label pair_labels[p]; feature f has pairs
 //                   pair_ptr[f]..pair_ptr[f+1]−1
 //   dense blocks    block k: n_columns × L, row by row
-//   arcs            one per (before, after) pair; before = L means the start of the sequence, after = L its end
-//   arc triples     one per (arc feature, before, after): feature f has triples arc_ptr[f]..arc_ptr[f+1]−1, each
+//   arcs            one per (before, after) pair; before = L means the start of the sequence, after = L its
+//   end arc triples     one per (arc feature, before, after): feature f has triples
+//   arc_ptr[f]..arc_ptr[f+1]−1, each
 //                   given as before · L + after
 class Layout {
   public:
     // Throws std::invalid_argument, in words, if the arrays do not fit together.
-    Layout(std::int32_t n_labels, std::span<const std::int64_t> pair_ptr, std::span<const std::int32_t> pair_labels,
-           std::span<const std::int64_t> dense_columns, std::span<const std::int32_t> arc_before,
-           std::span<const std::int32_t> arc_after, std::span<const std::int64_t> arc_ptr,
-           std::span<const std::int32_t> arc_triples);
+    Layout(std::int32_t n_labels, std::span<const std::int64_t> pair_ptr,
+           std::span<const std::int32_t> pair_labels, std::span<const std::int64_t> dense_columns,
+           std::span<const std::int32_t> arc_before, std::span<const std::int32_t> arc_after,
+           std::span<const std::int64_t> arc_ptr, std::span<const std::int32_t> arc_triples);
 
     bool operator==(const Layout&) const = default;
 
@@ -39,8 +40,8 @@ class Layout {
     std::int64_t triples_begin() const { return arcs_begin() + static_cast<std::int64_t>(arc_before.size()); }
     std::int64_t n_weights() const { return triples_begin() + static_cast<std::int64_t>(arc_triples.size()); }
 
-    // A feature with weights for many labels is scored as a whole padded row, one with few as single weights: a row
-    // costs about L/16 vector operations, a single weight one scalar operation.
+    // A feature with weights for many labels is scored as a whole padded row, one with few as single weights:
+    // a row costs about L/16 vector operations, a single weight one scalar operation.
     std::vector<std::int32_t> row_of;        // [F] row of the feature, −1: single weights
     std::vector<std::int32_t> row_features;  // [n_rows] and back
 };

@@ -47,13 +47,15 @@ double subtract_log_sum(double* x, std::int64_t n) {
 
 // Conditional probabilities of the label before, given the label after: out(a) = P(y_{t−1} = a | y_t = b).
 // Returns log Σ_a exp(forward(a) + arcs(a, b)).
-double given_after(const ChainView& chain, const double* arcs, const double* forward, std::int32_t b, double* out) {
+double given_after(const ChainView& chain, const double* arcs, const double* forward, std::int32_t b,
+                   double* out) {
     for (std::int32_t a = 0; a < chain.n_labels; ++a) out[a] = forward[a] + arcs[a * chain.n_labels + b];
     return normalise(out, chain.n_labels);
 }
 
 // out(b) = P(y_t = b | y_{t−1} = a), from next(b) = state_t(b) + backward_t(b).
-double given_before(const ChainView& chain, const double* arcs, const double* next, std::int32_t a, double* out) {
+double given_before(const ChainView& chain, const double* arcs, const double* next, std::int32_t a,
+                    double* out) {
     for (std::int32_t b = 0; b < chain.n_labels; ++b) out[b] = arcs[a * chain.n_labels + b] + next[b];
     return normalise(out, chain.n_labels);
 }
@@ -134,8 +136,8 @@ double log_marginals(const ChainView& chain, double* states, double* arcs) {
     return forward.log_partition;
 }
 
-// u_t(b) = E[change of score up to t | y_t = b], q_t(a) = E[change after t | y_t = a], both centred at each site;
-// d P(part) = P(part) · (u + change of the part + q − mean).
+// u_t(b) = E[change of score up to t | y_t = b], q_t(a) = E[change after t | y_t = a], both centred at each
+// site; d P(part) = P(part) · (u + change of the part + q − mean).
 void log_tangent(const ChainView& chain, const ChainView& direction, double* states, double* arcs) {
     const std::int32_t L = chain.n_labels;
     const std::int64_t T = chain.n_sites;
@@ -161,8 +163,8 @@ void log_tangent(const ChainView& chain, const ChainView& direction, double* sta
             given_before(chain, chain.arcs_into(t), next.data(), a, terms.data());
             double change = 0;
             for (std::int32_t b = 0; b < L; ++b)
-                change += terms[b] *
-                          (q[t * L + b] + direction.state(t)[b] + direction.arcs_into(t)[a * L + b]);
+                change +=
+                    terms[b] * (q[t * L + b] + direction.state(t)[b] + direction.arcs_into(t)[a * L + b]);
             q[(t - 1) * L + a] = change;
         }
         centre(&q[(t - 1) * L], &backward[(t - 1) * L], L);
@@ -175,8 +177,8 @@ void log_tangent(const ChainView& chain, const ChainView& direction, double* sta
         if (!arcs || t == 0) continue;
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b)
-                changes[a * L + b] = u[(t - 1) * L + a] + direction.arcs_into(t)[a * L + b] + direction.state(t)[b] +
-                                     q[t * L + b];
+                changes[a * L + b] = u[(t - 1) * L + a] + direction.arcs_into(t)[a * L + b] +
+                                     direction.state(t)[b] + q[t * L + b];
         move_probabilities(arcs + (t - 1) * L * L, changes.data(), static_cast<std::int64_t>(L) * L);
     }
 }

@@ -1,7 +1,7 @@
 // The questions on one chain in log space: exact for scores of any size and for forbidden (−inf) parts.
 //
-// Slower than the scaled kernels (an exp for every arc), and the reference that they are tested against. Messages are
-// normalised at every site, so that no digits are lost in long chains.
+// Slower than the scaled kernels (an exp for every arc), and the reference that they are tested against.
+// Messages are normalised at every site, so that no digits are lost in long chains.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace crfkit {
 
-// Scores of one chain. Start and end scores and evidence are folded into the states of the first and the last site.
+// Scores of one chain. Start and end scores and evidence are folded into the states of the first and the last
+// site.
 struct ChainView {
     std::int64_t n_sites;   // T
     std::int32_t n_labels;  // L
@@ -24,14 +25,16 @@ struct ChainView {
     }
 };
 
-// log Z, and the forward messages normalised at each site: log of the probability of y_t if the chain ended there.
+// log Z, and the forward messages normalised at each site: log of the probability of y_t if the chain ended
+// there.
 struct LogForward {
     explicit LogForward(const ChainView& chain);
     std::vector<double> messages;  // [T, L]
     double log_partition;          // −inf: no labelling is possible
 };
 
-// P(y_t) into states [T, L]; P(y_{t−1}, y_t) into arcs [T − 1, L, L] unless null. Throws when nothing is possible.
+// P(y_t) into states [T, L]; P(y_{t−1}, y_t) into arcs [T − 1, L, L] unless null. Throws when nothing is
+// possible.
 double log_marginals(const ChainView& chain, double* states, double* arcs);
 
 // ∇² log Z · direction, same shapes. `direction` has the shape of the scores.

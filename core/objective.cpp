@@ -24,7 +24,8 @@ void check_annotation(const Layout& layout, const Design& design, const Annotati
     if (gold.set_ptr.empty()) return;
     if (static_cast<std::int64_t>(gold.set_ptr.size()) != n_sites + 1 || gold.set_ptr.front() != 0 ||
         gold.set_ptr.back() != static_cast<std::int64_t>(gold.set_labels.size()))
-        throw std::invalid_argument("set_ptr must have one entry more than there are sites and end at the labels");
+        throw std::invalid_argument(
+            "set_ptr must have one entry more than there are sites and end at the labels");
     for (std::int64_t t = 0; t < n_sites; ++t) {
         if (gold.set_ptr[t + 1] < gold.set_ptr[t]) throw std::invalid_argument("set_ptr must not decrease");
         for (std::int64_t i = gold.set_ptr[t]; i < gold.set_ptr[t + 1]; ++i)
@@ -34,8 +35,8 @@ void check_annotation(const Layout& layout, const Design& design, const Annotati
     }
 }
 
-Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
-                     std::vector<double> l2, bool single_precision, int threads)
+Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
+                     Annotation gold, std::vector<double> l2, bool single_precision, int threads)
     : n_threads(threads),
       layout_(std::move(layout)),
       design_(std::move(design)),

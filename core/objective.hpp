@@ -1,4 +1,5 @@
-// f(w) = Σ_n weight_n (log Z_n − log Z_gold,n) + ½ Σ_d l2_d w_d², in single precision first and in double on request.
+// f(w) = Σ_n weight_n (log Z_n − log Z_gold,n) + ½ Σ_d l2_d w_d², in single precision first and in double on
+// request.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@ void check_annotation(const Layout& layout, const Design& design, const Annotati
 
 class Objective {
   public:
-    // l2: one number for all weights, or one for each. Throws std::invalid_argument if things do not fit together.
-    Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold, std::vector<double> l2,
-              bool single_precision, int n_threads);
+    // l2: one number for all weights, or one for each. Throws std::invalid_argument if things do not fit
+    // together.
+    Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+              std::vector<double> l2, bool single_precision, int n_threads);
 
     std::int64_t n_weights() const { return layout_->n_weights(); }
     double value_and_gradient(const double* w, double* gradient);
@@ -38,7 +40,8 @@ class Objective {
     std::vector<Block> blocks_;
     std::unique_ptr<Evaluator<float>> single_;
     std::unique_ptr<Evaluator<double>> double_;
-    std::mutex mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
+    std::mutex
+        mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
 };
 
 }  // namespace crfkit

@@ -21,7 +21,9 @@ std::pair<double, double> range(const double* table, std::int64_t L) {
 class Padded {
   public:
     Padded(const ChainView& chain, const ChainView* direction)
-        : kernels(kernels_for<double>(chain.n_labels)), stride(stride_for(kernels, chain.n_labels)), chain_(chain) {
+        : kernels(kernels_for<double>(chain.n_labels)),
+          stride(stride_for(kernels, chain.n_labels)),
+          chain_(chain) {
         const std::int64_t L = chain.n_labels, T = chain.n_sites;
         work.reserve(T, stride, direction != nullptr);
         pad_rows(chain.states, T, -std::numeric_limits<double>::infinity(), work.states.data());
@@ -45,8 +47,9 @@ class Padded {
                     transposed_[b * stride + a] = tables_[a * stride + b];
                     moved_transposed_[b * stride + a] = moved_[a * stride + b];
                 }
-            shared = {chain.n_labels,     stride,        peak,          tables_.data(),
-                      transposed_.data(), moved_.data(), moved_transposed_.data()};
+            shared = {
+                chain.n_labels,          stride, peak, tables_.data(), transposed_.data(), moved_.data(),
+                moved_transposed_.data()};
         }
     }
 
@@ -64,8 +67,12 @@ class Padded {
         for (std::int64_t t = 0; t < chain_.n_sites; ++t)
             std::copy_n(rows.data() + t * stride, chain_.n_labels, out + t * chain_.n_labels);
     }
-    const double* weight(std::int64_t t) const { return site_arcs.empty() ? tables_.data() : site_arcs[t].weight; }
-    const double* moved(std::int64_t t) const { return site_arcs.empty() ? moved_.data() : site_arcs[t].moved; }
+    const double* weight(std::int64_t t) const {
+        return site_arcs.empty() ? tables_.data() : site_arcs[t].weight;
+    }
+    const double* moved(std::int64_t t) const {
+        return site_arcs.empty() ? moved_.data() : site_arcs[t].moved;
+    }
 
     const Kernels<double>& kernels;
     const std::int32_t stride;
@@ -142,7 +149,8 @@ void scaled_tangent(const ChainView& chain, const ChainView& direction, double* 
             for (std::int64_t b = 0; b < L; ++b) {
                 const std::int64_t at = a * padded.stride + b;
                 const double left = work.forward[before + a], right = work.pushed[here + b];
-                *arcs++ = padded.weight(t)[at] * (left * work.d_pushed[here + b] + work.d_forward[before + a] * right) +
+                *arcs++ = padded.weight(t)[at] *
+                              (left * work.d_pushed[here + b] + work.d_forward[before + a] * right) +
                           padded.moved(t)[at] * left * right;
             }
     }

@@ -51,10 +51,15 @@ class Scorer {
         const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
         if (n_sites == 0) return;
         const std::int32_t stride = tables_.stride;
-        const SiteFeatures<Real> features{
-            design_.rows.ptr.data() + first,    design_.rows.ids.data(),    row_values_.data(),
-            design_.entries.ptr.data() + first, design_.entries.ids.data(), design_.entry_labels.data(),
-            entry_values_.data(),               tables_.rows.data(),        tables_.weights.data()};
+        const SiteFeatures<Real> features{design_.rows.ptr.data() + first,
+                                          design_.rows.ids.data(),
+                                          row_values_.data(),
+                                          design_.entries.ptr.data() + first,
+                                          design_.entries.ids.data(),
+                                          design_.entry_labels.data(),
+                                          entry_values_.data(),
+                                          tables_.rows.data(),
+                                          tables_.weights.data()};
         tables_.kernels.score_sites(features, n_sites, stride, tables_.base.data(), states);
         for (std::size_t k = 0; k < dense_.size(); ++k)
             tables_.kernels.score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_sites,

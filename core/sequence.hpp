@@ -1,5 +1,5 @@
-// One sequence of a data set at the current weights: scores, messages, marginals and their tangents, by the scaled
-// kernels where these are exact and in log space elsewhere.
+// One sequence of a data set at the current weights: scores, messages, marginals and their tangents, by the
+// scaled kernels where these are exact and in log space elsewhere.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,8 @@
 
 namespace crfkit {
 
-// Subnormal numbers become 0 while this lives: they carry no digits that matter and cost a hundred cycles each.
+// Subnormal numbers become 0 while this lives: they carry no digits that matter and cost a hundred cycles
+// each.
 class FlushSubnormals {
   public:
 #if defined(__SSE__)
@@ -60,7 +61,8 @@ class SharedArcs {
 // Room for one sequence; each thread has one.
 template <class Real>
 struct Workspace {
-    Buffer<Real> scores, states, forward, backward, pushed, probs, scale;  // scores: only where they are needed twice
+    Buffer<Real> scores, states, forward, backward, pushed, probs,
+        scale;  // scores: only where they are needed twice
     Buffer<Real> direction, d_forward, d_backward, d_pushed, shift, extra;
     Buffer<Real> own_scores, own_weight, own_direction, own_moved, products;
     std::vector<SiteArcs<Real>> site_arcs;
@@ -80,11 +82,13 @@ struct Workspace {
         return {states.data(), forward.data(), backward.data(), pushed.data(), scale.data(), out, weight};
     }
     Tangents<Real> tangents(Real* out) {
-        return {direction.data(), d_forward.data(), d_backward.data(), d_pushed.data(), shift.data(), out, extra.data()};
+        return {direction.data(), d_forward.data(), d_backward.data(), d_pushed.data(), shift.data(), out,
+                extra.data()};
     }
 };
 
-// Fills in the arcs of the sites that have their own. Returns whether all of them are safe for scaled arithmetic.
+// Fills in the arcs of the sites that have their own. Returns whether all of them are safe for scaled
+// arithmetic.
 template <class Real>
 bool prepare_own_arcs(const Scorer<Real>& scorer, const Scorer<Real>* direction, std::int32_t n_labels,
                       std::int64_t first_site, std::int64_t n_sites, Workspace<Real>& work) {
@@ -124,7 +128,8 @@ struct PlainChain {
     PlainChain(const PlainChain&) = delete;
     template <class Real>
     PlainChain(const Real* padded_states, const Buffer<Real>& shared_arcs, const Buffer<Real>& own_arcs,
-               const std::vector<SiteArcs<Real>>& site_arcs, std::int64_t n_sites, std::int32_t L, std::int64_t stride) {
+               const std::vector<SiteArcs<Real>>& site_arcs, std::int64_t n_sites, std::int32_t L,
+               std::int64_t stride) {
         const bool by_site = !site_arcs.empty();
         for (std::int64_t t = 0; t < n_sites; ++t)
             for (std::int32_t b = 0; b < L; ++b) states.push_back(padded_states[t * stride + b]);

@@ -1,7 +1,7 @@
 // Short vectors of the instruction set at hand, through the vector extensions of GCC and Clang.
 //
-// Included only by kernels.cpp, inside one translation unit per instruction set: everything lives in the namespace
-// of that instruction set, and nothing of the standard library is instantiated.
+// Included only by kernels.cpp, inside one translation unit per instruction set: everything lives in the
+// namespace of that instruction set, and nothing of the standard library is instantiated.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,8 @@ inline V larger(V a, V b) {
     return a > b ? a : b;
 }
 
-// Tree reductions: halves are combined until one number is left, so the order of the additions is fixed by the width.
+// Tree reductions: halves are combined until one number is left, so the order of the additions is fixed by
+// the width.
 template <class V, class Combine>
 inline auto reduce(V v, Combine combine) {
     constexpr int n = sizeof(v) / sizeof(v[0]);
@@ -66,10 +67,12 @@ inline auto reduce(V v, Combine combine) {
                               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15)),
                       combine);
     else if constexpr (n == 8)
-        return reduce(combine(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)),
-                      combine);
+        return reduce(
+            combine(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)),
+            combine);
     else if constexpr (n == 4)
-        return reduce(combine(__builtin_shufflevector(v, v, 0, 1), __builtin_shufflevector(v, v, 2, 3)), combine);
+        return reduce(combine(__builtin_shufflevector(v, v, 0, 1), __builtin_shufflevector(v, v, 2, 3)),
+                      combine);
     else
         return combine(v[0], v[1]);
 }
@@ -85,7 +88,8 @@ inline Real maximum(Vector<Real> v) {
 }
 
 // exp(x) for x ≤ 0 (−inf included), within 2 units in the last place; 0 where the result would be subnormal.
-// x = n·ln 2 + r, |r| ≤ ½ ln 2; exp(x) = 2ⁿ · p(r), p the Taylor polynomial of exp (truncation below half a unit).
+// x = n·ln 2 + r, |r| ≤ ½ ln 2; exp(x) = 2ⁿ · p(r), p the Taylor polynomial of exp (truncation below half a
+// unit).
 inline Vector<float> exp_nonpositive(Vector<float> x) {
     using V = Vector<float>;
     using I = Lanes<float>::Ints;

@@ -26,7 +26,8 @@ struct Tagger::Room {
         safe = tagger.tables_.arc_spread <= WeightTables<double>::kSafeSpread;
         work.site_arcs.clear();
         if (own_arcs)
-            safe &= prepare_own_arcs<double>(scorer, nullptr, tagger.layout_->n_labels, first_site, n_sites, work);
+            safe &= prepare_own_arcs<double>(scorer, nullptr, tagger.layout_->n_labels, first_site, n_sites,
+                                             work);
     }
     PlainChain plain(const Tagger& tagger) const {
         return PlainChain(work.scores.data(), tagger.tables_.arcs, work.own_scores, work.site_arcs, n_sites,
@@ -44,9 +45,11 @@ struct Tagger::Room {
         return tables;
     }
     double sum_product(const Tagger& tagger) {
-        std::copy(work.scores.begin(), work.scores.begin() + n_sites * tagger.tables_.stride, work.states.begin());
-        return tagger.tables_.kernels.sum_product(tagger.arcs_.table, own_arcs ? work.site_arcs.data() : nullptr,
-                                                  n_sites, work.messages(work.probs.data(), 1));
+        std::copy(work.scores.begin(), work.scores.begin() + n_sites * tagger.tables_.stride,
+                  work.states.begin());
+        return tagger.tables_.kernels.sum_product(tagger.arcs_.table,
+                                                  own_arcs ? work.site_arcs.data() : nullptr, n_sites,
+                                                  work.messages(work.probs.data(), 1));
     }
 };
 
@@ -83,7 +86,7 @@ void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) con
         if (room.own_arcs) own = room.arc_scores(L * S);
         double* messages = room.work.forward.data();
         tables_.kernels.max_sum(tables_.arcs.data(), own.empty() ? nullptr : own.data(), room.n_sites,
-                                  layout_->n_labels, tables_.stride, room.work.scores.data(), messages);
+                                layout_->n_labels, tables_.stride, room.work.scores.data(), messages);
         std::int32_t* out = labels + room.first_site;
         const double* row = messages + (room.n_sites - 1) * S;
         std::int64_t label = std::max_element(row, row + L) - row;
@@ -114,7 +117,8 @@ void Tagger::marginals(const Design& design, double* out, int n_threads) const {
     });
 }
 
-void Tagger::log_partitions(const Design& design, const Annotation* evidence, double* out, int n_threads) const {
+void Tagger::log_partitions(const Design& design, const Annotation* evidence, double* out,
+                            int n_threads) const {
     std::fill(out, out + design.n_sequences(), 0.0);
     each_sequence(design, n_threads, [&](std::int64_t n, Room& room) {
         if (evidence)
@@ -126,18 +130,20 @@ void Tagger::log_partitions(const Design& design, const Annotation* evidence, do
     });
 }
 
-std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std::int64_t k, int n_threads) const {
-    std::vector<std::vector<ScoredLabels>> out(static_cast<std::size_t>(design.n_sequences()), {ScoredLabels{0, {}}});
-    each_sequence(design, n_threads, [&](std::int64_t n, Room& room) {
-        out[n] = crfkit::k_best(room.plain(*this).view, k);
-    });
+std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std::int64_t k,
+                                                      int n_threads) const {
+    std::vector<std::vector<ScoredLabels>> out(static_cast<std::size_t>(design.n_sequences()),
+                                               {ScoredLabels{0, {}}});
+    each_sequence(design, n_threads,
+                  [&](std::int64_t n, Room& room) { out[n] = crfkit::k_best(room.plain(*this).view, k); });
     return out;
 }
 
 void Tagger::sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
                     int n_threads) const {
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
-        crfkit::sample(room.plain(*this).view, n, uniforms + n * room.first_site, labels + n * room.first_site);
+        crfkit::sample(room.plain(*this).view, n, uniforms + n * room.first_site,
+                       labels + n * room.first_site);
     });
 }
 

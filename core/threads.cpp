@@ -119,8 +119,7 @@ Pool& pool() {
 
 }  // namespace
 
-void parallel_for(std::int64_t n_tasks, int n_threads,
-                  const std::function<void(std::int64_t, int)>& task) {
+void parallel_for(std::int64_t n_tasks, int n_threads, const std::function<void(std::int64_t, int)>& task) {
     if (n_threads > n_tasks) n_threads = static_cast<int>(n_tasks);
     Job job;
     job.task = &task;

@@ -10,8 +10,9 @@
 namespace crfkit {
 
 // Runs task(i, worker) for i = 0..n_tasks-1, each exactly once, on at most n_threads threads; the caller is
-// worker 0 and works too. Blocks until all are done. The first exception thrown by a task is thrown again here.
-// Not re-entrant from inside a task: a nested call runs its tasks one after the other on the calling thread.
+// worker 0 and works too. Blocks until all are done. The first exception thrown by a task is thrown again
+// here. Not re-entrant from inside a task: a nested call runs its tasks one after the other on the calling
+// thread.
 void parallel_for(std::int64_t n_tasks, int n_threads,
                   const std::function<void(std::int64_t task, int worker)>& task);
 

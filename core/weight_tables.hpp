@@ -35,14 +35,14 @@ class WeightTables {
           pad_(pad) {}
 
     const Kernels<Real>& kernels;
-    const std::int32_t stride;  // S
-    Buffer<Real> rows;            // [n_rows, S] weights of the features that are scored as a whole
-    Buffer<Real> weights;         // [n_pairs]
-    std::vector<Buffer<Real>> dense;  // [K, S] each
-    Buffer<Real> base;            // [S] 0, and `pad`
-    Buffer<Real> start, end;      // [S] scores of the first and last label
-    Buffer<Real> arcs;            // [L, S] arc scores that hold at every site
-    Buffer<Real> triples;         // weights of the arc features
+    const std::int32_t stride;            // S
+    Buffer<Real> rows;                    // [n_rows, S] weights of the features that are scored as a whole
+    Buffer<Real> weights;                 // [n_pairs]
+    std::vector<Buffer<Real>> dense;      // [K, S] each
+    Buffer<Real> base;                    // [S] 0, and `pad`
+    Buffer<Real> start, end;              // [S] scores of the first and last label
+    Buffer<Real> arcs;                    // [L, S] arc scores that hold at every site
+    Buffer<Real> triples;                 // weights of the arc features
     double arc_peak = 0, arc_spread = 0;  // maximum of the arc scores, and how far the minimum lies below it
 
     void set(const double* w, int n_threads) {
@@ -91,7 +91,8 @@ class WeightTables {
             const double* from = w + layout_.dense_begin(k);
             dense[k].assign(layout_.dense_columns[k] * stride, 0);
             for (std::int64_t c = 0; c < layout_.dense_columns[k]; ++c)
-                for (std::int32_t b = 0; b < L; ++b) dense[k][c * stride + b] = static_cast<Real>(from[c * L + b]);
+                for (std::int32_t b = 0; b < L; ++b)
+                    dense[k][c * stride + b] = static_cast<Real>(from[c * L + b]);
         }
     }
 

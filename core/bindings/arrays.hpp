@@ -50,7 +50,8 @@ class NewArray {
         nanobind::capsule owner(data_, [](void* p) noexcept { delete[] static_cast<Number*>(p); });
         Number* data = data_;
         data_ = nullptr;
-        return nanobind::cast(nanobind::ndarray<nanobind::numpy, Number>(data, shape_.size(), shape_.data(), owner));
+        return nanobind::cast(
+            nanobind::ndarray<nanobind::numpy, Number>(data, shape_.size(), shape_.data(), owner));
     }
 
   private:

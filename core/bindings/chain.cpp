@@ -16,27 +16,33 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-// Scores as Python hands them over: states [T, L], arcs [L, L] or [T − 1, L, L]. By site when there are three axes.
+// Scores as Python hands them over: states [T, L], arcs [L, L] or [T − 1, L, L]. By site when there are three
+// axes.
 ChainView make_view(const Matrix<double>& states, const AnyArray<double>& arcs) {
     const auto T = static_cast<std::int64_t>(states.shape(0));
     const auto L = static_cast<std::int64_t>(states.shape(1));
     const bool by_site = arcs.ndim() == 3;
     const std::int64_t n_tables = by_site ? (T > 0 ? T - 1 : 0) : 1;
-    if (L < 1 || arcs.ndim() < 2 || arcs.ndim() > 3 || static_cast<std::int64_t>(arcs.size()) != n_tables * L * L)
+    if (L < 1 || arcs.ndim() < 2 || arcs.ndim() > 3 ||
+        static_cast<std::int64_t>(arcs.size()) != n_tables * L * L)
         throw std::invalid_argument("the arcs must have the shape [L, L] or [T − 1, L, L]");
     return {T, static_cast<std::int32_t>(L), states.data(), arcs.data(), by_site};
 }
 
-std::size_t pairs(const ChainView& chain) { return static_cast<std::size_t>(chain.n_sites > 1 ? chain.n_sites - 1 : 0); }
+std::size_t pairs(const ChainView& chain) {
+    return static_cast<std::size_t>(chain.n_sites > 1 ? chain.n_sites - 1 : 0);
+}
 
 double log_partition(const Matrix<double>& states, const AnyArray<double>& arcs, bool in_log_space) {
     const ChainView chain = make_view(states, arcs);
     const nb::gil_scoped_release release;
     if (chain.n_sites == 0) return 0.0;
-    return !in_log_space && scaled_is_exact(chain) ? scaled_log_partition(chain) : LogForward(chain).log_partition;
+    return !in_log_space && scaled_is_exact(chain) ? scaled_log_partition(chain)
+                                                   : LogForward(chain).log_partition;
 }
 
-nb::tuple marginals(const Matrix<double>& states, const AnyArray<double>& arcs, bool with_arcs, bool in_log_space) {
+nb::tuple marginals(const Matrix<double>& states, const AnyArray<double>& arcs, bool with_arcs,
+                    bool in_log_space) {
     const ChainView chain = make_view(states, arcs);
     const auto L = static_cast<std::size_t>(chain.n_labels);
     NewArray<double> out({states.shape(0), L}), arcs_out({with_arcs ? pairs(chain) : 0, L, L});
@@ -88,9 +94,11 @@ nb::list best_labellings(const Matrix<double>& states, const AnyArray<double>& a
     return out;
 }
 
-nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& arcs, const Matrix<double>& uniforms) {
+nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& arcs,
+                        const Matrix<double>& uniforms) {
     const ChainView chain = make_view(states, arcs);
-    if (uniforms.shape(1) != states.shape(0)) throw std::invalid_argument("there must be one uniform number a site");
+    if (uniforms.shape(1) != states.shape(0))
+        throw std::invalid_argument("there must be one uniform number a site");
     NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
     {
         const nb::gil_scoped_release release;
@@ -111,8 +119,10 @@ double chain_entropy(const Matrix<double>& states, const AnyArray<double>& arcs)
 void bind_chain(nb::module_& m) {
     m.def("instruction_set", &instruction_set, "The instruction set of the kernels in use.");
     m.def("chain_log_partition", &log_partition, "states"_a, "arcs"_a, "in_log_space"_a = false);
-    m.def("chain_marginals", &marginals, "states"_a, "arcs"_a, "with_arcs"_a = true, "in_log_space"_a = false);
-    m.def("chain_tangent", &tangent, "states"_a, "arcs"_a, "d_states"_a, "d_arcs"_a, "in_log_space"_a = false);
+    m.def("chain_marginals", &marginals, "states"_a, "arcs"_a, "with_arcs"_a = true,
+          "in_log_space"_a = false);
+    m.def("chain_tangent", &tangent, "states"_a, "arcs"_a, "d_states"_a, "d_arcs"_a,
+          "in_log_space"_a = false);
     m.def("chain_k_best", &best_labellings, "states"_a, "arcs"_a, "k"_a);
     m.def("chain_sample", &draw_samples, "states"_a, "arcs"_a, "uniforms"_a);
     m.def("chain_entropy", &chain_entropy, "states"_a, "arcs"_a);

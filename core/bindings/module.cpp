@@ -6,8 +6,7 @@
 
 NB_MODULE(_core, m) {
     m.doc() = "Numeric core of crfkit: whole-dataset calls on flat arrays.";
-    m.def("available_threads", &crfkit::available_threads,
-          "Number of processors this process may run on.");
+    m.def("available_threads", &crfkit::available_threads, "Number of processors this process may run on.");
     crfkit::bind_vectors(m);
     crfkit::bind_strings(m);
     crfkit::bind_extraction(m);

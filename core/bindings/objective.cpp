@@ -21,8 +21,9 @@ template <class Number>
 using Maybe = std::optional<Array<Number>>;
 
 // The flat arrays of a data set, as crfkit.features.Dataset holds them.
-Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_t>& sequence_ptr, const Array<std::int64_t>& site_ptr,
-                   const Array<std::int32_t>& ids, const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
+Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_t>& sequence_ptr,
+                   const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
+                   const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                    const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                    const std::vector<Matrix<double>>& dense, int n_threads) {
     std::vector<std::span<const double>> blocks;
@@ -39,52 +40,55 @@ Annotation make_annotation(const Array<std::int32_t>& labels, const Maybe<std::i
 
 void check_size(const Array<double>& w, std::int64_t n, const char* name) {
     if (static_cast<std::int64_t>(w.size()) != n)
-        throw std::invalid_argument(std::string(name) + " has " + std::to_string(w.size()) + " numbers, expected " +
-                                    std::to_string(n));
+        throw std::invalid_argument(std::string(name) + " has " + std::to_string(w.size()) +
+                                    " numbers, expected " + std::to_string(n));
 }
 
 void bind_training(nb::module_& m) {
     nb::class_<Objective>(m, "Objective")
         .def(
             "__init__",
-            [](Objective* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design, const Array<std::int32_t>& labels,
-               const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels, const Array<double>& weights,
-               const Array<double>& l2, bool single_precision, int n_threads) {
+            [](Objective* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
+               const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+               const Maybe<std::int32_t>& set_labels, const Array<double>& weights, const Array<double>& l2,
+               bool single_precision, int n_threads) {
                 Annotation gold = make_annotation(labels, set_ptr, set_labels, copy(view(weights)));
                 std::vector<double> penalty = copy(view(l2));
                 const nb::gil_scoped_release release;
-                new (self) Objective(std::move(layout), std::move(design), std::move(gold), std::move(penalty),
-                                     single_precision, n_threads);
+                new (self) Objective(std::move(layout), std::move(design), std::move(gold),
+                                     std::move(penalty), single_precision, n_threads);
             },
-            "layout"_a, "design"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "l2"_a,
-            "single_precision"_a, "n_threads"_a)
+            "layout"_a, "design"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a,
+            "l2"_a, "single_precision"_a, "n_threads"_a)
         .def_prop_ro("n_weights", &Objective::n_weights)
         .def_rw("n_threads", &Objective::n_threads)
         .def("refine", &Objective::refine)
-        .def("value_and_gradient",
-             [](Objective& self, const Array<double>& w) {
-                 check_size(w, self.n_weights(), "w");
-                 NewArray<double> gradient({static_cast<std::size_t>(self.n_weights())});
-                 double value;
-                 {
-                     const nb::gil_scoped_release release;
-                     value = self.value_and_gradient(w.data(), gradient.data());
-                 }
-                 return nb::make_tuple(value, gradient.take());
-             },
-             "w"_a)
-        .def("hessian_vector",
-             [](Objective& self, const Array<double>& w, const Array<double>& v) {
-                 check_size(w, self.n_weights(), "w");
-                 check_size(v, self.n_weights(), "v");
-                 NewArray<double> product({static_cast<std::size_t>(self.n_weights())});
-                 {
-                     const nb::gil_scoped_release release;
-                     self.hessian_vector(w.data(), v.data(), product.data());
-                 }
-                 return product.take();
-             },
-             "w"_a, "v"_a);
+        .def(
+            "value_and_gradient",
+            [](Objective& self, const Array<double>& w) {
+                check_size(w, self.n_weights(), "w");
+                NewArray<double> gradient({static_cast<std::size_t>(self.n_weights())});
+                double value;
+                {
+                    const nb::gil_scoped_release release;
+                    value = self.value_and_gradient(w.data(), gradient.data());
+                }
+                return nb::make_tuple(value, gradient.take());
+            },
+            "w"_a)
+        .def(
+            "hessian_vector",
+            [](Objective& self, const Array<double>& w, const Array<double>& v) {
+                check_size(w, self.n_weights(), "w");
+                check_size(v, self.n_weights(), "v");
+                NewArray<double> product({static_cast<std::size_t>(self.n_weights())});
+                {
+                    const nb::gil_scoped_release release;
+                    self.hessian_vector(w.data(), v.data(), product.data());
+                }
+                return product.take();
+            },
+            "w"_a, "v"_a);
 }
 
 void bind_tagging(nb::module_& m) {
@@ -97,27 +101,29 @@ void bind_tagging(nb::module_& m) {
                 new (self) Tagger(std::move(layout), w.data());
             },
             "layout"_a, "w"_a)
-        .def("best",
-             [](const Tagger& self, const Design& design, int n_threads) {
-                 NewArray<std::int32_t> labels({static_cast<std::size_t>(design.n_sites())});
-                 {
-                     const nb::gil_scoped_release release;
-                     self.best(design, labels.data(), n_threads);
-                 }
-                 return labels.take();
-             },
-             "design"_a, "n_threads"_a)
-        .def("marginals",
-             [](const Tagger& self, const Design& design, int n_threads) {
-                 NewArray<double> probs({static_cast<std::size_t>(design.n_sites()),
-                                         static_cast<std::size_t>(self.layout().n_labels)});
-                 {
-                     const nb::gil_scoped_release release;
-                     self.marginals(design, probs.data(), n_threads);
-                 }
-                 return probs.take();
-             },
-             "design"_a, "n_threads"_a)
+        .def(
+            "best",
+            [](const Tagger& self, const Design& design, int n_threads) {
+                NewArray<std::int32_t> labels({static_cast<std::size_t>(design.n_sites())});
+                {
+                    const nb::gil_scoped_release release;
+                    self.best(design, labels.data(), n_threads);
+                }
+                return labels.take();
+            },
+            "design"_a, "n_threads"_a)
+        .def(
+            "marginals",
+            [](const Tagger& self, const Design& design, int n_threads) {
+                NewArray<double> probs({static_cast<std::size_t>(design.n_sites()),
+                                        static_cast<std::size_t>(self.layout().n_labels)});
+                {
+                    const nb::gil_scoped_release release;
+                    self.marginals(design, probs.data(), n_threads);
+                }
+                return probs.take();
+            },
+            "design"_a, "n_threads"_a)
         .def(
             "log_partitions",
             [](const Tagger& self, const Design& design, const Maybe<std::int32_t>& labels,
@@ -133,37 +139,40 @@ void bind_tagging(nb::module_& m) {
                 return out.take();
             },
             "design"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(), "n_threads"_a)
-        .def("k_best",
-             [](const Tagger& self, const Design& design, std::int64_t k, int n_threads) {
-                 std::vector<std::vector<ScoredLabels>> found;
-                 {
-                     const nb::gil_scoped_release release;
-                     found = self.k_best(design, k, n_threads);
-                 }
-                 nb::list out;
-                 for (const auto& paths : found) {
-                     nb::list one;
-                     for (const ScoredLabels& path : paths) {
-                         NewArray<std::int32_t> labels({path.labels.size()});
-                         std::copy(path.labels.begin(), path.labels.end(), labels.data());
-                         one.append(nb::make_tuple(path.score, labels.take()));
-                     }
-                     out.append(one);
-                 }
-                 return out;
-             },
-             "design"_a, "k"_a, "n_threads"_a)
-        .def("sample",
-             [](const Tagger& self, const Design& design, std::int64_t n, const Array<double>& uniforms, int n_threads) {
-                 check_size(uniforms, n * design.n_sites(), "uniforms");
-                 NewArray<std::int32_t> labels({static_cast<std::size_t>(n * design.n_sites())});
-                 {
-                     const nb::gil_scoped_release release;
-                     self.sample(design, n, uniforms.data(), labels.data(), n_threads);
-                 }
-                 return labels.take();
-             },
-             "design"_a, "n"_a, "uniforms"_a, "n_threads"_a);
+        .def(
+            "k_best",
+            [](const Tagger& self, const Design& design, std::int64_t k, int n_threads) {
+                std::vector<std::vector<ScoredLabels>> found;
+                {
+                    const nb::gil_scoped_release release;
+                    found = self.k_best(design, k, n_threads);
+                }
+                nb::list out;
+                for (const auto& paths : found) {
+                    nb::list one;
+                    for (const ScoredLabels& path : paths) {
+                        NewArray<std::int32_t> labels({path.labels.size()});
+                        std::copy(path.labels.begin(), path.labels.end(), labels.data());
+                        one.append(nb::make_tuple(path.score, labels.take()));
+                    }
+                    out.append(one);
+                }
+                return out;
+            },
+            "design"_a, "k"_a, "n_threads"_a)
+        .def(
+            "sample",
+            [](const Tagger& self, const Design& design, std::int64_t n, const Array<double>& uniforms,
+               int n_threads) {
+                check_size(uniforms, n * design.n_sites(), "uniforms");
+                NewArray<std::int32_t> labels({static_cast<std::size_t>(n * design.n_sites())});
+                {
+                    const nb::gil_scoped_release release;
+                    self.sample(design, n, uniforms.data(), labels.data(), n_threads);
+                }
+                return labels.take();
+            },
+            "design"_a, "n"_a, "uniforms"_a, "n_threads"_a);
 }
 
 }  // namespace
@@ -176,21 +185,22 @@ void bind_objective(nb::module_& m) {
                const Array<std::int32_t>& pair_labels, const Array<std::int64_t>& dense_columns,
                const Array<std::int32_t>& arc_before, const Array<std::int32_t>& arc_after,
                const Array<std::int64_t>& arc_ptr, const Array<std::int32_t>& arc_triples) {
-                new (self) Layout(n_labels, view(pair_ptr), view(pair_labels), view(dense_columns), view(arc_before),
-                                  view(arc_after), view(arc_ptr), view(arc_triples));
+                new (self) Layout(n_labels, view(pair_ptr), view(pair_labels), view(dense_columns),
+                                  view(arc_before), view(arc_after), view(arc_ptr), view(arc_triples));
             },
-            "n_labels"_a, "pair_ptr"_a, "pair_labels"_a, "dense_columns"_a, "arc_before"_a, "arc_after"_a, "arc_ptr"_a,
-            "arc_triples"_a)
+            "n_labels"_a, "pair_ptr"_a, "pair_labels"_a, "dense_columns"_a, "arc_before"_a, "arc_after"_a,
+            "arc_ptr"_a, "arc_triples"_a)
         .def_prop_ro("n_weights", &Layout::n_weights);
     nb::class_<Design>(m, "Design")
         .def(
             "__init__",
             [](Design* self, const std::shared_ptr<Layout>& layout, const Array<std::int64_t>& sequence_ptr,
-               const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids, const Maybe<double>& values,
-               const Maybe<std::int64_t>& arc_site_ptr, const Maybe<std::int32_t>& arc_ids,
-               const Maybe<double>& arc_values, const std::vector<Matrix<double>>& dense, int n_threads) {
-                new (self) Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
-                                              arc_values, dense, n_threads));
+               const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
+               const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
+               const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
+               const std::vector<Matrix<double>>& dense, int n_threads) {
+                new (self) Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr,
+                                              arc_ids, arc_values, dense, n_threads));
             },
             "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),
             "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a);
