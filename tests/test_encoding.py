@@ -179,7 +179,7 @@ def test_forms_of_a_sequence() -> None:
     encoder = Encoder()
     dataset = encoder.fit_encode(
         [
-            [["a"]],
+            [{"a": 2.0}],
             matrix,
             list(matrix.astype(np.float32)),
             sparse,
@@ -187,12 +187,12 @@ def test_forms_of_a_sequence() -> None:
             (site for site in (["c"], {"vectors": np.array([8, 9])})),
             Words([["a"]]),
             np.zeros((0, 2)),
-            {"tokens": [["b"]], "chars": [["d", "a"]]},
+            {"tokens": [{"b": 3.0}], "chars": [["d", "a"]]},
         ]
     )
     assert np.diff(dataset.sequence_ptr).tolist() == [1, 2, 2, 2, 2, 2, 1, 0, 1]
     assert read_back(dataset, encoder.vocabulary) == [
-        [[("a", 1.0)]],
+        [[("a", 2.0)]],
         [[], []],
         [[], []],
         [[("x:1", 5.0)], [("x:0", 6.0), ("x:1", 7.0)]],
@@ -200,7 +200,7 @@ def test_forms_of_a_sequence() -> None:
         [[("c", 1.0)], []],
         [[("a", 1.0)]],
         [],
-        [[("b", 1.0), ("d", 1.0), ("a", 1.0)]],
+        [[("b", 3.0), ("d", 1.0), ("a", 1.0)]],
     ]
     assert encoder.dense_sizes == {"x": 2, "vectors": 2}
     x, vectors = dataset.dense["x"], dataset.dense["vectors"]
