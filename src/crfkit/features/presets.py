@@ -93,13 +93,15 @@ B
 _CHUNKS = """\
 # Phrases (chunks); column 0: the word, column 1: its part of speech.
 U
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
+U00:%lower[-2,0]
+U01:%lower[-1,0]
+U02:%lower[0,0]
+U03:%lower[1,0]
+U04:%lower[2,0]
+U05:%lower[-1,0]/%lower[0,0]
+U06:%lower[0,0]/%lower[1,0]
+U07:%lower[-1,0]/%lower[1,0]
+U08:%x[0,0]
 
 # Parts of speech, alone, in pairs and in threes.
 U10:%x[-2,1]
@@ -111,16 +113,18 @@ U15:%x[-2,1]/%x[-1,1]
 U16:%x[-1,1]/%x[0,1]
 U17:%x[0,1]/%x[1,1]
 U18:%x[1,1]/%x[2,1]
+U19:%x[-1,1]/%x[1,1]
 U20:%x[-2,1]/%x[-1,1]/%x[0,1]
 U21:%x[-1,1]/%x[0,1]/%x[1,1]
 U22:%x[0,1]/%x[1,1]/%x[2,1]
 
 # Words with parts of speech.
-U30:%x[0,0]/%x[0,1]
-U31:%x[-1,0]/%x[0,1]
-U32:%x[0,1]/%x[1,0]
-U33:%x[0,0]/%x[1,1]
-U34:%x[-1,1]/%x[0,0]
+U30:%lower[-1,0]/%x[-1,1]
+U31:%lower[-1,0]/%x[0,1]
+U32:%x[0,1]/%lower[1,0]
+U33:%lower[0,0]/%x[1,1]
+U34:%x[-1,1]/%lower[0,0]
+U35:%lower[1,0]/%x[1,1]
 
 # How the word ends and looks.
 U40:%lower_suffix[0,0,2]
