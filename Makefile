@@ -17,16 +17,22 @@ $(VENV)/.installed: $(BIN)/python $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+# What an extra of pyproject.toml asks for, without building the package again.
+define install_extra
+$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['$(1)'], sep='\n')" > $(VENV)/$(1).txt
+$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/$(1).txt
+endef
+
 $(VENV)/.test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(call install_extra,test)
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+$(VENV)/.lint: $(VENV)/.test
+	$(call install_extra,lint)
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+$(VENV)/.bench: $(VENV)/.test
+	$(call install_extra,bench)
 	@touch $@
 
 demo: $(VENV)/.installed  ## train a part-of-speech tagger on the bundled sample and show what it does
@@ -35,7 +41,7 @@ demo: $(VENV)/.installed  ## train a part-of-speech tagger on the bundled sample
 test: $(VENV)/.test  ## the whole test suite (minutes)
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-slow: $(VENV)/.test  ## the longer checks (needs the corpora)
+test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
 
 lint: $(VENV)/.lint  ## style and types
