@@ -195,8 +195,6 @@ inline void add_rows(const float* row, std::int64_t apart, const double* c, std:
 
 inline void combine(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
                     double* out, double* sums) {
-    const Strengths nothing{&combination.factor, false};
-    const TileStrengths strengths(combination.l1 ? *combination.l1 : nothing);
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
         const double* v = combination.v + tile;
@@ -209,13 +207,6 @@ inline void combine(const PairRows& pairs, const Combination& combination, std::
         for (; row < pairs.n_rows; row += 2)
             add_rows<2>(pairs.rows + row * pairs.n_weights + tile, pairs.n_weights,
                         combination.coefficients + row, width, d);
-        if (combination.l1) {
-            const double* l1_here = strengths.at(tile);
-            for (std::int64_t i = 0; i < width; ++i) {
-                const double held = d[i] * v[i] >= 0.0 ? 0.0 : d[i];
-                d[i] = l1_here[i] > 0.0 ? held : d[i];
-            }
-        }
         sums[0] += dot(d, v, width);
     }
 }

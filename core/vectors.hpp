@@ -43,8 +43,7 @@ struct PairSource {
 struct Combination {
     const double* coefficients;  // [n_rows]
     double factor;
-    const double* v;
-    const Strengths* l1;  // null, or: elements with l1_i > 0 that do not point against v become 0
+    const double* v;  // [D]
 };
 
 // The same for elements first … first + n − 1: one table per instruction set. What is summed goes to `sums`.

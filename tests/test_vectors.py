@@ -79,14 +79,9 @@ def test_pairs(n: int, n_rows: int, s_row: int) -> None:
 
     coefficients = np.linspace(-1, 1, n_rows)
     combined = coefficients @ exact[:n_rows] - 0.6 * v
-    direction, slope = _core.pairs_combine(rows, coefficients, v, -0.6, None, 1)
+    direction, slope = _core.pairs_combine(rows, coefficients, v, -0.6, 1)
     np.testing.assert_allclose(direction, combined, rtol=1e-10, atol=1e-12)
     assert slope == pytest.approx(combined @ v, rel=1e-10, abs=1e-10)
-    for l1 in strengths(n):
-        expected = np.where((l1 > 0.0) & (direction * v >= 0.0), 0.0, direction)
-        aligned, slope = _core.pairs_combine(rows, coefficients, v, -0.6, l1, 1)
-        assert (aligned == expected).all()
-        assert slope == pytest.approx(expected @ v, rel=1e-10, abs=1e-10)
 
 
 def everything(n: int, n_threads: int = 1) -> Vector:
@@ -97,7 +92,7 @@ def everything(n: int, n_threads: int = 1) -> Vector:
     results: list[Any] = [
         *_core.pairs_write(rows, 8, 2, x, x_before, g, g_before, v, n_threads),
         rows,
-        *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, l1, n_threads),
+        *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, n_threads),
         _core.pairs_products(rows, 8, g, n_threads),
         *_core.vector_products(x, g, n_threads),
         _core.vector_step(x, g, 0.3, n_threads),

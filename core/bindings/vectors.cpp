@@ -1,7 +1,6 @@
 #include "vectors.hpp"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 
 #include <stdexcept>
 #include <string>
@@ -139,16 +138,15 @@ nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vecto
 }
 
 nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vector& v, double factor,
-                        const std::optional<Vector>& l1, int n_threads) {
+                        int n_threads) {
     const PairRows pairs = pair_rows(rows, length(coefficients));
     check_length(v, pairs.n_weights, "v");
-    const Strengths checked = l1 ? strengths(*l1, pairs.n_weights) : Strengths{};
     check_threads(n_threads);
+    const Combination combination{coefficients.data(), factor, v.data()};
     NewArray<double> out({v.size()});
     double slope;
     {
         const nb::gil_scoped_release release;
-        const Combination combination{coefficients.data(), factor, v.data(), l1 ? &checked : nullptr};
         slope = combine(pairs, combination, out.data(), n_threads);
     }
     return nb::make_tuple(out.take(), slope);
@@ -176,9 +174,7 @@ void bind_vectors(nb::module_& m) {
     m.def("pairs_products", &bound_row_products, "rows"_a.noconvert(), "n_rows"_a, "v"_a, "n_threads"_a,
           "The products of the first n_rows rows with v.");
     m.def("pairs_combine", &bound_combine, "rows"_a.noconvert(), "coefficients"_a, "v"_a, "factor"_a,
-          "l1"_a.none(), "n_threads"_a,
-          "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v; elements with l1_i > 0 that do not point "
-          "against v are 0.");
+          "n_threads"_a, "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v.");
 }
 
 }  // namespace crfkit

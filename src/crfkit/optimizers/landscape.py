@@ -61,9 +61,14 @@ class Landscape:
         descent, square = _core.vector_pseudo_gradient(x, gradient, self.l1, self.n_threads)
         return Point(x, value + penalty, penalty, gradient, descent, sqrt(square))
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether values may still come from single precision."""
+        return self.noise == SINGLE_NOISE
+
     def refine(self) -> bool:
         """Asks the objective for double precision; True when it answers otherwise from now on."""
-        if self.noise == DOUBLE_NOISE:
+        if not self.is_coarse:
             return False
         self.noise = DOUBLE_NOISE
         return bool(self._objective.refine())  # type: ignore[attr-defined]

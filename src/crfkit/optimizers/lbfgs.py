@@ -32,7 +32,7 @@ STOPPED = "the callback asked to stop"
 STUCK = "no step lowers the objective any further"
 INTERRUPTED = "interrupted"
 
-UNMEASURABLE = 1e-7  # a relative fall per iteration that single precision does not show reliably
+UNMEASURABLE = 1e-7  # a relative fall per iteration that single precision often does not show
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,8 @@ class _Descent:
         """The point of the next iteration; None when even the steepest way down leads nowhere."""
         found = self._searched(point)
         while found is None:
-            refined = self._refined(point)
-            if refined is not None:
-                point = refined
+            if self._land.is_coarse:
+                point = self._refined(point) or point
             elif len(self._pairs):
                 self._pairs.clear()
             else:
@@ -182,10 +181,10 @@ class _Descent:
     def _searched(self, point: Point) -> Point | None:
         """The point that a line search finds along the direction of the pairs."""
         land = self._land
-        direction, slope = self._pairs.direction(point.descent, land.l1)
+        first_step = 1.0 if len(self._pairs) else 1.0 / point.norm
+        direction, slope = self._pairs.direction(point.descent)
         if not slope < 0.0:
             return None
-        first_step = 1.0 if len(self._pairs) else 1.0 / point.norm
         search = wolfe_search if land.l1 is None else orthant_search
         return search(land, point, direction, slope, first_step)
 

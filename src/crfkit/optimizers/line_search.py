@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from crfkit import _core
 from crfkit.optimizers.landscape import Landscape, Point
-from crfkit.optimizers.more_thuente import C1, DROWNED, MoreThuente, Sample
+from crfkit.optimizers.more_thuente import C1, MoreThuente, Sample, drowns
 from crfkit.optimizers.problem import Vector
 
 MOST_TRIALS = 40
+MOST_COARSE_TRIALS = 12  # while double precision may still tell what single precision does not
 
 
 def wolfe_search(
     land: Landscape, start: Point, direction: Vector, slope: float, first_step: float
 ) -> Point | None:
     """A point start.x + t·direction under the strong Wolfe conditions; slope = gradient·direction < 0."""
-    search = MoreThuente(start.value, slope, first_step, land.noise * abs(start.value))
-    for _ in range(MOST_TRIALS):
+    search = MoreThuente(start.value, slope, first_step, noise=land.noise * abs(start.value))
+    for _ in range(MOST_COARSE_TRIALS if land.is_coarse else MOST_TRIALS):
         x = _core.vector_step(start.x, direction, search.t, land.n_threads)
         point, slope_there = land.smooth_point(x, direction)
         if point.is_finite():
@@ -40,13 +41,16 @@ def orthant_search(
 
     p is the pseudo-gradient at x, slope = p·direction < 0. Inside an orthant F is smooth, since the signs in
     Σ l1_i |x_i| are fixed: a penalised weight that would change its sign stops at 0, and one that is 0
-    leaves it against the pseudo-gradient.
-    Andrew and Gao, Scalable training of L1-regularized log-linear models, ICML 2007.
+    leaves it only against p_i. So short steps do lead downhill: what is left out of slope has d_i p_i ≥ 0.
+
+    Andrew and Gao (Scalable training of L1-regularized log-linear models, ICML 2007) let no weight at all move
+    other than against p_i. Where x_i ≠ 0 that spoils the direction and brings nothing: on chunking with l1 = 1,
+    582 evaluations led to a relative gap of 1e-4 with that demand, and 168 without it.
     """
     assert land.l1 is not None
     noise = land.noise * abs(start.value)
     t = first_step
-    for _ in range(MOST_TRIALS):
+    for _ in range(MOST_COARSE_TRIALS if land.is_coarse else MOST_TRIALS):
         x, penalty, promise = _core.vector_orthant_step(
             start.x, direction, start.descent, land.l1, t, land.n_threads
         )  # promise = p·(z − x), negative for short steps
@@ -58,9 +62,9 @@ def orthant_search(
             t *= 0.1
             continue
         change = point.value - start.value
-        if change <= C1 * promise or (
-            abs(change) <= noise and -promise <= DROWNED * noise and _still_falls(land, start, point, promise)
-        ):
+        if change <= C1 * promise:
+            return point
+        if drowns(promise, change, noise) and _still_falls(land, start, point, promise):
             return point
         # the minimum of the parabola through both values with the slope at 0, not too near either end
         t *= min(max(0.5 * promise / (promise - change), 0.1), 0.5)

@@ -19,7 +19,11 @@ C2 = 0.9
 GROWTH = 4.0  # without a bracket, a step goes at most so many times the last stride beyond it
 SHRINK = 0.66  # a bracket that does not shrink to this share within two steps is halved
 NARROWEST = 1e-15  # relative width of a bracket that rounding has used up
-DROWNED = 10.0  # a promised fall below so many times the noise cannot be judged by values
+
+
+def drowns(promise: float, change: float, noise: float) -> bool:
+    """Whether neither a promised change of the value nor the one that was seen can be told from noise."""
+    return abs(promise) <= 10.0 * noise and abs(change) <= noise
 
 
 class Sample(NamedTuple):
@@ -33,9 +37,19 @@ class Sample(NamedTuple):
 class MoreThuente:
     """Proposes steps in `t`; `accepts` judges one, `advance` or (where φ has no value) `retreat` goes on."""
 
-    def __init__(self, value: float, slope: float, first_step: float, noise: float) -> None:
-        """φ(0), φ'(0) < 0, the first step to try, and the absolute noise of values."""
+    def __init__(
+        self,
+        value: float,
+        slope: float,
+        first_step: float,
+        *,
+        noise: float = 0.0,
+        c1: float = C1,
+        c2: float = C2,
+    ) -> None:
+        """φ(0), φ'(0) < 0, the first step to try, the absolute noise of values, and the two constants."""
         self.t = first_step
+        self._c1, self._c2 = c1, c2
         self._zero = Sample(0.0, value, slope)
         self._noise = noise
         self._best = self._zero  # the end of the interval with the lowest value so far: t_l
@@ -53,12 +67,14 @@ class MoreThuente:
         Where both the fall that the slope promises and the change of the value drown in the noise, the
         condition on the slope decides alone.
         """
-        if abs(trial.slope) > C2 * -self._zero.slope:
+        if abs(trial.slope) > self._c2 * -self._zero.slope:
             return False
-        if trial.value <= self._line(trial.t):
-            return True
-        drowned = -trial.t * self._zero.slope <= DROWNED * self._noise
-        return drowned and trial.value <= self._zero.value + self._noise
+        return trial.value <= self._line(trial.t) or self.drowns(trial)
+
+    def drowns(self, trial: Sample) -> bool:
+        """Whether neither the fall that the slope promises nor the change of the value can be told from noise."""
+        promise, change = trial.t * self._zero.slope, trial.value - self._zero.value
+        return drowns(promise, change, self._noise)
 
     def advance(self, trial: Sample) -> bool:
         """Chooses the next step after a trial that was not accepted; False when rounding leaves none."""
@@ -85,11 +101,11 @@ class MoreThuente:
 
     def _line(self, t: float) -> float:
         """φ(0) + c₁ t φ'(0)."""
-        return self._zero.value + C1 * t * self._zero.slope
+        return self._zero.value + self._c1 * t * self._zero.slope
 
     def _tilted(self, sample: Sample) -> Sample:
         """The sample as one of ψ."""
-        tilt = C1 * self._zero.slope
+        tilt = self._c1 * self._zero.slope
         return Sample(sample.t, sample.value - tilt * sample.t, sample.slope - tilt)
 
     def _limits(self, t: float) -> tuple[float, float]:

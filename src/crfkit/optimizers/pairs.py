@@ -64,12 +64,10 @@ class Pairs:
         self._order.append(slot)
         return True
 
-    def direction(self, v: Vector, l1: Vector | None) -> tuple[Vector, float]:
-        """d = −H v, [D], and d·v; elements of d with l1_i > 0 that do not point against v are 0."""
-        if self._products is None or self._products[0] is not v:
-            self._products = (v, _core.pairs_products(self._rows, 2 * self._n_slots, v, self._n_threads))
-        coefficients, factor = self._coefficients(self._products[1])
-        return _core.pairs_combine(self._rows, coefficients, v, factor, l1, self._n_threads)
+    def direction(self, v: Vector) -> tuple[Vector, float]:
+        """d = −H v, [D], and d·v."""
+        coefficients, factor = self._coefficients(v)
+        return _core.pairs_combine(self._rows, coefficients, v, factor, self._n_threads)
 
     def _slot_to_write(self) -> int:
         """A slot not in use, freed of the oldest pair when all are; rows of lower slots hold numbers."""
@@ -79,9 +77,11 @@ class Pairs:
         self._n_slots = max(self._n_slots, slot + 1)
         return slot
 
-    def _coefficients(self, products: Vector) -> tuple[Vector, float]:
-        """The two loops: −H v = Σ_k coefficients_k rows_k + factor·v, where products = rows · v."""
-        sv, yv = products[0::2], products[1::2]  # [n_slots]
+    def _coefficients(self, v: Vector) -> tuple[Vector, float]:
+        """The two loops: −H v = Σ_k coefficients_k rows_k + factor·v."""
+        if self._products is None or self._products[0] is not v:
+            self._products = (v, _core.pairs_products(self._rows, 2 * self._n_slots, v, self._n_threads))
+        sv, yv = self._products[1][0::2], self._products[1][1::2]  # [n_slots]
         a = np.zeros(self._n_slots)  # q = v − Σ a_j y_j
         c = np.zeros(self._n_slots)  # H v = γ q + Σ c_j s_j
         for i in reversed(self._order):  # newest first: a_i = s_i·q / s_i·y_i, with q of the newer pairs
