@@ -42,9 +42,11 @@ class LBFGS:
     It stops as soon as one of these holds:
 
     - |g| ≤ tolerance · |g at the start|, where g is the gradient (with l1 the pseudo-gradient),
-    - the objective fell by less than change · |objective| over the last `period` iterations,
+    - the objective fell by no more than change · |objective| over the last `period` iterations
+      (`change=0` switches this off),
     - `max_iterations` are done.
 
+    With the defaults the objective typically ends within a relative 1e-6 of its minimum.
     `memory` is the number m of steps whose curvature is remembered: 8·m bytes per weight.
     """
 
