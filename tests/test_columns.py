@@ -34,7 +34,7 @@ def test_sequences_end_at_blank_lines() -> None:
 
 
 def test_runs_of_blanks_separate() -> None:
-    assert rows("  a   b\nc \t d  \n") == [[("a", "b"), ("c", "d")]]
+    assert rows("  a   b\nc \t d  \ne\tf\n") == [[("a", "b"), ("c", "d"), ("e", "f")]]
 
 
 def test_other_white_space_belongs_to_words() -> None:
