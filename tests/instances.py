@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.structures import Chain, ChainMarginals, ChainScores
+from crfkit.structures import END, START, Bigrams, Chain, ChainMarginals, ChainScores
 from tests.oracle import Bools, ChainOracle, ChainParts, Floats
 
 
@@ -25,6 +25,7 @@ class ChainInstance:
     structure: Chain
     scores: ChainScores
     evidence: Bools | None = None
+    exists: Bools | None = None  # [L + 1, L + 1] the bigrams (before, after); L: START, END
 
     @cached_property
     def oracle(self) -> ChainOracle:
@@ -38,6 +39,7 @@ class ChainInstance:
             allowed=self.evidence,
             has_start=structure.start,
             has_end=structure.end,
+            exists=None if structure.unseen == "soft" else self.exists,
         )
 
     @property
@@ -95,17 +97,23 @@ class ChainInstance:
         arcs = None if scores.arcs is None else np.swapaxes(scores.arcs, -1, -2)
         if arcs is not None and arcs.ndim == 3:
             arcs = arcs[::-1]
+        exists = None if self.exists is None else self.exists.T
         return ChainInstance(
-            Chain(start=self.structure.end, end=self.structure.start),
+            chain_of(exists, self.structure.end, self.structure.start, self.structure.unseen),
             ChainScores(scores.states[::-1], arcs, scores.end, scores.start),
             None if self.evidence is None else self.evidence[::-1],
+            exists,
         )
 
     def renamed(self, order: Any) -> ChainInstance:
         """Label j of the new instance is label `order[j]` of this one."""
-        scores = self.scores
+        scores, structure = self.scores, self.structure
+        with_ends = [*order, self.n_labels]
+        exists = None if self.exists is None else self.exists[with_ends][:, with_ends]
         return replace(
             self,
+            structure=chain_of(exists, structure.start, structure.end, structure.unseen),
+            exists=exists,
             scores=ChainScores(
                 scores.states[:, order],
                 None if scores.arcs is None else scores.arcs[..., order, :][..., order],
@@ -116,12 +124,46 @@ class ChainInstance:
         )
 
     def spelled_out(self) -> ChainInstance:
-        """The same with nothing left to default: arcs by pair, evidence as forbidden states."""
-        vector = self.flat(self.scores).copy()
-        states = vector[: self.n_sites * self.n_labels]
+        """The same with nothing left to default: arcs by pair, evidence and bigrams as forbidden states and arcs."""
+        states, arcs, start, end = self.parts.split(self.flat(self.scores).copy())
         if self.evidence is not None:
-            states[~self.evidence.ravel()] = -np.inf
-        return replace(self, scores=self.part_scores(vector), evidence=None)
+            states[~self.evidence] = -np.inf
+        if self.exists is not None and self.structure.unseen != "soft":
+            arcs[:, ~self.exists[:-1, :-1]] = -np.inf
+            states[:1, ~self.exists[-1, :-1]] = states[-1:, ~self.exists[:-1, -1]] = -np.inf
+        plain = replace(
+            self, structure=Chain(start=self.structure.start, end=self.structure.end), exists=None
+        )
+        return replace(
+            plain, scores=plain.part_scores(self.parts.flat(states, arcs, start, end)), evidence=None
+        )
+
+
+def chain_of(exists: Bools | None, start: bool, end: bool, unseen: str = "error") -> Chain:
+    """A chain with these bigrams [L + 1, L + 1], bound to labels a, b, c …"""
+    if exists is None:
+        return Chain(start=start, end=end)
+    labels = "abcdefgh"[: len(exists) - 1]
+    pairs = [((*labels, START)[i], (*labels, END)[j]) for i, j in np.argwhere(exists).tolist()]
+    return Chain(start, end, Bigrams(pairs), unseen).bind(labels, [])
+
+
+def draw_bigrams(random: np.random.Generator, alive: Any, n_labels: int, share: float) -> Bools:
+    """About this share of all pairs, and those of one output that is to exist."""
+    exists = random.random((n_labels + 1, n_labels + 1)) < share
+    path = [n_labels, *alive, n_labels]
+    exists[path[:-1], path[1:]] = True
+    return exists
+
+
+def bio_bigrams(n_types: int) -> Bools:
+    """The rule written out for the labels O, B-1, I-1, B-2, I-2 …: I-t stands only after B-t and I-t."""
+    exists = np.ones((2 * n_types + 2, 2 * n_types + 2), dtype=np.bool_)
+    for kind in range(n_types):
+        begin, inside = 2 * kind + 1, 2 * kind + 2
+        exists[:, inside] = False
+        exists[[begin, inside], inside] = True
+    return exists
 
 
 def draw_chain(
@@ -136,16 +178,24 @@ def draw_chain(
     forbidden: float = 0.0,
     restricted: float = 0.0,
     whole: bool = False,
+    bigrams: float | str | None = None,
+    unseen: str = "error",
 ) -> ChainInstance:
     """A random chain on which at least one output exists.
 
     `arcs` are "shared", "pairs" (other scores for every pair of sites) or "none"; `forbidden` is the
     share of parts with score −inf, `restricted` the share of labels that the evidence excludes; `whole`
-    scores often tie.
+    scores often tie. `bigrams` is the share of pairs that exist, or "bio".
     """
     T = int(random.integers(sites[0], sites[1] + 1))
     L = int(random.integers(labels[0], labels[1] + 1))
     alive = random.integers(L, size=T)  # an output that is never forbidden
+    exists = None
+    if bigrams == "bio":
+        exists = bio_bigrams((L - 1) // 2)
+        alive[:] = 0  # all outside
+    elif isinstance(bigrams, float):
+        exists = draw_bigrams(random, alive, L, bigrams)
 
     def numbers(shape: tuple[int, ...], kept: Any) -> Floats:
         values = np.rint(random.normal(size=shape)) if whole else random.normal(size=shape) * scale
@@ -173,7 +223,7 @@ def draw_chain(
         numbers((L,), alive[:1]) if with_start else None,
         numbers((L,), alive[-1:]) if with_end else None,
     )
-    return ChainInstance(Chain(start=start, end=end), scores, mask)
+    return ChainInstance(chain_of(exists, start, end, unseen), scores, mask, exists)
 
 
 CHAINS: Mapping[str, Mapping[str, Any]] = {
@@ -198,6 +248,15 @@ CHAINS: Mapping[str, Mapping[str, Any]] = {
     "chain, one label": {"labels": (1, 1)},
     "chain, empty": {"sites": (0, 0)},
     "chain, empty by pair": {"sites": (0, 0), "arcs": "pairs", "restricted": 0.5},
+    "bigrams": {"bigrams": 0.5},
+    "bigrams, few": {"bigrams": 0.1, "sites": (3, 6), "labels": (3, 4)},
+    "bigrams, all": {"bigrams": 1.0},
+    "bigrams, arcs by pair, evidence": {"bigrams": 0.5, "arcs": "pairs", "restricted": 0.4},
+    "bigrams, forbidden, neither": {"bigrams": 0.6, "forbidden": 0.3, "start": False, "end": False},
+    "bigrams, scores of 1e4": {"bigrams": 0.5, "scale": 1e4},
+    "bigrams, bio": {"bigrams": "bio", "labels": (5, 5), "sites": (2, 4)},
+    "bigrams, soft": {"bigrams": 0.3, "unseen": "soft", "restricted": 0.2},
+    "bigrams, empty": {"bigrams": 0.5, "sites": (0, 0)},
 }
 
 ROWS: Mapping[str, Callable[[np.random.Generator], ChainInstance]] = {

@@ -141,12 +141,18 @@ class ChainOracle(Enumeration):
         allowed: Bools | None = None,
         has_start: bool = True,
         has_end: bool = True,
+        exists: Bools
+        | None = None,  # [L + 1, L + 1] the pairs that exist; L: before the first, after the last
     ) -> None:
         parts = ChainParts(*states.shape)
         mask = np.ones(states.shape, dtype=np.bool_) if allowed is None else allowed
         labels = [np.flatnonzero(row).tolist() for row in mask]
         super().__init__(
-            ((y, parts.of(y, has_start, has_end)) for y in itertools.product(*labels)),
+            (
+                (y, parts.of(y, has_start, has_end))
+                for y in itertools.product(*labels)
+                if exists is None or all(exists[pair] for pair in itertools.pairwise((-1, *y, -1)))
+            ),
             parts.flat(states, arcs, start, end),
         )
 

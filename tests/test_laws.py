@@ -144,6 +144,18 @@ def log_probabilities_are_brute_force(instance: ChainInstance, random: np.random
 
 
 @law
+def an_output_that_does_not_exist_has_no_probability(
+    instance: ChainInstance, random: np.random.Generator
+) -> None:
+    for output in random.integers(instance.n_labels, size=(20, instance.n_sites)):
+        if tuple(output.tolist()) not in instance.oracle.by_output:
+            value = inference.log_probability(
+                instance.structure, instance.scores, output, evidence=instance.evidence
+            )
+            assert value == -math.inf
+
+
+@law
 def samples_follow_the_marginals(instance: ChainInstance, random: np.random.Generator) -> None:
     n = 2000
     samples = inference.sample(

@@ -13,23 +13,29 @@ if TYPE_CHECKING:
     from crfkit.features import Template
     from crfkit.models import CRF, load
     from crfkit.optimizers import LBFGS
-    from crfkit.structures import Chain, ChainScores
+    from crfkit.structures import END, START, Bigrams, Chain, ChainScores
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
 _ROOMS = ("data", "evaluation", "features", "inference", "models", "objective", "optimizers", "structures")
 _ROOM_OF = {
+    "Bigrams": "structures",
     "CRF": "models",
     "Chain": "structures",
     "ChainScores": "structures",
+    "END": "structures",
     "InputError": "data",
     "LBFGS": "optimizers",
+    "START": "structures",
     "Template": "features",
     "load": "models",
 }
 
 __all__ = [
     "CRF",
+    "END",
     "LBFGS",
+    "START",
+    "Bigrams",
     "Chain",
     "ChainScores",
     "InputError",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.structures import Best, Chain, ChainMarginals, ChainScores, Evidence
+from crfkit.structures import Best, Chain, ChainMarginals, ChainScores, Evidence, NoOutputError
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -22,7 +22,10 @@ def log_partition(structure: Chain, scores: ChainScores, *, evidence: Allowed = 
     >>> round(math.exp(log_partition(Chain(), scores)), 6)
     8.0
     """
-    return _core.chain_log_partition(*_folded(structure, scores, evidence))
+    try:
+        return _core.chain_log_partition(*_folded(structure, scores, evidence))
+    except NoOutputError:
+        return -math.inf
 
 
 def marginals(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> ChainMarginals:
@@ -36,7 +39,7 @@ def tangent(
 ) -> ChainMarginals:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
     states, arcs = _folded(structure, scores, evidence)
-    d_states, d_arcs = _folded(structure, direction, None)
+    d_states, d_arcs = _folded(Chain(structure.start, structure.end), direction, None)
     if direction.states.shape != scores.states.shape:
         raise ValueError(
             f"tangent: the direction's states have shape {list(direction.states.shape)}, "
@@ -50,17 +53,20 @@ def tangent(
 
 def best(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> Best:
     """The highest-scoring labelling; among equals the one with the lower label at the last site where they differ."""
-    found = k_best(structure, scores, 1, evidence=evidence)
+    found = _core.chain_k_best(*_folded(structure, scores, evidence), 1)
     if not found:
         raise ValueError("best: no labelling is possible, every one has a part with score −inf.")
-    return found[0]
+    return Best(found[0][1], found[0][0])
 
 
 def k_best(structure: Chain, scores: ChainScores, k: int, *, evidence: Allowed = None) -> list[Best]:
     """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
     if k < 1:
         raise ValueError(f"k_best: k is {k}, expected 1 or more.")
-    found = _core.chain_k_best(*_folded(structure, scores, evidence), k)
+    try:
+        found = _core.chain_k_best(*_folded(structure, scores, evidence), k)
+    except NoOutputError:
+        return []
     return [Best(labels, score) for score, labels in found]
 
 
@@ -86,9 +92,12 @@ def entropy(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) 
 
 
 def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float:
-    """score(y) of one labelling, given as label ids [T]."""
+    """score(y) of one labelling, given as label ids [T]; −inf where it has an arc that does not exist."""
     _check(structure, scores)
     y = _labels(output, scores.n_sites, scores.n_labels)
+    chain = structure.of_ids(scores.n_labels)
+    if chain.constrained and chain.support().first_break(y) is not None:
+        return -math.inf
     if len(y) == 0:
         return 0.0
     terms = list(scores.states[np.arange(len(y)), y])
@@ -107,12 +116,12 @@ def log_probability(
     structure: Chain, scores: ChainScores, output: npt.ArrayLike, *, evidence: Allowed = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for a labelling that is not possible."""
-    total = log_partition(structure, scores, evidence=evidence)
+    total = _core.chain_log_partition(*_folded(structure, scores, evidence))
     if total == -math.inf:
         raise ValueError("log_probability: no labelling is possible, every one has a part with score −inf.")
     y = _labels(output, scores.n_sites, scores.n_labels)
-    allowed = _mask(evidence, scores)
-    if allowed is not None and not allowed[np.arange(len(y)), y].all():
+    allowed = _evidence(evidence, scores)
+    if allowed is not None and not allowed.mask(scores.n_labels)[np.arange(len(y)), y].all():
         return -math.inf
     return min(0.0, score(structure, scores, y) - total)
 
@@ -130,7 +139,10 @@ def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMargin
 
 
 def _folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[Float64s, Float64s]:
-    """States [T, L] with start, end and evidence folded in, and arcs [L, L] or [T − 1, L, L]."""
+    """States [T, L] with start, end and evidence folded in, and arcs [L, L] or [T − 1, L, L].
+
+    What the bigrams of the chain exclude scores −inf, states that no output has included; NoOutputError when that is all.
+    """
     _check(structure, scores)
     states = np.array(scores.states, order="C")
     if scores.n_sites:
@@ -138,10 +150,14 @@ def _folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[F
             states[0] += scores.start
         if scores.end is not None:
             states[-1] += scores.end
-    allowed = _mask(evidence, scores)
-    if allowed is not None:
-        states[~allowed] = -math.inf
     arcs = np.zeros((scores.n_labels, scores.n_labels)) if scores.arcs is None else scores.arcs
+    allowed = _evidence(evidence, scores)
+    chain = structure.of_ids(scores.n_labels)
+    if chain.constrained:
+        states[~chain.compile(scores.n_sites, allowed).support(scores.n_labels)] = -math.inf
+        arcs = np.where(chain.support().exists[:-1, :-1], arcs, -math.inf)
+    elif allowed is not None:
+        states[~allowed.mask(scores.n_labels)] = -math.inf
     return states, arcs
 
 
@@ -152,8 +168,8 @@ def _check(structure: Chain, scores: ChainScores) -> None:
     scores.check(structure)
 
 
-def _mask(evidence: Allowed, scores: ChainScores) -> npt.NDArray[np.bool_] | None:
-    """The evidence as bools [T, L]."""
+def _evidence(evidence: Allowed, scores: ChainScores) -> Evidence | None:
+    """The evidence as lists, if it goes with the scores."""
     if evidence is None:
         return None
     if not isinstance(evidence, Evidence):
@@ -165,7 +181,7 @@ def _mask(evidence: Allowed, scores: ChainScores) -> npt.NDArray[np.bool_] | Non
         evidence = Evidence.from_mask(evidence)
     if evidence.n_sites != scores.n_sites:
         raise ValueError(f"The evidence speaks of {evidence.n_sites} sites, the scores of {scores.n_sites}.")
-    return evidence.mask(scores.n_labels)
+    return evidence
 
 
 def _with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMarginals:

@@ -24,6 +24,10 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     structure, optimizer = params["structure"], params["optimizer"]
     if not isinstance(structure, Chain):
         raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…)")
+    if structure.bigrams is not None:
+        raise InputError(
+            "structure: a chain with bigrams answers questions on scores, it cannot be trained yet"
+        )
     if not hasattr(optimizer, "minimize") or not hasattr(optimizer, "needs"):
         raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
     for name in ("all_pairs", "all_arcs"):

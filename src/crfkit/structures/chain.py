@@ -9,40 +9,140 @@ An empty sequence has exactly one output, the empty one, with score 0. Letters: 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.structures.structure import Evidence, Int32s
+from crfkit.structures.annotation import Outside, first_break, observed
+from crfkit.structures.bigrams import END, START, Bigrams
+from crfkit.structures.schemes import SCHEMES
+from crfkit.structures.structure import Bools, Evidence, Int32s
+from crfkit.structures.support import Support, support_of
 
 Float64s = npt.NDArray[np.float64]
 
+OBSERVED = "observed"
+UNSEEN = ("error", "extend", "skip", "soft")
+MOST_LISTED = 5  # training outputs named in a message
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Chain:
     """Sequences of labels in which neighbours are linked.
 
     `start` and `end` say whether the arc into the first label and the arc out of the last one have scores of
     their own.
 
+    `bigrams` says which pairs of neighbours exist, START and END included (None: all): a `Bigrams`, "observed" (those of the
+    training outputs), or a scheme of span labels ("bio", "iob1", "iobes", "bilou", "bmes"). `unseen` is what is done
+    with a training output that has other pairs: "error" refuses it, "extend" adds its pairs to the set, "skip" leaves it
+    out, and "soft" lets all pairs exist, of which only those in the set have weights.
+
     >>> Chain(end=False)
     Chain(start=True, end=False)
+    >>> chain = Chain(bigrams="bio").bind(["B", "I", "O"], [])
+    >>> chain.bigrams.allows(["O", "I"])
+    False
+    >>> chain.compile(2).support(3)[0]  # I cannot begin
+    array([ True, False,  True])
     """
 
     start: bool = True
     end: bool = True
+    bigrams: Bigrams | str | None = None
+    unseen: str = "error"
+    labels: tuple[Hashable, ...] | None = field(default=None, init=False)  # of the ids, once they are bound
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike]) -> Chain:
-        """The chain itself: with all labels and all arcs allowed, training leaves nothing open."""
-        if len(labels) == 0:
+    def __post_init__(self) -> None:
+        """Refuse what no chain can be made of."""
+        bigrams = self.bigrams
+        named = isinstance(bigrams, str) and (bigrams == OBSERVED or bigrams.lower() in SCHEMES)
+        if not (bigrams is None or named or isinstance(bigrams, Bigrams)):
+            raise ValueError(
+                f"Chain.bigrams is {bigrams!r}, expected None, Bigrams(…), {OBSERVED!r} or one of {', '.join(SCHEMES)}."
+            )
+        if self.unseen not in UNSEEN:
+            raise ValueError(f"Chain.unseen is {self.unseen!r}, expected one of {', '.join(UNSEEN)}.")
+
+    def __repr__(self) -> str:
+        constraint = "" if self.bigrams is None else f", bigrams={self.bigrams!r}, unseen={self.unseen!r}"
+        return f"Chain(start={self.start}, end={self.end}{constraint})"
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there are arcs that do not exist."""
+        return self.bigrams is not None and self.unseen != "soft"
+
+    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> Chain:
+        """The chain with its bigrams fixed as a `Bigrams` of these labels, whose ids are their places.
+
+        An output is its label ids, −1 where the label is unknown, or the `Evidence` of its possible labels. Pairs with
+        labels that are not listed are left out. A plain chain leaves nothing open, and is returned itself.
+        """
+        known = tuple(labels)
+        if len(known) == 0:
             raise ValueError("A chain needs at least one label, got none.")
+        if self.bigrams is None:
+            return self
+        if START in known or END in known:
+            raise ValueError("START and END stand before and after a sequence, they are not labels.")
+        if len(set(known)) != len(known):
+            raise ValueError("The labels of a chain must be distinct.")
+        given = list(outputs)
+        bigrams = self.bigrams
+        if isinstance(bigrams, str):
+            bigrams = Bigrams() if bigrams == OBSERVED else Bigrams.scheme(bigrams, known)
+        if self.bigrams == OBSERVED or self.unseen == "extend":
+            bigrams |= observed(known, given)
+        inside = Bigrams.from_ids(known, *bigrams.ids(known))
+        bound = replace(self, bigrams=inside)
+        object.__setattr__(bound, "labels", known)
+        if self.unseen in ("error", "extend"):
+            _refuse(bound.outside(given), len(given))
+        return bound
+
+    def outside(self, outputs: Iterable[npt.ArrayLike | Evidence]) -> list[Outside]:
+        """Where each output that the bigrams exclude first leaves them; outputs as in `bind`."""
+        if not self.constrained:
+            return []
+        support = self.support()
+        breaks = ((n, first_break(support, output)) for n, output in enumerate(outputs))
+        return [Outside(n, *found) for n, found in breaks if found is not None]
+
+    def of_ids(self, n_labels: int) -> Chain:
+        """The chain for L labels: itself once it is bound; before that, its bigrams must be pairs of ids from 0 to L − 1."""
+        if self.labels is not None:
+            if len(self.labels) != n_labels:
+                raise ValueError(
+                    f"{self!r} is bound to {len(self.labels)} labels, the scores have {n_labels}."
+                )
+            return self
+        if isinstance(self.bigrams, Bigrams):
+            strange = set(self.bigrams.labels) - set(range(n_labels))
+            if strange:
+                raise ValueError(
+                    f"{self!r} is not bound, and its label {min(map(repr, strange))} is no id from 0 to {n_labels - 1}: "
+                    "call bind(labels, outputs) first."
+                )
+            return self.bind(range(n_labels), [])
+        if self.bigrams is not None:
+            self.support()
         return self
 
+    def support(self) -> Support:
+        """The tables of a bound chain with bigrams."""
+        if not isinstance(self.bigrams, Bigrams) or self.labels is None:
+            raise ValueError(f"{self!r} is not bound to labels yet: call bind(labels, outputs) first.")
+        return support_of(self.bigrams, self.labels)
+
     def compile(self, n_sites: int, evidence: Evidence | None = None, fired: object = None) -> ChainTrellis:
-        """All label sequences of this length that the evidence allows."""
+        """All label sequences of this length that the bigrams and the evidence allow.
+
+        Where the bigrams exclude all of them, this is a `NoOutputError` that names the length and what is missing.
+        """
         if fired is not None:
             raise ValueError(f"A chain has no parts that an input could switch on, got fired = {fired!r}.")
         if n_sites < 0:
@@ -51,12 +151,12 @@ class Chain:
             return _plain(self, n_sites)
         if evidence.n_sites != n_sites:
             raise ValueError(f"The evidence speaks of {evidence.n_sites} sites, the input has {n_sites}.")
-        return ChainTrellis(self, n_sites, evidence)
+        return _checked(ChainTrellis(self, n_sites, evidence))
 
 
 @dataclass(frozen=True, eq=False)
 class ChainTrellis:
-    """The outputs of a chain: L^T sequences, less what the evidence excludes. Arcs are never written out."""
+    """The outputs of a chain: L^T sequences, less what bigrams and evidence exclude. Arcs are never written out."""
 
     structure: Chain
     n_sites: int
@@ -67,11 +167,35 @@ class ChainTrellis:
         """Equal keys mean the same outputs."""
         return (self.structure, self.n_sites, None if self.evidence is None else self.evidence.key)
 
+    def support(self, n_labels: int) -> Bools:
+        """The labels that some output has at each site, bools [T, L]: r_i of `crfkit.structures.support`."""
+        allowed = None if self.evidence is None else self.evidence.mask(n_labels)
+        if self.structure.constrained:
+            return self.structure.support().sites(self.n_sites, allowed)
+        return np.ones((self.n_sites, n_labels), dtype=np.bool_) if allowed is None else allowed
+
+
+def _checked(trellis: ChainTrellis) -> ChainTrellis:
+    """The trellis, if it has an output."""
+    if trellis.structure.constrained:
+        trellis.support(len(trellis.structure.support().labels))
+    return trellis
+
 
 @lru_cache(maxsize=4096)
 def _plain(structure: Chain, n_sites: int) -> ChainTrellis:
     """The one trellis that all unrestricted inputs of this length share."""
-    return ChainTrellis(structure, n_sites)
+    return _checked(ChainTrellis(structure, n_sites))
+
+
+def _refuse(offenders: Sequence[Outside], n_outputs: int) -> None:
+    """Say which training outputs lie outside the bigrams, if any do."""
+    if offenders:
+        first = "; ".join(map(str, offenders[:MOST_LISTED])) + "; …" * (len(offenders) > MOST_LISTED)
+        raise ValueError(
+            f"{len(offenders):,} of {n_outputs:,} training sequences lie outside the bigrams: {first} "
+            "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' lets all pairs exist)."
+        )
 
 
 @dataclass(frozen=True, eq=False)

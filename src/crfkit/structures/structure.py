@@ -39,11 +39,11 @@ class Trellis(Protocol):
 class Structure(Protocol):
     """A specification of the outputs that exist."""
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike]) -> Self:
+    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> Self:
         """The structure with everything fixed that training decides.
 
-        `labels` are the L labels in the order of their ids; `outputs` the training outputs as label ids, one
-        int array per sequence.
+        `labels` are the L labels in the order of their ids; `outputs` the training outputs, one per sequence: label
+        ids, −1 where unknown, or the labels that are possible at each site.
         """
         ...
 

@@ -1,0 +1,81 @@
+"""Schemes of span labels, as rules for two neighbours.
+
+A label is O (outside), or a letter and a type such as `B-PER`, or a letter alone. What a letter says of the span that its
+site belongs to, in the words used below:
+
+    scheme              opens   goes on   closes   single
+    bio, iob2           B       I                             I only within a span of its type
+    iob1                B       I                             B only right after a span of its type, I anywhere
+    iobes, bioes        B       I         E        S          a span is B I* E, or S
+    bilou               B       I         L        U
+    bmes                B       M         E        S
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+Rule = Callable[[Hashable, Hashable], bool]  # may `after` follow `before`?
+
+SCHEMES: Mapping[str, str] = MappingProxyType(
+    {
+        "bio": "BI",
+        "iob2": "BI",
+        "iob1": "BI",
+        "iobes": "BIES",
+        "bioes": "BIES",
+        "bilou": "BILU",
+        "bmes": "BMES",
+    }
+)
+"""The schemes and the letters of each: what opens, goes on, closes, and stands alone."""
+
+
+class _Place(NamedTuple):
+    """A label as a scheme reads it."""
+
+    role: str  # one of B I E S for a letter of the span, whatever the scheme writes; O outside
+    type: str
+
+
+_OUTSIDE = _Place("O", "")
+
+
+def scheme_rule(name: str, labels: Sequence[Hashable], start: Hashable, end: Hashable) -> Rule:
+    """The rule of a scheme for these labels; before the first and after the last one it is outside."""
+    scheme = name.lower() if isinstance(name, str) else name
+    if scheme not in SCHEMES:
+        raise ValueError(f"Unknown scheme of span labels {name!r}, expected one of {', '.join(SCHEMES)}.")
+    places: dict[Hashable, _Place] = {label: _place(scheme, label) for label in labels}
+    places[start] = places[end] = _OUTSIDE
+    follows = {"bio": _bio, "iob2": _bio, "iob1": _iob1}.get(scheme, _closed)
+    return lambda before, after: follows(places[before], places[after])
+
+
+def _place(scheme: str, label: Hashable) -> _Place:
+    if label == "O":
+        return _OUTSIDE
+    letters = SCHEMES[scheme]
+    if isinstance(label, str):
+        letter, _, kind = label.partition("-")
+        if len(letter) == 1 and letter in letters:
+            return _Place("BIES"[letters.index(letter)], kind)
+    expected = ", ".join(f"{letter}-type" for letter in letters)
+    raise ValueError(f"The label {label!r} is none of the scheme {scheme}: expected O, {expected}.")
+
+
+def _bio(before: _Place, after: _Place) -> bool:
+    return after.role != "I" or (before.role != "O" and before.type == after.type)
+
+
+def _iob1(before: _Place, after: _Place) -> bool:
+    return after.role != "B" or (before.role != "O" and before.type == after.type)
+
+
+def _closed(before: _Place, after: _Place) -> bool:
+    """A span that was opened goes on or closes; otherwise a new one opens, stands alone, or none does."""
+    if before.role in "BI":
+        return after.role in "IE" and before.type == after.type
+    return after.role in "BSO"
