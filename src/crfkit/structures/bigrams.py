@@ -55,7 +55,7 @@ class Bigrams(Set[Pair]):
 
     >>> B = Bigrams.scheme("bio", ["B-PER", "I-PER", "O"])
     >>> ("O", "I-PER") in B, (START, "O") in B, len(B)
-    (False, True, 12)
+    (False, True, 14)
     >>> sorted(B.before("I-PER"))
     ['B-PER', 'I-PER']
     >>> (B - {("O", "O")}).allows(["O", "B-PER", "O"])
