@@ -28,17 +28,6 @@ void add_tasks(const Inverted& lists, Gather kind, std::vector<GatherTask>& task
         }
 }
 
-// Sequences first..last−1 cut into at most n_chunks chunks of about equally many sites.
-std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
-                                     std::int64_t n_chunks) {
-    const std::int64_t n_sites = design.sequence_ptr[last] - design.sequence_ptr[first];
-    const std::int64_t size = std::max<std::int64_t>(1, (n_sites + n_chunks - 1) / n_chunks);
-    std::vector<std::int64_t> cuts{first};
-    for (std::int64_t n = first + 1; n <= last; ++n)
-        if (n == last || design.sequence_ptr[n] - design.sequence_ptr[cuts.back()] >= size) cuts.push_back(n);
-    return cuts;
-}
-
 void fill(const Layout& layout, const Design& design, Block& block) {
     std::vector<std::int32_t> scratch(std::max({layout.row_features.size(), layout.pair_labels.size(),
                                                 static_cast<std::size_t>(layout.n_arc_features())}),
@@ -63,6 +52,16 @@ void fill(const Layout& layout, const Design& design, Block& block) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
+                                     std::int64_t n_chunks) {
+    const std::int64_t n_sites = design.sequence_ptr[last] - design.sequence_ptr[first];
+    const std::int64_t size = std::max<std::int64_t>(1, (n_sites + n_chunks - 1) / n_chunks);
+    std::vector<std::int64_t> cuts{first};
+    for (std::int64_t n = first + 1; n <= last; ++n)
+        if (n == last || design.sequence_ptr[n] - design.sequence_ptr[cuts.back()] >= size) cuts.push_back(n);
+    return cuts;
+}
 
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, int n_threads) {
     const std::int64_t L = layout.n_labels, row = (L + 15) / 16 * 16;

@@ -33,6 +33,10 @@ struct Block {
     std::vector<GatherTask> tasks;
 };
 
+// Sequences first..last−1 cut into at most n_chunks chunks of about equally many sites.
+std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
+                                     std::int64_t n_chunks);
+
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, int n_threads);
 
 }  // namespace crfkit

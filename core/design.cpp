@@ -9,6 +9,13 @@ namespace crfkit {
 namespace {
 
 constexpr std::int64_t kSitesPerTask = 4096;
+constexpr std::int32_t kFewLabels = 64;  // up to here whole rows of labels are quicker than lattices
+
+template <class Number>
+void fill(Buffer<Number>& to, std::span<const Number> from) {
+    to.resize(static_cast<std::int64_t>(from.size()));
+    std::copy(from.begin(), from.end(), to.begin());
+}
 
 void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_features, const char* what) {
     const std::string name(what);
@@ -32,8 +39,10 @@ void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_feature
 
 Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t> sequences,
                const FeatureList& states, const FeatureList& arc_features,
-               std::vector<std::span<const double>> blocks, int n_threads)
-    : sequence_ptr(sequences.begin(), sequences.end()), layout_(std::move(model)) {
+               std::vector<std::span<const double>> blocks, AllowedLabels allowed_labels, int n_threads)
+    : sequence_ptr(sequences.begin(), sequences.end()),
+      allowed(std::move(allowed_labels)),
+      layout_(std::move(model)) {
     const Layout& layout = *layout_;
     if (sequence_ptr.empty() || sequence_ptr.front() != 0)
         throw std::invalid_argument("sequence_ptr must start at 0");
@@ -42,16 +51,23 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
             throw std::invalid_argument("sequence_ptr must not decrease");
     if (n_sites() > INT32_MAX) throw std::invalid_argument("more than 2,147,483,647 sites in one data set");
     check(states, n_sites(), layout.n_features(), "state features");
-    split_states(layout, states, n_threads);
+    check_allowed();
+    const bool with_arc_features = !arc_features.site_ptr.empty() && layout.n_arc_features() > 0;
+    as_lattices = (layout.bigrams || !allowed.empty()) && layout.n_labels > kFewLabels &&
+                  !with_arc_features && blocks.empty();
+    if (as_lattices) {
+        fill(features.ptr, states.site_ptr);
+        fill(features.ids, states.ids);
+        fill(features.values, states.values);
+    } else {
+        split_states(layout, states, n_threads);
+    }
 
-    if (!arc_features.site_ptr.empty() && layout.n_arc_features() > 0) {
+    if (with_arc_features) {
         check(arc_features, n_sites(), layout.n_arc_features(), "arc features");
-        arcs.ptr.resize(n_sites() + 1);
-        std::copy(arc_features.site_ptr.begin(), arc_features.site_ptr.end(), arcs.ptr.begin());
-        arcs.ids.resize(static_cast<std::int64_t>(arc_features.ids.size()));
-        std::copy(arc_features.ids.begin(), arc_features.ids.end(), arcs.ids.begin());
-        arcs.values.resize(static_cast<std::int64_t>(arc_features.values.size()));
-        std::copy(arc_features.values.begin(), arc_features.values.end(), arcs.values.begin());
+        fill(arcs.ptr, arc_features.site_ptr);
+        fill(arcs.ids, arc_features.ids);
+        fill(arcs.values, arc_features.values);
         for (std::size_t n = 0; n + 1 < sequence_ptr.size(); ++n) {
             const std::int64_t first = sequence_ptr[n];
             if (first < sequence_ptr[n + 1] && arcs.ptr[first + 1] > arcs.ptr[first])
@@ -69,6 +85,21 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
             throw std::invalid_argument("dense block " + std::to_string(k) + " has the wrong size");
         dense.emplace_back(static_cast<std::int64_t>(blocks[k].size()));
         std::copy(blocks[k].begin(), blocks[k].end(), dense.back().begin());
+    }
+}
+
+void Design::check_allowed() const {
+    if (allowed.empty()) return;
+    const auto& [ptr, labels] = allowed;
+    if (static_cast<std::int64_t>(ptr.size()) != n_sites() + 1 || ptr.front() != 0 ||
+        ptr.back() != static_cast<std::int64_t>(labels.size()))
+        throw std::invalid_argument(
+            "allowed_ptr must have one entry more than there are sites and end at the labels");
+    for (std::int64_t t = 0; t < n_sites(); ++t) {
+        if (ptr[t + 1] < ptr[t]) throw std::invalid_argument("allowed_ptr must not decrease");
+        for (std::int64_t i = ptr[t]; i < ptr[t + 1]; ++i)
+            if (labels[i] < 0 || labels[i] >= layout_->n_labels || (i > ptr[t] && labels[i] <= labels[i - 1]))
+                throw std::invalid_argument("allowed_labels must be ascending label ids within each site");
     }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "buffer.hpp"
+#include "label_lists.hpp"
 #include "layout.hpp"
 
 namespace crfkit {
@@ -16,6 +17,21 @@ struct FeatureList {
     std::span<const std::int64_t> site_ptr;  // [T + 1]
     std::span<const std::int32_t> ids;
     std::span<const double> values;
+};
+
+// The labels allowed at each site: labels[ptr[t]..ptr[t+1]−1], ascending; an empty list allows all. Both
+// vectors are empty when nothing is restricted.
+struct AllowedLabels {
+    std::vector<std::int64_t> ptr;  // [T + 1]
+    std::vector<std::int32_t> labels;
+
+    bool empty() const { return ptr.empty(); }
+    // Calls forbid(b) for every label b that is not allowed at site t.
+    template <class Function>
+    void forbidden(std::int64_t t, std::int32_t n_labels, const Function& forbid) const {
+        if (ptr.empty() || ptr[t + 1] == ptr[t]) return;
+        each_missing(std::span(labels).subspan(ptr[t], ptr[t + 1] - ptr[t]), n_labels, forbid);
+    }
 };
 
 // A flat list per site.
@@ -30,7 +46,7 @@ class Design {
     // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
     Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr,
            const FeatureList& states, const FeatureList& arcs, std::vector<std::span<const double>> dense,
-           int n_threads);
+           AllowedLabels allowed, int n_threads);
 
     std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
     std::int64_t n_sites() const { return sequence_ptr.back(); }
@@ -39,13 +55,19 @@ class Design {
     void check_layout(const Layout& layout) const;
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
-    Firing rows;                             // ids: rows of weights
-    Firing entries;                          // ids: single weights
+    AllowedLabels allowed;
+    // Many labels of which few are possible at a site: each sequence is a lattice of its candidates, and
+    // `features` is kept as it came. Otherwise sites are scored for all labels, through `rows` and `entries`.
+    bool as_lattices = false;
+    Firing features;  // ids: state features
+    Firing rows;      // ids: rows of weights
+    Firing entries;   // ids: single weights
     Buffer<std::int32_t> entry_labels;
     Firing arcs;                        // ids: arc features; empty ptr when the data has none
     std::vector<Buffer<double>> dense;  // [T, K] each
 
   private:
+    void check_allowed() const;
     void split_states(const Layout& layout, const FeatureList& states, int n_threads);
     std::shared_ptr<const Layout> layout_;
 };

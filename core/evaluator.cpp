@@ -24,6 +24,7 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
       direction_tables_(layout, Real(0)),
       scorer_(layout, design, tables_),
       direction_(layout, design, direction_tables_),
+      some_arcs_missing_(layout.bigrams && !layout.bigrams->soft),
       row_values_(blocks.size()),
       entry_values_(blocks.size()),
       arc_values_(blocks.size()),
@@ -109,6 +110,7 @@ void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace
     Real* residuals = residuals_.data() + (first - block.first_site) * S;
     work.reserve(n_sites, S, tangent_);
     scorer_.score(n, work.states.data());
+    close_labels(design_.allowed, first, n_sites, layout_.n_labels, S, work.states.data());
     if (tangent_) direction_.score(n, work.direction.data());
     bool safe = !unsafe;
     if (block.n_own > 0)
@@ -117,7 +119,8 @@ void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace
     const bool complete = gold_.complete(first, first + n_sites);
 
     double loss = complete ? -gold_score(block, n, weight, work) : 0.0;
-    if (!complete || !safe) std::copy_n(work.states.begin(), n_sites * S, work.scores.begin());
+    if (!complete || !safe || some_arcs_missing_)
+        std::copy_n(work.states.begin(), n_sites * S, work.scores.begin());
     loss += safe ? run_scaled(block, n, weight, true, work, pairs)
                  : run_in_log_space(block, n, weight, true, work, pairs);
     if (complete) {
@@ -148,6 +151,9 @@ double Evaluator<Real>::run_scaled(const Block& block, std::int64_t n, double we
     Real* target = first ? residuals : work.probs.data();
     const Messages<Real> messages = work.messages(target, factor);
     const double log_partition = k.sum_product(arcs_.table, site_arcs, n_sites, messages);
+    if (some_arcs_missing_ && (!(log_partition > -INFINITY) ||
+                               !messages_are_exact(work, n_sites, layout_.n_labels, tables_.stride)))
+        return run_in_log_space(block, n, weight, first, work, pairs);
     if (!(log_partition > -INFINITY)) {  // only with weights that are not finite
         std::fill(residuals, residuals + size, Real(0));
         return std::numeric_limits<double>::quiet_NaN();

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "annotation.hpp"
 #include "blocks.hpp"
 #include "buffer.hpp"
 #include "design.hpp"
@@ -16,36 +17,6 @@
 #include "sequence.hpp"
 
 namespace crfkit {
-
-// What is known of the right labels.
-struct Annotation {
-    std::vector<std::int32_t> labels;   // [T] the label, or −1 where not exactly one is known
-    std::vector<std::int64_t> set_ptr;  // [T + 1] or empty; where labels is −1: the labels that are possible,
-    std::vector<std::int32_t> set_labels;  //         none listed meaning all
-    std::vector<double> weights;           // [N] weight of each sequence
-
-    bool complete(std::int64_t first, std::int64_t last) const {
-        for (std::int64_t t = first; t < last; ++t)
-            if (labels[t] < 0) return false;
-        return true;
-    }
-    // Calls forbid(b) for every label b that is not possible at site t.
-    template <class Function>
-    void forbidden(std::int64_t t, std::int32_t n_labels, Function forbid) const {
-        if (labels[t] >= 0) {
-            for (std::int32_t b = 0; b < n_labels; ++b)
-                if (b != labels[t]) forbid(b);
-        } else if (!set_ptr.empty() && set_ptr[t + 1] > set_ptr[t]) {
-            std::int64_t i = set_ptr[t];  // the list is ascending
-            for (std::int32_t b = 0; b < n_labels; ++b) {
-                if (i < set_ptr[t + 1] && set_labels[i] == b)
-                    ++i;
-                else
-                    forbid(b);
-            }
-        }
-    }
-};
 
 template <class Real>
 class Evaluator {
@@ -101,6 +72,7 @@ class Evaluator {
     const std::vector<Block>& blocks_;
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
+    const bool some_arcs_missing_;
     bool tangent_ = false;
     SharedArcs<Real> arcs_;
     std::vector<Workspace<Real>> work_;

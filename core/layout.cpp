@@ -41,8 +41,9 @@ std::vector<Number> copy(std::span<const Number> values) {
 Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
                std::span<const std::int32_t> pairs, std::span<const std::int64_t> dense,
                std::span<const std::int32_t> before, std::span<const std::int32_t> after,
-               std::span<const std::int64_t> triples_at, std::span<const std::int32_t> triples)
-    : n_labels(labels) {
+               std::span<const std::int64_t> triples_at, std::span<const std::int32_t> triples,
+               std::optional<Bigrams> existing)
+    : n_labels(labels), bigrams(std::move(existing)) {
     if (labels < 1) throw std::invalid_argument("a model needs at least one label");
     if (labels > 30000)
         throw std::invalid_argument("more than 30,000 labels: the arcs would not fit in memory");
@@ -59,6 +60,8 @@ Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
     for (std::size_t i = 0; i < before.size(); ++i)
         if (before[i] == labels && after[i] == labels)
             throw std::invalid_argument("an arc from the start straight to the end has no site to stand at");
+    if (bigrams && bigrams->n_labels != labels)
+        throw std::invalid_argument("the bigrams are of another number of labels");
     if (pairs.size() > INT32_MAX || pairs_at.size() > INT32_MAX)
         throw std::invalid_argument("more than 2,147,483,647 state features or pairs of them with labels");
     std::int64_t n_columns = 0;

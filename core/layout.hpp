@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "bigrams.hpp"
 
 namespace crfkit {
 
@@ -21,7 +24,8 @@ class Layout {
     Layout(std::int32_t n_labels, std::span<const std::int64_t> pair_ptr,
            std::span<const std::int32_t> pair_labels, std::span<const std::int64_t> dense_columns,
            std::span<const std::int32_t> arc_before, std::span<const std::int32_t> arc_after,
-           std::span<const std::int64_t> arc_ptr, std::span<const std::int32_t> arc_triples);
+           std::span<const std::int64_t> arc_ptr, std::span<const std::int32_t> arc_triples,
+           std::optional<Bigrams> bigrams = std::nullopt);
 
     bool operator==(const Layout&) const = default;
 
@@ -32,6 +36,7 @@ class Layout {
     std::vector<std::int32_t> arc_before, arc_after;
     std::vector<std::int64_t> arc_ptr;
     std::vector<std::int32_t> arc_triples;
+    std::optional<Bigrams> bigrams;  // which arcs exist; nothing: all
 
     std::int64_t n_features() const { return static_cast<std::int64_t>(pair_ptr.size()) - 1; }
     std::int64_t n_arc_features() const { return static_cast<std::int64_t>(arc_ptr.size()) - 1; }

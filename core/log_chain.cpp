@@ -5,21 +5,12 @@
 #include <limits>
 #include <stdexcept>
 
+#include "total.hpp"
+
 namespace crfkit {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-
-// A sum that keeps the digits that plain addition drops (Neumaier).
-struct Total {
-    double sum = 0, lost = 0;
-    void add(double x) {
-        const double next = sum + x;
-        lost += std::abs(sum) >= std::abs(x) ? (sum - next) + x : (x - next) + sum;
-        sum = next;
-    }
-    double value() const { return std::isfinite(sum) ? sum + lost : sum; }
-};
 
 // log Σ exp(x_i); −inf for no terms. Leaves exp(x_i − result) in x.
 double normalise(double* x, std::int64_t n) {

@@ -41,32 +41,53 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
       layout_(std::move(layout)),
       design_(std::move(design)),
       gold_(std::move(gold)),
-      l2_(std::move(l2)) {
+      l2_(std::move(l2)),
+      single_precision_(single_precision) {
     design_->check_layout(*layout_);
     check_annotation(*layout_, *design_, gold_);
     if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
         throw std::invalid_argument("there must be one weight for each sequence");
     if (l2_.size() != 1 && static_cast<std::int64_t>(l2_.size()) != n_weights())
         throw std::invalid_argument("l2 must be one number, or one for each weight");
+    if (layout_->bigrams || !design_->allowed.empty())
+        check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
+    if (design_->as_lattices) {
+        lattices_ = std::make_unique<LatticeData>(*layout_, *design_, n_threads);
+        lattice_blocks_ = cut_into_blocks(*layout_, *design_, *lattices_, n_threads);
+        return;
+    }
     blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
-    if (single_precision) single_ = std::make_unique<Evaluator<float>>(*layout_, *design_, gold_, blocks_);
 }
 
 bool Objective::refine() {
     const std::lock_guard one_at_a_time(mutex_);
-    const bool change = single_ != nullptr;
+    const bool change = single_precision_;
+    single_precision_ = false;
     single_.reset();
+    single_lattices_.reset();
     return change;
 }
 
 double Objective::evaluate(const double* w, const double* v, double* out) {
     const std::lock_guard one_at_a_time(mutex_);
-    if (single_) {
+    if (lattices_) return evaluate_lattices(w, v, out);
+    if (single_precision_) {
+        if (!single_) single_ = std::make_unique<Evaluator<float>>(*layout_, *design_, gold_, blocks_);
         const double value = single_->evaluate(w, v, out, n_threads);
         if (!single_->unsafe) return value;
     }
     if (!double_) double_ = std::make_unique<Evaluator<double>>(*layout_, *design_, gold_, blocks_);
     return double_->evaluate(w, v, out, n_threads);
+}
+
+double Objective::evaluate_lattices(const double* w, const double* v, double* out) {
+    const auto answer = [&]<class Real>(std::unique_ptr<LatticeEvaluator<Real>>& evaluator) {
+        if (!evaluator)
+            evaluator = std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, *lattices_,
+                                                                 lattice_blocks_);
+        return evaluator->evaluate(w, v, out, n_threads);
+    };
+    return single_precision_ ? answer(single_lattices_) : answer(double_lattices_);
 }
 
 double Objective::value_and_gradient(const double* w, double* gradient) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "evaluator.hpp"
+#include "lattice_evaluator.hpp"
 
 namespace crfkit {
 
@@ -32,6 +33,7 @@ class Objective {
 
   private:
     double evaluate(const double* w, const double* v, double* out);
+    double evaluate_lattices(const double* w, const double* v, double* out);
 
     std::shared_ptr<const Layout> layout_;
     std::shared_ptr<const Design> design_;
@@ -40,6 +42,12 @@ class Objective {
     std::vector<Block> blocks_;
     std::unique_ptr<Evaluator<float>> single_;
     std::unique_ptr<Evaluator<double>> double_;
+    bool single_precision_;
+    // In place of the above for a design with lattices.
+    std::unique_ptr<LatticeData> lattices_;
+    std::vector<LatticeBlock> lattice_blocks_;
+    std::unique_ptr<LatticeEvaluator<float>> single_lattices_;
+    std::unique_ptr<LatticeEvaluator<double>> double_lattices_;
     std::mutex
         mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
 };

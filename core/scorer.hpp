@@ -46,7 +46,7 @@ class Scorer {
 
     const WeightTables<Real>& tables() const { return tables_; }
 
-    // states [T, S] of sequence n, start and end scores folded in.
+    // states [T, S] of sequence n, start and end scores folded in, −inf where a label is not allowed.
     void score(std::int64_t n, Real* states) const {
         const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
         if (n_sites == 0) return;

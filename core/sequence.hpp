@@ -87,6 +87,29 @@ struct Workspace {
     }
 };
 
+// Closes the labels that are not allowed at the sites of a sequence: rows [T, S] of scores.
+template <class Real>
+void close_labels(const AllowedLabels& allowed, std::int64_t first_site, std::int64_t n_sites,
+                  std::int32_t n_labels, std::int32_t stride, Real* states) {
+    if (allowed.empty()) return;
+    for (std::int64_t t = 0; t < n_sites; ++t)
+        allowed.forbidden(first_site + t, n_labels,
+                          [&](std::int32_t b) { states[t * stride + b] = WeightTables<Real>::kNever; });
+}
+
+// Whether scaled messages have lost nothing that matters, where some arcs do not exist. Forward messages add
+// up to 1 before scaling and P = forward · backward, so a forward message that underflowed had a probability
+// below the smallest number times its backward message.
+template <class Real>
+bool messages_are_exact(const Workspace<Real>& work, std::int64_t n_sites, std::int32_t n_labels,
+                        std::int32_t stride) {
+    constexpr Real most = std::is_same_v<Real, float> ? Real(1e22) : Real(1e280);
+    for (std::int64_t t = 0; t < n_sites; ++t)
+        for (std::int32_t b = 0; b < n_labels; ++b)
+            if (!(work.backward[t * stride + b] <= most)) return false;
+    return true;
+}
+
 // Fills in the arcs of the sites that have their own. Returns whether all of them are safe for scaled
 // arithmetic.
 template <class Real>

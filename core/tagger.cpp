@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "candidates.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -17,21 +18,25 @@ struct Tagger::Room {
 
     // Scores sequence n. `safe`: the scaled kernels are exact for it.
     void load(const Tagger& tagger, const Design& design, std::int64_t n) {
-        const std::int32_t stride = tagger.tables_.stride;
+        const WeightTables<double>& tables = tagger.dense().tables;
+        const std::int32_t stride = tables.stride;
         first_site = design.sequence_ptr[n];
         n_sites = design.sequence_ptr[n + 1] - first_site;
         work.reserve(n_sites, stride, false);
         scorer.score(n, work.scores.data());
+        close_labels(design.allowed, first_site, n_sites, tagger.layout_->n_labels, stride,
+                     work.scores.data());
         own_arcs = design.arcs.ptr.size() > 0;
-        safe = tagger.tables_.arc_spread <= WeightTables<double>::kSafeSpread;
+        safe = tables.arc_spread <= WeightTables<double>::kSafeSpread;
         work.site_arcs.clear();
         if (own_arcs)
             safe &= prepare_own_arcs<double>(scorer, nullptr, tagger.layout_->n_labels, first_site, n_sites,
                                              work);
     }
     PlainChain plain(const Tagger& tagger) const {
-        return PlainChain(work.scores.data(), tagger.tables_.arcs, work.own_scores, work.site_arcs, n_sites,
-                          tagger.layout_->n_labels, tagger.tables_.stride);
+        const WeightTables<double>& tables = tagger.dense().tables;
+        return PlainChain(work.scores.data(), tables.arcs, work.own_scores, work.site_arcs, n_sites,
+                          tagger.layout_->n_labels, tables.stride);
     }
     // The arc scores [L, S] into each site (null: the shared ones).
     std::vector<const double*> arc_scores(std::int64_t size) const {
@@ -44,27 +49,46 @@ struct Tagger::Room {
             }
         return tables;
     }
-    double sum_product(const Tagger& tagger) {
-        std::copy(work.scores.begin(), work.scores.begin() + n_sites * tagger.tables_.stride,
-                  work.states.begin());
-        return tagger.tables_.kernels.sum_product(tagger.arcs_.table,
-                                                  own_arcs ? work.site_arcs.data() : nullptr, n_sites,
-                                                  work.messages(work.probs.data(), 1));
+    // log Z, and P(y_t) in work.probs. False when scaled messages are not exact for this sequence.
+    bool sum_product(const Tagger& tagger, double& log_partition) {
+        const auto& [tables, arcs, some_arcs_missing] = tagger.dense();
+        if (!safe) return false;
+        std::copy(work.scores.begin(), work.scores.begin() + n_sites * tables.stride, work.states.begin());
+        log_partition = tables.kernels.sum_product(arcs.table, own_arcs ? work.site_arcs.data() : nullptr,
+                                                   n_sites, work.messages(work.probs.data(), 1));
+        return !some_arcs_missing ||
+               (log_partition > -INFINITY &&
+                messages_are_exact(work, n_sites, tagger.layout_->n_labels, tables.stride));
     }
 };
 
+Tagger::Dense::Dense(const Layout& layout, const double* w)
+    : tables(layout, WeightTables<double>::kNever),
+      some_arcs_missing(layout.bigrams && !layout.bigrams->soft) {
+    tables.set(w, 1);
+    arcs.set(tables, layout.n_labels, nullptr);
+}
+
 Tagger::Tagger(std::shared_ptr<const Layout> layout, const double* w)
-    : layout_(std::move(layout)), tables_(*layout_, WeightTables<double>::kNever) {
-    tables_.set(w, 1);
-    arcs_.set(tables_, layout_->n_labels, nullptr);
+    : layout_(std::move(layout)), w_(w, w + layout_->n_weights()), lattices_(*layout_, w_.data()) {}
+
+const Tagger::Dense& Tagger::dense() const {
+    std::call_once(once_, [&] { dense_ = std::make_unique<const Dense>(*layout_, w_.data()); });
+    return *dense_;
+}
+
+// Refuses a design of another layout, and sequences that have no labelling.
+void Tagger::check(const Design& design, int n_threads) const {
+    design.check_layout(*layout_);
+    if (!design.as_lattices && (layout_->bigrams || !design.allowed.empty()))
+        check_possible(existing_bigrams(*layout_), design, nullptr, n_threads);
 }
 
 // Calls function(n, room) for every sequence that is not empty, with its scores loaded.
 template <class Function>
 void Tagger::each_sequence(const Design& design, int n_threads, Function function) const {
     constexpr std::int64_t per_task = 16;
-    design.check_layout(*layout_);
-    const Scorer<double> scorer(*layout_, design, tables_);
+    const Scorer<double> scorer(*layout_, design, dense().tables);
     const std::int64_t n = design.n_sequences(), n_tasks = (n + per_task - 1) / per_task;
     std::vector<std::unique_ptr<Room>> rooms(
         static_cast<std::size_t>(std::clamp<std::int64_t>(n_threads, 1, std::max<std::int64_t>(1, n_tasks))));
@@ -80,19 +104,22 @@ void Tagger::each_sequence(const Design& design, int n_threads, Function functio
 }
 
 void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) const {
-    const std::int64_t S = tables_.stride, L = layout_->n_labels;
+    check(design, n_threads);
+    if (design.as_lattices) return lattices_.best(design, labels, n_threads);
+    const WeightTables<double>& tables = dense().tables;
+    const std::int64_t S = tables.stride, L = layout_->n_labels;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         std::vector<const double*> own;
         if (room.own_arcs) own = room.arc_scores(L * S);
         double* messages = room.work.forward.data();
-        tables_.kernels.max_sum(tables_.arcs.data(), own.empty() ? nullptr : own.data(), room.n_sites,
-                                layout_->n_labels, tables_.stride, room.work.scores.data(), messages);
+        tables.kernels.max_sum(tables.arcs.data(), own.empty() ? nullptr : own.data(), room.n_sites,
+                               layout_->n_labels, tables.stride, room.work.scores.data(), messages);
         std::int32_t* out = labels + room.first_site;
         const double* row = messages + (room.n_sites - 1) * S;
         std::int64_t label = std::max_element(row, row + L) - row;
         out[room.n_sites - 1] = static_cast<std::int32_t>(label);
         for (std::int64_t t = room.n_sites - 1; t > 0; --t) {  // which label before gave the best?
-            const double* arcs = (own.empty() || !own[t] ? tables_.arcs.data() : own[t]) + label;
+            const double* arcs = (own.empty() || !own[t] ? tables.arcs.data() : own[t]) + label;
             row = messages + (t - 1) * S;
             label = 0;
             for (std::int64_t a = 1; a < L; ++a)
@@ -103,14 +130,17 @@ void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) con
 }
 
 void Tagger::marginals(const Design& design, double* out, int n_threads) const {
-    const std::int64_t S = tables_.stride, L = layout_->n_labels;
+    check(design, n_threads);
+    if (design.as_lattices) return lattices_.marginals(design, out, n_threads);
+    const std::int64_t S = dense().tables.stride, L = layout_->n_labels;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         double* rows = out + room.first_site * L;
-        if (!room.safe) {
+        double log_partition = 0;
+        if (!room.sum_product(*this, log_partition)) {
             log_marginals(room.plain(*this).view, rows, nullptr);
             return;
         }
-        if (!(room.sum_product(*this) > -INFINITY))
+        if (!(log_partition > -INFINITY))
             throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
         for (std::int64_t t = 0; t < room.n_sites; ++t)
             std::copy_n(room.work.probs.data() + t * S, L, rows + t * L);
@@ -119,19 +149,24 @@ void Tagger::marginals(const Design& design, double* out, int n_threads) const {
 
 void Tagger::log_partitions(const Design& design, const Annotation* evidence, double* out,
                             int n_threads) const {
+    check(design, n_threads);
+    if (design.as_lattices) return lattices_.log_partitions(design, evidence, out, n_threads);
+    const std::int32_t S = dense().tables.stride;
     std::fill(out, out + design.n_sequences(), 0.0);
     each_sequence(design, n_threads, [&](std::int64_t n, Room& room) {
         if (evidence)
             for (std::int64_t t = 0; t < room.n_sites; ++t)
                 evidence->forbidden(room.first_site + t, layout_->n_labels, [&](std::int32_t b) {
-                    room.work.scores[t * tables_.stride + b] = WeightTables<double>::kNever;
+                    room.work.scores[t * S + b] = WeightTables<double>::kNever;
                 });
-        out[n] = room.safe ? room.sum_product(*this) : LogForward(room.plain(*this).view).log_partition;
+        if (!room.sum_product(*this, out[n])) out[n] = LogForward(room.plain(*this).view).log_partition;
     });
 }
 
 std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std::int64_t k,
                                                       int n_threads) const {
+    check(design, n_threads);
+    if (design.as_lattices) return lattices_.k_best(design, k, n_threads);
     std::vector<std::vector<ScoredLabels>> out(static_cast<std::size_t>(design.n_sequences()),
                                                {ScoredLabels{0, {}}});
     each_sequence(design, n_threads,
@@ -141,6 +176,8 @@ std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std:
 
 void Tagger::sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
                     int n_threads) const {
+    check(design, n_threads);
+    if (design.as_lattices) return lattices_.sample(design, n, uniforms, labels, n_threads);
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         crfkit::sample(room.plain(*this).view, n, uniforms + n * room.first_site,
                        labels + n * room.first_site);

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "best.hpp"
 #include "design.hpp"
 #include "evaluator.hpp"
+#include "lattice_tagger.hpp"
 #include "layout.hpp"
 #include "sequence.hpp"
 #include "weight_tables.hpp"
@@ -33,12 +35,23 @@ class Tagger {
 
   private:
     struct Room;
+    // The weights as the kernels for whole rows of labels want them.
+    struct Dense {
+        Dense(const Layout& layout, const double* w);
+        WeightTables<double> tables;
+        SharedArcs<double> arcs;
+        bool some_arcs_missing;
+    };
+    const Dense& dense() const;
+    void check(const Design& design, int n_threads) const;
     template <class Function>
     void each_sequence(const Design& design, int n_threads, Function function) const;
 
     std::shared_ptr<const Layout> layout_;
-    WeightTables<double> tables_;
-    SharedArcs<double> arcs_;
+    std::vector<double> w_;
+    LatticeTagger lattices_;
+    mutable std::once_flag once_;
+    mutable std::unique_ptr<const Dense> dense_;  // made when first needed
 };
 
 }  // namespace crfkit

@@ -51,16 +51,17 @@ class WeightTables {
         expand_arcs(w);
     }
 
-    // Maximum and spread of a table of arc scores [L, S], pads left out.
+    // Maximum and spread of a table of arc scores [L, S], pads and forbidden arcs left out.
     std::pair<double, double> range(const Real* table) const {
         double top = -std::numeric_limits<double>::infinity(), bottom = -top;
         for (std::int32_t a = 0; a < layout_.n_labels; ++a)
             for (std::int32_t b = 0; b < layout_.n_labels; ++b) {
                 const double score = table[static_cast<std::int64_t>(a) * stride + b];
+                if (score == kNever) continue;
                 top = std::max(top, score);
                 bottom = std::min(bottom, score);
             }
-        return {top, top - bottom};
+        return top < bottom ? std::pair(0.0, 0.0) : std::pair(top, top - bottom);
     }
 
   private:
@@ -111,10 +112,20 @@ class WeightTables {
             const std::int64_t a = layout_.arc_before[i], b = layout_.arc_after[i];
             (a == L ? start[b] : b == L ? end[a] : arcs[a * stride + b]) += static_cast<Real>(from[i]);
         }
+        if (pad_ == kNever && layout_.bigrams && !layout_.bigrams->soft) forbid_arcs(*layout_.bigrams);
         std::tie(arc_peak, arc_spread) = range(arcs.data());
         const double* triple = w + layout_.triples_begin();
         triples.resize(static_cast<std::int64_t>(layout_.arc_triples.size()));
         for (std::int64_t i = 0; i < triples.size(); ++i) triples[i] = static_cast<Real>(triple[i]);
+    }
+
+    void forbid_arcs(const Bigrams& bigrams) {
+        for (std::int32_t a = 0; a < layout_.n_labels; ++a) {
+            if (!bigrams.can_start[a]) start[a] = kNever;
+            if (!bigrams.can_end[a]) end[a] = kNever;
+            for (std::int32_t b = 0; b < layout_.n_labels; ++b)
+                if (bigrams.find(a, b) < 0) arcs[static_cast<std::int64_t>(a) * stride + b] = kNever;
+        }
     }
 
     const Layout& layout_;

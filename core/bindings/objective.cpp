@@ -25,12 +25,15 @@ Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_
                    const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
                    const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                    const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
-                   const std::vector<Matrix<double>>& dense, int n_threads) {
+                   const std::vector<Matrix<double>>& dense, const Maybe<std::int64_t>& allowed_ptr,
+                   const Maybe<std::int32_t>& allowed_labels, int n_threads) {
     std::vector<std::span<const double>> blocks;
     for (const auto& block : dense) blocks.push_back(view(block));
+    AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
     const nb::gil_scoped_release release;
     return Design(std::move(layout), view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
-                  {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks), n_threads);
+                  {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
+                  std::move(allowed), n_threads);
 }
 
 Annotation make_annotation(const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
@@ -184,12 +187,19 @@ void bind_objective(nb::module_& m) {
             [](Layout* self, std::int32_t n_labels, const Array<std::int64_t>& pair_ptr,
                const Array<std::int32_t>& pair_labels, const Array<std::int64_t>& dense_columns,
                const Array<std::int32_t>& arc_before, const Array<std::int32_t>& arc_after,
-               const Array<std::int64_t>& arc_ptr, const Array<std::int32_t>& arc_triples) {
-                new (self) Layout(n_labels, view(pair_ptr), view(pair_labels), view(dense_columns),
-                                  view(arc_before), view(arc_after), view(arc_ptr), view(arc_triples));
+               const Array<std::int64_t>& arc_ptr, const Array<std::int32_t>& arc_triples,
+               const Maybe<std::int32_t>& allowed_before, const Maybe<std::int32_t>& allowed_after,
+               bool soft) {
+                std::optional<Bigrams> bigrams;
+                if (allowed_before)
+                    bigrams.emplace(n_labels, view(allowed_before), view(allowed_after), soft);
+                new (self)
+                    Layout(n_labels, view(pair_ptr), view(pair_labels), view(dense_columns), view(arc_before),
+                           view(arc_after), view(arc_ptr), view(arc_triples), std::move(bigrams));
             },
             "n_labels"_a, "pair_ptr"_a, "pair_labels"_a, "dense_columns"_a, "arc_before"_a, "arc_after"_a,
-            "arc_ptr"_a, "arc_triples"_a)
+            "arc_ptr"_a, "arc_triples"_a, "allowed_before"_a = nb::none(), "allowed_after"_a = nb::none(),
+            "soft"_a = false)
         .def_prop_ro("n_weights", &Layout::n_weights);
     nb::class_<Design>(m, "Design")
         .def(
@@ -198,12 +208,16 @@ void bind_objective(nb::module_& m) {
                const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
                const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
-               const std::vector<Matrix<double>>& dense, int n_threads) {
-                new (self) Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr,
-                                              arc_ids, arc_values, dense, n_threads));
+               const std::vector<Matrix<double>>& dense, int n_threads,
+               const Maybe<std::int64_t>& allowed_ptr, const Maybe<std::int32_t>& allowed_labels) {
+                new (self)
+                    Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
+                                       arc_values, dense, allowed_ptr, allowed_labels, n_threads));
             },
             "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),
-            "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a);
+            "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a, "allowed_ptr"_a = nb::none(),
+            "allowed_labels"_a = nb::none())
+        .def_ro("as_lattices", &Design::as_lattices);
     bind_training(m);
     bind_tagging(m);
 }

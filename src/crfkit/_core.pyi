@@ -67,6 +67,9 @@ class Layout:
         arc_after: Int32s,
         arc_ptr: Int64s,
         arc_triples: Int32s,
+        allowed_before: Int32s | None = None,
+        allowed_after: Int32s | None = None,
+        soft: bool = False,
     ) -> None: ...
     @property
     def n_weights(self) -> int: ...
@@ -84,7 +87,11 @@ class Design:
         arc_values: Float64s | None,
         dense: list[Float64s],
         n_threads: int,
+        allowed_ptr: Int64s | None = None,
+        allowed_labels: Int32s | None = None,
     ) -> None: ...
+    @property
+    def as_lattices(self) -> bool: ...
 
 class Objective:
     def __init__(

@@ -37,6 +37,7 @@ class Dataset:
         None  # features on the arc that enters a site; none at the first site of a sequence
     )
     dense: Mapping[str, Float64s] = field(default_factory=dict)  # block name → [T, K]
+    allowed: Evidence | None = None  # the labels that each site may have; None: all
 
     @property
     def n_sequences(self) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
@@ -32,10 +33,13 @@ class FeatureMap:
     arc_after: Int32s  # [A]
     arc_ptr: Int64s  # [arc features + 1]
     arc_triples: Int32s  # before · L + after
+    bigrams: tuple[Int32s, Int32s] | None = None  # the only arcs that exist, as (before, after); None: all
+    soft: bool = False  # with bigrams: all other arcs exist too, with score 0 and no weight
     layout: _core.Layout = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Build the native layout."""
+        before, after = (None, None) if self.bigrams is None else self.bigrams
         layout = _core.Layout(
             self.n_labels,
             self.pair_ptr,
@@ -45,6 +49,9 @@ class FeatureMap:
             self.arc_after,
             self.arc_ptr,
             self.arc_triples,
+            before,
+            after,
+            self.soft,
         )
         object.__setattr__(self, "layout", layout)
 
@@ -60,11 +67,14 @@ class FeatureMap:
         n_arc_features: int = 0,
         all_pairs: bool = False,
         all_arcs: bool = True,
+        bigrams: tuple[Int32s, Int32s] | None = None,
+        soft: bool = False,
     ) -> FeatureMap:
         """The weights that training data call for.
 
         `all_pairs` gives every feature a weight for every label, and every arc feature one for every pair of
         labels; otherwise only what occurs in the annotation. `all_arcs` does the same for plain arcs.
+        With `bigrams` only these have weights, and unless `soft` only these exist.
         """
         sets = annotation.sets
         set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
@@ -93,7 +103,12 @@ class FeatureMap:
                     set_ptr,
                     set_labels,
                 )
-        before, after = _arcs(dataset, annotation, structure, n_labels, all_arcs=all_arcs)
+        exists = _arcs(dataset, annotation, structure, n_labels, all_arcs=all_arcs)
+        if bigrams is not None:
+            listed = np.zeros_like(exists)
+            listed[bigrams] = True
+            exists &= listed
+        before, after = (ids.astype(np.int32) for ids in np.nonzero(exists))
         return cls(
             n_labels=n_labels,
             pair_ptr=pair_ptr,
@@ -103,6 +118,8 @@ class FeatureMap:
             arc_after=after,
             arc_ptr=arc_ptr,
             arc_triples=arc_triples,
+            bigrams=bigrams,
+            soft=soft,
         )
 
     @property
@@ -150,6 +167,8 @@ class FeatureMap:
             None if arcs is None else arcs.values,
             [np.ascontiguousarray(dataset.dense[name], dtype=np.float64) for name in self.dense],
             n_threads,
+            None if dataset.allowed is None else dataset.allowed.site_ptr,
+            None if dataset.allowed is None else dataset.allowed.labels,
         )
 
 
@@ -163,8 +182,8 @@ def _everything(n_features: int, n_items: int) -> tuple[Int64s, Int32s]:
 
 def _arcs(
     dataset: Dataset, annotation: Annotation, structure: Chain, n_labels: int, *, all_arcs: bool
-) -> tuple[Int32s, Int32s]:
-    """The plain arcs that have weights, as (before, after), row by row; start and end last."""
+) -> npt.NDArray[np.bool_]:
+    """Which plain arcs have weights: [L + 1, L + 1], (before, after), start and end last."""
     exists = np.zeros((n_labels + 1, n_labels + 1), dtype=bool)
     if all_arcs:
         exists[:-1, :-1] = True
@@ -199,5 +218,5 @@ def _arcs(
         exists[-1, :] = False
     if not structure.end:
         exists[:, -1] = False
-    before, after = np.nonzero(exists)
-    return before.astype(np.int32), after.astype(np.int32)
+    exists[-1, -1] = False
+    return exists

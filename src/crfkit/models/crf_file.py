@@ -19,6 +19,7 @@ from crfkit.data import InputError
 from crfkit.models.model_file import Array, ModelFile, compress, decompress
 
 TYPE = "CRF"
+MAX_WEIGHT = 1e100
 MAX_LABELS = 8_192  # a table of all arcs then takes half a gigabyte
 
 Int32s = npt.NDArray[np.int32]
@@ -100,6 +101,8 @@ def _unpack(file: ModelFile) -> Contents:
     state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_labels)
     arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     weights = _floats(file, "weights", 1)
+    if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
+        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     n_weights = len(state_pairs.items) + n_labels * sum(dense.values())
     n_weights += len(before) + len(arc_triples.items)
     if len(weights) != n_weights:

@@ -1,0 +1,39 @@
+// A data set as lattices: their nodes, the weights that score each node, and blocks of both for training.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "candidates.hpp"
+#include "design.hpp"
+#include "layout.hpp"
+
+namespace crfkit {
+
+// Which weights score each node: ids of state pairs, in the form of a Firing with nodes in place of sites.
+// A node with label b has the pairs (f, b) of the features f of its site.
+Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads);
+
+// Sequences chunks.front()..chunks.back()−1, cut into chunks that are done one after the other; `weights`
+// turns node_weights round: for each weight of the block the nodes that it scores, counted from first_node.
+struct LatticeBlock {
+    std::int64_t first_node, last_node;
+    std::vector<std::int64_t> chunks;
+    Inverted weights;
+    std::vector<std::int64_t> tasks;  // lists tasks[i]..tasks[i+1]−1 belong together
+};
+
+struct LatticeData {
+    LatticeData(const Layout& layout, const Design& design, int n_threads);
+
+    Bigrams bigrams;
+    Candidates candidates;
+    Firing weights;
+    std::vector<std::int32_t>
+        arc_numbers;  // [weights of arcs] number of the listed arc; −1: start, end, none
+};
+
+std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
+                                          int n_threads);
+
+}  // namespace crfkit

@@ -1,0 +1,168 @@
+#include "lattice_evaluator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "threads.hpp"
+
+namespace crfkit {
+
+template <class Real>
+LatticeEvaluator<Real>::LatticeEvaluator(const Layout& layout, const Design& design, const Annotation& gold,
+                                         const LatticeData& data, const std::vector<LatticeBlock>& blocks)
+    : layout_(layout),
+      design_(design),
+      gold_(gold),
+      data_(data),
+      blocks_(blocks),
+      scorer_(layout, design, data),
+      direction_(layout, design, data),
+      losses_(static_cast<std::size_t>(design.n_sequences())) {}
+
+template <class Real>
+double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
+    tangent_ = v != nullptr;
+    scorer_.set(w);
+    if (tangent_) direction_.set(v);
+    const auto n_arcs = static_cast<std::size_t>(data_.bigrams.n_arcs());
+    arcs_.assign(n_arcs, 0.0);
+    start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
+    end_ = start_;
+    std::fill(out, out + layout_.n_weights(), 0.0);
+    for (const LatticeBlock& block : blocks_) {
+        const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
+        residuals_.resize(block.last_node - block.first_node);
+        chunk_arcs_.resize(std::max(chunk_arcs_.size(), static_cast<std::size_t>(n_chunks)));
+        work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
+        parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
+            chunk_arcs_[chunk].assign(n_arcs, 0.0);
+            for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n)
+                run_sequence(block, n, work_[worker], chunk_arcs_[chunk].data());
+        });
+        collect(block);
+        parallel_for(static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads,
+                     [&](std::int64_t task, int) { gather(block, task, out); });
+    }
+    write_arcs(out);
+    double value = 0;
+    for (const double loss : losses_) value += loss;
+    return value;
+}
+
+// Residuals of the nodes, weight · (P − gold), and the sequence's share of the arcs' expectations.
+template <class Real>
+void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_t n, Workspace& work,
+                                          double* arc_sums) {
+    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
+    losses_[n] = 0;
+    if (first == last) return;
+    const std::int64_t node = data_.candidates.site_ptr[first];
+    Real* residuals = residuals_.data() + (node - block.first_node);
+    work.lattice.build(data_.bigrams, data_.candidates, first, last);
+    std::fill(residuals, residuals + work.lattice.n_nodes(), Real(0));
+    scorer_.score(n, work.scores);
+    if (tangent_) direction_.score(n, work.direction);
+    double loss = run(block, n, gold_.weights[n], work, arc_sums);
+    if (gold_.complete(first, last)) {
+        loss -= gold_score(block, n, work, arc_sums);
+    } else {
+        for (std::int64_t t = first; t < last; ++t)
+            for (std::int64_t i = data_.candidates.site_ptr[t]; i < data_.candidates.site_ptr[t + 1]; ++i)
+                if (!gold_.possible(t, data_.candidates.labels[i]))
+                    work.scores[i - node] = -std::numeric_limits<double>::infinity();
+        loss -= run(block, n, -gold_.weights[n], work, arc_sums);
+    }
+    losses_[n] = gold_.weights[n] * loss;
+}
+
+// Adds weight · P (or its change) to residuals and arcs. Returns log Z.
+template <class Real>
+double LatticeEvaluator<Real>::run(const LatticeBlock& block, std::int64_t n, double weight, Workspace& work,
+                                   double* arc_sums) {
+    Lattice& lattice = work.lattice;
+    const double log_partition = lattice.marginals(scorer_.arcs, work.scores);
+    if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
+    if (tangent_) lattice.tangent(work.direction, direction_.arcs.scores);
+    const std::vector<double>& nodes = tangent_ ? lattice.node_changes : lattice.node_probs;
+    const std::vector<double>& arcs = tangent_ ? lattice.arc_changes : lattice.arc_probs;
+    Real* residuals =
+        residuals_.data() + (data_.candidates.site_ptr[design_.sequence_ptr[n]] - block.first_node);
+    for (std::size_t i = 0; i < nodes.size(); ++i) residuals[i] += static_cast<Real>(weight * nodes[i]);
+    for (std::size_t e = 0; e < arcs.size(); ++e)
+        if (lattice.arc[e] >= 0) arc_sums[lattice.arc[e]] += weight * arcs[e];
+    return log_partition;
+}
+
+// Score of the labels of a completely labelled sequence; takes them off residuals and arcs.
+template <class Real>
+double LatticeEvaluator<Real>::gold_score(const LatticeBlock& block, std::int64_t n, const Workspace& work,
+                                          double* arc_sums) {
+    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
+    const auto& site_ptr = data_.candidates.site_ptr;
+    const auto labels = data_.candidates.labels.begin();
+    const double weight = gold_.weights[n];
+    double score = 0;
+    for (std::int64_t t = first; t < last; ++t) {
+        const std::int32_t label = gold_.labels[t];
+        const std::int64_t node =
+            std::lower_bound(labels + site_ptr[t], labels + site_ptr[t + 1], label) - labels;
+        score += work.scores[node - site_ptr[first]];
+        if (!tangent_) residuals_[node - block.first_node] -= static_cast<Real>(weight);
+        const std::int32_t number = t > first ? data_.bigrams.find(gold_.labels[t - 1], label) : -1;
+        if (number < 0) continue;
+        score += scorer_.arcs.scores[number];
+        if (!tangent_) arc_sums[number] -= weight;
+    }
+    return score;
+}
+
+// After the first half of a block: arcs in the order of the chunks, start and end in that of the sequences.
+template <class Real>
+void LatticeEvaluator<Real>::collect(const LatticeBlock& block) {
+    for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk)
+        for (std::size_t i = 0; i < arcs_.size(); ++i) arcs_[i] += chunk_arcs_[chunk][i];
+    const auto& [site_ptr, labels] = data_.candidates;
+    for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
+        const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
+        if (first == last) continue;
+        for (std::int64_t node = site_ptr[first]; node < site_ptr[first + 1]; ++node)
+            start_[labels[node]] += residuals_[node - block.first_node];
+        for (std::int64_t node = site_ptr[last - 1]; node < site_ptr[last]; ++node)
+            end_[labels[node]] += residuals_[node - block.first_node];
+    }
+}
+
+// Second half: Φᵀ residuals for some of the weights.
+template <class Real>
+void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task, double* out) const {
+    const Inverted& lists = block.weights;
+    for (std::int64_t list = block.tasks[task]; list < block.tasks[task + 1]; ++list) {
+        double sum = 0;
+        if (lists.values.size() > 0)
+            for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
+                sum += lists.values[i] * residuals_[lists.sites[i]];
+        else
+            for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
+                sum += residuals_[lists.sites[i]];
+        out[lists.ids[list]] += sum;
+    }
+}
+
+template <class Real>
+void LatticeEvaluator<Real>::write_arcs(double* out) const {
+    double* arcs = out + layout_.arcs_begin();
+    for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
+        const std::int32_t a = layout_.arc_before[i], b = layout_.arc_after[i];
+        const std::int32_t number = data_.arc_numbers[i];
+        arcs[i] = a == layout_.n_labels   ? start_[b]
+                  : b == layout_.n_labels ? end_[a]
+                  : number >= 0           ? arcs_[number]
+                                          : 0.0;
+    }
+}
+
+template class LatticeEvaluator<float>;
+template class LatticeEvaluator<double>;
+
+}  // namespace crfkit

@@ -1,0 +1,35 @@
+// The answers of a trained model for data sets of lattices.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "annotation.hpp"
+#include "best.hpp"
+#include "design.hpp"
+#include "layout.hpp"
+
+namespace crfkit {
+
+// The questions of Tagger (see there), for designs with `as_lattices`. w [D] must outlive it.
+class LatticeTagger {
+  public:
+    LatticeTagger(const Layout& layout, const double* w) : layout_(layout), w_(w) {}
+
+    void best(const Design& design, std::int32_t* labels, int n_threads) const;
+    void marginals(const Design& design, double* marginals, int n_threads) const;
+    void log_partitions(const Design& design, const Annotation* evidence, double* out, int n_threads) const;
+    std::vector<std::vector<ScoredLabels>> k_best(const Design& design, std::int64_t k, int n_threads) const;
+    void sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
+                int n_threads) const;
+
+  private:
+    struct Room;
+    template <class Function>
+    void each_sequence(const Design& design, int n_threads, const Function& function) const;
+
+    const Layout& layout_;
+    const double* w_;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,243 @@
+"""Training and tagging where only some arcs and labels exist, against the enumeration of all labellings."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from crfkit.features import Annotation, Dataset, FeatureMap
+from crfkit.features.dataset import FeatureList
+from crfkit.inference import Tagger
+from crfkit.objective import Objective
+from crfkit.structures import Chain, Evidence
+
+Float64s = npt.NDArray[np.float64]
+NEVER = -np.inf
+
+
+class Problem:
+    """A random data set with its weights, and everything about it by enumeration.
+
+    `n_labels` above 64 takes the way through lattices, few labels the way through whole rows.
+    """
+
+    def __init__(
+        self, seed: int, *, n_labels: int, hard: bool, soft: bool, restrict: bool, partial: bool
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        self.n_labels, self.lengths = n_labels, rng.integers(0, 5, 6)
+        self.lengths[0], self.lengths[1] = 1, 4
+        n_features, n_sites = 5, int(self.lengths.sum())
+        self.ptr = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        counts = rng.integers(0, 4, n_sites)
+        ids = np.concatenate([rng.choice(n_features, k, replace=False) for k in counts] + [np.zeros(0, int)])
+        values = rng.normal(size=len(ids)).round(1)
+        site_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.values = values
+        self.features = FeatureList(site_ptr, ids.astype(np.int32), values)
+        pool = rng.choice(n_labels, min(n_labels, 4), replace=False)  # the labels that are allowed somewhere
+        self.sets: list[list[int]] = [
+            sorted(rng.choice(pool, rng.integers(1, len(pool) + 1), replace=False).tolist())
+            if restrict
+            else list(range(n_labels))
+            for _ in range(n_sites)
+        ]
+        self.exists = rng.random((n_labels + 1, n_labels + 1)) < 0.7
+        if not hard or soft:
+            listed = self.exists.copy()
+            self.exists[:] = True
+        else:
+            listed = self.exists
+        self.exists[-1, -1] = listed[-1, -1] = True
+        self.gold: list[set[int]] = [set() for _ in range(n_sites)]
+        for n, length in enumerate(self.lengths):
+            while not (paths := self.labellings(n)):  # open arcs until there is a labelling
+                a, b = rng.integers(0, n_labels + 1, 2)
+                self.exists[a, b] = True
+                for t in range(self.ptr[n], self.ptr[n + 1]):
+                    self.sets[t] = sorted({*self.sets[t], int(rng.integers(n_labels))})
+            path = paths[rng.integers(len(paths))]
+            for i in range(length):
+                site = self.ptr[n] + i
+                self.gold[site] = {path[i]}
+                if partial and rng.random() < 0.6:
+                    self.gold[site] |= set(rng.choice(self.sets[site], 2).tolist())
+        labels = [min(g) if len(g) == 1 else -1 for g in self.gold]
+        some = (
+            None if all(len(g) == 1 for g in self.gold) else [None if len(g) == 1 else g for g in self.gold]
+        )
+        self.annotation = Annotation(
+            np.array(labels, np.int32), None if some is None else Evidence.from_sets(some)
+        )
+        self.dataset = Dataset(
+            self.ptr,
+            self.features,
+            allowed=Evidence.from_sets(self.sets) if restrict else None,
+        )
+        bigrams = None
+        if hard or soft:
+            before, after = np.nonzero(listed if soft else self.exists)
+            bigrams = before.astype(np.int32), after.astype(np.int32)
+        self.map = FeatureMap.build(
+            self.dataset,
+            self.annotation,
+            Chain(),
+            n_labels=n_labels,
+            n_features=n_features,
+            bigrams=bigrams,
+            soft=soft,
+        )
+        self.sample_weight = rng.random(len(self.lengths)) + 0.5
+        self.w = rng.normal(size=self.map.n_weights)
+        self.v = rng.normal(size=self.map.n_weights)
+
+    def labellings(self, n: int) -> list[tuple[int, ...]]:
+        """Every labelling of sequence n that exists."""
+        sites = range(self.ptr[n], self.ptr[n + 1])
+        return [
+            y
+            for y in product(*(self.sets[t] for t in sites))
+            if all(self.exists[a, b] for a, b in zip((-1, *y), (*y, -1), strict=True))
+        ]
+
+    def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
+        """How often labelling y of sequence n has each weight, [D]."""
+        m, phi = self.map, np.zeros(self.map.n_weights)
+        arcs = {
+            (a, b): m.arcs_begin + i for i, (a, b) in enumerate(zip(m.arc_before, m.arc_after, strict=True))
+        }
+        for i, label in enumerate(y):
+            site = self.ptr[n] + i
+            for k in range(self.features.site_ptr[site], self.features.site_ptr[site + 1]):
+                f = self.features.ids[k]
+                for p in range(m.pair_ptr[f], m.pair_ptr[f + 1]):
+                    if m.pair_labels[p] == label:
+                        phi[p] += self.values[k]
+        L = self.n_labels
+        for a, b in zip((L, *y), (*y, L), strict=True):
+            if y and (a, b) in arcs:
+                phi[arcs[a, b]] += 1
+        return phi
+
+    def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
+        """log Z, E[counts] and Cov[counts]·v over the labellings that exist (and fit the annotation)."""
+        paths = self.labellings(n)
+        if gold:
+            paths = [y for y in paths if all(b in self.gold[self.ptr[n] + i] for i, b in enumerate(y))]
+        phi = np.array([self.counts(n, y) for y in paths])
+        scores = phi @ self.w
+        log_z = np.logaddexp.reduce(scores)
+        p = np.exp(scores - log_z)
+        mean = p @ phi
+        return float(log_z), mean, (p * (phi @ self.v)) @ phi - (mean @ self.v) * mean
+
+    def expected(self) -> tuple[float, Float64s, Float64s]:
+        """Value, gradient and Hessian · v of the objective with l2 = 0.3."""
+        value, gradient, product_ = float(0.15 * self.w @ self.w), 0.3 * self.w, 0.3 * self.v
+        for n, weight in enumerate(self.sample_weight):
+            for sign, gold in ((1, False), (-1, True)):
+                log_z, mean, moved = self.moments(n, gold=gold)
+                value += sign * weight * log_z
+                gradient = gradient + sign * weight * mean
+                product_ = product_ + sign * weight * moved
+        return value, gradient, product_
+
+    def objective(self, n_threads: int = 1, *, single_precision: bool = False) -> Objective:
+        """The one to be tested."""
+        return Objective(
+            self.dataset,
+            self.annotation,
+            self.map,
+            l2=0.3,
+            sample_weight=self.sample_weight,
+            single_precision=single_precision,
+            n_threads=n_threads,
+        )
+
+
+KINDS = [
+    {"n_labels": n_labels, "hard": hard, "soft": soft, "restrict": restrict, "partial": partial}
+    for n_labels, restrict in ((3, False), (3, True), (70, True))
+    for hard, soft in ((False, False), (True, False), (False, True))
+    for partial in (False, True)
+    if restrict or hard or soft
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
+@pytest.mark.parametrize("seed", range(3))
+def test_objective_is_that_of_the_enumeration(kind: dict[str, int | bool], seed: int) -> None:
+    problem = Problem(seed, **kind)  # type: ignore[arg-type]
+    value, gradient, product_ = problem.expected()
+    objective = problem.objective()
+    found, slope = objective.value_and_gradient(problem.w)
+    assert found == pytest.approx(value, rel=1e-11)
+    np.testing.assert_allclose(slope, gradient, atol=1e-10)
+    np.testing.assert_allclose(objective.hessian_vector(problem.w, problem.v), product_, atol=1e-9)
+    coarse = problem.objective(single_precision=True)
+    assert coarse.value_and_gradient(problem.w)[0] == pytest.approx(value, rel=1e-5)
+    np.testing.assert_allclose(coarse.value_and_gradient(problem.w)[1], gradient, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
+def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None:
+    problem = Problem(7, **kind)  # type: ignore[arg-type]
+    tagger, design = Tagger(problem.map.layout, problem.w), problem.map.design(problem.dataset, 1)
+    best, marginals = tagger.best(design), tagger.marginals(design)
+    log_z = tagger.log_partitions(design)
+    log_gold = tagger.log_partitions(design, problem.annotation.labels, problem.annotation.sets)
+    k_best = tagger.k_best(design, 3)
+    samples = tagger.sample(design, 4, np.random.default_rng(0).random(4 * problem.dataset.n_sites))
+    for n, length in enumerate(problem.lengths):
+        sites = slice(problem.ptr[n], problem.ptr[n + 1])
+        paths = problem.labellings(n)
+        scores = {y: float(problem.counts(n, y) @ problem.w) for y in paths}
+        ranked = sorted(scores.values(), reverse=True)
+        assert scores[tuple(best[sites].tolist())] == pytest.approx(ranked[0], abs=1e-9)
+        assert log_z[n] == pytest.approx(problem.moments(n, gold=False)[0], rel=1e-12, abs=1e-12)
+        assert log_gold[n] == pytest.approx(problem.moments(n, gold=True)[0], rel=1e-12, abs=1e-12)
+        assert [s for s, _ in k_best[n]] == pytest.approx(ranked[:3], abs=1e-9)
+        assert all(scores[tuple(y.tolist())] == pytest.approx(s, abs=1e-9) for s, y in k_best[n])
+        probs = np.zeros((length, problem.n_labels))
+        for y, score in scores.items():
+            probs[range(length), list(y)] += np.exp(score - log_z[n])
+        np.testing.assert_allclose(marginals[sites], probs, atol=1e-9)
+        drawn = samples[4 * problem.ptr[n] : 4 * problem.ptr[n + 1]].reshape(4, length)
+        assert all(tuple(y) in scores for y in drawn.tolist())
+
+
+@pytest.mark.parametrize("n_labels", [3, 70])
+def test_the_same_bits_for_any_number_of_threads(n_labels: int) -> None:
+    problem = Problem(3, n_labels=n_labels, hard=True, soft=False, restrict=True, partial=False)
+    answers = [problem.objective(k).value_and_gradient(problem.w) for k in (1, 2, 4)]
+    for value, gradient in answers[1:]:
+        assert value == answers[0][0]
+        assert np.array_equal(gradient, answers[0][1])
+
+
+@pytest.mark.parametrize("n_labels", [3, 70])
+@pytest.mark.parametrize("size", [50.0, 1e4])
+def test_large_scores_lose_no_digits(n_labels: int, size: float) -> None:
+    problem = Problem(5, n_labels=n_labels, hard=True, soft=False, restrict=True, partial=False)
+    problem.w *= size
+    value, gradient, _ = problem.expected()
+    found, slope = problem.objective().value_and_gradient(problem.w)
+    assert found == pytest.approx(value, rel=1e-11)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("n_labels", [3, 70])
+def test_impossible_sequences_are_named(n_labels: int) -> None:
+    problem = Problem(2, n_labels=n_labels, hard=True, soft=False, restrict=True, partial=False)
+    none = (np.zeros(1, np.int32), np.zeros(1, np.int32))  # 0 → 0, and nothing may start
+    narrow = FeatureMap.build(
+        problem.dataset, problem.annotation, Chain(), n_labels=n_labels, n_features=5, bigrams=none
+    )
+    with pytest.raises(ValueError, match="sequence 0 with 1 site: its labels are not possible"):
+        Objective(problem.dataset, problem.annotation, narrow)
+    tagger = Tagger(narrow.layout, np.zeros(narrow.n_weights))
+    with pytest.raises(ValueError, match="sequence 0 with 1 site: no labelling is possible"):
+        tagger.best(narrow.design(problem.dataset, 1))
