@@ -111,8 +111,16 @@ void each_sequence(const Bigrams& bigrams, const Design& design, const Annotatio
 }  // namespace
 
 Bigrams existing_bigrams(const Layout& layout) {
-    if (layout.bigrams) return *layout.bigrams;
-    return Bigrams(layout.n_labels, layout.arc_before, layout.arc_after, true);
+    const std::int32_t L = layout.n_labels;
+    if (layout.bigrams && !(layout.bigrams->soft && !layout.facets.empty())) return *layout.bigrams;
+    if (layout.facets.empty()) return Bigrams(L, layout.arc_before, layout.arc_after, true);
+    std::vector<std::int32_t> before, after;  // facets may link any two labels
+    for (std::int32_t a = 0; a < L; ++a)
+        for (std::int32_t b = 0; b < L; ++b) {
+            before.push_back(a);
+            after.push_back(b);
+        }
+    return Bigrams(L, before, after, true);
 }
 
 void check_possible(const Bigrams& bigrams, const Design& design, const Annotation* gold, int n_threads) {

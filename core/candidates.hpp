@@ -25,7 +25,7 @@ struct Candidates {
     std::int64_t n_nodes() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-// The pairs of labels that a layout lets exist.
+// The pairs of labels that a layout lets exist; all of them are listed that have a score of their own.
 Bigrams existing_bigrams(const Layout& layout);
 
 // The candidates of every site of a data set. Throws std::invalid_argument, naming the sequence, where no

@@ -53,8 +53,11 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     check(states, n_sites(), layout.n_features(), "state features");
     check_allowed();
     const bool with_arc_features = !arc_features.site_ptr.empty() && layout.n_arc_features() > 0;
-    as_lattices = (layout.bigrams || !allowed.empty()) && layout.n_labels > kFewLabels &&
-                  !with_arc_features && blocks.empty();
+    const bool plain = !with_arc_features && blocks.empty();
+    if (!layout.facets.empty() && !plain)
+        throw std::invalid_argument("labels with facets go neither with arc features nor with dense blocks");
+    as_lattices = plain && (!layout.facets.empty() ||
+                            ((layout.bigrams || !allowed.empty()) && layout.n_labels > kFewLabels));
     if (as_lattices) {
         fill(features.ptr, states.site_ptr);
         fill(features.ids, states.ids);

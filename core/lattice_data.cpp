@@ -1,6 +1,7 @@
 #include "lattice_data.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "blocks.hpp"
 #include "threads.hpp"
@@ -11,6 +12,7 @@ namespace {
 constexpr std::int64_t kSitesPerTask = 1024;
 constexpr std::int64_t kNodesPerBlock = 1 << 19;  // their residuals stay in the cache
 constexpr std::int64_t kChunksPerBlock = 16;
+constexpr std::int64_t kArcSums = 1 << 21;  // numbers in the arc expectations of all chunks together
 constexpr std::int64_t kTermsPerTask = 1 << 15;
 
 // Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
@@ -30,6 +32,18 @@ void intersect(const Layout& layout, std::int32_t feature, const std::int32_t* l
     }
 }
 
+// The same where pairs score facets.
+template <class Function>
+void intersect_facets(const Layout& layout, std::int32_t feature, const std::int32_t* labels, std::int64_t n,
+                      const Function& found) {
+    const Facets& facets = layout.facets;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t first = facets.ptr[labels[i]];
+        intersect(layout, feature, facets.ids.data() + first, facets.ptr[labels[i] + 1] - first,
+                  [&](std::int64_t, std::int64_t p) { found(i, p); });
+    }
+}
+
 }  // namespace
 
 Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads) {
@@ -44,9 +58,13 @@ Firing node_weights(const Layout& layout, const Design& design, const Candidates
                  ++t)
                 for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
                     const std::int64_t node = candidates.site_ptr[t];
-                    intersect(layout, features.ids[i], candidates.labels.data() + node,
-                              candidates.site_ptr[t + 1] - node,
-                              [&](std::int64_t k, std::int64_t p) { found(node + k, p, i); });
+                    const std::int32_t* labels = candidates.labels.data() + node;
+                    const std::int64_t n = candidates.site_ptr[t + 1] - node;
+                    const auto hit = [&](std::int64_t k, std::int64_t p) { found(node + k, p, i); };
+                    if (layout.facets.empty())
+                        intersect(layout, features.ids[i], labels, n, hit);
+                    else
+                        intersect_facets(layout, features.ids[i], labels, n, hit);
                 }
         });
     };
@@ -68,15 +86,34 @@ LatticeData::LatticeData(const Layout& layout, const Design& design, int n_threa
     : bigrams(existing_bigrams(layout)),
       candidates(find_candidates(bigrams, design, n_threads)),
       weights(node_weights(layout, design, candidates, n_threads)) {
-    for (std::size_t i = 0; i < layout.arc_before.size(); ++i) {
-        const std::int32_t a = layout.arc_before[i], b = layout.arc_after[i];
-        arc_numbers.push_back(a == layout.n_labels || b == layout.n_labels ? -1 : bigrams.find(a, b));
+    const std::int32_t L = layout.n_labels;
+    labels_of.resize(static_cast<std::size_t>(layout.n_outcomes()));
+    for (std::int32_t b = 0; b < L; ++b) {
+        labels_of[b].push_back(b);
+        if (layout.facets.empty()) continue;
+        for (std::int64_t i = layout.facets.ptr[b]; i < layout.facets.ptr[b + 1]; ++i)
+            labels_of[layout.facets.ids[i]].push_back(b);
     }
+    // Calls found(k, i) for every listed arc k that weight i scores.
+    const auto each = [&](const auto& found) {
+        for (std::size_t i = 0; i < layout.arc_before.size(); ++i)
+            for (const std::int32_t a : labels_of[layout.arc_before[i]])  // none for the start
+                for (const std::int32_t b : labels_of[layout.arc_after[i]])
+                    if (const std::int32_t k = bigrams.find(a, b); k >= 0) found(k, i);
+    };
+    arc_ptr.assign(static_cast<std::size_t>(bigrams.n_arcs()) + 1, 0);
+    each([&](std::int32_t k, std::size_t) { ++arc_ptr[k + 1]; });
+    std::partial_sum(arc_ptr.begin(), arc_ptr.end(), arc_ptr.begin());
+    arc_ids.resize(static_cast<std::size_t>(arc_ptr.back()));
+    std::vector<std::int64_t> next = arc_ptr;
+    each([&](std::int32_t k, std::size_t i) { arc_ids[next[k]++] = static_cast<std::int32_t>(i); });
 }
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {
     const auto node_of = [&](std::int64_t n) { return data.candidates.site_ptr[design.sequence_ptr[n]]; };
+    const std::int64_t n_chunks = std::clamp<std::int64_t>(
+        kArcSums / std::max<std::int64_t>(1, data.bigrams.n_arcs()), 2, kChunksPerBlock);
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() &&
@@ -85,7 +122,7 @@ std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& de
         LatticeBlock block;
         block.first_node = node_of(first);
         block.last_node = node_of(last);
-        block.chunks = cut_evenly(design, first, last, kChunksPerBlock);
+        block.chunks = cut_evenly(design, first, last, n_chunks);
         blocks.push_back(std::move(block));
     }
     parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, [&](std::int64_t i, int) {

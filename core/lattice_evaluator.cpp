@@ -152,14 +152,11 @@ void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task
 template <class Real>
 void LatticeEvaluator<Real>::write_arcs(double* out) const {
     double* arcs = out + layout_.arcs_begin();
-    for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
-        const std::int32_t a = layout_.arc_before[i], b = layout_.arc_after[i];
-        const std::int32_t number = data_.arc_numbers[i];
-        arcs[i] = a == layout_.n_labels   ? start_[b]
-                  : b == layout_.n_labels ? end_[a]
-                  : number >= 0           ? arcs_[number]
-                                          : 0.0;
-    }
+    for (std::size_t k = 0; k < arcs_.size(); ++k)
+        for (std::int64_t i = data_.arc_ptr[k]; i < data_.arc_ptr[k + 1]; ++i)
+            arcs[data_.arc_ids[i]] += arcs_[k];
+    data_.each_start(layout_, [&](std::int32_t b, std::size_t i) { arcs[i] += start_[b]; });
+    data_.each_end(layout_, [&](std::int32_t b, std::size_t i) { arcs[i] += end_[b]; });
 }
 
 template class LatticeEvaluator<float>;

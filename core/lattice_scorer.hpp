@@ -24,19 +24,15 @@ class LatticeScorer {
         const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
         weights_.resize(n_pairs);
         for (std::int64_t p = 0; p < n_pairs; ++p) weights_[p] = static_cast<Real>(w[p]);
+        const double* from = w + layout_.arcs_begin();
         arcs.scores.assign(static_cast<std::size_t>(data_.bigrams.n_arcs()), 0.0);
+        for (std::size_t k = 0; k < arcs.scores.size(); ++k)
+            for (std::int64_t i = data_.arc_ptr[k]; i < data_.arc_ptr[k + 1]; ++i)
+                arcs.scores[k] += from[data_.arc_ids[i]];
         start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
         end_ = start_;
-        const double* from = w + layout_.arcs_begin();
-        for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
-            const std::int32_t a = layout_.arc_before[i], b = layout_.arc_after[i];
-            if (a == layout_.n_labels)
-                start_[b] += from[i];
-            else if (b == layout_.n_labels)
-                end_[a] += from[i];
-            else if (data_.arc_numbers[i] >= 0)
-                arcs.scores[data_.arc_numbers[i]] += from[i];
-        }
+        data_.each_start(layout_, [&](std::int32_t b, std::size_t i) { start_[b] += from[i]; });
+        data_.each_end(layout_, [&](std::int32_t b, std::size_t i) { end_[b] += from[i]; });
         arcs.exponentiate(data_.bigrams.soft);
     }
 

@@ -31,6 +31,18 @@ void check_ascending(std::span<const std::int64_t> ptr, std::span<const std::int
                 throw std::invalid_argument(std::string(name) + " must be ascending within each feature");
 }
 
+void check_facets(const Facets& facets, std::int32_t n_labels) {
+    if (facets.empty()) return;
+    if (static_cast<std::int64_t>(facets.ptr.size()) != n_labels + 1 || facets.n < 1 ||
+        facets.n > INT32_MAX - n_labels - 1)
+        throw std::invalid_argument("facets: expected one list for each label");
+    check_pointers(facets.ptr, facets.ids.size(), "facets");
+    check_ascending(facets.ptr, facets.ids, "facets");
+    for (const std::int32_t id : facets.ids)
+        if (id <= n_labels || id > n_labels + facets.n)
+            throw std::invalid_argument("facet " + std::to_string(id) + " is out of range");
+}
+
 template <class Number>
 std::vector<Number> copy(std::span<const Number> values) {
     return {values.begin(), values.end()};
@@ -42,21 +54,22 @@ Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
                std::span<const std::int32_t> pairs, std::span<const std::int64_t> dense,
                std::span<const std::int32_t> before, std::span<const std::int32_t> after,
                std::span<const std::int64_t> triples_at, std::span<const std::int32_t> triples,
-               std::optional<Bigrams> existing)
-    : n_labels(labels), bigrams(std::move(existing)) {
+               std::optional<Bigrams> existing, Facets label_facets)
+    : n_labels(labels), bigrams(std::move(existing)), facets(std::move(label_facets)) {
     if (labels < 1) throw std::invalid_argument("a model needs at least one label");
     if (labels > 30000)
         throw std::invalid_argument("more than 30,000 labels: the arcs would not fit in memory");
     check_pointers(pairs_at, pairs.size(), "pair_ptr");
-    check_range(pairs, labels, "pair_labels");
+    check_facets(facets, labels);
+    check_range(pairs, facets.empty() ? labels : n_outcomes(), "pair_labels");
     check_ascending(pairs_at, pairs, "pair_labels");
     check_pointers(triples_at, triples.size(), "arc_ptr");
     check_range(triples, static_cast<std::int64_t>(labels) * labels, "arc_triples");
     check_ascending(triples_at, triples, "arc_triples");
     if (before.size() != after.size())
         throw std::invalid_argument("arc_before and arc_after must have the same length");
-    check_range(before, labels + 1, "arc_before");
-    check_range(after, labels + 1, "arc_after");
+    check_range(before, n_outcomes(), "arc_before");
+    check_range(after, n_outcomes(), "arc_after");
     for (std::size_t i = 0; i < before.size(); ++i)
         if (before[i] == labels && after[i] == labels)
             throw std::invalid_argument("an arc from the start straight to the end has no site to stand at");

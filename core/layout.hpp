@@ -10,6 +10,17 @@
 
 namespace crfkit {
 
+// What labels are made of, so that labels share weights: label b has the facets
+// ids[ptr[b]..ptr[b+1]−1], ascending, numbered from L + 1 on. Both vectors are empty when there are none.
+struct Facets {
+    std::vector<std::int64_t> ptr;  // [L + 1]
+    std::vector<std::int32_t> ids;
+    std::int32_t n = 0;  // number of different facets
+
+    bool operator==(const Facets&) const = default;
+    bool empty() const { return ptr.empty(); }
+};
+
 // The weights of a chain model, in this order:
 //   state pairs     one per (feature, label) pair: pair p scores label pair_labels[p]; feature f has pairs
 //                   pair_ptr[f]..pair_ptr[f+1]−1
@@ -18,6 +29,8 @@ namespace crfkit {
 //   end arc triples     one per (arc feature, before, after): feature f has triples
 //   arc_ptr[f]..arc_ptr[f+1]−1, each
 //                   given as before · L + after
+// With facets, a state pair scores all labels that have facet pair_labels[p], and an arc may link facets: it
+// then scores all pairs of labels that have them.
 class Layout {
   public:
     // Throws std::invalid_argument, in words, if the arrays do not fit together.
@@ -25,7 +38,7 @@ class Layout {
            std::span<const std::int32_t> pair_labels, std::span<const std::int64_t> dense_columns,
            std::span<const std::int32_t> arc_before, std::span<const std::int32_t> arc_after,
            std::span<const std::int64_t> arc_ptr, std::span<const std::int32_t> arc_triples,
-           std::optional<Bigrams> bigrams = std::nullopt);
+           std::optional<Bigrams> bigrams = std::nullopt, Facets facets = {});
 
     bool operator==(const Layout&) const = default;
 
@@ -37,6 +50,10 @@ class Layout {
     std::vector<std::int64_t> arc_ptr;
     std::vector<std::int32_t> arc_triples;
     std::optional<Bigrams> bigrams;  // which arcs exist; nothing: all
+    Facets facets;
+
+    // What pairs and arcs may name: labels, start or end (L), facets.
+    std::int32_t n_outcomes() const { return n_labels + 1 + facets.n; }
 
     std::int64_t n_features() const { return static_cast<std::int64_t>(pair_ptr.size()) - 1; }
     std::int64_t n_arc_features() const { return static_cast<std::int64_t>(arc_ptr.size()) - 1; }

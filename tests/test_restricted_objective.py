@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from crfkit.features import Annotation, Dataset, FeatureMap
+from crfkit.features import Annotation, Dataset, Facets, FeatureMap
 from crfkit.features.dataset import FeatureList
 from crfkit.inference import Tagger
 from crfkit.objective import Objective
@@ -25,7 +25,15 @@ class Problem:
     """
 
     def __init__(
-        self, seed: int, *, n_labels: int, hard: bool, soft: bool, restrict: bool, partial: bool
+        self,
+        seed: int,
+        *,
+        n_labels: int,
+        hard: bool,
+        soft: bool,
+        restrict: bool,
+        partial: bool,
+        facets: bool = False,
     ) -> None:
         rng = np.random.default_rng(seed)
         self.n_labels, self.lengths = n_labels, rng.integers(0, 5, 6)
@@ -77,6 +85,11 @@ class Problem:
             self.features,
             allowed=Evidence.from_sets(self.sets) if restrict else None,
         )
+        self.facets = None
+        if facets:  # two kinds, of which a label has the one, the other, or both
+            self.facets = Facets(
+                tuple("abcd"), np.array([[i % 2, (2, 3, -1)[i % 3]] for i in range(n_labels)], np.int32)
+            )
         bigrams = None
         if hard or soft:
             before, after = np.nonzero(listed if soft else self.exists)
@@ -89,6 +102,7 @@ class Problem:
             n_features=n_features,
             bigrams=bigrams,
             soft=soft,
+            facets=self.facets,
         )
         self.sample_weight = rng.random(len(self.lengths)) + 0.5
         self.w = rng.normal(size=self.map.n_weights)
@@ -105,21 +119,22 @@ class Problem:
 
     def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
         """How often labelling y of sequence n has each weight, [D]."""
-        m, phi = self.map, np.zeros(self.map.n_weights)
-        arcs = {
-            (a, b): m.arcs_begin + i for i, (a, b) in enumerate(zip(m.arc_before, m.arc_after, strict=True))
-        }
+        m, phi, L = self.map, np.zeros(self.map.n_weights), self.n_labels
+        outcomes = {b: [b] for b in range(L + 1)}  # what weights may name to score label b, as part of an arc
+        of_label = outcomes  # and as a state
+        if self.facets is not None:
+            of_label = {b: [L + 1 + int(f) for f in self.facets.table[b] if f >= 0] for b in range(L)}
+            outcomes = {b: [b, *of_label.get(b, [])] for b in range(L + 1)}
         for i, label in enumerate(y):
             site = self.ptr[n] + i
             for k in range(self.features.site_ptr[site], self.features.site_ptr[site + 1]):
                 f = self.features.ids[k]
                 for p in range(m.pair_ptr[f], m.pair_ptr[f + 1]):
-                    if m.pair_labels[p] == label:
+                    if m.pair_labels[p] in of_label[label]:
                         phi[p] += self.values[k]
-        L = self.n_labels
-        for a, b in zip((L, *y), (*y, L), strict=True):
-            if y and (a, b) in arcs:
-                phi[arcs[a, b]] += 1
+        for a, b in zip((L, *y), (*y, L), strict=True) if y else ():
+            linked = np.isin(m.arc_before, outcomes[a]) & np.isin(m.arc_after, outcomes[b])
+            phi[m.arcs_begin : m.triples_begin] += linked
         return phi
 
     def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
@@ -159,11 +174,24 @@ class Problem:
 
 
 KINDS = [
-    {"n_labels": n_labels, "hard": hard, "soft": soft, "restrict": restrict, "partial": partial}
-    for n_labels, restrict in ((3, False), (3, True), (70, True))
+    {
+        "n_labels": n_labels,
+        "hard": hard,
+        "soft": soft,
+        "restrict": restrict,
+        "partial": partial,
+        "facets": facets,
+    }
+    for n_labels, restrict, facets in (
+        (3, False, False),
+        (3, True, False),
+        (70, True, False),
+        (4, True, True),
+        (4, False, True),
+    )
     for hard, soft in ((False, False), (True, False), (False, True))
     for partial in (False, True)
-    if restrict or hard or soft
+    if restrict or hard or soft or facets
 ]
 
 

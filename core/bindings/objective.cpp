@@ -188,18 +188,20 @@ void bind_objective(nb::module_& m) {
                const Array<std::int32_t>& pair_labels, const Array<std::int64_t>& dense_columns,
                const Array<std::int32_t>& arc_before, const Array<std::int32_t>& arc_after,
                const Array<std::int64_t>& arc_ptr, const Array<std::int32_t>& arc_triples,
-               const Maybe<std::int32_t>& allowed_before, const Maybe<std::int32_t>& allowed_after,
-               bool soft) {
+               const Maybe<std::int32_t>& allowed_before, const Maybe<std::int32_t>& allowed_after, bool soft,
+               const Maybe<std::int64_t>& facet_ptr, const Maybe<std::int32_t>& facet_ids,
+               std::int32_t n_facets) {
                 std::optional<Bigrams> bigrams;
                 if (allowed_before)
                     bigrams.emplace(n_labels, view(allowed_before), view(allowed_after), soft);
                 new (self)
                     Layout(n_labels, view(pair_ptr), view(pair_labels), view(dense_columns), view(arc_before),
-                           view(arc_after), view(arc_ptr), view(arc_triples), std::move(bigrams));
+                           view(arc_after), view(arc_ptr), view(arc_triples), std::move(bigrams),
+                           {copy(view(facet_ptr)), copy(view(facet_ids)), n_facets});
             },
             "n_labels"_a, "pair_ptr"_a, "pair_labels"_a, "dense_columns"_a, "arc_before"_a, "arc_after"_a,
             "arc_ptr"_a, "arc_triples"_a, "allowed_before"_a = nb::none(), "allowed_after"_a = nb::none(),
-            "soft"_a = false)
+            "soft"_a = false, "facet_ptr"_a = nb::none(), "facet_ids"_a = nb::none(), "n_facets"_a = 0)
         .def_prop_ro("n_weights", &Layout::n_weights);
     nb::class_<Design>(m, "Design")
         .def(

@@ -70,6 +70,9 @@ class Layout:
         allowed_before: Int32s | None = None,
         allowed_after: Int32s | None = None,
         soft: bool = False,
+        facet_ptr: Int64s | None = None,
+        facet_ids: Int32s | None = None,
+        n_facets: int = 0,
     ) -> None: ...
     @property
     def n_weights(self) -> int: ...

@@ -2,6 +2,7 @@
 
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
+from crfkit.features.facets import Facets
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.labels import Labels
 from crfkit.features.penalties import Strength, penalty_vector
@@ -14,6 +15,7 @@ __all__ = [
     "Annotation",
     "Dataset",
     "Encoder",
+    "Facets",
     "FeatureList",
     "FeatureMap",
     "Labels",

@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.data import InputError
 from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
+from crfkit.features.facets import Facets
 from crfkit.structures import Chain
 
 
@@ -35,6 +37,7 @@ class FeatureMap:
     arc_triples: Int32s  # before · L + after
     bigrams: tuple[Int32s, Int32s] | None = None  # the only arcs that exist, as (before, after); None: all
     soft: bool = False  # with bigrams: all other arcs exist too, with score 0 and no weight
+    facets: Facets | None = None  # then pairs name facets, and arcs facets beside labels, from L + 1 on
     layout: _core.Layout = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -52,6 +55,7 @@ class FeatureMap:
             before,
             after,
             self.soft,
+            *((None, None, 0) if self.facets is None else (*self.facets.lists(), len(self.facets))),
         )
         object.__setattr__(self, "layout", layout)
 
@@ -69,28 +73,29 @@ class FeatureMap:
         all_arcs: bool = True,
         bigrams: tuple[Int32s, Int32s] | None = None,
         soft: bool = False,
+        facets: Facets | None = None,
     ) -> FeatureMap:
         """The weights that training data call for.
 
         `all_pairs` gives every feature a weight for every label, and every arc feature one for every pair of
         labels; otherwise only what occurs in the annotation. `all_arcs` does the same for plain arcs.
-        With `bigrams` only these have weights, and unless `soft` only these exist.
+        With `bigrams` only these have weights, and unless `soft` only these exist. With `facets` features have weights for
+        these instead of whole labels.
         """
+        if facets is not None and (all_pairs or n_arc_features or dataset.dense):
+            raise InputError(
+                "facets go neither with all_pairs nor with features of arcs nor with dense blocks"
+            )
         sets = annotation.sets
         set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
         if all_pairs:
             pair_ptr, pair_labels = _everything(n_features, n_labels)
             arc_ptr, arc_triples = _everything(n_arc_features, n_labels * n_labels)
         else:
-            pair_ptr, pair_labels = _core.seen_pairs(
-                dataset.states.site_ptr,
-                dataset.states.ids,
-                annotation.labels,
-                n_features,
-                n_labels,
-                set_ptr,
-                set_labels,
-            )
+            seen = (annotation.labels, n_features, n_labels, set_ptr, set_labels)
+            if facets is not None:
+                seen = _seen_facets(annotation, facets, n_features)
+            pair_ptr, pair_labels = _core.seen_pairs(dataset.states.site_ptr, dataset.states.ids, *seen)
             arc_ptr, arc_triples = _everything(0, 1)
             if dataset.arcs is not None and n_arc_features:
                 arc_ptr, arc_triples = _core.seen_arc_pairs(
@@ -109,6 +114,10 @@ class FeatureMap:
             listed[bigrams] = True
             exists &= listed
         before, after = (ids.astype(np.int32) for ids in np.nonzero(exists))
+        if facets is not None:
+            linked = _seen_arcs(dataset, annotation)
+            first, second = facets.seen_arcs(*linked)
+            before, after = np.concatenate([before, first]), np.concatenate([after, second])
         return cls(
             n_labels=n_labels,
             pair_ptr=pair_ptr,
@@ -120,6 +129,7 @@ class FeatureMap:
             arc_triples=arc_triples,
             bigrams=bigrams,
             soft=soft,
+            facets=facets,
         )
 
     @property
@@ -150,7 +160,10 @@ class FeatureMap:
     def arc_weights(self, weights: Float64s) -> tuple[Float64s, Float64s, Float64s]:
         """Weights of the plain arcs as (arcs [L, L], start [L], end [L]); 0 where there is none."""
         square = np.zeros((self.n_labels + 1, self.n_labels + 1))
-        square[self.arc_before, self.arc_after] = weights[self.arcs_begin : self.triples_begin]
+        whole = np.maximum(self.arc_before, self.arc_after) <= self.n_labels  # between labels, not facets
+        square[self.arc_before[whole], self.arc_after[whole]] = weights[self.arcs_begin : self.triples_begin][
+            whole
+        ]
         return square[:-1, :-1], square[-1, :-1], square[:-1, -1]
 
     def design(self, dataset: Dataset, n_threads: int) -> _core.Design:
@@ -170,6 +183,31 @@ class FeatureMap:
             None if dataset.allowed is None else dataset.allowed.site_ptr,
             None if dataset.allowed is None else dataset.allowed.labels,
         )
+
+
+def _seen_facets(
+    annotation: Annotation, facets: Facets, n_features: int
+) -> tuple[Int32s, int, int, Int64s | None, Int32s | None]:
+    """What `seen_pairs` needs to see facets in place of labels: sites whose label is known have sets of facets."""
+    ptr, ids = facets.lists()
+    known = np.flatnonzero(annotation.labels >= 0)
+    labels = annotation.labels[known]
+    counts = np.zeros(len(annotation.labels) + 1, np.int64)
+    counts[known + 1] = np.diff(ptr)[labels]
+    set_ptr = np.cumsum(counts)
+    places = np.arange(set_ptr[-1]) - np.repeat(set_ptr[known], counts[known + 1])
+    set_ids = ids[np.repeat(ptr[labels], counts[known + 1]) + places]
+    n_outcomes = len(facets.table) + 1 + len(facets)
+    return np.full(len(annotation.labels), -1, np.int32), n_features, n_outcomes, set_ptr, set_ids
+
+
+def _seen_arcs(dataset: Dataset, annotation: Annotation) -> tuple[Int32s, Int32s]:
+    """The pairs of neighbouring labels, where both are known."""
+    before, after = annotation.labels[:-1], annotation.labels[1:]
+    linked = (before >= 0) & (after >= 0)
+    starts = dataset.sequence_ptr[1:-1]
+    linked[starts[(starts > 0) & (starts < dataset.n_sites)] - 1] = False  # not from one sequence to the next
+    return before[linked], after[linked]
 
 
 def _everything(n_features: int, n_items: int) -> tuple[Int64s, Int32s]:

@@ -1,0 +1,108 @@
+"""What labels are made of, so that labels share weights.
+
+A morphological tag such as `n-s---mn-` says part of speech, number, gender, case. With facets a feature has a weight for
+each of these instead of one for each whole tag, and arcs link facets of the same kind (case with case) beside whole
+labels. So tags that were seen rarely, or never with a feature, profit from what their facets were seen with.
+
+Shapes: L labels, K kinds of facets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.features.dataset import Int32s, Int64s
+from crfkit.features.wording import shown
+
+NOTHING = "-_."  # characters of a positional tag that say nothing
+
+# From a label to its facets, by kind: {"case": "n", …}
+FacetsOf = Callable[[Any], dict[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Facets:
+    """The facets of L labels; a facet is a kind and a value, and its id its place in `names`."""
+
+    names: tuple[str, ...]  # "kind=value"
+    table: Int32s  # [L, K] the facet of each label for each kind, −1 where it has none
+
+    def __post_init__(self) -> None:
+        """Refuse tables that name facets which do not exist."""
+        if self.table.ndim != 2 or self.table.size == 0 or not self.names:
+            raise InputError("the labels have no facets")
+        if self.table.min() < -1 or self.table.max() >= len(self.names):
+            raise InputError("a label names a facet that does not exist")
+        if len(set(self.names)) != len(self.names):
+            raise InputError("two facets have the same name")
+
+    @classmethod
+    def build(cls, labels: Iterable[Hashable], how: str | FacetsOf) -> Facets:
+        """The facets of labels.
+
+        `how` is "characters" (one kind for each place of a positional tag; `-`, `_` and `.` say nothing), "features"
+        (`Case=Nom|Number=Sing`), or a function that gives {kind: value} for a label.
+
+        >>> Facets.build(["n-s", "v-p"], "characters").names
+        ('0=n', '0=v', '2=p', '2=s')
+        """
+        facets_of = _maker(how)
+        found = [facets_of(label) for label in labels]
+        kinds = sorted({kind for facets in found for kind in facets})
+        names = sorted({f"{kind}={value}" for facets in found for kind, value in facets.items()})
+        if not names:
+            raise InputError("no label has any facet")
+        ids = {name: i for i, name in enumerate(names)}
+        table = [[ids.get(f"{kind}={facets.get(kind)}", -1) for kind in kinds] for facets in found]
+        return cls(tuple(names), np.array(table, dtype=np.int32))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def lists(self) -> tuple[Int64s, Int32s]:
+        """The facets of label b as ids[ptr[b]:ptr[b + 1]], ascending and distinct, numbered from L + 1 on."""
+        n_labels = len(self.table)
+        rows = [np.unique(row[row >= 0]) for row in self.table]
+        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(row) for row in rows], dtype=np.int64)])
+        return ptr, (np.concatenate(rows) + n_labels + 1).astype(np.int32)
+
+    def seen_arcs(self, before: Int32s, after: Int32s) -> tuple[Int32s, Int32s]:
+        """The pairs of facets of one kind that occur in these pairs of labels, numbered from L + 1 on."""
+        n = len(self)
+        codes = [np.zeros(0, np.int64)]
+        for kind in range(self.table.shape[1]):
+            a, b = self.table[before, kind].astype(np.int64), self.table[after, kind]
+            both = (a >= 0) & (b >= 0)
+            codes.append(np.unique(a[both] * n + b[both]))
+        first, second = np.divmod(np.concatenate(codes), n)
+        shift = len(self.table) + 1
+        return (first + shift).astype(np.int32), (second + shift).astype(np.int32)
+
+
+def _maker(how: str | FacetsOf) -> FacetsOf:
+    if callable(how):
+        return how
+    try:
+        return {"characters": _characters, "features": _features}[how]
+    except (KeyError, TypeError):
+        raise InputError(
+            f'facets is {shown(how)}, expected "characters", "features" or a function of a label'
+        ) from None
+
+
+def _characters(label: Hashable) -> dict[str, str]:
+    if not isinstance(label, str):
+        raise InputError(f'the label {shown(label)} has no characters: facets="characters" needs strings')
+    return {str(place): character for place, character in enumerate(label) if character not in NOTHING}
+
+
+def _features(label: Hashable) -> dict[str, str]:
+    if not isinstance(label, str):
+        raise InputError(f'the label {shown(label)} is no string: facets="features" needs strings')
+    pairs: list[Sequence[str]] = [part.partition("=") for part in label.split("|") if part not in NOTHING]
+    return {kind if equals else "": value if equals else kind for kind, equals, value in pairs}
