@@ -62,10 +62,10 @@ class Rows(CRF):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Self:
         return super().fit(self._sequences(X), self._labels(y), sample_weight)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, **_: Any) -> Any:
         return np.array([labels[0] for labels in super().predict(self._sequences(X))])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> float:
         return super().score(self._sequences(X), self._labels(y), sample_weight)
 
     @staticmethod

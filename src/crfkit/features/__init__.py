@@ -1,5 +1,6 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
+from crfkit.features.allowed import encode_allowed
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import Facets
@@ -27,6 +28,7 @@ __all__ = [
     "Transform",
     "Vocabulary",
     "block_of",
+    "encode_allowed",
     "penalty_vector",
     "preset",
 ]

@@ -76,13 +76,14 @@ class Labels:
         sets: list[list[int] | None] = []
         for n, labels in enumerate(sequences):
             for i, entry in enumerate(labels):
-                found = [self._id(n, i, label) for label in _alternatives(n, i, entry)]
+                found = [self.id_of(n, i, label) for label in _alternatives(n, i, entry)]
                 ids.append(found[0] if len(found) == 1 else -1)
                 sets.append(found if len(found) > 1 else None)
         some_sets = any(found is not None for found in sets)
         return Annotation(np.array(ids, dtype=np.int32), Evidence.from_sets(sets) if some_sets else None)
 
-    def _id(self, n: int, i: int, label: Hashable) -> int:
+    def id_of(self, n: int, i: int, label: Hashable) -> int:
+        """The id of a label, met at site i of sequence n; one that is not known is refused."""
         found = self._ids.get(label)
         if found is None:
             known = ", ".join(map(str, self.classes[:_SHOWN])) + ", …" * (len(self) > _SHOWN)

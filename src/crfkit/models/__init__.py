@@ -1,5 +1,6 @@
 """What a user trains, saves and loads."""
 
+from crfkit.models.constraints import SequencesSkipped
 from crfkit.models.crf import CRF, load
 from crfkit.models.estimator import NotFittedError, TrainingInterrupted
 from crfkit.models.inspection import (
@@ -21,6 +22,7 @@ __all__ = [
     "NotFittedError",
     "Progress",
     "ProgressCallback",
+    "SequencesSkipped",
     "TrainingInterrupted",
     "arc_weights",
     "check_writable",

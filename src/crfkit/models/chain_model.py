@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from functools import cached_property
+from itertools import compress, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +23,27 @@ from crfkit.features import (
     Template,
     Vocabulary,
     block_of,
+    encode_allowed,
     penalty_vector,
 )
 from crfkit.inference import Tagger
+from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
 from crfkit.models.crf_file import MAX_LABELS, Contents, Lists, Names
-from crfkit.structures import Chain
+from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Metric = Callable[[Sequence[Sequence[Hashable]], Sequence[Sequence[Hashable]]], float]
+
+
+class Lesson(NamedTuple):
+    """A training set in numbers, and the model that is to be trained on it."""
+
+    model: ChainModel
+    dataset: Dataset
+    annotation: Annotation
+    kept: npt.NDArray[np.bool_]  # which of the given sequences these are
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +53,51 @@ class ChainModel:
     encoder: Encoder
     labels: Labels
     feature_map: FeatureMap
+    structure: Chain  # as it was asked for
 
     @classmethod
     def learn(
         cls,
         X: Any,
         y: Any,
+        allowed: Any,
         template: Template | None,
         structure: Chain,
         *,
         min_count: int,
         all_pairs: bool,
         all_arcs: bool,
-    ) -> tuple[ChainModel, Dataset, Annotation]:
-        """Vocabularies, labels and weights that training data call for, and the data in numbers."""
+    ) -> Lesson:
+        """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers."""
+        X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
         encoder = Encoder(template)
         dataset = encoder.fit_encode(X)
         if min_count > 1:
             dataset = encoder.cut(dataset, min_count)
-        gold = checked_lists(y, dataset.sequence_ptr)
+        ptr = dataset.sequence_ptr
+        gold = checked_lists(y, ptr)
         labels = Labels.seen_in(gold)
         if len(labels) > MAX_LABELS:
             raise InputError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
-        annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
+        annotation = labels.encode(gold, np.diff(ptr))
+        evidence = encode_allowed(allowed, labels, np.diff(ptr))
+        check_gold(annotation, evidence, labels, ptr)
+        chain, skipped = bound_chain(structure, labels, annotation, evidence, ptr)
+        kept = np.ones(len(gold), dtype=np.bool_)
+        kept[skipped] = False
+        if len(skipped):
+            rest = cls.learn(
+                list(compress(X, kept)),
+                list(compress(gold, kept)),
+                None if allowed is None else list(compress(allowed, kept)),
+                template,
+                structure,
+                min_count=min_count,
+                all_pairs=all_pairs,
+                all_arcs=all_arcs,
+            )
+            kept[kept] = rest.kept
+            return rest._replace(kept=kept)
         feature_map = FeatureMap.build(
             dataset,
             annotation,
@@ -73,14 +107,22 @@ class ChainModel:
             n_arc_features=len(encoder.arc_vocabulary),
             all_pairs=all_pairs,
             all_arcs=all_arcs,
+            bigrams=chain.bigrams.ids(labels.classes) if isinstance(chain.bigrams, Bigrams) else None,
+            soft=chain.unseen == "soft",
         )
         if template is not None and not template.has_plain_arcs:
             feature_map = _without_plain_arcs(feature_map)
-        return cls(encoder, labels, feature_map), dataset, annotation
+        model = cls(encoder, labels, feature_map, structure)
+        return Lesson(model, replace(dataset, allowed=evidence), annotation, kept)
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The structure with its bigrams fixed by training."""
+        return trained_chain(self.structure, self.labels, self.feature_map.bigrams)
 
     @classmethod
     def from_contents(
-        cls, contents: Contents, template: Template | None, n_columns: int | None
+        cls, contents: Contents, template: Template | None, n_columns: int | None, structure: Chain
     ) -> ChainModel:
         """The model of a file whose arrays have been checked; InputError where the names of features are damaged."""
         labels = Labels.from_json(contents.labels)
@@ -99,8 +141,10 @@ class ChainModel:
             arc_after=contents.arc_after,
             arc_ptr=contents.arc_triples.ptr,
             arc_triples=contents.arc_triples.items,
+            bigrams=contents.bigrams,
+            soft=structure.unseen == "soft",
         )
-        return cls(encoder, labels, feature_map)
+        return cls(encoder, labels, feature_map, structure)
 
     def contents(self, settings: dict[str, Any], weights: Float64s, history: Float64s) -> Contents:
         """What the model file holds."""
@@ -115,6 +159,7 @@ class ChainModel:
             arc_after=feature_map.arc_after,
             arc_names=Names(*self.encoder.arc_vocabulary.to_bytes()),
             arc_triples=Lists(feature_map.arc_ptr, feature_map.arc_triples),
+            bigrams=feature_map.bigrams,
             weights=weights,
             history=history,
         )
@@ -137,10 +182,18 @@ class ChainModel:
         labels = self.labels.decode(ids)
         return [labels[begin:end] for begin, end in pairwise(ptr.tolist())]
 
-    def dev_score(self, X: Any, y: Any, metric: Metric | None, n_threads: int) -> Callable[[Float64s], float]:
-        """The score on held-out data as a function of the weights."""
+    def encode(self, X: Any, allowed: Any = None) -> Dataset:
+        """New input in numbers."""
         dataset = self.encoder.encode(X)
+        return replace(dataset, allowed=encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr)))
+
+    def dev_score(
+        self, X: Any, y: Any, allowed: Any, *, metric: Metric | None, n_threads: int
+    ) -> Callable[[Float64s], float]:
+        """The score on held-out data as a function of the weights."""
+        dataset = self.encode(X, allowed)
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
+        check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         design = self.feature_map.design(dataset, n_threads)
         figure = metric or accuracy
 
@@ -159,13 +212,10 @@ class ChainModel:
             return self, weights
         pair_ptr, used_features = _without_unused(map_.pair_ptr, used_pairs)
         arc_ptr, used_arc_features = _without_unused(map_.arc_ptr, used_triples)
-        smaller = FeatureMap(
-            n_labels=map_.n_labels,
+        smaller = replace(
+            map_,
             pair_ptr=pair_ptr,
             pair_labels=map_.pair_labels[used_pairs],
-            dense=map_.dense,
-            arc_before=map_.arc_before,
-            arc_after=map_.arc_after,
             arc_ptr=arc_ptr,
             arc_triples=map_.arc_triples[used_triples],
         )

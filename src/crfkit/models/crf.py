@@ -5,29 +5,31 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.features import Encoder, FeatureMap, Template
+from crfkit.features import Encoder, FeatureMap, Labels, Template
 from crfkit.inference import Tagger
 from crfkit.models import crf_file, model_file, parameters
 from crfkit.models.chain_model import ChainModel, Metric, accuracy, checked_lists
+from crfkit.models.constraints import SequencesSkipped, trained_bigrams
 from crfkit.models.crf_file import setting
 from crfkit.models.estimator import Estimator, TrainingInterrupted
+from crfkit.models.question import Question
 from crfkit.models.training import ProgressCallback, Watch
 from crfkit.objective import Objective
 from crfkit.optimizers import LBFGS, History, Optimizer, Outcome, Record
 from crfkit.structures import Chain
 
 Float64s = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 Labelling = list[Hashable]
+Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
 
 MAX_COLUMNS = 1_000_000
 INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
@@ -44,7 +46,8 @@ class CRF(Estimator):
 
     Parameters
     ----------
-    structure : which label sequences exist: `Chain(start=True, end=True)`
+    structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
+        `Chain(bigrams="observed")`
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a site is a word or a tuple of columns.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`
@@ -60,6 +63,7 @@ class CRF(Estimator):
     classes_ : the labels, in the order of the columns of `predict_marginals`
     n_features_ : number of features that have weights
     weights_ : float64[D], laid out as `feature_map_` says
+    structure_ : `structure` with its bigrams fixed by training
     history_ : records with iteration, seconds, objective, gradient_norm
     n_iter_ : number of iterations whose weights these are
     stop_reason_ : why the training ended, in words
@@ -116,7 +120,8 @@ class CRF(Estimator):
         y: Sequence[Any],
         sample_weight: npt.ArrayLike | None = None,
         *,
-        dev: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        allowed: Allowed = None,
+        dev: tuple[Any, ...] | None = None,
         metric: Metric | None = None,
         patience: int | None = None,
         callback: ProgressCallback | None = None,
@@ -124,16 +129,19 @@ class CRF(Estimator):
         """Train on sequences X of sites and y of labels.
 
         A label None means unknown, a set of labels means one of these. `sample_weight` [N] counts a sequence so many times.
-        With a `dev` set (X, y), the weights with the highest `metric(gold, predicted)` are kept (token accuracy, when none
-        is given), and `patience` iterations without a higher one end the training. `callback` sees a `Progress` after each
-        iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best weights so far are kept.
+        `allowed` has, for each sequence, None or a list with the labels allowed at each site (None: all): no others exist.
+        With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric(gold, predicted)` are kept (token
+        accuracy, when none is given), and `patience` iterations without a higher one end the training. `callback` sees a
+        `Progress` after each iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best
+        weights so far are kept.
         """
         parameters.check_parameters(self.get_params(deep=False))
         n_threads = parameters.thread_count(self.n_threads)
         parameters.check_dev(dev, metric, patience)
-        model, dataset, annotation = ChainModel.learn(
+        model, dataset, annotation, kept = ChainModel.learn(
             X,
             y,
+            allowed,
             parameters.template_of(self.features),
             self.structure,
             min_count=self.min_count,
@@ -146,13 +154,19 @@ class CRF(Estimator):
             model.feature_map,
             l1=model.penalty("l1", self.l1),
             l2=model.penalty("l2", self.l2),
-            sample_weight=parameters.checked_sample_weight(sample_weight, dataset.n_sequences),
+            sample_weight=parameters.checked_sample_weight(sample_weight, len(kept), kept),
             n_threads=n_threads,
         )
+        if not kept.all():
+            warnings.warn(
+                f"{np.count_nonzero(~kept):,} of {len(kept):,} training sequences lie outside the bigrams and were left out",
+                SequencesSkipped,
+                stacklevel=2,
+            )
         del dataset, annotation  # the objective has them in its own form
         dev_score = None
         if dev is not None:
-            dev_score = model.dev_score(*dev, metric, n_threads)
+            dev_score = model.dev_score(*(*dev, None)[:3], metric=metric, n_threads=n_threads)
         watch = Watch(dev_score, patience, callback)
         start = np.zeros(objective.n_weights)
         outcome = self.optimizer.minimize(objective, start, callback=watch, n_threads=n_threads)
@@ -196,6 +210,11 @@ class CRF(Estimator):
         return list(self._trained().labels.classes)
 
     @property
+    def structure_(self) -> Chain:
+        """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
+        return self._trained().chain
+
+    @property
     def n_features_(self) -> int:
         """Number of features that have weights."""
         return self._trained().n_features
@@ -215,58 +234,81 @@ class CRF(Estimator):
         """Turns input into numbers, and knows the names of the features."""
         return self._trained().encoder
 
-    def predict(self, X: Sequence[Any]) -> list[Labelling]:
-        """The best labels of each sequence."""
-        ask = self._ask(X)
-        return ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
+    def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Labelling]:
+        """The best labels of each sequence; `allowed` as in `fit`."""
+        ask = self._ask(X, allowed)
+        with ask.explained():
+            return ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[Float64s]:
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
         """The probability of each label at each site: float64[T, L] for each sequence, columns as in `classes_`."""
-        ask = self._ask(X)
-        marginals = ask.tagger.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
+        ask = self._ask(X, allowed)
+        with ask.explained():
+            marginals = ask.tagger.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
         return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
 
-    def predict_nbest(self, X: Sequence[Any], n: int) -> list[list[tuple[float, Labelling]]]:
+    def predict_nbest(
+        self, X: Sequence[Any], n: int, *, allowed: Allowed = None
+    ) -> list[list[tuple[float, Labelling]]]:
         """The n best labellings of each sequence with their probabilities, best first; fewer where fewer exist."""
         parameters.check_count("n", n)
-        ask = self._ask(X)
-        log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads).tolist()
+        ask = self._ask(X, allowed)
+        with ask.explained():
+            log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads).tolist()
+            found = ask.tagger.k_best(ask.design, n, ask.n_threads)
         return [
             [
                 (math.exp(min(score - log_z[i], 0.0)), ask.model.labels.decode(labels))
                 for score, labels in best
             ]
-            for i, best in enumerate(ask.tagger.k_best(ask.design, n, ask.n_threads))
+            for i, best in enumerate(found)
         ]
 
-    def sample(self, X: Sequence[Any], n: int = 1, random_state: RandomState = None) -> list[list[Labelling]]:
+    def sample(
+        self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
+    ) -> list[list[Labelling]]:
         """n labellings of each sequence, drawn from p(y | x); the same for the same `random_state`."""
         parameters.check_count("n", n)
         random = parameters.random_generator(self.random_state if random_state is None else random_state)
-        ask = self._ask(X)
+        ask = self._ask(X, allowed)
         uniforms = random.random(n * int(ask.ptr[-1]))
-        ids = ask.tagger.sample(ask.design, n, uniforms, ask.n_threads)  # sequence by sequence [n, length]
+        with ask.explained():
+            ids = ask.tagger.sample(
+                ask.design, n, uniforms, ask.n_threads
+            )  # sequence by sequence [n, length]
         lengths = np.diff(ask.ptr)
         ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.repeat(lengths, n))])
         drawn = ask.model.decoded(ids, ptr)
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
 
-    def log_probability(self, X: Sequence[Any], y: Sequence[Any]) -> Float64s:
-        """log p(y | x) of each sequence, [N]. Where y has None or sets: of all labellings that it allows, together."""
-        ask = self._ask(X)
-        annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
-        log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads)
-        log_z_allowed = ask.tagger.log_partitions(
-            ask.design, annotation.labels, annotation.sets, ask.n_threads
-        )
-        return np.minimum(log_z_allowed - log_z, 0.0)
+    def log_probability(self, X: Sequence[Any], y: Sequence[Any], *, allowed: Allowed = None) -> Float64s:
+        """log p(y | x) of each sequence, [N]; −inf for a labelling that does not exist.
 
-    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: npt.ArrayLike | None = None) -> float:
+        Where y has None or sets: of all labellings that it allows, together.
+        """
+        ask = self._ask(X, allowed)
+        annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
+        with ask.explained():
+            log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads)
+            log_z_gold = ask.tagger.log_partitions(
+                ask.design, annotation.labels, annotation.sets, ask.n_threads
+            )
+        return np.minimum(log_z_gold - log_z, 0.0)
+
+    def score(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        allowed: Allowed = None,
+    ) -> float:
         """Share of right labels among the sites whose label is known, each counted with the weight of its sequence."""
-        ask = self._ask(X)
+        ask = self._ask(X, allowed)
         gold = checked_lists(y, ask.ptr)
         weights = parameters.checked_sample_weight(sample_weight, len(gold))
-        predicted = ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
+        with ask.explained():
+            predicted = ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
         return accuracy(gold, predicted, None if weights is None else weights.tolist())
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -288,13 +330,13 @@ class CRF(Estimator):
         self._check_fitted()
         return self._model
 
-    def _ask(self, X: Sequence[Any]) -> Question:
+    def _ask(self, X: Sequence[Any], allowed: Allowed) -> Question:
         """New input, ready for a question."""
         model = self._trained()
         n_threads = parameters.thread_count(self.n_threads)
-        dataset = model.encoder.encode(X)
+        dataset = model.encode(X, allowed)
         design = model.feature_map.design(dataset, n_threads)
-        return Question(model, self._tagger, design, dataset.sequence_ptr, n_threads)
+        return Question(model, self._tagger, design, dataset.sequence_ptr, dataset.allowed, n_threads)
 
     def _to_bytes(self) -> bytes:
         model = self._trained()
@@ -309,16 +351,6 @@ class CRF(Estimator):
         return model_file.encode(crf_file.pack(model.contents(settings, self.weights_, history)))
 
 
-class Question(NamedTuple):
-    """Encoded input and what answers questions about it."""
-
-    model: ChainModel
-    tagger: Tagger
-    design: Any  # the input as the native core reads it
-    ptr: Int64s  # [N + 1] the sites of sequence n are ptr[n]:ptr[n + 1]
-    n_threads: int
-
-
 def load(path: str | os.PathLike[str]) -> CRF:
     """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds."""
     return from_bytes(model_file.read_bytes(path), str(path))
@@ -329,10 +361,12 @@ def from_bytes(data: bytes, source: str) -> CRF:
     contents = crf_file.unpack(model_file.decode(data, source), source)
     settings = contents.settings
     try:
-        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict)))
+        bigrams = trained_bigrams(Labels.from_json(contents.labels), contents.bigrams)
+        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), bigrams))
         template = parameters.template_of(crf.features)
         n_columns, label_column = _columns(settings, template)
-        crf._set_model(ChainModel.from_contents(contents, template, n_columns), contents.weights)
+        model = ChainModel.from_contents(contents, template, n_columns, crf.structure)
+        crf._set_model(model, contents.weights)
         crf.label_column_ = label_column
         crf.n_iter_ = setting(settings, "n_iter", int)
         crf.stop_reason_ = setting(settings, "stop_reason", str)

@@ -2,6 +2,7 @@
 
     names     of each vocabulary as UTF-8, one after the other, compressed, and the length of each
     counts    how many labels (or arcs) each feature has weights for; the items are these, ascending
+    bigrams   the pairs of labels that exist, where the chain is constrained
     weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples
 
 Integers are stored in the smallest type that holds them. Every rule is checked here, before any of the arrays
@@ -55,6 +56,7 @@ class Contents(NamedTuple):
     arc_triples: Lists
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 4]: iteration, seconds, objective, gradient norm
+    bigrams: tuple[Int32s, Int32s] | None = None  # (before, after) [B], L as in arcs; None: all arcs exist
 
 
 def pack(contents: Contents) -> ModelFile:
@@ -72,6 +74,8 @@ def pack(contents: Contents) -> ModelFile:
     arrays: dict[str, Array] = {"weights": contents.weights, "history": contents.history}
     arrays["arcs.before"] = _compact(contents.arc_before)
     arrays["arcs.after"] = _compact(contents.arc_after)
+    if contents.bigrams is not None:
+        arrays["bigrams.before"], arrays["bigrams.after"] = map(_compact, contents.bigrams)
     _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_labels)
     _pack_features(arrays, "arc_features", contents.arc_names, contents.arc_triples, n_labels**2)
     return ModelFile(TYPE, settings, arrays)
@@ -98,6 +102,7 @@ def _unpack(file: ModelFile) -> Contents:
     before = _integers(file, "arcs.before", n_labels + 1)
     after = _integers(file, "arcs.after", n_labels + 1)
     _check_arcs(before, after, n_labels)
+    bigrams = _bigrams(file, before, after, n_labels)
     state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_labels)
     arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     weights = _floats(file, "weights", 1)
@@ -122,6 +127,7 @@ def _unpack(file: ModelFile) -> Contents:
         arc_triples,
         weights,
         history,
+        bigrams,
     )
 
 
@@ -170,6 +176,22 @@ def _check_arcs(before: Array, after: Array, n_labels: int) -> None:
     code = before.astype(np.int64) * (n_labels + 1) + after  # start → end is the last code, and no arc
     if np.any(np.diff(np.sort(code)) == 0) or np.any(code == (n_labels + 1) ** 2 - 1):
         raise InputError("its arcs are not distinct pairs of labels")
+
+
+def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tuple[Int32s, Int32s] | None:
+    """The pairs that exist, ascending, if the file has any list of them; all arcs with weights are among them."""
+    names = ("bigrams.before", "bigrams.after")
+    if not any(name in file.arrays for name in names):
+        return None
+    first, second = (_integers(file, name, n_labels + 1) for name in names)
+    if len(first) != len(second):
+        raise InputError(f"'{names[0]}' has {len(first)} entries, '{names[1]}' {len(second)}")
+    codes = first * (n_labels + 1) + second
+    if np.any(np.diff(codes) <= 0):
+        raise InputError("its bigrams are not distinct and ascending")
+    if not np.isin(before.astype(np.int64) * (n_labels + 1) + after, codes).all():
+        raise InputError("it has a weight for an arc that is not among its bigrams")
+    return first.astype(np.int32), second.astype(np.int32)
 
 
 def _compact(numbers: Array) -> Array:

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import PRESETS, Template, preset
+from crfkit.models.constraints import structure_from_json, structure_to_json
 from crfkit.models.crf_file import setting
 from crfkit.optimizers import LBFGS
-from crfkit.structures import Chain
+from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
 
@@ -24,10 +25,6 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     structure, optimizer = params["structure"], params["optimizer"]
     if not isinstance(structure, Chain):
         raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…)")
-    if structure.bigrams is not None:
-        raise InputError(
-            "structure: a chain with bigrams answers questions on scores, it cannot be trained yet"
-        )
     if not hasattr(optimizer, "minimize") or not hasattr(optimizer, "needs"):
         raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
     for name in ("all_pairs", "all_arcs"):
@@ -50,8 +47,10 @@ def check_dev(dev: object, metric: object, patience: object) -> None:
         for name, value in (("metric", metric), ("patience", patience)):
             if value is not None:
                 raise InputError(f"{name} was given without dev, the held-out data (X, y) that it is about")
-    elif not isinstance(dev, tuple | list) or len(dev) != 2:
-        raise InputError(f"dev is {_kind(dev)}, expected the pair (X, y) of held-out data")
+    elif not isinstance(dev, tuple | list) or len(dev) not in ((2, 3) if isinstance(dev, tuple) else (2,)):
+        raise InputError(
+            f"dev is {_kind(dev)}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
+        )
     if patience is not None:
         check_count("patience", patience)
 
@@ -98,8 +97,10 @@ def random_generator(random_state: object) -> np.random.Generator:
     )
 
 
-def checked_sample_weight(sample_weight: npt.ArrayLike | None, n_sequences: int) -> Float64s | None:
-    """One finite number ≥ 0 for each sequence, [N]."""
+def checked_sample_weight(
+    sample_weight: npt.ArrayLike | None, n_sequences: int, kept: npt.NDArray[np.bool_] | None = None
+) -> Float64s | None:
+    """One finite number ≥ 0 for each sequence, [N], or for those of them that are kept."""
     if sample_weight is None:
         return None
     try:
@@ -115,6 +116,8 @@ def checked_sample_weight(sample_weight: npt.ArrayLike | None, n_sequences: int)
         raise InputError(
             f"sample_weight[{bad[0]}] is {weights[bad[0]]}, expected a finite number of 0 or more"
         )
+    if kept is not None:
+        weights = weights[kept]
     if n_sequences and not weights.any():
         raise InputError("sample_weight: all weights are zero, there is nothing to learn from")
     return weights
@@ -125,7 +128,7 @@ def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, A
     optimizer = params["optimizer"]
     features = params["features"]
     return {
-        "structure": {"start": params["structure"].start, "end": params["structure"].end},
+        "structure": structure_to_json(params["structure"]),
         "features": None if template is None else template.text,
         "preset": features if isinstance(features, str) and features in PRESETS else None,
         "optimizer": dataclasses.asdict(optimizer) if type(optimizer) is LBFGS else None,
@@ -143,11 +146,10 @@ def _strength_to_json(strength: Any) -> Any:
     return float(strength)
 
 
-def from_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a model file; InputError for what cannot be parameters."""
-    structure = setting(settings, "structure", dict)
+def from_json(settings: dict[str, Any], bigrams: Bigrams | None) -> dict[str, Any]:
+    """The parameters of a model file with these bigrams; InputError for what cannot be parameters."""
     params = {
-        "structure": Chain(start=setting(structure, "start", bool), end=setting(structure, "end", bool)),
+        "structure": structure_from_json(setting(settings, "structure", dict), bigrams),
         "features": _features_from_json(settings),
         "l1": _strength_from_json(settings, "l1"),
         "l2": _strength_from_json(settings, "l2"),

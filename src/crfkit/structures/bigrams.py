@@ -144,8 +144,15 @@ class Bigrams(Set[Pair]):
     @classmethod
     def from_ids(cls, labels: Sequence[Hashable], before: Int32s, after: Int32s) -> Bigrams:
         """The inverse of `ids`."""
-        firsts, seconds = (*labels, START), (*labels, END)
-        return cls((firsts[a], seconds[b]) for a, b in zip(before.tolist(), after.tolist(), strict=True))
+        seconds = (*labels, END)
+        rows: dict[Hashable, frozenset[Hashable]] = {}
+        order = np.argsort(before, kind="stable")
+        firsts, begins = np.unique(before[order], return_index=True)
+        for first, row in zip(firsts.tolist(), np.split(after[order], begins[1:]), strict=False):
+            rows[START if first == len(labels) else labels[first]] = frozenset(
+                seconds[i] for i in row.tolist()
+            )
+        return cls._from_rows(rows)
 
     # ---- what is asked of them
 

@@ -142,6 +142,11 @@ class Evidence:
         """Equal keys mean the same lists."""
         return (self.site_ptr.tobytes(), self.labels.tobytes())
 
+    def between(self, begin: int, end: int) -> Evidence:
+        """The evidence of the sites `begin`, …, `end` − 1 alone."""
+        ptr = self.site_ptr[begin : end + 1]
+        return Evidence(ptr - ptr[0], self.labels[ptr[0] : ptr[-1]])
+
     def mask(self, n_labels: int) -> Bools:
         """The same as a bool array [T, L]."""
         if len(self.labels) and self.labels.max() >= n_labels:

@@ -1,0 +1,67 @@
+"""The labels that a user allows at each site, as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Sized
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features.labels import Labels
+from crfkit.features.wording import shown
+from crfkit.structures import Evidence
+
+
+def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Evidence | None:
+    """Allowed labels of sequences of `lengths` [N] sites, over all sites together; None where nothing is restricted.
+
+    `allowed` has an entry for each sequence: None, or a list with an entry for each site: None (all labels), or a
+    collection of labels. A label that is not known is refused.
+    """
+    if allowed is None:
+        return None
+    sets: list[Sequence[int] | None] = []
+    seen: dict[Hashable, list[int]] = {}  # collections met before
+    for n, (entries, length) in enumerate(_paired(allowed, np.asarray(lengths).tolist())):
+        if entries is None:
+            sets.extend([None] * length)
+            continue
+        for i, entry in enumerate(entries):
+            if not isinstance(entry, frozenset):
+                sets.append(None if entry is None else _ids(n, i, entry, labels))
+                continue
+            if entry not in seen:
+                seen[entry] = _ids(n, i, entry, labels)
+            sets.append(seen[entry])
+    return Evidence.from_sets(sets)
+
+
+def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
+    if isinstance(allowed, str | bytes | Mapping) or not isinstance(allowed, Iterable):
+        raise InputError(f"allowed is {shown(allowed)}, expected an entry for each sequence")
+    entries = list(allowed)
+    if len(entries) != len(lengths):
+        raise InputError(f"X has {len(lengths)} sequences but allowed has {len(entries)}")
+    for n, (sites, length) in enumerate(zip(entries, lengths, strict=True)):
+        if sites is None:
+            continue
+        if isinstance(sites, str | bytes | Mapping | set | frozenset) or not isinstance(sites, Sized):
+            raise InputError(
+                f"allowed of sequence {n} is {shown(sites)}, expected None or a list with an entry for each site"
+            )
+        if len(sites) != length:
+            raise InputError(f"sequence {n}: {length} sites but {len(sites)} entries in allowed")
+    return zip(entries, lengths, strict=True)
+
+
+def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
+    """The ids of a collection of labels, ascending."""
+    if isinstance(entry, str | bytes | Mapping) or not isinstance(entry, Collection):
+        raise InputError(
+            f"sequence {n}, site {i}: allowed has {shown(entry)}, expected None or a collection of labels"
+        )
+    if not len(entry):
+        raise InputError(f"sequence {n}, site {i}: allowed has no label; expected None where all are")
+    return sorted({labels.id_of(n, i, label) for label in entry})

@@ -1,0 +1,153 @@
+"""What constrains the answers of a model: the labels allowed at each site, and the bigrams of its chain.
+
+Training data that disagree are refused in words, or left out where the chain says so; a sequence that has no possible
+labelling is named with what is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import Annotation, Labels
+from crfkit.models.crf_file import setting
+from crfkit.structures import Bigrams, Chain, Evidence, NoOutputError
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+_SHOWN = 10  # labels named in a message
+_LISTED = "listed"  # in a model file: the bigrams were given pair by pair
+
+
+class SequencesSkipped(UserWarning):
+    """Training sequences that the bigrams exclude were left out, as `unseen="skip"` asks for."""
+
+
+def bound_chain(
+    structure: Chain, labels: Labels, annotation: Annotation, allowed: Evidence | None, ptr: Int64s
+) -> tuple[Chain, Int64s]:
+    """The chain of a training set, and the sequences that are to be left out of it."""
+    if structure.bigrams is None:
+        return structure, np.zeros(0, np.int64)
+    outputs = _outputs(annotation, allowed, ptr, len(labels))
+    try:
+        chain = structure.bind(labels.classes, outputs)
+    except ValueError as error:
+        raise InputError(_sentence(error)) from None
+    skipped = [outside.sequence for outside in chain.outside(outputs)]  # none unless it is "skip"
+    if skipped and len(skipped) == len(outputs):
+        raise InputError(
+            f"all {len(outputs):,} training sequences lie outside the bigrams: nothing is left to learn from"
+        )
+    return chain, np.array(skipped, dtype=np.int64)
+
+
+def _outputs(
+    annotation: Annotation, allowed: Evidence | None, ptr: Int64s, n_labels: int
+) -> list[Int32s | Evidence]:
+    """Each training output: its label ids, or the labels that annotation and allowed labels leave to its sites."""
+    outputs: list[Int32s | Evidence] = []
+    for begin, end in pairwise(ptr.tolist()):
+        ids = annotation.labels[begin:end]
+        if not np.any(ids < 0):
+            outputs.append(ids)
+            continue
+        possible = Evidence.from_labels(ids).mask(n_labels)
+        for sets in (annotation.sets, allowed):
+            if sets is not None:
+                possible &= sets.between(begin, end).mask(n_labels)
+        outputs.append(Evidence.from_mask(possible))
+    return outputs
+
+
+def check_gold(annotation: Annotation, allowed: Evidence | None, labels: Labels, ptr: Int64s) -> None:
+    """Refuse a training label, or a set of them, that is not allowed at its site."""
+    if allowed is None:
+        return
+    counts = np.diff(allowed.site_ptr)  # [T]
+    sites = np.repeat(np.arange(len(counts)), counts)  # [nnz] of each allowed label
+    agrees = (counts == 0) | (annotation.labels < 0)
+    agrees[sites[allowed.labels == annotation.labels[sites]]] = True
+    if annotation.sets is not None:
+        named = np.diff(annotation.sets.site_ptr)
+        for site in np.flatnonzero((named > 0) & (annotation.labels < 0) & (counts > 0)).tolist():
+            one, other = (sets.between(site, site + 1).labels for sets in (annotation.sets, allowed))
+            agrees[site] = len(np.intersect1d(one, other)) > 0
+    if not agrees.all():
+        site = int(agrees.argmin())
+        n = int(np.searchsorted(ptr, site, side="right")) - 1
+        gold = annotation.labels[site : site + 1]
+        if gold[0] < 0 and annotation.sets is not None:
+            gold = annotation.sets.between(site, site + 1).labels
+        raise InputError(
+            f"sequence {n}, site {site - int(ptr[n])}: y has {_named(labels, gold)}, "
+            f"allowed has only {_named(labels, allowed.between(site, site + 1).labels)}"
+        )
+
+
+def check_possible(chain: Chain, ptr: Int64s, allowed: Evidence | None = None, which: str = "") -> None:
+    """Refuse a sequence for which bigrams and allowed labels leave no labelling, saying what is missing."""
+    lengths = np.diff(ptr)
+    some = np.arange(len(lengths)) if allowed is not None else np.unique(lengths, return_index=True)[1]
+    for n in some.tolist() if chain.constrained else ():
+        begin, end = int(ptr[n]), int(ptr[n + 1])
+        try:
+            chain.compile(end - begin, None if allowed is None else allowed.between(begin, end))
+        except NoOutputError as error:
+            raise InputError(f"{which}sequence {n}: {_sentence(error)}") from None
+
+
+def structure_to_json(structure: Chain) -> dict[str, Any]:
+    """The parameter `structure` for the model file; listed bigrams are kept apart, as label ids."""
+    bigrams = structure.bigrams
+    return {
+        "start": structure.start,
+        "end": structure.end,
+        "bigrams": _LISTED if isinstance(bigrams, Bigrams) else bigrams,
+        "unseen": structure.unseen,
+    }
+
+
+def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain:
+    """The inverse of `structure_to_json`; `bigrams` are those of the trained model."""
+    name = setting(value, "bigrams", (str, type(None)))
+    if (name is None) != (bigrams is None):
+        raise InputError("its bigrams and its setting 'bigrams' do not go together")
+    try:
+        return Chain(
+            start=setting(value, "start", bool),
+            end=setting(value, "end", bool),
+            bigrams=bigrams if name == _LISTED else name,
+            unseen=setting(value, "unseen", str),
+        )
+    except ValueError as error:
+        raise InputError(f"its structure is damaged ({_sentence(error)})") from None
+
+
+def trained_bigrams(labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Bigrams | None:
+    """The bigrams of a trained model."""
+    return None if ids is None else Bigrams.from_ids(labels.classes, *ids)
+
+
+def trained_chain(structure: Chain, labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Chain:
+    """The chain that a model was trained with, from its settings, its labels and the ids of its bigrams."""
+    if ids is None:
+        return structure
+    return replace(structure, bigrams=trained_bigrams(labels, ids)).bind(labels.classes, [])
+
+
+def _named(labels: Labels, ids: Int32s) -> str:
+    names = ", ".join(repr(label) for label in labels.decode(ids[:_SHOWN]))
+    return names + ", …" * (len(ids) > _SHOWN)
+
+
+def _sentence(error: Exception) -> str:
+    """The words of an error, to go on with in another one."""
+    text = str(error).rstrip(".")
+    return text[:1].lower() + text[1:]
