@@ -110,8 +110,8 @@ def test_every_question_is_brute_force(trained: CRF, restricted: bool) -> None:
         for probability, labels in nbest[n]:
             assert probability == pytest.approx(p[tuple(labels)], rel=1e-9)
         expected = np.zeros((len(x), 3))
-        for labels, probability in p.items():
-            expected[np.arange(len(x)), [LABELS.index(label) for label in labels]] += probability
+        for output, probability in p.items():
+            expected[np.arange(len(x)), [LABELS.index(label) for label in output]] += probability
         np.testing.assert_allclose(marginals[n], expected, rtol=0, atol=1e-9)
         assert {tuple(labels) for labels in samples[n]} <= set(p)
         every = [list(labels) for labels in itertools.product(LABELS, repeat=len(x))]

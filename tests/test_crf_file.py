@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, InputError
+from crfkit import CRF, LBFGS, Bigrams, Chain, InputError
 from crfkit.models.crf import from_bytes
 from crfkit.models.model_file import ModelFile, compress, decode, encode
 
@@ -34,6 +34,14 @@ def numbers() -> bytes:
     return bytes(
         CRF(all_pairs=True, optimizer=LBFGS(max_iterations=3)).fit(X, [["x", "y"]]).__getstate__()["model"]
     )
+
+
+@pytest.fixture(scope="module")
+def constrained() -> bytes:
+    """A model with listed bigrams: x → y → z, and x → z; L = 3."""
+    structure = Chain(bigrams=Bigrams.observed(LABELS))
+    crf = CRF(structure=structure, features=TEMPLATE, optimizer=LBFGS(max_iterations=3)).fit(ROWS, LABELS)
+    return bytes(crf.__getstate__()["model"])
 
 
 def array(name: str, values: Any, dtype: Any = np.uint8) -> Change:
@@ -161,6 +169,45 @@ def test_the_arrays_of_the_model_are_as_the_changes_below_suppose(columns: bytes
 )
 def test_each_rule_of_a_model_with_columns(columns: bytes, change: Change, words: str) -> None:
     refused(columns, change, words)
+
+
+def test_the_bigrams_of_the_model_are_as_the_changes_below_suppose(constrained: bytes) -> None:
+    file = decode(constrained)
+    assert file.arrays["bigrams.before"].tolist() == [0, 0, 1, 2, 3]
+    assert file.arrays["bigrams.after"].tolist() == [1, 2, 2, 3, 0]
+    assert file.settings["parameters"]["structure"]["bigrams"] == "listed"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (without("bigrams.before"), "array 'bigrams.before' is missing"),
+        (without("bigrams.after"), "array 'bigrams.after' is missing"),
+        (entry("bigrams.after", 0, 4), "'bigrams.after' holds 4, expected numbers below 4"),
+        (array("bigrams.after", [1, 2]), "'bigrams.before' has 5 entries, 'bigrams.after' 2"),
+        (entry("bigrams.after", 0, 2), "its bigrams are not distinct and ascending"),
+        (entry("bigrams.after", 1, 0), "its bigrams are not distinct and ascending"),
+        (entry("bigrams.after", 3, 2), "a weight for an arc that is not among its bigrams"),
+        (array("bigrams.after", [0.0] * 5, np.float64), "expected a list of unsigned integers"),
+        (setting("parameters", "structure", "bigrams", value=None), "its bigrams and its setting 'bigrams'"),
+        (
+            setting("parameters", "structure", "bigrams", value="nosuch"),
+            "its structure is damaged .*'nosuch'",
+        ),
+        (
+            setting("parameters", "structure", "bigrams", value=3),
+            "its setting 'bigrams' is '3', expected str",
+        ),
+        (setting("parameters", "structure", "unseen", value="nosuch"), "its structure is damaged .*'nosuch'"),
+        (setting("parameters", "structure", "unseen", value=None), "its setting 'unseen' is 'None'"),
+    ],
+)
+def test_each_rule_of_a_model_with_bigrams(constrained: bytes, change: Change, words: str) -> None:
+    refused(constrained, change, words)
+
+
+def test_bigrams_without_their_lists_are_refused(columns: bytes) -> None:
+    refused(columns, setting("parameters", "structure", "bigrams", value="observed"), "do not go together")
 
 
 @pytest.mark.parametrize(
