@@ -9,11 +9,44 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// One way to reach a node: through label `before` of the site before, by that node's path number `rank`.
+// What the enumeration asks of its paths: nodes site by site, in the order of their labels, and the ways into
+// each. A way into a node scores its arc and the node itself.
+struct ChainGraph {
+    const ChainView& chain;
+
+    std::int64_t n_sites() const { return chain.n_sites; }
+    std::int64_t first_node(std::int64_t t) const { return t * chain.n_labels; }
+    std::int32_t label(std::int64_t node) const { return static_cast<std::int32_t>(node % chain.n_labels); }
+    double first_score(std::int64_t node) const { return chain.states[node]; }
+    template <class Function>
+    void each_way(std::int64_t t, std::int64_t node, const Function& way) const {
+        const std::int32_t L = chain.n_labels;
+        const double* arcs = chain.arcs_into(t) + node % L;
+        for (std::int32_t a = 0; a < L; ++a)
+            way(first_node(t - 1) + a, arcs[static_cast<std::int64_t>(a) * L] + chain.states[node]);
+    }
+};
+
+struct LatticeGraph {
+    const Lattice& lattice;
+    const ArcScores& arcs;
+    std::span<const double> scores;
+
+    std::int64_t n_sites() const { return lattice.n_sites(); }
+    std::int64_t first_node(std::int64_t t) const { return lattice.site_ptr[t]; }
+    std::int32_t label(std::int64_t node) const { return lattice.labels[node]; }
+    double first_score(std::int64_t node) const { return scores[node]; }
+    template <class Function>
+    void each_way(std::int64_t, std::int64_t node, const Function& way) const {
+        for (std::int64_t e = lattice.in_ptr[node]; e < lattice.in_ptr[node + 1]; ++e)
+            way(lattice.from[e], (lattice.arc[e] >= 0 ? arcs.scores[lattice.arc[e]] : 0.0) + scores[node]);
+    }
+};
+
+// One way to reach a node: from node `before`, by that node's path number `rank`; `step` is what it adds.
 struct Path {
-    double score;
-    std::int32_t before;
-    std::int64_t rank;
+    double score, step;
+    std::int64_t before, rank;
     // For heaps: the largest score on top, then the lowest label and rank.
     bool operator<(const Path& other) const {
         if (score != other.score) return score < other.score;
@@ -27,27 +60,31 @@ struct Node {
     std::vector<Path> candidates;  // heap
 };
 
-// Node (t, b) for t < T is label b at site t; node (T, 0) is the end. Scores are kept relative to `peaks_`,
-// the best score at each site, so that long chains lose no digits.
+// The end is one more node, at site T. Scores are kept relative to `peaks_`, the best score at each site, so
+// that long chains lose no digits.
+template <class Graph>
 class Enumeration {
   public:
-    explicit Enumeration(const ChainView& chain)
-        : chain_(chain),
-          first_(chain.n_sites * chain.n_labels),
-          peaks_(chain.n_sites),
-          nodes_(chain.n_sites * chain.n_labels + 1) {
-        const std::int32_t L = chain.n_labels;
-        for (std::int64_t t = 0; t < chain.n_sites; ++t) {
-            double* row = &first_[t * L];
-            for (std::int32_t b = 0; b < L; ++b) {
-                row[b] = t > 0 ? kNever : chain.state(t)[b];
-                for (std::int32_t a = 0; t > 0 && a < L; ++a)
-                    row[b] = std::max(row[b], through(t, b, a, first_[(t - 1) * L + a]));
+    explicit Enumeration(const Graph& graph)
+        : graph_(graph),
+          n_nodes_(graph.first_node(graph.n_sites())),
+          first_(n_nodes_),
+          peaks_(graph.n_sites()),
+          nodes_(n_nodes_ + 1) {
+        for (std::int64_t t = 0; t < graph.n_sites(); ++t) {
+            double peak = kNever;
+            const std::int64_t begin = graph.first_node(t), end = graph.first_node(t + 1);
+            for (std::int64_t j = begin; j < end; ++j) {
+                first_[j] = t > 0 ? kNever : graph.first_score(j);
+                if (t > 0)
+                    graph.each_way(t, j, [&](std::int64_t before, double step) {
+                        first_[j] = std::max(first_[j], first_[before] + step);
+                    });
+                peak = std::max(peak, first_[j]);
             }
-            const double peak = *std::max_element(row, row + L);
             possible_ = possible_ && peak > kNever;
             if (!possible_) return;
-            for (std::int32_t b = 0; b < L; ++b) row[b] -= peak;
+            for (std::int64_t j = begin; j < end; ++j) first_[j] -= peak;
             peaks_[t] = peak;
             total_ += peak;
         }
@@ -58,18 +95,17 @@ class Enumeration {
     // Finds the next path into the end; false when there is none.
     bool next() {
         // Going down: to which node must a successor be asked for first?
-        std::vector<std::pair<std::int64_t, std::int32_t>> asked;
-        std::int64_t t = chain_.n_sites;
-        std::int32_t b = 0;
+        std::vector<std::pair<std::int64_t, std::int64_t>> asked;  // site, node
+        std::int64_t t = graph_.n_sites(), j = n_nodes_;
         for (;;) {
-            Node& node = open(t, b);
-            asked.emplace_back(t, b);
+            const Node& node = open(t, j);
+            asked.emplace_back(t, j);
             if (t == 0) break;
             const Path& last = node.found.back();
-            Node& source = open(t - 1, last.before);
+            const Node& source = open(t - 1, last.before);
             if (static_cast<std::int64_t>(source.found.size()) > last.rank + 1) break;
             --t;
-            b = last.before;
+            j = last.before;
         }
         // Coming up: each node takes its successor's path into its candidates, and the best candidate as its
         // next.
@@ -80,81 +116,89 @@ class Enumeration {
                 const Path last = node.found.back();
                 const Node& source = open(it->first - 1, last.before);
                 if (static_cast<std::int64_t>(source.found.size()) > last.rank + 1)
-                    add(node, it->first, it->second, last.before, last.rank + 1,
-                        source.found[last.rank + 1].score);
+                    add(node, last.before, last.rank + 1, source.found[last.rank + 1].score, last.step);
             }
             grew = !node.candidates.empty();
-            if (!grew) continue;
-            std::pop_heap(node.candidates.begin(), node.candidates.end());
-            node.found.push_back(node.candidates.back());
-            node.candidates.pop_back();
+            if (grew) take_best(node);
         }
         return grew;
     }
 
     ScoredLabels path(std::int64_t rank) {
-        ScoredLabels out{0, std::vector<std::int32_t>(chain_.n_sites)};
-        const Path* path = &open(chain_.n_sites, 0).found[rank];
+        ScoredLabels out{0, std::vector<std::int32_t>(graph_.n_sites())};
+        const Path* path = &open(graph_.n_sites(), n_nodes_).found[rank];
         out.score = total_ + path->score;
-        for (std::int64_t t = chain_.n_sites - 1; t >= 0; --t) {
-            out.labels[t] = path->before;
+        for (std::int64_t t = graph_.n_sites() - 1; t >= 0; --t) {
+            out.labels[t] = graph_.label(path->before);
             path = &open(t, path->before).found[path->rank];
         }
         return out;
     }
 
   private:
-    // The score at (t, b) of a path that has `score` at (t − 1, a), before the peak of site t is subtracted.
-    double through(std::int64_t t, std::int32_t b, std::int32_t a, double score) const {
-        return t == chain_.n_sites
-                   ? score
-                   : score + chain_.arcs_into(t)[a * chain_.n_labels + b] + chain_.state(t)[b];
-    }
-
-    void add(Node& node, std::int64_t t, std::int32_t b, std::int32_t a, std::int64_t rank, double score) {
-        const double value = through(t, b, a, score) - (t == chain_.n_sites ? 0.0 : peaks_[t]);
-        if (value == kNever) return;
-        node.candidates.push_back({value, a, rank});
+    void add(Node& node, std::int64_t before, std::int64_t rank, double score, double step) {
+        if (score + step == kNever) return;
+        node.candidates.push_back({score + step, step, before, rank});
         std::push_heap(node.candidates.begin(), node.candidates.end());
     }
 
-    Node& open(std::int64_t t, std::int32_t b) {
-        std::unique_ptr<Node>& slot = nodes_[t * chain_.n_labels + b];
+    void take_best(Node& node) {
+        std::pop_heap(node.candidates.begin(), node.candidates.end());
+        node.found.push_back(node.candidates.back());
+        node.candidates.pop_back();
+    }
+
+    Node& open(std::int64_t t, std::int64_t j) {
+        std::unique_ptr<Node>& slot = nodes_[j];
         if (slot) return *slot;
         slot = std::make_unique<Node>();
         Node& node = *slot;
         if (t == 0) {
-            node.found.push_back({first_[b], -1, 0});
+            node.found.push_back({first_[j], 0, -1, 0});
             return node;
         }
-        const std::int32_t L = chain_.n_labels;
-        for (std::int32_t a = 0; a < L; ++a) add(node, t, b, a, 0, first_[(t - 1) * L + a]);
-        std::pop_heap(node.candidates.begin(), node.candidates.end());
-        node.found.push_back(node.candidates.back());
-        node.candidates.pop_back();
+        if (t == graph_.n_sites()) {
+            for (std::int64_t i = graph_.first_node(t - 1); i < n_nodes_; ++i) add(node, i, 0, first_[i], 0);
+        } else {
+            graph_.each_way(t, j, [&](std::int64_t before, double step) {
+                add(node, before, 0, first_[before], step - peaks_[t]);
+            });
+        }
+        take_best(node);
         return node;
     }
 
-    const ChainView& chain_;
-    std::vector<double> first_;  // [T, L] best score at each node, relative to the peak of its site
+    const Graph& graph_;
+    std::int64_t n_nodes_;
+    std::vector<double> first_;  // [nodes] best score at each node, relative to the peak of its site
     std::vector<double> peaks_;  // [T]
     std::vector<std::unique_ptr<Node>> nodes_;
     double total_ = 0;
     bool possible_ = true;
 };
 
-}  // namespace
-
-std::vector<ScoredLabels> k_best(const ChainView& chain, std::int64_t k) {
+template <class Graph>
+std::vector<ScoredLabels> k_best_paths(const Graph& graph, std::int64_t k) {
     std::vector<ScoredLabels> out;
     if (k < 1) return out;
-    if (chain.n_sites == 0) return {ScoredLabels{0, {}}};
-    Enumeration paths(chain);
+    if (graph.n_sites() == 0) return {ScoredLabels{0, {}}};
+    Enumeration<Graph> paths(graph);
     if (!paths.possible()) return out;
     out.push_back(paths.path(0));
     while (static_cast<std::int64_t>(out.size()) < k && paths.next())
         out.push_back(paths.path(static_cast<std::int64_t>(out.size())));
     return out;
+}
+
+}  // namespace
+
+std::vector<ScoredLabels> k_best(const ChainView& chain, std::int64_t k) {
+    return k_best_paths(ChainGraph{chain}, k);
+}
+
+std::vector<ScoredLabels> k_best(const Lattice& lattice, const ArcScores& arcs,
+                                 std::span<const double> scores, std::int64_t k) {
+    return k_best_paths(LatticeGraph{lattice, arcs, scores}, k);
 }
 
 }  // namespace crfkit

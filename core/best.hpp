@@ -1,9 +1,11 @@
-// The highest-scoring labellings of one chain.
+// The highest-scoring labellings of one chain, or of one lattice.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "lattice.hpp"
 #include "log_chain.hpp"
 
 namespace crfkit {
@@ -20,5 +22,8 @@ struct ScoredLabels {
 // plus O(L) for each (site, label) that it visits for the first time. Ties: the lower label, at the last site
 // first.
 std::vector<ScoredLabels> k_best(const ChainView& chain, std::int64_t k);
+// The same on a lattice with these scores of its nodes; L² is then the number of arcs between two sites.
+std::vector<ScoredLabels> k_best(const Lattice& lattice, const ArcScores& arcs,
+                                 std::span<const double> scores, std::int64_t k);
 
 }  // namespace crfkit

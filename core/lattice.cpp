@@ -60,6 +60,24 @@ void Lattice::build(const Bigrams& bigrams, const Candidates& candidates, std::i
     }
 }
 
+std::int64_t Lattice::find_node(std::int64_t t, std::int32_t label) const {
+    return std::lower_bound(labels.begin() + site_ptr[t], labels.begin() + site_ptr[t + 1], label) -
+           labels.begin();
+}
+
+std::int64_t Lattice::find_arc(std::int64_t before, std::int64_t node) const {
+    const auto first = from.begin() + in_ptr[node], last = from.begin() + in_ptr[node + 1];
+    const auto found = std::lower_bound(first, last, static_cast<std::int32_t>(before));
+    return found != last && *found == before ? found - from.begin() : -1;
+}
+
+void Lattice::close(const Annotation& annotation, std::int64_t first_site,
+                    std::vector<double>& scores) const {
+    for (std::int64_t t = 0; t < n_sites(); ++t)
+        for (std::int64_t j = site_ptr[t]; j < site_ptr[t + 1]; ++j)
+            if (!annotation.possible(first_site + t, labels[j])) scores[j] = kNever;
+}
+
 // Scaled messages. False where one is so small that it may not be exact; then nothing is to be used.
 bool Lattice::forward_scaled(const ArcScores& arcs, std::span<const double> scores) {
     Total total;
@@ -141,6 +159,29 @@ double Lattice::log_partition(const ArcScores& arcs, std::span<const double> sco
     back_.resize(from.size());
     if (!forward_scaled(arcs, scores)) forward_in_log_space(arcs, scores);
     return log_partition_;
+}
+
+// From the last site to the first: the node by its message, then arcs by their probability given the node.
+void Lattice::sample(std::int64_t n, const double* uniforms, std::int32_t* out) const {
+    const std::int64_t T = n_sites();
+    // The first place at which the sum exceeds u; the last possible one when rounding leaves a rest.
+    const auto draw = [](const std::vector<double>& probs, std::int64_t first, std::int64_t last, double u) {
+        std::int64_t chosen = first;
+        for (std::int64_t i = first; i < last; ++i) {
+            if (probs[i] <= 0) continue;
+            chosen = i;
+            if ((u -= probs[i]) < 0) break;
+        }
+        return chosen;
+    };
+    for (std::int64_t i = 0; i < n; ++i) {
+        std::int64_t node = draw(forward_, site_ptr[T - 1], site_ptr[T], uniforms[i * T + T - 1]);
+        for (std::int64_t t = T - 1;; --t) {
+            out[i * T + t] = labels[node];
+            if (t == 0) break;
+            node = from[draw(back_, in_ptr[node], in_ptr[node + 1], uniforms[i * T + t - 1])];
+        }
+    }
 }
 
 void Lattice::backward() {

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "annotation.hpp"
 #include "bigrams.hpp"
 #include "candidates.hpp"
 
@@ -38,6 +39,13 @@ class Lattice {
     std::int64_t n_sites() const { return static_cast<std::int64_t>(site_ptr.size()) - 1; }
     std::int64_t n_nodes() const { return site_ptr.back(); }
 
+    // The node of a label at site t, which must be one of its candidates.
+    std::int64_t find_node(std::int64_t t, std::int32_t label) const;
+    // Place of the arc between two nodes; −1 when there is none.
+    std::int64_t find_arc(std::int64_t before, std::int64_t node) const;
+    // Closes the nodes whose labels an annotation does not admit; site t is its site first_site + t.
+    void close(const Annotation& annotation, std::int64_t first_site, std::vector<double>& scores) const;
+
     // Forward and backward pass. scores [nodes]; −inf closes a node. Returns log Z, −inf when nothing is
     // possible.
     double marginals(const ArcScores& arcs, std::span<const double> scores);
@@ -45,6 +53,8 @@ class Lattice {
     void tangent(std::span<const double> node_direction, std::span<const double> arc_direction);
     // Forward pass only.
     double log_partition(const ArcScores& arcs, std::span<const double> scores);
+    // After log_partition: n exact samples, as labels [n, T], by uniforms [n, T] in [0, 1).
+    void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) const;
     // The best node of every site (as label), and its score; −inf when nothing is possible.
     double best(const ArcScores& arcs, std::span<const double> scores, std::int32_t* labels);
 

@@ -1,9 +1,8 @@
 #include "lattice_evaluator.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
+#include "lattice_loss.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -57,64 +56,14 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
     const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
     losses_[n] = 0;
     if (first == last) return;
-    const std::int64_t node = data_.candidates.site_ptr[first];
-    Real* residuals = residuals_.data() + (node - block.first_node);
+    Real* residuals = residuals_.data() + (data_.candidates.site_ptr[first] - block.first_node);
     work.lattice.build(data_.bigrams, data_.candidates, first, last);
     std::fill(residuals, residuals + work.lattice.n_nodes(), Real(0));
     scorer_.score(n, work.scores);
     if (tangent_) direction_.score(n, work.direction);
-    double loss = run(block, n, gold_.weights[n], work, arc_sums);
-    if (gold_.complete(first, last)) {
-        loss -= gold_score(block, n, work, arc_sums);
-    } else {
-        for (std::int64_t t = first; t < last; ++t)
-            for (std::int64_t i = data_.candidates.site_ptr[t]; i < data_.candidates.site_ptr[t + 1]; ++i)
-                if (!gold_.possible(t, data_.candidates.labels[i]))
-                    work.scores[i - node] = -std::numeric_limits<double>::infinity();
-        loss -= run(block, n, -gold_.weights[n], work, arc_sums);
-    }
-    losses_[n] = gold_.weights[n] * loss;
-}
-
-// Adds weight · P (or its change) to residuals and arcs. Returns log Z.
-template <class Real>
-double LatticeEvaluator<Real>::run(const LatticeBlock& block, std::int64_t n, double weight, Workspace& work,
-                                   double* arc_sums) {
-    Lattice& lattice = work.lattice;
-    const double log_partition = lattice.marginals(scorer_.arcs, work.scores);
-    if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (tangent_) lattice.tangent(work.direction, direction_.arcs.scores);
-    const std::vector<double>& nodes = tangent_ ? lattice.node_changes : lattice.node_probs;
-    const std::vector<double>& arcs = tangent_ ? lattice.arc_changes : lattice.arc_probs;
-    Real* residuals =
-        residuals_.data() + (data_.candidates.site_ptr[design_.sequence_ptr[n]] - block.first_node);
-    for (std::size_t i = 0; i < nodes.size(); ++i) residuals[i] += static_cast<Real>(weight * nodes[i]);
-    for (std::size_t e = 0; e < arcs.size(); ++e)
-        if (lattice.arc[e] >= 0) arc_sums[lattice.arc[e]] += weight * arcs[e];
-    return log_partition;
-}
-
-// Score of the labels of a completely labelled sequence; takes them off residuals and arcs.
-template <class Real>
-double LatticeEvaluator<Real>::gold_score(const LatticeBlock& block, std::int64_t n, const Workspace& work,
-                                          double* arc_sums) {
-    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-    const auto& site_ptr = data_.candidates.site_ptr;
-    const auto labels = data_.candidates.labels.begin();
-    const double weight = gold_.weights[n];
-    double score = 0;
-    for (std::int64_t t = first; t < last; ++t) {
-        const std::int32_t label = gold_.labels[t];
-        const std::int64_t node =
-            std::lower_bound(labels + site_ptr[t], labels + site_ptr[t + 1], label) - labels;
-        score += work.scores[node - site_ptr[first]];
-        if (!tangent_) residuals_[node - block.first_node] -= static_cast<Real>(weight);
-        const std::int32_t number = t > first ? data_.bigrams.find(gold_.labels[t - 1], label) : -1;
-        if (number < 0) continue;
-        score += scorer_.arcs.scores[number];
-        if (!tangent_) arc_sums[number] -= weight;
-    }
-    return score;
+    const LatticeDirection direction{work.direction, direction_.arcs.scores};
+    losses_[n] = lattice_loss<Real>(work.lattice, scorer_.arcs, work.scores, tangent_ ? &direction : nullptr,
+                                    gold_, first, gold_.weights[n], {residuals, arc_sums});
 }
 
 // After the first half of a block: arcs in the order of the chunks, start and end in that of the sequences.

@@ -33,8 +33,6 @@ class LatticeEvaluator {
     };
 
     void run_sequence(const LatticeBlock& block, std::int64_t n, Workspace& work, double* arc_sums);
-    double run(const LatticeBlock& block, std::int64_t n, double weight, Workspace& work, double* arc_sums);
-    double gold_score(const LatticeBlock& block, std::int64_t n, const Workspace& work, double* arc_sums);
     void collect(const LatticeBlock& block);
     void gather(const LatticeBlock& block, std::int64_t task, double* out) const;
     void write_arcs(double* out) const;

@@ -24,10 +24,6 @@ class LatticeTagger {
                 int n_threads) const;
 
   private:
-    struct Room;
-    template <class Function>
-    void each_sequence(const Design& design, int n_threads, const Function& function) const;
-
     const Layout& layout_;
     const double* w_;
 };
