@@ -131,6 +131,16 @@ void check_possible(const Bigrams& bigrams, const Design& design, const Annotati
     });
 }
 
+Candidates candidates_of(const Bigrams& bigrams, const Design& design, const Annotation* gold,
+                         std::int64_t n) {
+    Candidates found;
+    std::vector<std::int64_t> counts;
+    Recursions(bigrams, design, gold).run(n, counts, found.labels);
+    found.site_ptr.push_back(0);
+    for (const std::int64_t count : counts) found.site_ptr.push_back(found.site_ptr.back() + count);
+    return found;
+}
+
 Candidates find_candidates(const Bigrams& bigrams, const Design& design, int n_threads) {
     const std::int64_t n_tasks = (design.n_sequences() + kSequencesPerTask - 1) / kSequencesPerTask;
     struct Part {

@@ -32,6 +32,10 @@ Bigrams existing_bigrams(const Layout& layout);
 // labelling is possible.
 Candidates find_candidates(const Bigrams& bigrams, const Design& design, int n_threads);
 
+// The same for one sequence, whose first site becomes site 0; with `gold` only what it admits.
+Candidates candidates_of(const Bigrams& bigrams, const Design& design, const Annotation* gold,
+                         std::int64_t n);
+
 // Throws std::invalid_argument, naming the sequence, where no labelling is possible; with `gold`, none that
 // it admits.
 void check_possible(const Bigrams& bigrams, const Design& design, const Annotation* gold, int n_threads);

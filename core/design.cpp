@@ -9,6 +9,7 @@ namespace crfkit {
 namespace {
 
 constexpr std::int64_t kSitesPerTask = 4096;
+constexpr double kFewArcs = 0.3;  // share of all arcs; up to here lists of arcs are quicker than tables
 constexpr std::int32_t kFewLabels = 64;  // up to here whole rows of labels are quicker than lattices
 
 template <class Number>
@@ -56,9 +57,11 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     const bool plain = !with_arc_features && blocks.empty();
     if (!layout.facets.empty() && !plain)
         throw std::invalid_argument("labels with facets go neither with arc features nor with dense blocks");
-    as_lattices = plain && (!layout.facets.empty() ||
-                            ((layout.bigrams || !allowed.empty()) && layout.n_labels > kFewLabels));
-    if (as_lattices) {
+    const bool many = layout.n_labels > kFewLabels;
+    as_lattices = plain && (!layout.facets.empty() || (many && !allowed.empty()));
+    as_batches = plain && !as_lattices && many && layout.bigrams &&
+                 layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
+    if (as_lattices || as_batches) {
         fill(features.ptr, states.site_ptr);
         fill(features.ids, states.ids);
         fill(features.values, states.values);

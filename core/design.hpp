@@ -56,9 +56,10 @@ class Design {
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     AllowedLabels allowed;
-    // Many labels of which few are possible at a site: each sequence is a lattice of its candidates, and
-    // `features` is kept as it came. Otherwise sites are scored for all labels, through `rows` and `entries`.
-    bool as_lattices = false;
+    // Many labels of which few are possible at a site: each sequence is a lattice of its candidates. Many
+    // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
+    // they came; otherwise sites are scored through `rows` and `entries`.
+    bool as_lattices = false, as_batches = false;
     Firing features;  // ids: state features
     Firing rows;      // ids: rows of weights
     Firing entries;   // ids: single weights

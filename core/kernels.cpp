@@ -3,6 +3,7 @@
 // could otherwise be the copy that the linker keeps for all.
 #include "kernels.hpp"
 
+#include "batch_kernels.hpp"
 #include "chain_kernels.hpp"
 #include "feature_kernels.hpp"
 #include "vector_kernels.hpp"
@@ -11,9 +12,10 @@ namespace crfkit::CRFKIT_ISA {
 
 template <class Real>
 constexpr Kernels<Real> table() {
-    return {Lanes<Real>::count, exp_shifted<Real>, score_sites<Real>,  score_dense<Real>,
-            sum_product<Real>,  tangents<Real>,    add_products<Real>, max_sum<Real>,
-            sum_rows<Real>,     sum_entries<Real>, sum_dense<Real>};
+    return {Lanes<Real>::count,   exp_shifted<Real>,   score_sites<Real>,  score_dense<Real>,
+            sum_product<Real>,    tangents<Real>,      add_products<Real>, max_sum<Real>,
+            sum_rows<Real>,       sum_entries<Real>,   sum_dense<Real>,    batch_sum_product<Real>,
+            batch_tangents<Real>, batch_products<Real>};
 }
 
 extern const Kernels<float> float_kernels;

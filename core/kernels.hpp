@@ -82,6 +82,50 @@ struct SiteLists {
     const Real* values;         // or null: all 1
 };
 
+// Sequences that are done at once where arcs are few: 64 bytes of numbers.
+template <class Real>
+inline constexpr int kBatch = 64 / static_cast<int>(sizeof(Real));
+
+// The arcs that are listed, by label after and by label before, in exp space as in ArcTable. Arcs that are
+// not listed have the weight `unlisted` (0: they do not exist), and weights are those above it.
+template <class Real>
+struct SparseArcs {
+    std::int32_t n_labels;
+    const std::int64_t* in_ptr;     // [L + 1]
+    const std::int32_t* in_before;  // [A]
+    const Real* in_weight;          // [A] weight − unlisted
+    const Real* in_moved;           // [A] weight · change of the score; only for tangents
+    const std::int64_t* out_ptr;    // [L + 1]
+    const std::int32_t* out_after;  // [A]
+    const Real* out_weight;         // [A]
+    const Real* out_moved;          // [A]
+    Real unlisted;
+};
+
+// Messages of a batch, W = kBatch lanes.
+template <class Real>
+struct BatchMessages {
+    const std::int32_t* lengths;  // [W]
+    Real* states;                 // [T, L, W] exp(score − peak of the site); 0 beyond the end of a lane
+    Real* forward;                // [T, L, W]
+    Real* backward;               // [T, L, W]
+    Real* pushed;                 // [T, L, W]
+    Real* probs;                  // [T, L, W] out: P(y_t)
+    Real* mass;                   // [T, W]    |forward_t|₁
+    Real* inverse_mass;           // [T, W]
+    Real* largest;                // [W]       largest backward message of a label that is open
+};
+
+template <class Real>
+struct BatchTangents {
+    Real* direction;  // [T, L, W] in: change of the state scores
+    Real* forward;    // [T, L, W]
+    Real* backward;   // [T, L, W]
+    Real* pushed;     // [T, L, W]
+    Real* shift;      // [T, W]
+    Real* extra;      // [L, W] scratch
+};
+
 template <class Real>
 struct Kernels {
     int lanes;  // numbers in one vector
@@ -129,6 +173,15 @@ struct Kernels {
     // [K, S].
     void (*sum_dense)(const Real* x, std::int64_t n, std::int64_t n_columns, std::int64_t first,
                       std::int64_t last, const Real* residuals, std::int32_t stride, double* sums);
+
+    // Messages and P(y_t) of a batch, and their change along a direction (after sum_product; into probs).
+    void (*batch_sum_product)(const SparseArcs<Real>& arcs, std::int64_t n_sites,
+                              const BatchMessages<Real>& messages);
+    void (*batch_tangents)(const SparseArcs<Real>& arcs, std::int64_t n_sites,
+                           const BatchMessages<Real>& messages, const BatchTangents<Real>& tangents);
+    // sums[k] += Σ_t Σ_lane left_{t−1}(before_k) · right_t(after_k), t = 1..T−1, for all listed arcs k.
+    void (*batch_products)(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Real* left,
+                           const Real* right, double* sums);
 };
 
 // The fastest table that this processor can run for rows of this many labels: the widest vectors, unless they

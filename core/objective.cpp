@@ -51,6 +51,10 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
         throw std::invalid_argument("l2 must be one number, or one for each weight");
     if (layout_->bigrams || !design_->allowed.empty())
         check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
+    if (design_->as_batches) {
+        batches_ = std::make_unique<BatchData>(*layout_, *design_, n_threads);
+        return;
+    }
     if (design_->as_lattices) {
         lattices_ = std::make_unique<LatticeData>(*layout_, *design_, n_threads);
         lattice_blocks_ = cut_into_blocks(*layout_, *design_, *lattices_, n_threads);
@@ -65,29 +69,26 @@ bool Objective::refine() {
     single_precision_ = false;
     single_.reset();
     single_lattices_.reset();
+    single_batches_.reset();
     return change;
 }
 
 double Objective::evaluate(const double* w, const double* v, double* out) {
     const std::lock_guard one_at_a_time(mutex_);
-    if (lattices_) return evaluate_lattices(w, v, out);
-    if (single_precision_) {
-        if (!single_) single_ = std::make_unique<Evaluator<float>>(*layout_, *design_, gold_, blocks_);
-        const double value = single_->evaluate(w, v, out, n_threads);
-        if (!single_->unsafe) return value;
-    }
-    if (!double_) double_ = std::make_unique<Evaluator<double>>(*layout_, *design_, gold_, blocks_);
-    return double_->evaluate(w, v, out, n_threads);
-}
-
-double Objective::evaluate_lattices(const double* w, const double* v, double* out) {
-    const auto answer = [&]<class Real>(std::unique_ptr<LatticeEvaluator<Real>>& evaluator) {
-        if (!evaluator)
-            evaluator = std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, *lattices_,
-                                                                 lattice_blocks_);
+    const auto answer = [&]<class Evaluator>(std::unique_ptr<Evaluator>& evaluator, const auto&... data) {
+        if (!evaluator) evaluator = std::make_unique<Evaluator>(*layout_, *design_, gold_, data...);
         return evaluator->evaluate(w, v, out, n_threads);
     };
-    return single_precision_ ? answer(single_lattices_) : answer(double_lattices_);
+    if (batches_)
+        return single_precision_ ? answer(single_batches_, *batches_) : answer(double_batches_, *batches_);
+    if (lattices_)
+        return single_precision_ ? answer(single_lattices_, *lattices_, lattice_blocks_)
+                                 : answer(double_lattices_, *lattices_, lattice_blocks_);
+    if (single_precision_) {
+        const double value = answer(single_, blocks_);
+        if (!single_->unsafe) return value;
+    }
+    return answer(double_, blocks_);
 }
 
 double Objective::value_and_gradient(const double* w, double* gradient) {

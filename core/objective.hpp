@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "batch_evaluator.hpp"
 #include "evaluator.hpp"
 #include "lattice_evaluator.hpp"
 
@@ -33,7 +34,6 @@ class Objective {
 
   private:
     double evaluate(const double* w, const double* v, double* out);
-    double evaluate_lattices(const double* w, const double* v, double* out);
 
     std::shared_ptr<const Layout> layout_;
     std::shared_ptr<const Design> design_;
@@ -48,6 +48,10 @@ class Objective {
     std::vector<LatticeBlock> lattice_blocks_;
     std::unique_ptr<LatticeEvaluator<float>> single_lattices_;
     std::unique_ptr<LatticeEvaluator<double>> double_lattices_;
+    // In place of the above for a design in batches.
+    std::unique_ptr<BatchData> batches_;
+    std::unique_ptr<BatchEvaluator<float>> single_batches_;
+    std::unique_ptr<BatchEvaluator<double>> double_batches_;
     std::mutex
         mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
 };

@@ -106,7 +106,7 @@ bool messages_are_exact(const Workspace<Real>& work, std::int64_t n_sites, std::
     constexpr Real most = std::is_same_v<Real, float> ? Real(1e22) : Real(1e280);
     for (std::int64_t t = 0; t < n_sites; ++t)
         for (std::int32_t b = 0; b < n_labels; ++b)
-            if (!(work.backward[t * stride + b] <= most)) return false;
+            if (work.states[t * stride + b] > 0 && !(work.backward[t * stride + b] <= most)) return false;
     return true;
 }
 

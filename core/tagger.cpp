@@ -80,7 +80,7 @@ const Tagger::Dense& Tagger::dense() const {
 // Refuses a design of another layout, and sequences that have no labelling.
 void Tagger::check(const Design& design, int n_threads) const {
     design.check_layout(*layout_);
-    if (!design.as_lattices && (layout_->bigrams || !design.allowed.empty()))
+    if (!design.as_lattices && !design.as_batches && (layout_->bigrams || !design.allowed.empty()))
         check_possible(existing_bigrams(*layout_), design, nullptr, n_threads);
 }
 
@@ -105,7 +105,7 @@ void Tagger::each_sequence(const Design& design, int n_threads, Function functio
 
 void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) const {
     check(design, n_threads);
-    if (design.as_lattices) return lattices_.best(design, labels, n_threads);
+    if (design.as_lattices || design.as_batches) return lattices_.best(design, labels, n_threads);
     const WeightTables<double>& tables = dense().tables;
     const std::int64_t S = tables.stride, L = layout_->n_labels;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
@@ -131,7 +131,7 @@ void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) con
 
 void Tagger::marginals(const Design& design, double* out, int n_threads) const {
     check(design, n_threads);
-    if (design.as_lattices) return lattices_.marginals(design, out, n_threads);
+    if (design.as_lattices || design.as_batches) return lattices_.marginals(design, out, n_threads);
     const std::int64_t S = dense().tables.stride, L = layout_->n_labels;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         double* rows = out + room.first_site * L;
@@ -150,7 +150,8 @@ void Tagger::marginals(const Design& design, double* out, int n_threads) const {
 void Tagger::log_partitions(const Design& design, const Annotation* evidence, double* out,
                             int n_threads) const {
     check(design, n_threads);
-    if (design.as_lattices) return lattices_.log_partitions(design, evidence, out, n_threads);
+    if (design.as_lattices || design.as_batches)
+        return lattices_.log_partitions(design, evidence, out, n_threads);
     const std::int32_t S = dense().tables.stride;
     std::fill(out, out + design.n_sequences(), 0.0);
     each_sequence(design, n_threads, [&](std::int64_t n, Room& room) {
@@ -166,7 +167,7 @@ void Tagger::log_partitions(const Design& design, const Annotation* evidence, do
 std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std::int64_t k,
                                                       int n_threads) const {
     check(design, n_threads);
-    if (design.as_lattices) return lattices_.k_best(design, k, n_threads);
+    if (design.as_lattices || design.as_batches) return lattices_.k_best(design, k, n_threads);
     std::vector<std::vector<ScoredLabels>> out(static_cast<std::size_t>(design.n_sequences()),
                                                {ScoredLabels{0, {}}});
     each_sequence(design, n_threads,
@@ -177,7 +178,8 @@ std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std:
 void Tagger::sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
                     int n_threads) const {
     check(design, n_threads);
-    if (design.as_lattices) return lattices_.sample(design, n, uniforms, labels, n_threads);
+    if (design.as_lattices || design.as_batches)
+        return lattices_.sample(design, n, uniforms, labels, n_threads);
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         crfkit::sample(room.plain(*this).view, n, uniforms + n * room.first_site,
                        labels + n * room.first_site);

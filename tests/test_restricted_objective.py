@@ -21,7 +21,8 @@ NEVER = -np.inf
 class Problem:
     """A random data set with its weights, and everything about it by enumeration.
 
-    `n_labels` above 64 takes the way through lattices, few labels the way through whole rows.
+    `n_labels` above 64 takes the way through lattices, or through batches when no site is restricted; few labels the
+    way through whole rows.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class Problem:
         facets: bool = False,
     ) -> None:
         rng = np.random.default_rng(seed)
-        self.n_labels, self.lengths = n_labels, rng.integers(0, 5, 6)
-        self.lengths[0], self.lengths[1] = 1, 4
+        in_batches = n_labels > 64 and not restrict
+        longest = 2 if in_batches and soft else 4
+        self.n_labels, self.lengths = n_labels, rng.integers(0, longest + 1, 6)
+        self.lengths[0], self.lengths[1] = 1, longest
         n_features, n_sites = 5, int(self.lengths.sum())
         self.ptr = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
         counts = rng.integers(0, 4, n_sites)
@@ -53,7 +56,8 @@ class Problem:
             else list(range(n_labels))
             for _ in range(n_sites)
         ]
-        self.exists = rng.random((n_labels + 1, n_labels + 1)) < 0.7
+        self.exists = rng.random((n_labels + 1, n_labels + 1)) < (0.03 if in_batches else 0.7)
+        self.exists[-1, :3] = self.exists[:3, -1] = True
         if not hard or soft:
             listed = self.exists.copy()
             self.exists[:] = True
@@ -110,12 +114,10 @@ class Problem:
 
     def labellings(self, n: int) -> list[tuple[int, ...]]:
         """Every labelling of sequence n that exists."""
-        sites = range(self.ptr[n], self.ptr[n + 1])
-        return [
-            y
-            for y in product(*(self.sets[t] for t in sites))
-            if all(self.exists[a, b] for a, b in zip((-1, *y), (*y, -1), strict=True))
-        ]
+        paths: list[tuple[int, ...]] = [()]
+        for t in range(self.ptr[n], self.ptr[n + 1]):
+            paths = [(*y, b) for y in paths for b in self.sets[t] if self.exists[y[-1] if y else -1, b]]
+        return [y for y in paths if self.exists[y[-1] if y else -1, -1]]
 
     def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
         """How often labelling y of sequence n has each weight, [D]."""
@@ -188,6 +190,7 @@ KINDS = [
         (70, True, False),
         (4, True, True),
         (4, False, True),
+        (70, False, False),
     )
     for hard, soft in ((False, False), (True, False), (False, True))
     for partial in (False, True)
@@ -237,19 +240,22 @@ def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None
         assert all(tuple(y) in scores for y in drawn.tolist())
 
 
-@pytest.mark.parametrize("n_labels", [3, 70])
-def test_the_same_bits_for_any_number_of_threads(n_labels: int) -> None:
-    problem = Problem(3, n_labels=n_labels, hard=True, soft=False, restrict=True, partial=False)
+@pytest.mark.parametrize(("n_labels", "restrict"), [(3, True), (70, True), (70, False)])
+def test_the_same_bits_for_any_number_of_threads(n_labels: int, restrict: bool) -> None:
+    problem = Problem(3, n_labels=n_labels, hard=True, soft=False, restrict=restrict, partial=False)
+    design = problem.map.design(problem.dataset, 1)
+    assert design.as_lattices == (n_labels > 64 and restrict)
+    assert design.as_batches == (n_labels > 64 and not restrict)
     answers = [problem.objective(k).value_and_gradient(problem.w) for k in (1, 2, 4)]
     for value, gradient in answers[1:]:
         assert value == answers[0][0]
         assert np.array_equal(gradient, answers[0][1])
 
 
-@pytest.mark.parametrize("n_labels", [3, 70])
+@pytest.mark.parametrize(("n_labels", "restrict"), [(3, True), (3, False), (70, True), (70, False)])
 @pytest.mark.parametrize("size", [50.0, 1e4])
-def test_large_scores_lose_no_digits(n_labels: int, size: float) -> None:
-    problem = Problem(5, n_labels=n_labels, hard=True, soft=False, restrict=True, partial=False)
+def test_large_scores_lose_no_digits(n_labels: int, restrict: bool, size: float) -> None:
+    problem = Problem(5, n_labels=n_labels, hard=True, soft=False, restrict=restrict, partial=False)
     problem.w *= size
     value, gradient, _ = problem.expected()
     found, slope = problem.objective().value_and_gradient(problem.w)

@@ -219,7 +219,8 @@ void bind_objective(nb::module_& m) {
             "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),
             "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a, "allowed_ptr"_a = nb::none(),
             "allowed_labels"_a = nb::none())
-        .def_ro("as_lattices", &Design::as_lattices);
+        .def_ro("as_lattices", &Design::as_lattices)
+        .def_ro("as_batches", &Design::as_batches);
     bind_training(m);
     bind_tagging(m);
 }
