@@ -78,12 +78,12 @@ void move_probabilities(double* p, const double* changes, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) p[i] *= changes[i] - mean;
 }
 
+}  // namespace
+
 void require_possible(double log_partition) {
-    if (log_partition == kNever)
+    if (!(log_partition > kNever))
         throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
 }
-
-}  // namespace
 
 LogForward::LogForward(const ChainView& chain)
     : messages(static_cast<std::size_t>(chain.n_sites) * chain.n_labels), log_partition(0) {

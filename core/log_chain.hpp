@@ -33,6 +33,9 @@ struct LogForward {
     double log_partition;          // −inf: no labelling is possible
 };
 
+// Throws std::invalid_argument where log Z says that no labelling is possible.
+void require_possible(double log_partition);
+
 // P(y_t) into states [T, L]; P(y_{t−1}, y_t) into arcs [T − 1, L, L] unless null. Throws when nothing is
 // possible.
 double log_marginals(const ChainView& chain, double* states, double* arcs);

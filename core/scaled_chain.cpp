@@ -122,8 +122,7 @@ double scaled_marginals(const ChainView& chain, double* states, double* arcs) {
     const std::int64_t L = chain.n_labels;
     Padded padded(chain, nullptr);
     const double log_partition = padded.sum_product();
-    if (!(log_partition > -INFINITY))
-        throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
+    require_possible(log_partition);
     padded.copy_rows(padded.work.probs, states);
     for (std::int64_t t = 1; arcs && t < chain.n_sites; ++t) {
         const double* before = padded.work.forward.data() + (t - 1) * padded.stride;
@@ -138,8 +137,7 @@ double scaled_marginals(const ChainView& chain, double* states, double* arcs) {
 void scaled_tangent(const ChainView& chain, const ChainView& direction, double* states, double* arcs) {
     const std::int64_t L = chain.n_labels;
     Padded padded(chain, &direction);
-    if (!(padded.sum_product() > -INFINITY))
-        throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
+    require_possible(padded.sum_product());
     padded.tangents();
     const Workspace<double>& work = padded.work;
     padded.copy_rows(work.probs, states);

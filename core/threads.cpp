@@ -1,10 +1,12 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,13 +49,10 @@ class Pool {
   public:
     void run(Job& job, int n_threads) {
         std::lock_guard one_job_at_a_time(run_mutex_);
-        const int n_helpers = n_threads - 1;
+        int n_helpers = n_threads - 1;
         {
             std::lock_guard lock(mutex_);
-            while (static_cast<int>(threads_.size()) < n_helpers) {
-                const int worker = static_cast<int>(threads_.size()) + 1;
-                threads_.emplace_back([this, worker] { serve(worker); });
-            }
+            n_helpers = std::min(n_helpers, grow(n_helpers));
             job_ = &job;
             n_wanted_ = n_helpers;
             n_busy_ = n_helpers;
@@ -69,6 +68,17 @@ class Pool {
     }
 
   private:
+    // Starts helpers until there are n, or as many as the system gives: fewer of them do the same work.
+    // Returns how many there are.
+    int grow(int n) {
+        const auto count = [this] { return static_cast<int>(threads_.size()); };
+        try {
+            while (count() < n) threads_.emplace_back([this, worker = count() + 1] { serve(worker); });
+        } catch (const std::system_error&) {
+        }
+        return count();
+    }
+
     void serve(int worker) {
         inside_a_task = true;
         std::uint64_t seen = 0;

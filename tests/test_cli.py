@@ -16,15 +16,14 @@ from typing import Any
 
 import pytest
 from benchmarks.corpora import find_corpus
-from click.testing import CliRunner, Result
 
 import crfkit
-from crfkit.cli import main
 from crfkit.cli.demo import demo, read_sample
 from crfkit.cli.inspect import describe
 from crfkit.cli.progress import SecondsLeft
 from crfkit.data import read_conllu
 from crfkit.models import Progress
+from tests.commands import columns, complaint, run
 
 SENTENCES = [
     "the D dog N runs V",
@@ -36,16 +35,6 @@ CHUNKS = ["the D B-NP dog N I-NP runs V B-VP", "a D B-NP cat N I-NP sees V B-VP 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,0]\nB\n"
 
 
-def columns(sentences: list[str], n: int, separator: str = " ") -> str:
-    """Sentences of words and labels in one line each as a file with n columns."""
-    blocks = []
-    for sentence in sentences:
-        values = sentence.split()
-        rows = [values[i : i + n] for i in range(0, len(values), n)]
-        blocks.append("".join(separator.join(row) + "\n" for row in rows))
-    return "\n".join(blocks)
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to be in, with some files."""
@@ -54,25 +43,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("chunks.txt").write_text(columns(CHUNKS, 3, "\t"))
     Path("template.txt").write_text(TEMPLATE)
     return tmp_path
-
-
-def run(*arguments: str, text: str | bytes = "", status: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments), input=text, prog_name="crfkit")
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result
-
-
-def complaint(*arguments: str, text: str | bytes = "") -> str:
-    """The one sentence that bad input gets; no file is left behind."""
-    before = sorted(os.listdir())
-    result = run(*arguments, text=text, status=2)
-    assert sorted(os.listdir()) == before
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.stderr
-    assert result.stdout == ""
-    return lines[0]
 
 
 @pytest.fixture
@@ -184,12 +154,6 @@ def test_templates_presets_and_options() -> None:
     for file, preset in (("chunks.txt", "names"), ("train.txt", "pos")):
         run("train", file, "--model", "d.crf", "--quiet")
         assert crfkit.load("d.crf").features == preset
-
-
-def test_separators(model: str) -> None:
-    Path("commas.txt").write_text(columns(SENTENCES, 2, ","))
-    run("train", "commas.txt", "--model", "s.crf", "--separator", ",", "--quiet")
-    assert run("tag", "s.crf", "-", "--separator", ",", text="the,X\n").stdout == "the,X,D\n\n"
 
 
 def test_training_says_how_it_goes() -> None:
@@ -371,8 +335,10 @@ def test_the_sample_is_taken_from_the_treebank() -> None:
 def test_bad_training_files(name: str, content: bytes | None, words: str) -> None:
     if content is not None:
         Path(name).write_bytes(content)
+    Path("tabs.txt").write_text(columns(SENTENCES, 2, "\t"))
     assert words in complaint("train", name, "--model", "m.crf")
-    assert words in complaint("train", "train.txt", "--dev", name, "--model", "m.crf")
+    like = "tabs.txt" if b"\t" in (content or b"") else "train.txt"
+    assert words in complaint("train", like, "--dev", name, "--model", "m.crf")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +350,6 @@ def test_bad_training_files(name: str, content: bytes | None, words: str) -> Non
         (["--template", "nosuch.txt"], "nosuch.txt: cannot be read"),
         (["--template", "template.txt", "--features", "pos"], "both --template and --features"),
         (["--features", "nosuch"], "no feature preset 'nosuch'"),
-        (["--features", "chunks"], "the template reads column 1"),
         (["--l2", "-1"], "l2 is -1.0, expected a finite number"),
         (["--l1", "nan"], "l1 is nan, expected a finite number"),
         (["--block-l2", "arcs"], "--block-l2 arcs: expected name=number"),

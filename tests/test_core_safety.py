@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -129,3 +131,37 @@ def test_large_peaks_that_cancel_leave_their_digits() -> None:
     fast = _core.chain_log_partition(states, arcs)
     slow = _core.chain_log_partition(states, arcs, in_log_space=True)
     assert fast == pytest.approx(slow, rel=1e-12)
+
+
+FEW_THREADS = """
+import os, resource
+import numpy as np
+from crfkit import CRF, LBFGS
+
+def fitted(n_threads):
+    random = np.random.default_rng(0)
+    X = [[[f"{w}"] for w in random.integers(0, 500, 20)] for _ in range(400)]
+    y = [[int(w[0]) % 7 for w in x] for x in X]
+    return CRF(n_threads=n_threads, optimizer=LBFGS(max_iterations=5)).fit(X, y).weights_
+
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (500 << 20), -1))  # less than the stack of one thread
+alone = fitted(1)
+assert (fitted(4) == alone).all()
+n_before = len(os.listdir("/proc/self/task"))
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+assert (fitted(4) == alone).all()
+print(n_before, len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
+def test_fewer_threads_than_asked_for_do_the_same_work() -> None:
+    def large_stacks() -> None:
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    environment = {"OPENBLAS_NUM_THREADS": "1", "PATH": ""}
+    program = [sys.executable, "-c", FEW_THREADS]
+    done = subprocess.run(program, preexec_fn=large_stacks, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "4"]

@@ -247,5 +247,9 @@ def test_what_cannot_be_compared(compare: object) -> None:
         compare([["O"], ["O", "O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="sequence 0 is a single string"):
         compare(["OO"], [["O", "O"]])
-    with pytest.raises(ValueError, match="sequence 0, site 1: there is no gold label"):
+    with pytest.raises(ValueError, match="sequence 0, site 1: the gold label is None, expected one label"):
         compare([["O", None]], [["O", "O"]])
+    with pytest.raises(
+        ValueError, match=r"sequence 1, site 0: the gold label is \{'B-A'\}, expected one label"
+    ):
+        compare([["O"], [{"B-A"}]], [["O"], ["O"]])

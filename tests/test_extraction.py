@@ -240,7 +240,7 @@ def test_an_extractor_within_itself_and_in_threads() -> None:
         ([["a"], None], "sequence 1, site 0: expected a list of words or rows, got None"),
         (
             [[("a", "b")], [("a", "b"), ("a",)]],
-            "sequence 1, site 1: the row has 1 columns, expected 2 as in the rows before",
+            "sequence 1, site 1: the row has 1 column, expected 2 as in the rows before",
         ),
         ([["a", ("b", "c")]], "sequence 0, site 1: the row has 2 columns, expected 1 as in the rows before"),
         (
@@ -270,5 +270,22 @@ def test_columns_that_the_template_does_not_find() -> None:
     with pytest.raises(InputError, match="template:2: the template reads column 2"):
         encoder.fit_encode([[("a", "b")]])
     encoder.fit_encode([[("a", "b", "c")]])
-    with pytest.raises(InputError, match="template:2: the template reads column 2"):
-        encoder.encode([[("a", "b")]])
+    assert encoder.n_columns == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("a", "the row has 1 column,"),
+        (("a",), "the row has 1 column,"),
+        (("a", "b", "c"), "the row has 3 columns,"),
+        ((), "the row has 0 columns,"),
+    ],
+)
+def test_another_number_of_columns_than_in_training(row: Any, words: str) -> None:
+    encoder = Encoder(Template.parse("U:%x[0,0]"))
+    encoder.fit_encode([[("a", "b")]])
+    for X, place in (([[row]], "sequence 0, site 0"), ([[], [("a", "b"), row]], "sequence 1, site 1")):
+        with pytest.raises(InputError, match=f"{place}: {words} expected 2 as in training"):
+            encoder.encode(X)
+    assert encoder.encode([[], [("a", "x")]]).n_sites == 1

@@ -41,8 +41,8 @@ void RowReader::read_cells(PyObject* const* values, std::int64_t n) {
         if (!PyUnicode_Check(values[k])) complain("expected strings as columns, got " + described(values[k]));
     }
     if (n_columns_ && *n_columns_ != n) {
-        complain("the row has " + std::to_string(n) + " columns, expected " + std::to_string(*n_columns_) +
-                 " as in the rows before");
+        complain("the row has " + std::to_string(n) + (n == 1 ? " column" : " columns") + ", expected " +
+                 std::to_string(*n_columns_) + (trained_ ? " as in training" : " as in the rows before"));
     }
     for (const std::int32_t column : extractor_.columns()) {
         if (column >= n) break;

@@ -9,8 +9,12 @@ namespace crfkit {
 // The bytes of every cell are copied before any Python code can run, so nothing points into Python's memory.
 class RowReader {
   public:
-    RowReader(const Extractor& extractor, nanobind::handle template_)
-        : extractor_(extractor), template_(template_) {}
+    // All rows must have as many columns as those of training, or while training as the first one.
+    RowReader(const Extractor& extractor, nanobind::handle template_, std::optional<std::int64_t> n_trained)
+        : extractor_(extractor),
+          template_(template_),
+          trained_(n_trained.has_value()),
+          n_columns_(n_trained) {}
 
     // Calls `done(cells)` for each sequence.
     template <class Done>
@@ -34,7 +38,8 @@ class RowReader {
 
     const Extractor& extractor_;
     nanobind::handle template_;
-    std::optional<std::int64_t> n_columns_;  // of the first row; all rows must have as many
+    bool trained_;  // the number of columns comes from training, not from the first row
+    std::optional<std::int64_t> n_columns_;
     Cells cells_;
     std::int64_t sequence_ = 0;
     std::int64_t site_ = 0;

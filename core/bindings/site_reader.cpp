@@ -289,9 +289,9 @@ double SiteReader::finite(PyObject* number, PyObject* key) {
     const bool failed = value == -1.0 && PyErr_Occurred();
     if (failed && !PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
     if (failed) PyErr_Clear();
-    if (failed || !std::isfinite(value)) {
+    if (failed || !(std::abs(value) <= largest_value)) {
         complain("feature " + quoted(key) + " has the value " + described(number) +
-                 "; expected a finite number");
+                 "; expected a finite number, at most 1e20 in size");
     }
     return value;
 }

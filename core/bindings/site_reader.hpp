@@ -6,6 +6,9 @@
 
 namespace crfkit {
 
+// Values of features beyond this size overflow in single precision where they are multiplied or added up.
+inline constexpr double largest_value = 1e20;
+
 // What each form of a site means:
 //   ["a", "b"]                   features a and b (any iterable of strings)
 //   {"w": "Rome"}                feature w:Rome

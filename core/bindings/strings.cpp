@@ -158,6 +158,7 @@ void bind_lists(nb::module_& m) {
 void bind_strings(nb::module_& m) {
     bind_complaint(m);
     bind_vocabulary(m);
+    m.attr("LARGEST_VALUE") = largest_value;
     m.def("encode_sites", &encode_sites, nb::arg("sequences"), nb::arg("vocabulary"), nb::arg("grow"),
           "(sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)}) of lists of sites.");
     bind_lists(m);

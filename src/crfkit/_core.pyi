@@ -11,6 +11,8 @@ Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
+LARGEST_VALUE: float  # of a feature; more is refused
+
 def available_threads() -> int: ...
 def instruction_set() -> str: ...
 
@@ -162,7 +164,12 @@ def encode_sites(
 class Extractor:
     def __init__(self, template: TemplateLike) -> None: ...
     def extract(
-        self, sequences: Iterable[Any], states: Vocabulary, arcs: Vocabulary, grow: bool
+        self,
+        sequences: Iterable[Any],
+        states: Vocabulary,
+        arcs: Vocabulary,
+        grow: bool,
+        n_columns: int | None = None,
     ) -> tuple[Int64s, tuple[Int64s, Int32s, None], tuple[Int64s, Int32s, None] | None, int | None]: ...
 
 def seen_pairs(

@@ -290,5 +290,7 @@ def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
                 f"sequence {n} has {len(g)} gold labels and {len(p)} predicted ones, expected as many"
             )
         for i, label in enumerate(g):
-            if label is None:
-                raise ValueError(f"sequence {n}, site {i}: there is no gold label to compare with")
+            if label is None or isinstance(label, set | frozenset):
+                raise ValueError(
+                    f"sequence {n}, site {i}: the gold label is {label!r}, expected one label to compare with"
+                )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import NamedTuple
 from crfkit.data import ColumnSequence, InputError, read_columns
 
 Row = tuple[str, ...]
+
+_BLANK = re.compile(r"[ \t]")
 
 
 class Example(NamedTuple):
@@ -25,17 +28,18 @@ def read_labelled(
 ) -> Iterator[Example]:
     """The sequences of a file with a label column, −1 being the last; all other columns are inputs.
 
-    `n_columns` asks for as many columns as another file has.
+    `n_columns` asks for as many columns as the training file has.
     """
     for sequence in _sequences(path, separator):
         found = len(sequence.rows[0])
+        separated = "" if separator is None else f", separated by {_named(separator)}"
         if found == 1:
             raise InputError(
-                f"{sequence.place(0)}: found one column, expected input columns and a label column"
+                f"{sequence.place(0)}: found one column, expected input columns and a label column{separated}"
             )
         if n_columns is not None and found != n_columns:
             raise InputError(
-                f"{sequence.place(0)}: found {_columns(found)}, expected {n_columns} as in the training file"
+                f"{sequence.place(0)}: found {_columns(found)}, expected {n_columns} as in the training file{separated}"
             )
         if not -found <= label_column < found:
             raise InputError(
@@ -54,14 +58,22 @@ def read_for_model(
     n_inputs: int,
     label_column: int,
     separator: str | None = None,
+    trained_separator: str | None = None,
     labels_required: bool = False,
 ) -> Iterator[Example]:
     """The sequences of a file that a model with `n_inputs` input columns is asked about.
 
-    A file with one column more than that carries labels, in `label_column` as when the model was trained.
+    A file with one column more than that carries labels, in `label_column` as when the model was trained. Columns are
+    separated as in the training file, `trained_separator`, unless `separator` says otherwise.
     """
-    for sequence in _sequences(path, separator):
+    as_trained = separator is None and trained_separator is not None
+    for n, sequence in enumerate(_sequences(path, trained_separator if separator is None else separator)):
         found = len(sequence.rows[0])
+        if as_trained and n == 0 and found == 1 and _BLANK.search(sequence.rows[0][0]):
+            raise InputError(
+                f"{sequence.place(0)}: the columns of the training file were separated by {_named(trained_separator)}, "
+                "and this row has none but blanks; say with --separator what separates its columns"
+            )
         if found == n_inputs + 1:
             yield _split(sequence, label_column % found)
         elif found == n_inputs and not labels_required:
@@ -70,7 +82,22 @@ def read_for_model(
             expected = f"{_columns(n_inputs + 1)}, with a label"
             if not labels_required:
                 expected = f"{_columns(n_inputs)}, or {n_inputs + 1} with a label"
+            if as_trained:
+                expected += (
+                    f" (separated by {_named(trained_separator)}, as in training, or as --separator says)"
+                )
             raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
+
+
+def check_labels(example: Example, known: set[str], complaint: str) -> None:
+    """Refuse a label that is not known."""
+    labels = example.labels or []
+    if not known.issuperset(labels):
+        site = next(site for site, label in enumerate(labels) if label not in known)
+        raise InputError(
+            f"{example.origin.place(site)}: {complaint} {labels[site]!r} "
+            "(--allow-unknown counts such labels as errors)"
+        )
 
 
 def _sequences(path: str | Path, separator: str | None) -> Iterator[ColumnSequence]:
@@ -80,6 +107,10 @@ def _sequences(path: str | Path, separator: str | None) -> Iterator[ColumnSequen
 def _split(sequence: ColumnSequence, label_column: int) -> Example:
     inputs = [row[:label_column] + row[label_column + 1 :] for row in sequence.rows]
     return Example(inputs, [row[label_column] for row in sequence.rows], sequence)
+
+
+def _named(separator: str | None) -> str:
+    return {"\t": "tabs", " ": "blanks"}.get(separator or "", repr(separator))
 
 
 def _columns(n: int) -> str:

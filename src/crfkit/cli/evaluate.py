@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crfkit.cli.columns import Example, read_for_model
+from crfkit.cli.columns import Example, check_labels, read_for_model
 from crfkit.cli.tag import BATCH
 from crfkit.cli.taggers import load_tagger
-from crfkit.data import InputError
 
 if TYPE_CHECKING:
     from crfkit.evaluation import Evaluation
@@ -26,33 +25,23 @@ def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = F
     """
     from crfkit.evaluation import evaluate as compare
 
-    known = None if allow_unknown else {str(label) for label in model.classes_}
+    known = {str(label) for label in model.classes_}
     gold: list[list[str]] = []
     predicted: list[list[str]] = []
     examples = iter(examples)
     while chunk := list(islice(examples, BATCH)):
-        gold += (_checked_labels(example, known) for example in chunk)
+        if not allow_unknown:
+            for example in chunk:
+                check_labels(example, known, "the model does not know the label")
+        gold += (example.labels or [] for example in chunk)
         predicted += ([str(label) for label in labels] for labels in model.predict([e.inputs for e in chunk]))
     return compare(gold, predicted)
-
-
-def _checked_labels(example: Example, known: set[str] | None) -> list[str]:
-    labels = example.labels or []
-    if known is not None and not known.issuperset(labels):
-        site = next(site for site, label in enumerate(labels) if label not in known)
-        raise InputError(
-            f"{example.origin.place(site)}: the model does not know the label {labels[site]!r} "
-            "(--allow-unknown counts such labels as errors)"
-        )
-    return labels
 
 
 @click.command("eval", short_help="Compare a model's labels with those of a file.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=str)
-@click.option(
-    "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
-)
+@click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @click.option("--allow-unknown", is_flag=True, help="Count labels that the model does not know as errors.")
 @click.option(
@@ -75,6 +64,7 @@ def command(
         n_inputs=tagger.n_inputs,
         label_column=tagger.label_column,
         separator=separator,
+        trained_separator=tagger.separator,
         labels_required=True,
     )
     report = evaluate(tagger.crf, examples, allow_unknown=allow_unknown)

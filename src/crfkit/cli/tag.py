@@ -94,9 +94,7 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
 @click.option(
     "--nbest", type=click.IntRange(min=1), metavar="N", help="Write the N best labellings of each sequence."
 )
-@click.option(
-    "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
-)
+@click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 def command(
     model: Path,
@@ -113,7 +111,11 @@ def command(
     """
     tagger = load_tagger(model, n_threads=threads)
     examples = read_for_model(
-        file, n_inputs=tagger.n_inputs, label_column=tagger.label_column, separator=separator
+        file,
+        n_inputs=tagger.n_inputs,
+        label_column=tagger.label_column,
+        separator=separator,
+        trained_separator=tagger.separator,
     )
     interactive = file == "-" and sys.stdin.isatty()
     with open_output(output) as stream:

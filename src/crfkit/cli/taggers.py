@@ -17,6 +17,7 @@ class Tagger(NamedTuple):
     crf: CRF
     n_inputs: int  # columns that a site has
     label_column: int  # where the label stands in files that have one
+    separator: str | None  # of the columns of the training file; None where the model does not know
 
 
 def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
@@ -29,4 +30,4 @@ def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
             f"{path}: the model was trained on features made in Python, not on columns; use it from Python"
         )
     crf.set_params(n_threads=n_threads)
-    return Tagger(crf, crf.n_columns_, crf.label_column_)
+    return Tagger(crf, crf.n_columns_, crf.label_column_, crf.separator_)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.columns import Example, read_labelled
+from crfkit.cli.columns import Example, check_labels, read_labelled
 from crfkit.cli.metrics import Metric, metric_for
 from crfkit.data import InputError
 
@@ -30,18 +30,29 @@ def train(
     metric: Metric | None = None,
     patience: int | None = None,
     label_column: int = -1,
+    separator: str | None = None,
+    allow_unknown: bool = False,
     callback: ProgressCallback | None = None,
 ) -> bool:
-    """Train a model on column data; True when Ctrl-C ended it, with the best weights until then."""
-    from crfkit.models import TrainingInterrupted
+    """Train a model on column data; True when Ctrl-C ended it, with the best weights until then.
+
+    A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
+    """
+    from crfkit.models import TrainingInterrupted, UnknownLabels
 
     settings: dict[str, Any] = {}
     if dev is not None:
         settings = {"dev": _inputs_and_labels(dev), "metric": metric, "patience": patience}
+        if not allow_unknown:
+            known = _labels(examples)
+            for example in dev:
+                check_labels(example, known, "the training file does not have the label")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingInterrupted)  # said by the exit status and in words
+        warnings.simplefilter("ignore", UnknownLabels)  # asked for
         model.fit(*_inputs_and_labels(examples), callback=callback, **settings)
     model.label_column_ = label_column
+    model.separator_ = separator
     return model.stop_reason_ == "interrupted"
 
 
@@ -65,7 +76,7 @@ def features_for(
         return parsed
     if preset_name is None:
         preset_name = "pos" if scheme_of(_labels(examples)) is None else "names"
-    preset(preset_name).check_columns(n_inputs)
+    preset(preset_name)  # a name that there is not is refused before any work
     return preset_name
 
 
@@ -104,6 +115,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     type=click.IntRange(min=1),
     help="Iterations without a better dev score.",
 )
+@click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
 @click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 @click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")
 @click.option(
@@ -143,6 +155,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     Ctrl-C ends the training, saves the best model so far and exits with status 130.
     """
     from crfkit.cli.progress import Display, SecondsLeft
+    from crfkit.features import preset
     from crfkit.models import check_writable
 
     for source in (file, dev, options["template"]):
@@ -153,9 +166,12 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     check_writable(model)
     reading = {"label_column": options["label_column"], "separator": options["separator"]}
     examples = list(read_labelled(file, **reading))
+    n_inputs = len(examples[0].inputs[0])
+    if reading["separator"] is None:
+        reading["separator"] = examples[0].origin.separator
     held_out = None
     if dev is not None:
-        held_out = list(read_labelled(dev, n_columns=len(examples[0].inputs[0]) + 1, **reading))
+        held_out = list(read_labelled(dev, n_columns=n_inputs + 1, **reading))
     crf = new_model(examples, options)
     metric = metric_for(_labels(examples))
 
@@ -163,6 +179,10 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         if not quiet:
             click.echo(text, err=True)
 
+    if isinstance(crf.features, str) and preset(crf.features).n_columns > n_inputs:
+        say(
+            f"{file}: no column {n_inputs} beside the label, the preset {crf.features} leaves out what it reads there"
+        )
     n_words = sum(len(example.inputs) for example in examples)
     title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
     seconds_left = SecondsLeft(options["max_iterations"], options["tolerance"])
@@ -173,8 +193,9 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
             dev=held_out,
             metric=metric,
             patience=options["patience"],
-            label_column=options["label_column"],
+            allow_unknown=options["allow_unknown"],
             callback=display,
+            **reading,
         )
     if interrupted and crf.n_iter_ == 0:
         raise KeyboardInterrupt

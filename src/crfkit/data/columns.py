@@ -1,7 +1,8 @@
 """Column files: one site a line, its columns beside each other, a blank line after each sequence.
 
 Columns. A file whose first row holds a tab is separated by tabs, one by one, so that values may hold blanks
-or be empty. Otherwise runs of blanks and tabs separate. All rows of a file have the same number of columns.
+or be empty. Otherwise runs of blanks and tabs separate; that is also what the separator `" "` asks for. All rows of a
+file have the same number of columns.
 
 Comments. `#` is a word in some corpora (`# # I-NP` in CoNLL-2000) and begins a comment in others (`# text =
 …` in CoNLL-U). Unless told otherwise, a line is a comment when all of this holds:
@@ -41,9 +42,7 @@ class ColumnSequence:
     line: int  # number of the line of its first row, counted from 1
     comments: list[str] = field(default_factory=list)  # the comment lines before it and in it, as they stand
     source: str = "<stream>"
-    separator: str = (
-        " "  # what stood between the columns: a tab, a blank (for runs of blanks), or the one asked for
-    )
+    separator: str = " "  # to write it with: a tab, a blank (for runs of blanks), or the one asked for
     gaps: tuple[int, ...] = ()  # for each comment among the rows, the site that follows it
 
     def place(self, site: int) -> str:
@@ -57,8 +56,8 @@ def read_columns(
     """Read a column file, one sequence at a time.
 
     `source` is a path (also .gz, .xz, .bz2) or a stream of text or bytes. `separator` None lets the first row
-    decide, as the module says. `comment` is `AUTO` (the rule of the module), a prefix (each line that
-    begins with it is a comment, wherever it stands), or None (no line is).
+    decide, as the module says, and `" "` means runs of blanks and tabs. `comment` is `AUTO` (the rule of the
+    module), a prefix (each line that begins with it is a comment, wherever it stands), or None (no line is).
 
     >>> import io
     >>> for sequence in read_columns(io.StringIO("the D\\ndog N\\n\\nit P\\n")):
@@ -94,6 +93,7 @@ class _Reader:
     def __init__(self, name: str, separator: str | None, comment: str | None) -> None:
         self.name = name
         self.separator = separator
+        self.joint = separator or " "  # what the columns are to be written with
         self.comment = comment
         self.prefix = "#" if comment == AUTO else comment  # what a comment begins with; None: there are none
         self.n_columns = 0
@@ -124,7 +124,7 @@ class _Reader:
             yield self._sequence(rows, first, comments, gaps)
 
     def _sequence(self, rows: list[Row], first: int, comments: list[str], gaps: list[int]) -> ColumnSequence:
-        return ColumnSequence(rows, first, comments, self.name, self.separator or " ", tuple(gaps))
+        return ColumnSequence(rows, first, comments, self.name, self.joint, tuple(gaps))
 
     def _from_first_row(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Hold the lines back until one is surely a row, fix the columns by it, then pass all lines on."""
@@ -140,11 +140,12 @@ class _Reader:
         yield from lines
 
     def _fix_columns(self, line: str) -> None:
-        if self.separator is None and "\t" in line:
-            self.separator = "\t"
+        if self.separator is None:
+            self.separator = "\t" if "\t" in line else " "
         separator = self.separator
-        if separator is not None:
+        if separator != " ":
             self.split = lambda line: tuple(line.split(separator))
+        self.joint = "\t" if separator == " " and "\t" in line else separator
         self.n_columns = len(self.split(line))
 
     def _is_comment(self, line: str, *, inside: bool) -> bool:

@@ -7,7 +7,7 @@ from crfkit.features.facets import Facets
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.labels import Labels
 from crfkit.features.penalties import Strength, penalty_vector
-from crfkit.features.presets import PRESETS, preset
+from crfkit.features.presets import PRESETS, counted_columns, preset
 from crfkit.features.templates import Line, Macro, Program, Template, Transform
 from crfkit.features.vocabulary import Vocabulary, block_of
 
@@ -28,6 +28,7 @@ __all__ = [
     "Transform",
     "Vocabulary",
     "block_of",
+    "counted_columns",
     "encode_allowed",
     "penalty_vector",
     "preset",

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit import _core
 from crfkit.data import InputError
 from crfkit.features.dataset import FeatureList, Float64s, Int32s, Int64s
 from crfkit.features.vocabulary import Vocabulary
@@ -25,6 +26,7 @@ ROWS = "x"  # the name of a block that has none of its own
 SITES = ""  # the key of a plain list of sites
 
 Blocks = dict[str, Any]  # block name → list of sites, NumPy matrix or sparse matrix
+_EXPECTED = "expected a finite number, at most 1e20 in size"
 WRAP = "X is a list of sequences: write [X] for a single one"
 
 
@@ -97,6 +99,11 @@ class Place:
         return f"sequence {n}, site {site - int(self.sequence_ptr[n])}"
 
 
+def _usable(values: Float64s) -> npt.NDArray[np.bool_]:
+    """Which values can be trained with."""
+    return np.abs(values) <= _core.LARGEST_VALUE  # NaN is not
+
+
 DenseRows = tuple[int, npt.NDArray[Any]]  # the first site, and a matrix [R, K] for it and the R − 1 next ones
 
 
@@ -118,11 +125,10 @@ def dense_block(name: str, pieces: Iterable[DenseRows], size: int | None, place:
             )
         block[site : site + len(rows)] = rows
     assert block is not None  # a block without a size has rows
-    if not np.isfinite(block).all():
-        site, column = np.argwhere(~np.isfinite(block))[0].tolist()
+    if not _usable(block).all():
+        site, column = np.argwhere(~_usable(block))[0].tolist()
         raise InputError(
-            f"{place(site)}: column {column} of block {name!r} has the value {block[site, column]}, "
-            "expected a finite number"
+            f"{place(site)}: column {column} of block {name!r} has the value {block[site, column]}, {_EXPECTED}"
         )
     return block
 
@@ -153,12 +159,11 @@ def stacked(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: P
         np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64),
         np.concatenate([np.zeros(0), *values]).astype(np.float64),
     )
-    bad = np.flatnonzero(~np.isfinite(rows.values))
+    bad = np.flatnonzero(~_usable(rows.values))
     if len(bad):
         site = int(np.searchsorted(rows.site_ptr, bad[0], side="right")) - 1
         raise InputError(
-            f"{place(site)}: feature '{name}:{rows.columns[bad[0]]}' has the value {rows.values[bad[0]]}, "
-            "expected a finite number"
+            f"{place(site)}: feature '{name}:{rows.columns[bad[0]]}' has the value {rows.values[bad[0]]}, {_EXPECTED}"
         )
     return rows
 

@@ -87,7 +87,7 @@ class Encoder:
         if self._extractor is None:
             self._extractor = _core.Extractor(template)
         sequence_ptr, states, arcs, n_columns = self._extractor.extract(
-            sequences, self.vocabulary, self.arc_vocabulary, grow
+            sequences, self.vocabulary, self.arc_vocabulary, grow, None if grow else self.n_columns
         )
         if grow:
             self.n_columns = n_columns

@@ -19,7 +19,7 @@ from crfkit.features.wording import shown
 from crfkit.structures import Evidence
 
 _SHOWN = 40  # labels named in a message at most
-_DEEPEST = 8  # tuples inside tuples that are read from JSON
+_DEEPEST = 8  # tuples inside tuples that are saved
 
 
 class Labels:
@@ -90,13 +90,21 @@ class Labels:
             raise InputError(f"sequence {n}, site {i}: unknown label {label!r}; the labels are {known}")
         return found
 
+    def unknown_in(self, y: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
+        """Sequence, site and entry wherever no label that an entry names is known; None names none and is passed over."""
+        for n, labels in enumerate(listed(y)):
+            for i, entry in enumerate(_sequence(n, labels)):
+                named = list(_alternatives(n, i, entry))
+                if named and not any(label in self._ids for label in named):
+                    yield n, i, entry
+
     def decode(self, ids: Int32s) -> list[Hashable]:
         """The labels with these ids."""
         labels: list[Hashable] = self._array[ids].tolist()
         return labels
 
     def to_json(self) -> list[Any]:
-        """The labels as JSON values; a tuple becomes a list."""
+        """The labels as JSON values, a tuple as a list; InputError where a label cannot be saved."""
         return [_to_json(label) for label in self.classes]
 
     @classmethod
@@ -165,11 +173,20 @@ def _checked(n: int, i: int, label: Any) -> Hashable:
     return label  # type: ignore[no-any-return]
 
 
-def _to_json(label: Hashable) -> Any:
-    if isinstance(label, str | int) or (isinstance(label, float) and np.isfinite(label)):
+def _to_json(label: Hashable, depth: int = 0) -> Any:
+    if isinstance(label, str):
+        try:
+            label.encode()
+        except UnicodeEncodeError as error:
+            piece = label[error.start : error.end]
+            raise InputError(
+                f"the label {shown(label)} cannot be saved; {piece!r} is no character of a file"
+            ) from None
         return label
-    if isinstance(label, tuple):
-        return [_to_json(part) for part in label]
+    if isinstance(label, int) or (isinstance(label, float) and np.isfinite(label)):
+        return label
+    if isinstance(label, tuple) and depth < _DEEPEST:
+        return [_to_json(part, depth + 1) for part in label]
     raise InputError(
         f"the label {shown(label)} cannot be saved; expected a string, a number or a tuple of these"
     )

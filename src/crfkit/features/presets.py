@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from types import MappingProxyType
+from typing import Any
 
 from crfkit.data import InputError
+from crfkit.features.blocks import listed
 from crfkit.features.templates import Template
 
 _NAMES = """\
@@ -143,11 +145,21 @@ PRESETS: Mapping[str, str] = MappingProxyType({"names": _NAMES, "pos": _POS, "ch
 def preset(name: str, n_columns: int | None = None) -> Template:
     """The template of a preset; with `n_columns`, without the lines that read columns beyond these.
 
-    `names` and `pos` read column 0, the word; `chunks` reads the part of speech in column 1 as well.
+    `names` and `pos` read column 0, the word; `chunks` reads the part of speech in column 1 as well, where there is one.
     """
     text = PRESETS.get(name)
     if text is None:
         known = ", ".join(PRESETS)
         raise InputError(f"there is no feature preset '{name}': expected one of {known}")
     template = Template.parse(text, source=f"preset {name}")
-    return template if n_columns is None else template.within_columns(n_columns)
+    return template if n_columns is None else template.within_columns(max(n_columns, 1))
+
+
+def counted_columns(X: Any) -> tuple[Sequence[Any], int | None]:
+    """The sequences in a form that can be read again, and the number of columns of their first row (None: no such row)."""
+    sequences = [list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in listed(X)]
+    for sequence in sequences:
+        if isinstance(sequence, Iterable) and not isinstance(sequence, str | bytes | Mapping):
+            for row in sequence:
+                return sequences, 1 if isinstance(row, str) else len(row) if isinstance(row, Sized) else None
+    return sequences, None

@@ -2,7 +2,7 @@
 
 from crfkit.models.constraints import SequencesSkipped
 from crfkit.models.crf import CRF, load
-from crfkit.models.estimator import NotFittedError, TrainingInterrupted
+from crfkit.models.estimator import NotFittedError, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.inspection import (
     ArcFeatureWeight,
     ArcWeight,
@@ -24,6 +24,8 @@ __all__ = [
     "ProgressCallback",
     "SequencesSkipped",
     "TrainingInterrupted",
+    "UnknownLabels",
+    "UnsavableModel",
     "arc_weights",
     "check_writable",
     "heaviest_arc_features",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -28,7 +29,8 @@ from crfkit.features import (
 )
 from crfkit.inference import Tagger
 from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
-from crfkit.models.crf_file import MAX_LABELS, Contents, Lists, Names
+from crfkit.models.crf_file import MAX_LABELS, Contents, Lists, Names, check_labels, fewest_weights
+from crfkit.models.estimator import UnknownLabels
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -170,6 +172,15 @@ class ChainModel:
         encoder = self.encoder
         return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + sum(self.feature_map.dense.values())
 
+    def unsavable(self) -> str | None:
+        """Why no file can hold this model; None where one can."""
+        try:
+            self.labels.to_json()
+            check_labels(len(self.labels), self.feature_map.n_weights)
+        except InputError as error:
+            return str(error)
+        return None
+
     def penalty(self, name: str, strength: Strength) -> Float64s:
         """The strength of each weight, [D] or [1]."""
         by_block = isinstance(strength, Mapping)
@@ -194,6 +205,7 @@ class ChainModel:
         dataset = self.encode(X, allowed)
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
+        self._warn_of_unknown(gold)
         design = self.feature_map.design(dataset, n_threads)
         figure = metric or accuracy
 
@@ -203,12 +215,24 @@ class ChainModel:
 
         return score
 
+    def _warn_of_unknown(self, gold: list[Any]) -> None:
+        unknown = list(self.labels.unknown_in(gold))
+        if unknown:
+            n, i, label = unknown[0]
+            warnings.warn(
+                f"dev sequence {n}, site {i}: the label {label!r} does not occur in training; "
+                f"such labels count as errors, at {len(unknown):,} site{'s' * (len(unknown) > 1)}",
+                UnknownLabels,
+                stacklevel=4,
+            )
+
     def pruned(self, weights: Float64s) -> tuple[ChainModel, Float64s]:
         """The same model without the features, pairs and triples whose weights are exactly zero, as l1 leaves many."""
         map_ = self.feature_map
         used_pairs = weights[: map_.n_pairs] != 0.0
         used_triples = weights[map_.triples_begin :] != 0.0
-        if used_pairs.all() and used_triples.all():
+        n_unused = int(np.count_nonzero(~used_pairs) + np.count_nonzero(~used_triples))
+        if n_unused == 0 or len(weights) - n_unused < fewest_weights(map_.n_labels):
             return self, weights
         pair_ptr, used_features = _without_unused(map_.pair_ptr, used_pairs)
         arc_ptr, used_arc_features = _without_unused(map_.arc_ptr, used_triples)

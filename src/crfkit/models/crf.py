@@ -19,7 +19,7 @@ from crfkit.models import crf_file, model_file, parameters
 from crfkit.models.chain_model import ChainModel, Metric, accuracy, checked_lists
 from crfkit.models.constraints import SequencesSkipped, trained_bigrams
 from crfkit.models.crf_file import setting
-from crfkit.models.estimator import Estimator, TrainingInterrupted
+from crfkit.models.estimator import Estimator, TrainingInterrupted, UnsavableModel
 from crfkit.models.question import Question
 from crfkit.models.training import ProgressCallback, Watch
 from crfkit.objective import Objective
@@ -31,7 +31,6 @@ RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomStat
 Labelling = list[Hashable]
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
 
-MAX_COLUMNS = 1_000_000
 INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
 _CHAIN = Chain()
 _LBFGS = LBFGS()
@@ -86,6 +85,7 @@ class CRF(Estimator):
     n_iter_: int
     stop_reason_: str
     label_column_: int  # where column files have the label; kept for the command line
+    separator_: str | None  # what stands between the columns of the training file, if it was one
     _model: ChainModel
     _weights: Float64s
     _tagger: Tagger  # the weights as the native core holds them
@@ -138,16 +138,19 @@ class CRF(Estimator):
         parameters.check_parameters(self.get_params(deep=False))
         n_threads = parameters.thread_count(self.n_threads)
         parameters.check_dev(dev, metric, patience)
+        X, template = parameters.fitting_template(self.features, X)
         model, dataset, annotation, kept = ChainModel.learn(
             X,
             y,
             allowed,
-            parameters.template_of(self.features),
+            template,
             self.structure,
             min_count=self.min_count,
             all_pairs=self.all_pairs,
             all_arcs=self.all_arcs,
         )
+        if reason := model.unsavable():
+            warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=2)
         objective = Objective(
             dataset,
             annotation,
@@ -185,6 +188,7 @@ class CRF(Estimator):
         self.n_iter_ = max(n_iter, 0)
         self.stop_reason_ = reason
         self.label_column_ = -1
+        self.separator_ = None
         if reason == INTERRUPTED:
             warnings.warn(
                 f"the training was interrupted; the model has the best weights so far, of iteration {self.n_iter_}",
@@ -344,6 +348,7 @@ class CRF(Estimator):
             "parameters": parameters.to_json(self.get_params(deep=False), model.encoder.template),
             "n_columns": model.encoder.n_columns,
             "label_column": self.label_column_,
+            "separator": self.separator_,
             "n_iter": self.n_iter_,
             "stop_reason": self.stop_reason_,
         }
@@ -361,31 +366,17 @@ def from_bytes(data: bytes, source: str) -> CRF:
     contents = crf_file.unpack(model_file.decode(data, source), source)
     settings = contents.settings
     try:
+        n_columns = setting(settings, "n_columns", (int, type(None)))
         bigrams = trained_bigrams(Labels.from_json(contents.labels), contents.bigrams)
-        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), bigrams))
-        template = parameters.template_of(crf.features)
-        n_columns, label_column = _columns(settings, template)
+        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), n_columns, bigrams))
+        template = parameters.template_of(crf.features, n_columns)
+        crf.label_column_ = parameters.label_column(settings, n_columns, template)
+        crf.separator_ = parameters.separator(settings)
         model = ChainModel.from_contents(contents, template, n_columns, crf.structure)
         crf._set_model(model, contents.weights)
-        crf.label_column_ = label_column
         crf.n_iter_ = setting(settings, "n_iter", int)
         crf.stop_reason_ = setting(settings, "stop_reason", str)
     except (InputError, RecursionError) as error:
         raise InputError(f"{source}: not a usable model: {error}") from None
     crf.history_ = tuple(Record(int(row[0]), *row[1:]) for row in contents.history.tolist())
     return crf
-
-
-def _columns(settings: dict[str, Any], template: Template | None) -> tuple[int | None, int]:
-    """How many columns a site has, and where files have the label."""
-    n_columns = setting(settings, "n_columns", (int, type(None)))
-    label_column = setting(settings, "label_column", int)
-    if template is None:
-        if n_columns is not None:
-            raise InputError("it has columns but no template")
-        return None, label_column
-    if n_columns is None or not template.n_columns <= n_columns <= MAX_COLUMNS:
-        raise InputError(f"its sites have {n_columns} columns, its template reads {template.n_columns}")
-    if not -n_columns - 1 <= label_column <= n_columns:
-        raise InputError(f"its label column is {label_column}, of {n_columns + 1}")
-    return n_columns, label_column

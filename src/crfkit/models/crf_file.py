@@ -21,7 +21,9 @@ from crfkit.models.model_file import Array, ModelFile, compress, decompress
 
 TYPE = "CRF"
 MAX_WEIGHT = 1e100
-MAX_LABELS = 8_192  # a table of all arcs then takes half a gigabyte
+MAX_LABELS = 8_192  # a table of all arcs [L, L] then takes half a gigabyte
+_FREE_LABELS = 1_024  # its table takes 8 MB
+_ARCS_A_WEIGHT = 1_024  # entries of a larger table for each weight, at most
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -62,6 +64,7 @@ class Contents(NamedTuple):
 def pack(contents: Contents) -> ModelFile:
     """The model file of a CRF."""
     n_labels = len(contents.labels)
+    check_labels(n_labels, len(contents.weights))
     settings = {
         **contents.settings,
         "labels": contents.labels,
@@ -79,6 +82,19 @@ def pack(contents: Contents) -> ModelFile:
     _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_labels)
     _pack_features(arrays, "arc_features", contents.arc_names, contents.arc_triples, n_labels**2)
     return ModelFile(TYPE, settings, arrays)
+
+
+def fewest_weights(n_labels: int) -> int:
+    """Weights that a file with so many labels must have, so that no small file asks for much memory."""
+    return 0 if n_labels <= _FREE_LABELS else -(-(n_labels**2) // _ARCS_A_WEIGHT)
+
+
+def check_labels(n_labels: int, n_weights: int) -> None:
+    """Refuse labels whose table of arcs is out of proportion to the weights."""
+    if n_weights < fewest_weights(n_labels):
+        raise InputError(
+            f"it has {n_weights:,} weights for {n_labels:,} labels, expected at least {fewest_weights(n_labels):,}"
+        )
 
 
 def unpack(file: ModelFile, source: str) -> Contents:
@@ -112,6 +128,7 @@ def _unpack(file: ModelFile) -> Contents:
     n_weights += len(before) + len(arc_triples.items)
     if len(weights) != n_weights:
         raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
+    check_labels(n_labels, n_weights)
     history = _floats(file, "history", 2)
     if history.shape[1] != 4:
         raise InputError(f"'history' has {history.shape[1]} columns, expected 4")

@@ -20,6 +20,14 @@ class TrainingInterrupted(UserWarning):
     """Ctrl-C ended the training early; the model has the best weights found until then."""
 
 
+class UnsavableModel(UserWarning):
+    """Said when the training begins: this model will answer questions, but no file can hold it."""
+
+
+class UnknownLabels(UserWarning):
+    """Held-out data has labels that the training data does not have: no model can give them."""
+
+
 class Estimator:
     """Parameters by name: exactly the arguments of `__init__`, stored untouched."""
 

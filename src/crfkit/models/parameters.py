@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sized
 from typing import Any
 
@@ -11,13 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.features import PRESETS, Template, preset
+from crfkit.features import PRESETS, Template, counted_columns, preset
 from crfkit.models.constraints import structure_from_json, structure_to_json
 from crfkit.models.crf_file import setting
 from crfkit.optimizers import LBFGS
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
+
+MOST = 2**31 - 1  # what the native core counts to
+MOST_THREADS = 4096
+MAX_COLUMNS = 1_000_000
+LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
+_ONE_LINE = re.compile(
+    r"[UB][0-9]*(:.*)?|[UB].*%.*|#.*"
+)  # a template without a line break, or what was meant as one
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:
@@ -34,10 +43,12 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     thread_count(params["n_threads"])
 
 
-def check_count(name: str, value: object) -> int:
-    """A whole number of at least 1."""
+def check_count(name: str, value: object, most: int = MOST) -> int:
+    """A whole number from 1 to `most`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
+    if value > most:
+        raise InputError(f"{name} is {value:,}, expected at most {most:,}")
     return int(value)
 
 
@@ -64,24 +75,40 @@ def _kind(value: object) -> str:
 def thread_count(n_threads: int | None) -> int:
     """`n_threads`, or the number of processors that this process may use."""
     if n_threads is not None:
-        return check_count("n_threads", n_threads)
+        return check_count("n_threads", n_threads, MOST_THREADS)
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
 
 
-def template_of(features: object) -> Template | None:
-    """The template that the parameter `features` stands for: itself, its text, or the preset of this name."""
+def template_of(features: object, n_columns: int | None = None) -> Template | None:
+    """The template that the parameter `features` stands for: itself, its text, or the preset of this name.
+
+    With `n_columns`, a preset leaves out what reads columns beyond these.
+    """
     if features is None or isinstance(features, Template):
         return features
     if not isinstance(features, str):
         raise InputError(
             f"features is {features!r}, expected None, the name of a preset, a Template or its text"
         )
-    if "\n" in features or features.startswith(("U", "B", "#")):
+    if features in PRESETS:
+        return preset(features, n_columns)
+    if "\n" in features or _ONE_LINE.fullmatch(features):
         return Template.parse(features, source="features")
-    return preset(features)
+    raise InputError(
+        f"features is {features!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
+        "lines that begin with U or B"
+    )
+
+
+def fitting_template(features: object, X: Any) -> tuple[Any, Template | None]:
+    """Training data X, still to be read, and the template: a preset fits itself to the columns of X."""
+    if not isinstance(features, str) or features not in PRESETS:
+        return X, template_of(features)
+    X, n_columns = counted_columns(X)
+    return X, template_of(features, n_columns)
 
 
 def random_generator(random_state: object) -> np.random.Generator:
@@ -100,7 +127,7 @@ def random_generator(random_state: object) -> np.random.Generator:
 def checked_sample_weight(
     sample_weight: npt.ArrayLike | None, n_sequences: int, kept: npt.NDArray[np.bool_] | None = None
 ) -> Float64s | None:
-    """One finite number ≥ 0 for each sequence, [N], or for those of them that are kept."""
+    """One number from 0 to 1e15 for each sequence, [N], or for those of them that are kept."""
     if sample_weight is None:
         return None
     try:
@@ -111,10 +138,10 @@ def checked_sample_weight(
         raise InputError(
             f"sample_weight has shape {list(weights.shape)}, expected [{n_sequences}]: one number for each sequence"
         )
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST_WEIGHT)))
     if len(bad):
         raise InputError(
-            f"sample_weight[{bad[0]}] is {weights[bad[0]]}, expected a finite number of 0 or more"
+            f"sample_weight[{bad[0]}] is {weights[bad[0]]}, expected a number from 0 to {LARGEST_WEIGHT:g}"
         )
     if kept is not None:
         weights = weights[kept]
@@ -146,11 +173,11 @@ def _strength_to_json(strength: Any) -> Any:
     return float(strength)
 
 
-def from_json(settings: dict[str, Any], bigrams: Bigrams | None) -> dict[str, Any]:
-    """The parameters of a model file with these bigrams; InputError for what cannot be parameters."""
+def from_json(settings: dict[str, Any], n_columns: int | None, bigrams: Bigrams | None) -> dict[str, Any]:
+    """The parameters of a model with these columns and bigrams; InputError for what cannot be parameters."""
     params = {
         "structure": structure_from_json(setting(settings, "structure", dict), bigrams),
-        "features": _features_from_json(settings),
+        "features": _features_from_json(settings, n_columns),
         "l1": _strength_from_json(settings, "l1"),
         "l2": _strength_from_json(settings, "l2"),
         "all_pairs": setting(settings, "all_pairs", bool),
@@ -166,17 +193,15 @@ def from_json(settings: dict[str, Any], bigrams: Bigrams | None) -> dict[str, An
     return params
 
 
-def _features_from_json(settings: dict[str, Any]) -> str | Template | None:
+def _features_from_json(settings: dict[str, Any], n_columns: int | None) -> str | Template | None:
     text = setting(settings, "features", (str, type(None)))
-    name = setting(settings, "preset", (str, type(None)))
+    name: str | None = setting(settings, "preset", (str, type(None)))
     if text is None:
         return None
     # The text decides: a preset of this name may have changed since the model was trained.
-    return (
-        name
-        if name in PRESETS and PRESETS[name] == text
-        else Template.parse(text, source="template of the model")
-    )
+    if name is not None and name in PRESETS and preset(name, n_columns).text == text:
+        return name
+    return Template.parse(text, source="template of the model")
 
 
 def _strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str, float]:
@@ -187,3 +212,25 @@ def _strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str
     if isinstance(value, dict):
         return {block: float(number) for block, number in value.items()}
     return float(value)
+
+
+def label_column(settings: dict[str, Any], n_columns: int | None, template: Template | None) -> int:
+    """Where files have the label, beside the `n_columns` columns that a site has."""
+    column: int = setting(settings, "label_column", int)
+    if template is None:
+        if n_columns is not None:
+            raise InputError("it has columns but no template")
+        return column
+    if n_columns is None or not template.n_columns <= n_columns <= MAX_COLUMNS:
+        raise InputError(f"its sites have {n_columns} columns, its template reads {template.n_columns}")
+    if not -n_columns - 1 <= column <= n_columns:
+        raise InputError(f"its label column is {column}, of {n_columns + 1}")
+    return column
+
+
+def separator(settings: dict[str, Any]) -> str | None:
+    """What separates the columns of files; None where the file of the model does not say."""
+    text: str | None = setting(settings, "separator", (str, type(None)))
+    if text is not None and not 0 < len(text) <= 100:
+        raise InputError(f"its separator has {len(text)} characters, expected 1 to 100")
+    return text

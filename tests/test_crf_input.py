@@ -1,0 +1,195 @@
+"""Input and parameters that a training refuses, or warns of, before it begins."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import crfkit
+from crfkit import CRF, LBFGS, Chain, InputError, Template
+from crfkit.features import PRESETS, preset
+from crfkit.models import UnknownLabels, UnsavableModel
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.crf_file import fewest_weights
+
+WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
+TAGS = [["D", "N", "V"]] * 8
+SHORT = LBFGS(max_iterations=3)
+
+
+def sites(value: Any) -> list[Any]:
+    return [[{"a": 1.0}], [{"a": 1.0}, {"b": value}]]
+
+
+# ---- presets
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        WORDS,
+        [[(word,) for word in words] for words in WORDS],
+        [[], *WORDS],
+        [np.array(words, dtype=object) for words in WORDS],
+    ],
+    ids=["words", "rows", "empty first", "arrays"],
+)
+def test_a_preset_makes_do_with_the_columns_there_are(X: list[Any], tmp_path: Path) -> None:
+    y = [["D", "N", "V"][: len(x)] for x in X]
+    crf = CRF(features="chunks").fit(X, y)
+    assert crf.n_columns_ == 1
+    assert crf.encoder_.template == preset("chunks", 1) != preset("chunks")
+    assert crf.predict([["The", "cat"]]) == [["D", "N"]]
+    crf.save(tmp_path / "m.crf")
+    for again in (crfkit.load(tmp_path / "m.crf"), pickle.loads(pickle.dumps(crf))):
+        assert again.features == "chunks"
+        assert again.encoder_.template == crf.encoder_.template
+        np.testing.assert_array_equal(again.predict_marginals(X)[-1], crf.predict_marginals(X)[-1])
+    rows = [[(word, "X") for word in words] for words in WORDS]
+    assert again.fit(rows, TAGS).encoder_.template == preset(
+        "chunks"
+    )  # the parameter is the preset, not its lines
+
+
+def test_a_preset_reads_iterators_once() -> None:
+    crf = CRF(features="chunks").fit([iter(words) for words in WORDS], TAGS)
+    assert crf.predict(WORDS) == TAGS
+
+
+def test_a_preset_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match=r"reads column 0 .*, but the input has 0 feature columns"):
+        CRF(features="pos").fit([[()]], [["D"]])
+    with pytest.raises(InputError, match="sequence 0, site 0: expected a word or a tuple of columns, got 7"):
+        CRF(features="pos").fit([[7]], [["D"]])
+    with pytest.raises(InputError, match="expected a list of words or rows, got the string 'ab'"):
+        CRF(features="pos").fit(["ab"], [["D"]])
+
+
+@pytest.mark.parametrize("name", ["Base", "Names", "Unames", "BIO", "chunk", "", "names ", "U 1"])
+def test_mistyped_presets_are_refused(name: str) -> None:
+    with pytest.raises(InputError) as raised:
+        CRF(features=name).fit(WORDS, TAGS)
+    assert str(raised.value) == (
+        f"features is {name!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
+        "lines that begin with U or B"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["U", "B", "B00", "U00:%x[0,0]", "Uword=%x[0,0]", "U1:", "# x\nU", "U%x[0,0]"]
+)
+def test_templates_of_one_line(text: str) -> None:
+    assert CRF(features=text, optimizer=SHORT).fit(WORDS, TAGS).encoder_.template == Template(text)
+
+
+# ---- labels
+
+
+@pytest.mark.parametrize("label", [complex(1, 2), b"x", float("inf"), "\ud800", ("a", b"x")])
+def test_labels_that_no_file_can_hold_are_said_at_once(label: Any, tmp_path: Path) -> None:
+    with pytest.warns(
+        UnsavableModel, match="this model cannot be saved or pickled: the label .* cannot be saved"
+    ):
+        crf = CRF().fit([[["a"], ["b"]]], [[label, 1]])
+    assert crf.predict([[["a"], ["b"]]]) == [[label, 1]]
+    with pytest.raises(InputError, match="cannot be saved"):
+        crf.save(tmp_path / "m.crf")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_so_many_labels_need_weights() -> None:
+    assert fewest_weights(1024) == 0
+    assert fewest_weights(8192) == 65_536
+    n = 4000
+    X, y = [[["bias"]] * n], [list(range(n))]
+    learn = partial(ChainModel.learn, X, y, None, None, Chain(), min_count=1, all_pairs=False)
+    few = "it has 8,001 weights for 4,000 labels, expected at least 15,625"
+    assert learn(all_arcs=False)[0].unsavable() == few
+    model = learn(all_arcs=True)[0]
+    assert model.unsavable() is None
+    assert model.pruned(np.zeros(model.feature_map.n_weights))[0].unsavable() is None
+
+
+def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
+    n = 1100
+    X, y = [[[f"{i}.{k}" for k in range(3)] for i in range(n)]], [list(range(n))]
+    model = ChainModel.learn(
+        X, y, None, None, Chain(start=False, end=False), min_count=1, all_pairs=False, all_arcs=False
+    ).model
+    weights = np.zeros(model.feature_map.n_weights)
+    assert len(weights) == 3 * n + n - 1 > fewest_weights(n) > n - 1
+    assert model.pruned(weights)[0].unsavable() is None
+    weights[:n] = 1.0
+    assert len(model.pruned(weights)[1]) == n + n - 1
+
+
+def test_labels_that_only_the_dev_set_has() -> None:
+    dev = (WORDS[:2], [["D", None, {"N", "V"}], [{"D", "Q"}, "X", {"Y", "Z"}]])
+    with pytest.warns(UnknownLabels) as warned:
+        crf = CRF(features="pos").fit(WORDS, TAGS, dev=dev)
+    assert [str(warning.message) for warning in warned] == [
+        "dev sequence 1, site 1: the label 'X' does not occur in training; such labels count as errors, at 2 sites"
+    ]
+    assert warned[0].filename == __file__
+    assert crf.score(*dev) == 3 / 5
+    CRF(features="pos", optimizer=SHORT).fit(WORDS, TAGS, dev=(WORDS[:1], [["D", None, "V"]]))  # no warning
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize("n_threads", [2**40, 2**64, 4097])
+def test_too_many_threads(n_threads: int) -> None:
+    with pytest.raises(InputError, match=f"n_threads is {n_threads:,}, expected at most 4,096"):
+        CRF(n_threads=n_threads).fit([[["a"]]], [["x"]])
+
+
+def test_counts_beyond_what_the_core_counts_to() -> None:
+    crf = CRF().fit([[["a"]]], [["x"]])
+    for ask in (crf.predict_nbest, crf.sample):
+        with pytest.raises(InputError, match="n is 1,099,511,627,776, expected at most 2,147,483,647"):
+            ask([[["a"]]], 2**40)
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1.1e20])
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        (sites, "feature 'b' has the value"),
+        (
+            lambda value: [np.ones((1, 2)), np.array([[1.0, 2.0], [3.0, value]])],
+            "column 1 of block 'x' has the value",
+        ),
+        (
+            lambda value: [sparse.csr_matrix([[1.0]]), sparse.csr_matrix([[1.0], [value]])],
+            "feature 'x:0' has",
+        ),
+        (lambda value: [[{"v": np.ones(1)}], [{}, {"v": np.array([value])}]], "column 0 of block 'v' has"),
+    ],
+    ids=["dicts", "matrices", "sparse", "rows"],
+)
+def test_values_that_overflow(form: Callable[[float], list[Any]], words: str, value: float) -> None:
+    y = [["x"], ["x", "y"]]
+    with pytest.raises(InputError, match=f"sequence 1, site 1: {words}.*{re.escape(str(value))}") as raised:
+        CRF().fit(form(value), y)
+    assert str(raised.value).endswith("expected a finite number, at most 1e20 in size")
+    crf = CRF().fit(form(1e20), y)
+    assert np.isfinite(crf.weights_).all()
+    with pytest.raises(InputError, match="sequence 1, site 1: "):
+        crf.predict(form(value))
+
+
+@pytest.mark.parametrize("weight", [1e38, 1.1e15, np.inf, np.nan, -1.0])
+def test_sample_weights_that_overflow(weight: float) -> None:
+    X, y = sites(1.0), [["x"], ["x", "y"]]
+    with pytest.raises(InputError, match=r"sample_weight\[1\] is .*, expected a number from 0 to 1e\+15"):
+        CRF().fit(X, y, sample_weight=[1.0, weight])
+    assert np.isfinite(CRF().fit(X, y, sample_weight=[1.0, 1e15]).weights_).all()
