@@ -229,6 +229,16 @@ def test_evaluation_of_spans_and_of_tags() -> None:
         evaluate([["NN"]], [["NN"]], "IOB2")
 
 
+def test_gold_sequences_that_the_model_cannot_give_are_counted() -> None:
+    report = evaluate([["NN"], ["VB"], []], [["NN"], ["NN"], []], possible=[True, False, True])
+    assert report.n_outside == 1
+    assert str(report).splitlines()[2] == "gold sequences outside the constraints: 1 (33.33%)"
+    assert evaluate([], [], possible=[]).n_outside == 0
+    assert evaluate([["NN"]], [["NN"]]).n_outside is None
+    with pytest.raises(ValueError, match="there are 1 gold sequences, and possible has 2 entries"):
+        evaluate([["NN"]], [["NN"]], possible=[True, True])
+
+
 def test_nothing_to_compare() -> None:
     assert accuracy([], []) == sequence_accuracy([], []) == accuracy([[]], [[]]) == 0.0
     assert sequence_accuracy([[]], [[]]) == 1.0

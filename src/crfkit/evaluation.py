@@ -134,12 +134,16 @@ class Evaluation:
     sequence_accuracy: float
     spans: SpanReport | None
     confusion: Confusion
+    n_outside: int | None = None  # gold sequences that the model cannot give; None when that was not asked
 
     def __str__(self) -> str:
         lines = [
             f"tokens: {self.n_sites}; accuracy: {100 * self.accuracy:6.2f}%",
             f"sequences: {self.n_sequences}; wholly correct: {100 * self.sequence_accuracy:6.2f}%",
         ]
+        if self.n_outside is not None:
+            share = 100 * self.n_outside / self.n_sequences if self.n_sequences else 0.0
+            lines.append(f"gold sequences outside the constraints: {self.n_outside} ({share:.2f}%)")
         if self.spans is not None:
             lines.append(str(self.spans))
         errors = self.confusion.errors(10)
@@ -149,9 +153,19 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def evaluate(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None = None) -> Evaluation:
-    """Accuracy, spans and confusions at once; without a scheme, spans are reported if the labels have one."""
+def evaluate(
+    gold: Sequence[Labels],
+    predicted: Sequence[Labels],
+    scheme: str | None = None,
+    possible: Sequence[bool] | None = None,
+) -> Evaluation:
+    """Accuracy, spans and confusions at once; without a scheme, spans are reported if the labels have one.
+
+    `possible[n]` says whether the model that predicted could have given `gold[n]` at all.
+    """
     _check(gold, predicted)
+    if possible is not None and len(possible) != len(gold):
+        raise ValueError(f"there are {len(gold)} gold sequences, and possible has {len(possible)} entries")
     if scheme is None:
         scheme = scheme_of(label for labels in (*gold, *predicted) for label in labels)
     return Evaluation(
@@ -161,6 +175,7 @@ def evaluate(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | 
         sequence_accuracy=sequence_accuracy(gold, predicted),
         spans=None if scheme is None else span_report(gold, predicted, scheme),
         confusion=confusion(gold, predicted),
+        n_outside=None if possible is None else sum(not one for one in possible),
     )
 
 

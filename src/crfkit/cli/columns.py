@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from crfkit.data import ColumnSequence, InputError, read_columns
 
 Row = tuple[str, ...]
+Allowed = list[frozenset[str] | None]  # the labels allowed at each site; None: all
 
 _BLANK = re.compile(r"[ \t]")
 
@@ -21,6 +22,7 @@ class Example(NamedTuple):
     inputs: list[Row]  # [T] the columns without the label
     labels: list[str] | None  # [T], or None where the file has no label column
     origin: ColumnSequence  # where it was read, for complaints and for writing it again
+    allowed: Allowed | None = None  # [T], or None where the file has no column of allowed labels
 
 
 def read_labelled(
@@ -89,10 +91,10 @@ def read_for_model(
             raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
 
 
-def check_labels(example: Example, known: set[str], complaint: str) -> None:
+def check_labels(example: Example, known: Collection[str], complaint: str) -> None:
     """Refuse a label that is not known."""
     labels = example.labels or []
-    if not known.issuperset(labels):
+    if not all(label in known for label in labels):
         site = next(site for site, label in enumerate(labels) if label not in known)
         raise InputError(
             f"{example.origin.place(site)}: {complaint} {labels[site]!r} "

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
+    from crfkit.structures import Chain
 
 
 def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
@@ -42,7 +43,18 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
             for feature, before, after, weight in heaviest_arc_features(model, n_features)
         ],
         "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
+        "bigrams": _bigrams(model.structure_),
     }
+
+
+def _bigrams(chain: Chain) -> dict[str, Any] | None:
+    """The pairs of labels that exist, START and END as None, and their picture; None: all."""
+    from crfkit.structures import END, START, Bigrams
+
+    if not isinstance(chain.bigrams, Bigrams):
+        return None
+    pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in chain.bigrams]
+    return {"unseen": chain.unseen, "pairs": pairs, "picture": str(chain.bigrams)}
 
 
 def _plain(value: Any) -> Any:
@@ -67,6 +79,14 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
     lines += ["", f"heaviest arcs (of {len(description['arcs'])})"]
     for before, after, weight in description["arcs"][:n_arcs]:
         lines.append(f"  {weight:+9.4f}  {before or '(start)'} → {after or '(end)'}")
+    if description["bigrams"] is not None:
+        others = (
+            "others exist too, without weights"
+            if description["bigrams"]["unseen"] == "soft"
+            else "no others exist"
+        )
+        lines += ["", f"bigrams, label before down, label after across; {others}"]
+        lines += (f"  {line}" for line in description["bigrams"]["picture"].splitlines())
     return "\n".join(lines)
 
 

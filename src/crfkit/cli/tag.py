@@ -12,8 +12,9 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from crfkit.cli.columns import Example, read_for_model
-from crfkit.cli.taggers import load_tagger
+from crfkit.cli.columns import Example
+from crfkit.cli.constraints import allowed_column_option, allowed_of, placed
+from crfkit.cli.taggers import load_tagger, read_for_tagger
 from crfkit.data import write_columns
 
 if TYPE_CHECKING:
@@ -39,17 +40,19 @@ def tag(
     examples = iter(examples)
     while chunk := list(islice(examples, batch)):
         X = [example.inputs for example in chunk]
-        probabilities = model.predict_marginals(X) if marginals else None
-        if nbest is None:
-            labellings = [[("", labels)] for labels in model.predict(X)]
-        else:
-            labellings = [
-                [
-                    (f"# {rank} {probability:.6f}", labels)
-                    for rank, (probability, labels) in enumerate(best, 1)
+        allowed = allowed_of(chunk, model.classes_)
+        with placed(chunk):
+            probabilities = model.predict_marginals(X, allowed=allowed) if marginals else None
+            if nbest is None:
+                labellings = [[("", labels)] for labels in model.predict(X, allowed=allowed)]
+            else:
+                labellings = [
+                    [
+                        (f"# {rank} {probability:.6f}", labels)
+                        for rank, (probability, labels) in enumerate(best, 1)
+                    ]
+                    for best in model.predict_nbest(X, nbest, allowed=allowed)
                 ]
-                for best in model.predict_nbest(X, nbest)
-            ]
         index = {label: k for k, label in enumerate(model.classes_)}
         for n, example in enumerate(chunk):
             for comment, labels in labellings[n]:
@@ -96,6 +99,7 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
 )
 @click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@allowed_column_option
 def command(
     model: Path,
     file: str,
@@ -103,20 +107,16 @@ def command(
     marginals: bool,
     nbest: int | None,
     separator: str | None,
+    allowed_column: int | None,
     threads: int | None,
 ) -> None:
     """Label FILE (`-`: standard input) with MODEL: each line comes back with one more column, the label.
 
-    FILE has the input columns that the model was trained with, or these and a label column, which is kept.
+    FILE has the input columns that the model was trained with, or these and a label column, which is kept. With
+    --allowed-column it has one more, with the labels that each word may have.
     """
     tagger = load_tagger(model, n_threads=threads)
-    examples = read_for_model(
-        file,
-        n_inputs=tagger.n_inputs,
-        label_column=tagger.label_column,
-        separator=separator,
-        trained_separator=tagger.separator,
-    )
+    examples = read_for_tagger(tagger, file, separator=separator, allowed_column=allowed_column)
     interactive = file == "-" and sys.stdin.isatty()
     with open_output(output) as stream:
         tag(tagger.crf, examples, stream, marginals=marginals, nbest=nbest, batch=1 if interactive else BATCH)

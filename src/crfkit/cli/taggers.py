@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from crfkit.cli.columns import Example, read_for_model
+from crfkit.cli.constraints import check_known, label_column_among, take_allowed
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
@@ -31,3 +34,30 @@ def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
         )
     crf.set_params(n_threads=n_threads)
     return Tagger(crf, crf.n_columns_, crf.label_column_, crf.separator_)
+
+
+def read_for_tagger(
+    tagger: Tagger,
+    path: str,
+    *,
+    separator: str | None = None,
+    allowed_column: int | None = None,
+    labels_required: bool = False,
+) -> Iterator[Example]:
+    """The sequences of a file that a model is asked about, with the labels that their column of allowed labels allows."""
+    n_inputs, label_column = tagger.n_inputs, tagger.label_column
+    if allowed_column is not None:
+        label_column = label_column_among(allowed_column, label_column, n_inputs + 2)
+        n_inputs += 1
+    examples = read_for_model(
+        path,
+        n_inputs=n_inputs,
+        label_column=label_column,
+        separator=separator,
+        trained_separator=tagger.separator,
+        labels_required=labels_required,
+    )
+    if allowed_column is None:
+        return examples
+    known = {str(label) for label in tagger.crf.classes_}
+    return check_known(take_allowed(examples, allowed_column, label_column), known)

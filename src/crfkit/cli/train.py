@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crfkit.cli.columns import Example, check_labels, read_labelled
+from crfkit.cli.constraints import (
+    allowed_column_option,
+    allowed_of,
+    check_bigrams,
+    check_known,
+    label_column_beside,
+    take_allowed,
+)
 from crfkit.cli.metrics import Metric, metric_for
 from crfkit.data import InputError
 
@@ -38,11 +46,12 @@ def train(
 
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
     """
-    from crfkit.models import TrainingInterrupted, UnknownLabels
+    from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
 
     settings: dict[str, Any] = {}
     if dev is not None:
-        settings = {"dev": _inputs_and_labels(dev), "metric": metric, "patience": patience}
+        held_out = (*_inputs_and_labels(dev), allowed_of(dev, _labels(examples)))
+        settings = {"dev": held_out, "metric": metric, "patience": patience}
         if not allow_unknown:
             known = _labels(examples)
             for example in dev:
@@ -50,7 +59,9 @@ def train(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingInterrupted)  # said by the exit status and in words
         warnings.simplefilter("ignore", UnknownLabels)  # asked for
-        model.fit(*_inputs_and_labels(examples), callback=callback, **settings)
+        warnings.simplefilter("ignore", SequencesSkipped)  # asked for, and counted before
+        allowed = allowed_of(examples, _labels(examples))
+        model.fit(*_inputs_and_labels(examples), allowed=allowed, callback=callback, **settings)
     model.label_column_ = label_column
     model.separator_ = separator
     return model.stop_reason_ == "interrupted"
@@ -134,6 +145,19 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 @click.option(
     "--end/--no-end", default=True, help="Weights of the arc out of the last label.  [default: end]"
 )
+@click.option(
+    "--bigrams",
+    metavar="NAME",
+    help="Pairs of labels that exist: observed, or a scheme such as bio or iobes.",
+)
+@click.option(
+    "--unseen",
+    default="error",
+    show_default=True,
+    metavar="WHAT",
+    help="Sequences outside the bigrams: error, extend, skip or soft.",
+)
+@allowed_column_option
 @click.option("--max-iterations", default=1000, show_default=True, help="Iterations at most.")
 @click.option(
     "--tolerance", default=1e-5, show_default=True, help="Stop when the gradient fell to this share."
@@ -164,14 +188,9 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
                 f"{model}: the model would replace the file it is made of, expected another path"
             )
     check_writable(model)
-    reading = {"label_column": options["label_column"], "separator": options["separator"]}
-    examples = list(read_labelled(file, **reading))
+    examples, held_out, reading = read_files(file, dev, options)
     n_inputs = len(examples[0].inputs[0])
-    if reading["separator"] is None:
-        reading["separator"] = examples[0].origin.separator
-    held_out = None
-    if dev is not None:
-        held_out = list(read_labelled(dev, n_columns=n_inputs + 1, **reading))
+    note = check_bigrams(examples, options["bigrams"], options["unseen"])
     crf = new_model(examples, options)
     metric = metric_for(_labels(examples))
 
@@ -183,6 +202,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         say(
             f"{file}: no column {n_inputs} beside the label, the preset {crf.features} leaves out what it reads there"
         )
+    if note is not None:
+        say(f"{file}: {note}")
     n_words = sum(len(example.inputs) for example in examples)
     title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
     seconds_left = SecondsLeft(options["max_iterations"], options["tolerance"])
@@ -207,6 +228,26 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         click.get_current_context().exit(INTERRUPTED)
 
 
+def read_files(
+    file: Path, dev: Path | None, options: dict[str, Any]
+) -> tuple[list[Example], list[Example] | None, dict[str, Any]]:
+    """The training file, the held-out one, and how the model is to read files: label column and separator."""
+    column, label_column = options["allowed_column"], options["label_column"]
+    reading = {"label_column": label_column, "separator": options["separator"]}
+    examples = list(read_labelled(file, **reading))
+    n_columns = len(examples[0].inputs[0]) + 1
+    if reading["separator"] is None:
+        reading["separator"] = examples[0].origin.separator
+    held_out = None if dev is None else list(read_labelled(dev, n_columns=n_columns, **reading))
+    if column is not None:
+        examples = list(take_allowed(examples, column, label_column, training=True))
+        examples = list(check_known(examples, _labels(examples)))
+        if held_out is not None:
+            held_out = list(check_known(take_allowed(held_out, column, label_column), _labels(examples)))
+        reading["label_column"] = label_column_beside(column, label_column, n_columns)
+    return examples, held_out, reading
+
+
 def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """An untrained model as the options of the command ask for it."""
     from crfkit.models import CRF
@@ -218,7 +259,7 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     except ValueError as error:
         raise InputError(str(error)) from None
     return CRF(
-        structure=Chain(start=options["start"], end=options["end"]),
+        structure=Chain(options["start"], options["end"], options["bigrams"], options["unseen"]),
         features=features_for(examples, options["template"], options["features"]),
         optimizer=optimizer,
         l1=options["l1"],

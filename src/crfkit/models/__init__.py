@@ -1,6 +1,6 @@
 """What a user trains, saves and loads."""
 
-from crfkit.models.constraints import SequencesSkipped
+from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF, load
 from crfkit.models.estimator import NotFittedError, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.inspection import (
@@ -19,6 +19,7 @@ __all__ = [
     "ArcFeatureWeight",
     "ArcWeight",
     "FeatureWeight",
+    "ImpossibleSequenceError",
     "NotFittedError",
     "Progress",
     "ProgressCallback",

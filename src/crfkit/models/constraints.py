@@ -25,6 +25,15 @@ _SHOWN = 10  # labels named in a message
 _LISTED = "listed"  # in a model file: the bigrams were given pair by pair
 
 
+class ImpossibleSequenceError(InputError):
+    """Bigrams and allowed labels leave no labelling of a sequence."""
+
+    def __init__(self, message: str, sequence: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.sequence = sequence  # which one
+        self.reason = reason  # the message without the sequence
+
+
 class SequencesSkipped(UserWarning):
     """Training sequences that the bigrams exclude were left out, as `unseen="skip"` asks for."""
 
@@ -100,7 +109,8 @@ def check_possible(chain: Chain, ptr: Int64s, allowed: Evidence | None = None, w
         try:
             chain.compile(end - begin, None if allowed is None else allowed.between(begin, end))
         except NoOutputError as error:
-            raise InputError(f"{which}sequence {n}: {_sentence(error)}") from None
+            reason = _sentence(error)
+            raise ImpossibleSequenceError(f"{which}sequence {n}: {reason}", n, reason) from None
 
 
 def structure_to_json(structure: Chain) -> dict[str, Any]:
