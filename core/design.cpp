@@ -40,7 +40,8 @@ void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_feature
 
 Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t> sequences,
                const FeatureList& states, const FeatureList& arc_features,
-               std::vector<std::span<const double>> blocks, AllowedLabels allowed_labels, int n_threads)
+               std::vector<std::span<const double>> blocks, AllowedLabels allowed_labels, bool for_training,
+               int n_threads)
     : sequence_ptr(sequences.begin(), sequences.end()),
       allowed(std::move(allowed_labels)),
       layout_(std::move(model)) {
@@ -61,7 +62,7 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     as_lattices = plain && (!layout.facets.empty() || (many && !allowed.empty()));
     as_batches = plain && !as_lattices && many && layout.bigrams &&
                  layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
-    if (as_lattices || as_batches) {
+    if (as_lattices || as_batches || !for_training) {
         fill(features.ptr, states.site_ptr);
         fill(features.ids, states.ids);
         fill(features.values, states.values);

@@ -46,7 +46,7 @@ class Design {
     // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
     Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr,
            const FeatureList& states, const FeatureList& arcs, std::vector<std::span<const double>> dense,
-           AllowedLabels allowed, int n_threads);
+           AllowedLabels allowed, bool for_training, int n_threads);
 
     std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
     std::int64_t n_sites() const { return sequence_ptr.back(); }
@@ -60,6 +60,8 @@ class Design {
     // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
     // they came; otherwise sites are scored through `rows` and `entries`.
     bool as_lattices = false, as_batches = false;
+    // Only a design for training has its features told apart into `rows` and `entries`.
+    bool is_split() const { return rows.ptr.size() > 0; }
     Firing features;  // ids: state features
     Firing rows;      // ids: rows of weights
     Firing entries;   // ids: single weights

@@ -30,35 +30,72 @@ inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::in
     for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[j]);
 }
 
+// A site's whole row: base + Σ value · row over n rows.
+template <class Real>
+inline void sum_rows_of_site(const Real* rows, std::int32_t stride, const std::int32_t* ids,
+                             const Real* values, std::int64_t n, const Real* base, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    std::int32_t c = 0;
+    for (; c + 4 * lanes <= stride; c += 4 * lanes)
+        sum_weight_rows<Real, 4>(rows + c, stride, ids, values, n, base + c, out + c);
+    switch ((stride - c) / lanes) {
+        case 3:
+            return sum_weight_rows<Real, 3>(rows + c, stride, ids, values, n, base + c, out + c);
+        case 2:
+            return sum_weight_rows<Real, 2>(rows + c, stride, ids, values, n, base + c, out + c);
+        case 1:
+            return sum_weight_rows<Real, 1>(rows + c, stride, ids, values, n, base + c, out + c);
+        default:
+            return;
+    }
+}
+
 template <class Real>
 void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
                  Real* states) {
-    constexpr int lanes = Lanes<Real>::count;
     for (std::int64_t t = 0; t < n_sites; ++t) {
         const std::int64_t first = f.row_ptr[t], n = f.row_ptr[t + 1] - first;
-        const std::int32_t* ids = f.row_ids + first;
-        const Real* values = f.row_values ? f.row_values + first : nullptr;
         Real* out = states + t * stride;
-        std::int32_t c = 0;
-        for (; c + 4 * lanes <= stride; c += 4 * lanes)
-            sum_weight_rows<Real, 4>(f.rows + c, stride, ids, values, n, base + c, out + c);
-        switch ((stride - c) / lanes) {
-            case 3:
-                sum_weight_rows<Real, 3>(f.rows + c, stride, ids, values, n, base + c, out + c);
-                break;
-            case 2:
-                sum_weight_rows<Real, 2>(f.rows + c, stride, ids, values, n, base + c, out + c);
-                break;
-            case 1:
-                sum_weight_rows<Real, 1>(f.rows + c, stride, ids, values, n, base + c, out + c);
-                break;
-            default:
-                break;
-        }
+        sum_rows_of_site(f.rows, stride, f.row_ids + first, f.row_values ? f.row_values + first : nullptr, n,
+                         base, out);
         for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
             const Real weight = f.weights[f.entry_ids[i]];
             out[f.entry_labels[i]] += f.entry_values ? f.entry_values[i] * weight : weight;
         }
+    }
+}
+
+template <class Real>
+void score_listed(const ListedFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
+                  Real* states) {
+    constexpr std::int64_t most = 64;  // features looked at in one go
+    std::int32_t rows[most], singles[most];
+    Real row_values[most], single_values[most];
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        Real* out = states + t * stride;
+        std::int64_t begin = f.site_ptr[t];
+        do {
+            const std::int64_t end = begin + most < f.site_ptr[t + 1] ? begin + most : f.site_ptr[t + 1];
+            std::int64_t n_rows = 0, n_singles = 0;
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int32_t row = f.row_of[f.ids[i]];
+                const Real value = f.values ? f.values[i] : Real(1);
+                if (row >= 0) {
+                    row_values[n_rows] = value;
+                    rows[n_rows++] = row;
+                } else {
+                    __builtin_prefetch(f.pair_ptr + f.ids[i]);
+                    single_values[n_singles] = value;
+                    singles[n_singles++] = f.ids[i];
+                }
+            }
+            sum_rows_of_site(f.rows, stride, rows, f.values ? row_values : nullptr, n_rows,
+                             begin == f.site_ptr[t] ? base : out, out);
+            for (std::int64_t i = 0; i < n_singles; ++i)
+                for (std::int64_t p = f.pair_ptr[singles[i]]; p < f.pair_ptr[singles[i] + 1]; ++p)
+                    out[f.pair_labels[p]] += single_values[i] * f.weights[p];
+            begin = end;
+        } while (begin < f.site_ptr[t + 1]);
     }
 }
 

@@ -74,6 +74,19 @@ struct SiteFeatures {
     const Real* weights;               // [n_weights]
 };
 
+// The same as features, before they are told apart into rows and single weights.
+template <class Real>
+struct ListedFeatures {
+    const std::int64_t* site_ptr;     // [T + 1]
+    const std::int32_t* ids;          // features
+    const Real* values;               // or null: all 1
+    const std::int32_t* row_of;       // [F] row of weights of a feature, −1: single weights
+    const std::int64_t* pair_ptr;     // [F + 1] its single weights
+    const std::int32_t* pair_labels;  // the labels that they score
+    const Real* rows;                 // [n_rows, S]
+    const Real* weights;              // [n_weights]
+};
+
 // A transposed list: which sites each row (or single weight) fires at.
 template <class Real>
 struct SiteLists {
@@ -136,6 +149,9 @@ struct Kernels {
     // states[t] = base + Σ value · row + Σ value · weight, for T sites.
     void (*score_sites)(const SiteFeatures<Real>& features, std::int64_t n_sites, std::int32_t stride,
                         const Real* base, Real* states);
+
+    void (*score_listed)(const ListedFeatures<Real>& features, std::int64_t n_sites, std::int32_t stride,
+                         const Real* base, Real* states);
 
     // states[t] += x[t] W for a dense block: x [T, K], W [K, S].
     void (*score_dense)(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,

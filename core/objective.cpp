@@ -44,6 +44,8 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
       l2_(std::move(l2)),
       single_precision_(single_precision) {
     design_->check_layout(*layout_);
+    if (!design_->is_split() && !design_->as_lattices && !design_->as_batches)
+        throw std::invalid_argument("the design was not made for training");
     check_annotation(*layout_, *design_, gold_);
     if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
         throw std::invalid_argument("there must be one weight for each sequence");

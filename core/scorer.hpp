@@ -38,6 +38,7 @@ class Scorer {
   public:
     Scorer(const Layout& layout, const Design& design, const WeightTables<Real>& tables)
         : layout_(layout), design_(design), tables_(tables), dense_(design.dense.size()) {
+        feature_values_.of(design.features.values);
         row_values_.of(design.rows.values);
         entry_values_.of(design.entries.values);
         arc_values_.of(design.arcs.values);
@@ -51,16 +52,7 @@ class Scorer {
         const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
         if (n_sites == 0) return;
         const std::int32_t stride = tables_.stride;
-        const SiteFeatures<Real> features{design_.rows.ptr.data() + first,
-                                          design_.rows.ids.data(),
-                                          row_values_.data(),
-                                          design_.entries.ptr.data() + first,
-                                          design_.entries.ids.data(),
-                                          design_.entry_labels.data(),
-                                          entry_values_.data(),
-                                          tables_.rows.data(),
-                                          tables_.weights.data()};
-        tables_.kernels.score_sites(features, n_sites, stride, tables_.base.data(), states);
+        score_features(first, n_sites, states);
         for (std::size_t k = 0; k < dense_.size(); ++k)
             tables_.kernels.score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_sites,
                                         layout_.dense_columns[k], tables_.dense[k].data(), stride, states);
@@ -91,10 +83,36 @@ class Scorer {
     }
 
   private:
+    void score_features(std::int64_t first, std::int64_t n_sites, Real* states) const {
+        const Kernels<Real>& k = tables_.kernels;
+        if (design_.is_split()) {
+            const SiteFeatures<Real> features{design_.rows.ptr.data() + first,
+                                              design_.rows.ids.data(),
+                                              row_values_.data(),
+                                              design_.entries.ptr.data() + first,
+                                              design_.entries.ids.data(),
+                                              design_.entry_labels.data(),
+                                              entry_values_.data(),
+                                              tables_.rows.data(),
+                                              tables_.weights.data()};
+            k.score_sites(features, n_sites, tables_.stride, tables_.base.data(), states);
+        } else {
+            const ListedFeatures<Real> features{design_.features.ptr.data() + first,
+                                                design_.features.ids.data(),
+                                                feature_values_.data(),
+                                                layout_.row_of.data(),
+                                                layout_.pair_ptr.data(),
+                                                layout_.pair_labels.data(),
+                                                tables_.rows.data(),
+                                                tables_.weights.data()};
+            k.score_listed(features, n_sites, tables_.stride, tables_.base.data(), states);
+        }
+    }
+
     const Layout& layout_;
     const Design& design_;
     const WeightTables<Real>& tables_;
-    Typed<Real> row_values_, entry_values_, arc_values_;
+    Typed<Real> feature_values_, row_values_, entry_values_, arc_values_;
     std::vector<Typed<Real>> dense_;
 };
 

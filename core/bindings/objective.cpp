@@ -26,14 +26,14 @@ Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_
                    const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                    const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                    const std::vector<Matrix<double>>& dense, const Maybe<std::int64_t>& allowed_ptr,
-                   const Maybe<std::int32_t>& allowed_labels, int n_threads) {
+                   const Maybe<std::int32_t>& allowed_labels, bool for_training, int n_threads) {
     std::vector<std::span<const double>> blocks;
     for (const auto& block : dense) blocks.push_back(view(block));
     AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
     const nb::gil_scoped_release release;
     return Design(std::move(layout), view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
                   {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
-                  std::move(allowed), n_threads);
+                  std::move(allowed), for_training, n_threads);
 }
 
 Annotation make_annotation(const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
@@ -211,14 +211,15 @@ void bind_objective(nb::module_& m) {
                const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                const std::vector<Matrix<double>>& dense, int n_threads,
-               const Maybe<std::int64_t>& allowed_ptr, const Maybe<std::int32_t>& allowed_labels) {
-                new (self)
-                    Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
-                                       arc_values, dense, allowed_ptr, allowed_labels, n_threads));
+               const Maybe<std::int64_t>& allowed_ptr, const Maybe<std::int32_t>& allowed_labels,
+               bool for_training) {
+                new (self) Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr,
+                                              arc_ids, arc_values, dense, allowed_ptr, allowed_labels,
+                                              for_training, n_threads));
             },
             "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),
             "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a, "allowed_ptr"_a = nb::none(),
-            "allowed_labels"_a = nb::none())
+            "allowed_labels"_a = nb::none(), "for_training"_a = true)
         .def_ro("as_lattices", &Design::as_lattices)
         .def_ro("as_batches", &Design::as_batches);
     bind_training(m);

@@ -94,6 +94,7 @@ class Design:
         n_threads: int,
         allowed_ptr: Int64s | None = None,
         allowed_labels: Int32s | None = None,
+        for_training: bool = True,
     ) -> None: ...
     @property
     def as_lattices(self) -> bool: ...

@@ -45,7 +45,7 @@ class Objective:
         sets = annotation.sets
         self._core = _core.Objective(
             feature_map.layout,
-            feature_map.design(dataset, n_threads),
+            feature_map.design(dataset, n_threads, for_training=True),
             annotation.labels,
             None if sets is None else sets.site_ptr,
             None if sets is None else sets.labels,

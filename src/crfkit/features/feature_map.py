@@ -166,8 +166,11 @@ class FeatureMap:
         ]
         return square[:-1, :-1], square[-1, :-1], square[:-1, -1]
 
-    def design(self, dataset: Dataset, n_threads: int) -> _core.Design:
-        """The data set compiled against this layout, for the native core."""
+    def design(self, dataset: Dataset, n_threads: int, *, for_training: bool = False) -> _core.Design:
+        """The data set compiled against this layout, for the native core.
+
+        `for_training` prepares it for many passes; otherwise it is ready sooner and serves for questions alone.
+        """
         arcs = dataset.arcs
         return _core.Design(
             self.layout,
@@ -182,6 +185,7 @@ class FeatureMap:
             n_threads,
             None if dataset.allowed is None else dataset.allowed.site_ptr,
             None if dataset.allowed is None else dataset.allowed.labels,
+            for_training,
         )
 
 

@@ -206,7 +206,7 @@ class ChainModel:
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         self._warn_of_unknown(gold)
-        design = self.feature_map.design(dataset, n_threads)
+        design = self.feature_map.design(dataset, n_threads, for_training=True)
         figure = metric or accuracy
 
         def score(weights: Float64s) -> float:
