@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import crfkit
-from crfkit.models.crf import from_bytes
+from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import decode, encode
 from tests.commands import columns, complaint, run
 

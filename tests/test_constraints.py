@@ -19,7 +19,7 @@ from sklearn.base import clone
 import crfkit
 from crfkit import CRF, END, LBFGS, START, Bigrams, Chain, InputError
 from crfkit.models import SequencesSkipped
-from crfkit.models.crf import from_bytes
+from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import decode, encode
 
 Sequences = list[list[Any]]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Bigrams, Chain, InputError
-from crfkit.models.crf import from_bytes
+from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import ModelFile, compress, decode, encode
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nB\nB00:%x[0,1]\n"

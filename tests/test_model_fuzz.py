@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Chain, InputError
-from crfkit.models.crf import from_bytes
+from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import ModelFile, decode, encode
 
 ROWS = [[("the", "D"), ("dög", "N"), ("runs", "V")], [("a", "D"), ("cat", "N")]]

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "answers.hpp"
 #include "arrays.hpp"
 #include "best.hpp"
 #include "bindings.hpp"
@@ -85,13 +86,7 @@ nb::list best_labellings(const Matrix<double>& states, const AnyArray<double>& a
         const nb::gil_scoped_release release;
         found = k_best(chain, k);
     }
-    nb::list out;
-    for (const ScoredLabels& path : found) {
-        NewArray<std::int32_t> labels({path.labels.size()});
-        std::copy(path.labels.begin(), path.labels.end(), labels.data());
-        out.append(nb::make_tuple(path.score, labels.take()));
-    }
-    return out;
+    return labellings(found);
 }
 
 nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& arcs,

@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_extraction(m);
     crfkit::bind_chain(m);
     crfkit::bind_objective(m);
+    crfkit::bind_lattices(m);
 }

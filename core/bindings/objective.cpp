@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 
+#include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "tagger.hpp"
@@ -150,17 +151,7 @@ void bind_tagging(nb::module_& m) {
                     const nb::gil_scoped_release release;
                     found = self.k_best(design, k, n_threads);
                 }
-                nb::list out;
-                for (const auto& paths : found) {
-                    nb::list one;
-                    for (const ScoredLabels& path : paths) {
-                        NewArray<std::int32_t> labels({path.labels.size()});
-                        std::copy(path.labels.begin(), path.labels.end(), labels.data());
-                        one.append(nb::make_tuple(path.score, labels.take()));
-                    }
-                    out.append(one);
-                }
-                return out;
+                return labellings(found);
             },
             "design"_a, "k"_a, "n_threads"_a)
         .def(

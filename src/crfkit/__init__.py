@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from crfkit import data, evaluation, features, inference, models, objective, optimizers, structures
     from crfkit.data import InputError
-    from crfkit.features import Template
+    from crfkit.features import FeatureFunction, FeatureFunctions, Template
     from crfkit.models import CRF, load
     from crfkit.optimizers import LBFGS
     from crfkit.structures import END, START, Bigrams, Chain, ChainScores
@@ -23,6 +23,8 @@ _ROOM_OF = {
     "Chain": "structures",
     "ChainScores": "structures",
     "END": "structures",
+    "FeatureFunction": "features",
+    "FeatureFunctions": "features",
     "InputError": "data",
     "LBFGS": "optimizers",
     "START": "structures",
@@ -38,6 +40,8 @@ __all__ = [
     "Bigrams",
     "Chain",
     "ChainScores",
+    "FeatureFunction",
+    "FeatureFunctions",
     "InputError",
     "Template",
     "__version__",

@@ -136,6 +136,70 @@ class Tagger:
     def k_best(self, design: Design, k: int, n_threads: int) -> list[list[tuple[float, Int32s]]]: ...
     def sample(self, design: Design, n: int, uniforms: Float64s, n_threads: int) -> Int32s: ...
 
+# lattices whose nodes and arcs have features of their own
+
+class Fired:  # dense [parts, n_weights]; or ptr [parts + 1], ids and values; or ids [parts] alone, −1: none
+    def __init__(
+        self,
+        on_arcs: bool,
+        first_weight: int,
+        n_weights: int,
+        n_parts: int,
+        dense: Float64s | None = None,
+        ptr: Int64s | None = None,
+        ids: Int32s | None = None,
+        values: Float64s | None = None,
+    ) -> None: ...
+
+class Lattices:  # starts, ends [L]: which arcs from the start and into the end are parts
+    def __init__(
+        self,
+        layout: Layout,
+        design: Design,
+        starts: npt.NDArray[np.uint8],
+        ends: npt.NDArray[np.uint8],
+        n_threads: int,
+    ) -> None: ...
+    @property
+    def site_ptr(self) -> Int64s: ...  # [T + 1] the nodes of each site
+    @property
+    def labels(self) -> Int32s: ...  # [nodes]
+    @property
+    def arc_ptr(self) -> Int64s: ...  # [N + 1] the arcs of each sequence
+    def arcs(self, n_threads: int) -> tuple[Int32s, Int32s, Int32s]: ...  # before, after, site [A]
+
+class FiredObjective:
+    def __init__(
+        self,
+        lattices: Lattices,
+        labels: Int32s,
+        set_ptr: Int64s | None,
+        set_labels: Int32s | None,
+        weights: Float64s,
+        n_threads: int,
+    ) -> None: ...
+    def add_to(
+        self, fired: list[Fired], w: Float64s, v: Float64s | None, out: Float64s, n_threads: int
+    ) -> float: ...
+
+def fired_best(lattices: Lattices, fired: list[Fired], w: Float64s, n_threads: int) -> Int32s: ...
+def fired_marginals(lattices: Lattices, fired: list[Fired], w: Float64s, n_threads: int) -> Float64s: ...
+def fired_log_partitions(
+    lattices: Lattices,
+    fired: list[Fired],
+    w: Float64s,
+    labels: Int32s | None,
+    set_ptr: Int64s | None,
+    set_labels: Int32s | None,
+    n_threads: int,
+) -> Float64s: ...
+def fired_k_best(
+    lattices: Lattices, fired: list[Fired], w: Float64s, k: int, n_threads: int
+) -> list[list[tuple[float, Int32s]]]: ...
+def fired_sample(
+    lattices: Lattices, fired: list[Fired], w: Float64s, n: int, uniforms: Float64s, n_threads: int
+) -> Int32s: ...
+
 # strings
 
 class TemplateLike(Protocol):

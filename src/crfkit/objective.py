@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.features import Annotation, Dataset, FeatureMap
+from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, Slice
 
 Float64s = npt.NDArray[np.float64]
 
@@ -71,3 +71,66 @@ class Objective:
     def refine(self) -> bool:
         """Answer in double precision from now on. Returns whether that is a change."""
         return self._core.refine()
+
+
+class FunctionObjective:
+    """The same objective for a model with feature functions, slice by slice; always in double precision."""
+
+    def __init__(
+        self,
+        data: FunctionData,
+        annotation: Annotation,
+        *,
+        l1: Float64s | float = 0.0,
+        l2: Float64s | float = 1.0,
+        sample_weight: npt.ArrayLike | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
+        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        self._l2 = np.asarray(l2, dtype=np.float64)
+        weights = np.ones(data.dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
+        self._weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self._data = data
+        self._annotation = annotation
+        self._n_threads = n_threads
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self._data.map.n_weights
+
+    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
+        """The smooth part of f, and its gradient [D]."""
+        gradient = self._l2 * w
+        penalty = 0.5 * float(gradient @ w)
+        return self._sum(w, None, gradient) + penalty, gradient
+
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
+        """H(w) v, [D], by the tangent recursions."""
+        product = self._l2 * v
+        self._sum(w, v, product)
+        return product
+
+    def refine(self) -> bool:
+        """Nothing changes: all is double already."""
+        return False
+
+    def _sum(self, w: Float64s, v: Float64s | None, out: Float64s) -> float:
+        """The likelihood's part of the value; its derivatives are added to `out`."""
+        return sum(
+            self._of(part).add_to(part.fired, w, v, out, self._n_threads) for part in self._data.slices()
+        )
+
+    def _of(self, part: Slice) -> _core.FiredObjective:
+        ptr = self._data.dataset.sequence_ptr
+        begin, end = int(ptr[part.first]), int(ptr[part.last])
+        sets = None if self._annotation.sets is None else self._annotation.sets.between(begin, end)
+        return _core.FiredObjective(
+            part.lattices,
+            self._annotation.labels[begin:end],
+            None if sets is None else sets.site_ptr,
+            None if sets is None else sets.labels,
+            self._weights[part.first : part.last],
+            self._n_threads,
+        )

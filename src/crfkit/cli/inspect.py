@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
     """Labels, heaviest features, arcs, sizes and settings of a model, as JSON values."""
-    from crfkit.models import arc_weights, heaviest_arc_features, heaviest_features
+    from crfkit.models import arc_weights, heaviest_arc_features, heaviest_features, heaviest_outputs
 
     feature_map = model.feature_map_
     return {
@@ -27,6 +27,7 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
             "dense weights": feature_map.arcs_begin - feature_map.n_pairs,
             "arc weights": feature_map.triples_begin - feature_map.arcs_begin,
             "arc feature weights": feature_map.n_weights - feature_map.triples_begin,
+            "feature function weights": len(model.weights_) - feature_map.n_weights,
         },
         "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "training": {
@@ -42,6 +43,7 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
             [feature, str(before), str(after), weight]
             for feature, before, after, weight in heaviest_arc_features(model, n_features)
         ],
+        "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
         "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
         "bigrams": _bigrams(model.structure_),
     }
@@ -68,10 +70,14 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         lines.append(title)
         lines += (f"  {name}: {_short(value)}" for name, value in description[title].items())
         lines.append("")
-    lines.append("heaviest features")
-    for label, features in description["heaviest features"].items():
-        lines.append(f"  {label}")
-        lines += (f"    {weight:+9.4f}  {name}" for name, weight in features)
+    if description["heaviest outputs"]:
+        lines.append("heaviest outputs of feature functions")
+        lines += (f"  {weight:+9.4f}  {name}" for name, weight in description["heaviest outputs"])
+    else:
+        lines.append("heaviest features")
+        for label, features in description["heaviest features"].items():
+            lines.append(f"  {label}")
+            lines += (f"    {weight:+9.4f}  {name}" for name, weight in features)
     if description["heaviest arc features"]:
         lines += ["", "heaviest features on arcs"]
         for name, before, after, weight in description["heaviest arc features"]:

@@ -5,6 +5,11 @@ from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import Facets
 from crfkit.features.feature_map import FeatureMap
+from crfkit.features.function_data import FunctionData, Slice
+from crfkit.features.function_map import FunctionMap
+from crfkit.features.function_values import Outputs
+from crfkit.features.functions import FeatureFunction, FeatureFunctions
+from crfkit.features.import_paths import placeholder
 from crfkit.features.labels import Labels
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
@@ -17,12 +22,18 @@ __all__ = [
     "Dataset",
     "Encoder",
     "Facets",
+    "FeatureFunction",
+    "FeatureFunctions",
     "FeatureList",
     "FeatureMap",
+    "FunctionData",
+    "FunctionMap",
     "Labels",
     "Line",
     "Macro",
+    "Outputs",
     "Program",
+    "Slice",
     "Strength",
     "Template",
     "Transform",
@@ -31,5 +42,6 @@ __all__ = [
     "counted_columns",
     "encode_allowed",
     "penalty_vector",
+    "placeholder",
     "preset",
 ]

@@ -5,9 +5,9 @@ Shapes: N sequences, T sites in all sequences together, K columns of a dense blo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ class Dataset:
     )
     dense: Mapping[str, Float64s] = field(default_factory=dict)  # block name → [T, K]
     allowed: Evidence | None = None  # the labels that each site may have; None: all
+    inputs: Sequence[Any] | None = None  # [N] the inputs themselves, for feature functions
 
     @property
     def n_sequences(self) -> int:

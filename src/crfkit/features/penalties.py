@@ -2,7 +2,7 @@
 
 Blocks are named by `block_of(feature)` (the text before the first ':' or '='), dense blocks by their own names, and the
 plain arcs are "arcs", those into the first and out of the last label "start" and "end" (both follow "arcs" unless named).
-"default" holds for every block that is not named.
+A feature function is a block by its name. "default" holds for every block that is not named.
 """
 
 from __future__ import annotations
@@ -26,8 +26,13 @@ def penalty_vector(
     feature_names: Sequence[str],
     arc_feature_names: Sequence[str],
     block_of: Callable[[str], str],
+    functions: Mapping[str, int] | None = None,
 ) -> Float64s:
-    """The strength of each weight: float64[1] when all are equal, else float64[D]."""
+    """The strength of each weight: float64[1] when all are equal, else float64[D].
+
+    `functions` has the number of outputs of each feature function, whose weights lie behind the others.
+    """
+    outputs = functions or {}
     if not isinstance(strength, Mapping):
         return np.array([_checked(name, "", strength)])
     strengths = {block: _checked(name, f"[{block!r}]", value) for block, value in strength.items()}
@@ -35,14 +40,14 @@ def penalty_vector(
     arcs = strengths.get("arcs", default)
     state_blocks = [block_of(feature) for feature in feature_names]
     arc_blocks = [block_of(feature) for feature in arc_feature_names]
-    known = {*state_blocks, *arc_blocks, *feature_map.dense, "arcs", "start", "end"}
+    known = {*state_blocks, *arc_blocks, *feature_map.dense, *outputs, "arcs", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:
         raise InputError(
             f"{name} names the block {unknown[0]!r}, which no feature belongs to; the blocks are: "
             f"{', '.join(sorted(known)[:40])}, and 'default' for the rest."
         )
-    out = np.empty(feature_map.n_weights)
+    out = np.empty(feature_map.n_weights + sum(outputs.values()))
     per_feature = np.array([strengths.get(block, default) for block in state_blocks], dtype=np.float64)
     out[: feature_map.n_pairs] = np.repeat(per_feature, np.diff(feature_map.pair_ptr))
     for block, columns in feature_map.dense.items():
@@ -54,7 +59,11 @@ def penalty_vector(
     plain[feature_map.arc_after == end_label] = strengths.get("end", arcs)
     out[feature_map.arcs_begin : feature_map.triples_begin] = plain
     per_arc_feature = np.array([strengths.get(block, default) for block in arc_blocks], dtype=np.float64)
-    out[feature_map.triples_begin :] = np.repeat(per_arc_feature, np.diff(feature_map.arc_ptr))
+    out[feature_map.triples_begin : feature_map.n_weights] = np.repeat(
+        per_arc_feature, np.diff(feature_map.arc_ptr)
+    )
+    per_function = np.array([strengths.get(name, default) for name in outputs], dtype=np.float64)
+    out[feature_map.n_weights :] = np.repeat(per_function, list(outputs.values()))
     return out
 
 

@@ -26,9 +26,10 @@ from crfkit.inference.chain import (
     score,
     tangent,
 )
-from crfkit.inference.tagger import Tagger
+from crfkit.inference.tagger import LatticeTagger, Tagger
 
 __all__ = [
+    "LatticeTagger",
     "Tagger",
     "best",
     "entropy",

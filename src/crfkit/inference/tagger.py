@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +26,36 @@ class Sets(Protocol):
     @property
     def labels(self) -> Int32s:
         """[nnz]."""
+        ...
+
+
+class BetweenSets(Sets, Protocol):
+    """Allowed labels that can be cut."""
+
+    def between(self, begin: int, end: int) -> Sets:
+        """Those of the sites `begin`, …, `end` − 1."""
+        ...
+
+
+class LatticeSlice(Protocol):
+    """Some sequences as lattices, with what fires on their parts (`crfkit.features.Slice`)."""
+
+    @property
+    def lattices(self) -> _core.Lattices:
+        """Nodes and arcs."""
+        ...
+
+    @property
+    def fired(self) -> list[_core.Fired]:
+        """Features of each node and of each arc."""
+        ...
+
+
+class LatticeSlices(Protocol):
+    """A data set, slice after slice (`crfkit.features.FunctionData`)."""
+
+    def slices(self) -> Iterator[LatticeSlice]:
+        """One pass over the data."""
         ...
 
 
@@ -65,3 +96,71 @@ class Tagger:
     def sample(self, design: _core.Design, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
         """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
         return self._core.sample(design, n, uniforms, n_threads)
+
+
+class LatticeTagger:
+    """The same questions for data sets that come as slices of lattices, with weights [D]."""
+
+    def __init__(self, weights: Float64s) -> None:
+        if not np.isfinite(weights).all():
+            raise ValueError("LatticeTagger: a weight is NaN or infinite, expected finite numbers.")
+        self._weights = np.ascontiguousarray(weights, dtype=np.float64)
+
+    def best(self, design: LatticeSlices, n_threads: int = 1) -> Int32s:
+        """The best label of every site, [T] over all sequences."""
+        found = [
+            _core.fired_best(part.lattices, part.fired, self._weights, n_threads) for part in design.slices()
+        ]
+        return np.concatenate([np.zeros(0, np.int32), *found])
+
+    def marginals(self, design: LatticeSlices, n_threads: int = 1) -> Float64s:
+        """P(y_t = b), [T, L] over all sequences."""
+        found = [
+            _core.fired_marginals(part.lattices, part.fired, self._weights, n_threads)
+            for part in design.slices()
+        ]
+        return np.concatenate(found) if found else np.zeros((0, 0))
+
+    def log_partitions(
+        self,
+        design: LatticeSlices,
+        labels: Int32s | None = None,
+        sets: BetweenSets | None = None,
+        n_threads: int = 1,
+    ) -> Float64s:
+        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the labellings they allow."""
+        found, begin = [np.zeros(0)], 0
+        for part in design.slices():
+            end = begin + len(part.lattices.site_ptr) - 1
+            some = None if sets is None else sets.between(begin, end)
+            found.append(
+                _core.fired_log_partitions(
+                    part.lattices,
+                    part.fired,
+                    self._weights,
+                    None if labels is None else labels[begin:end],
+                    None if some is None else some.site_ptr,
+                    None if some is None else some.labels,
+                    n_threads,
+                )
+            )
+            begin = end
+        return np.concatenate(found)
+
+    def k_best(self, design: LatticeSlices, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
+        """The k best (score, labels) of every sequence, best first."""
+        return [
+            best
+            for part in design.slices()
+            for best in _core.fired_k_best(part.lattices, part.fired, self._weights, k, n_threads)
+        ]
+
+    def sample(self, design: LatticeSlices, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
+        """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
+        found, begin = [np.zeros(0, np.int32)], 0
+        for part in design.slices():
+            end = begin + n * (len(part.lattices.site_ptr) - 1)
+            some = uniforms[begin:end]
+            found.append(_core.fired_sample(part.lattices, part.fired, self._weights, n, some, n_threads))
+            begin = end
+        return np.concatenate(found)

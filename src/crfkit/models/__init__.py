@@ -1,7 +1,7 @@
 """What a user trains, saves and loads."""
 
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
-from crfkit.models.crf import CRF, load
+from crfkit.models.crf import CRF
 from crfkit.models.estimator import NotFittedError, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.inspection import (
     ArcFeatureWeight,
@@ -10,7 +10,9 @@ from crfkit.models.inspection import (
     arc_weights,
     heaviest_arc_features,
     heaviest_features,
+    heaviest_outputs,
 )
+from crfkit.models.loading import load
 from crfkit.models.model_file import check_writable, replacing
 from crfkit.models.training import Progress, ProgressCallback
 
@@ -31,6 +33,7 @@ __all__ = [
     "check_writable",
     "heaviest_arc_features",
     "heaviest_features",
+    "heaviest_outputs",
     "load",
     "replacing",
 ]

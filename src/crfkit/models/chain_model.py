@@ -18,8 +18,12 @@ from crfkit.features import (
     Annotation,
     Dataset,
     Encoder,
+    FeatureFunctions,
     FeatureMap,
+    FunctionData,
+    FunctionMap,
     Labels,
+    Outputs,
     Strength,
     Template,
     Vocabulary,
@@ -27,10 +31,12 @@ from crfkit.features import (
     encode_allowed,
     penalty_vector,
 )
-from crfkit.inference import Tagger
+from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
 from crfkit.models.crf_file import MAX_LABELS, Contents, Lists, Names, check_labels, fewest_weights
 from crfkit.models.estimator import UnknownLabels
+from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
+from crfkit.objective import FunctionObjective, Objective
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -46,6 +52,31 @@ class Lesson(NamedTuple):
     dataset: Dataset
     annotation: Annotation
     kept: npt.NDArray[np.bool_]  # which of the given sequences these are
+    values: FunctionData | None = None  # of feature functions, where the model has such
+
+    def objective(
+        self, *, l1: Strength, l2: Strength, sample_weight: Float64s | None, n_threads: int
+    ) -> Objective | FunctionObjective:
+        """What training minimises."""
+        first, second = self.model.penalty("l1", l1), self.model.penalty("l2", l2)
+        if self.values is not None:
+            return FunctionObjective(
+                self.values,
+                self.annotation,
+                l1=first,
+                l2=second,
+                sample_weight=sample_weight,
+                n_threads=n_threads,
+            )
+        return Objective(
+            self.dataset,
+            self.annotation,
+            self.model.feature_map,
+            l1=first,
+            l2=second,
+            sample_weight=sample_weight,
+            n_threads=n_threads,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +87,9 @@ class ChainModel:
     labels: Labels
     feature_map: FeatureMap
     structure: Chain  # as it was asked for
+    functions: FunctionMap | None = (
+        None  # feature functions; their weights lie behind those of the feature map
+    )
 
     @classmethod
     def learn(
@@ -69,11 +103,13 @@ class ChainModel:
         min_count: int,
         all_pairs: bool,
         all_arcs: bool,
+        functions: FeatureFunctions | None = None,
+        n_threads: int = 1,
     ) -> Lesson:
         """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers."""
         X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
         encoder = Encoder(template)
-        dataset = encoder.fit_encode(X)
+        dataset = encoder.fit_encode(X) if functions is None else functions.dataset(X)
         if min_count > 1:
             dataset = encoder.cut(dataset, min_count)
         ptr = dataset.sequence_ptr
@@ -97,6 +133,8 @@ class ChainModel:
                 min_count=min_count,
                 all_pairs=all_pairs,
                 all_arcs=all_arcs,
+                functions=functions,
+                n_threads=n_threads,
             )
             kept[kept] = rest.kept
             return rest._replace(kept=kept)
@@ -114,8 +152,17 @@ class ChainModel:
         )
         if template is not None and not template.has_plain_arcs:
             feature_map = _without_plain_arcs(feature_map)
-        model = cls(encoder, labels, feature_map, structure)
-        return Lesson(model, replace(dataset, allowed=evidence), annotation, kept)
+        dataset = replace(dataset, allowed=evidence)
+        if functions is None:
+            return Lesson(cls(encoder, labels, feature_map, structure), dataset, annotation, kept)
+        if not functions.arcs:
+            none = np.zeros(0, np.int32)
+            feature_map = replace(feature_map, arc_before=none, arc_after=none)
+        outputs = tuple(map(Outputs, functions))
+        function_map = FunctionMap(functions, outputs, labels.classes, structure, feature_map)
+        values = FunctionData(function_map, dataset, n_threads, learn=True)
+        model = cls(encoder, labels, feature_map, structure, function_map)
+        return Lesson(model, dataset, annotation, kept, values)
 
     @cached_property
     def chain(self) -> Chain:
@@ -124,7 +171,12 @@ class ChainModel:
 
     @classmethod
     def from_contents(
-        cls, contents: Contents, template: Template | None, n_columns: int | None, structure: Chain
+        cls,
+        contents: Contents,
+        template: Template | None,
+        n_columns: int | None,
+        structure: Chain,
+        stored: StoredFunctions | None = None,
     ) -> ChainModel:
         """The model of a file whose arrays have been checked; InputError where the names of features are damaged."""
         labels = Labels.from_json(contents.labels)
@@ -146,13 +198,16 @@ class ChainModel:
             bigrams=contents.bigrams,
             soft=structure.unseen == "soft",
         )
-        return cls(encoder, labels, feature_map, structure)
+        functions = None
+        if stored is not None:
+            functions = FunctionMap(*stored, labels.classes, structure, feature_map)
+        return cls(encoder, labels, feature_map, structure, functions)
 
     def contents(self, settings: dict[str, Any], weights: Float64s, history: Float64s) -> Contents:
         """What the model file holds."""
-        feature_map = self.feature_map
+        feature_map, functions = self.feature_map, self.functions
         return Contents(
-            settings=settings,
+            settings={**settings, "functions": None if functions is None else to_json(functions)},
             labels=self.labels.to_json(),
             state_names=Names(*self.encoder.vocabulary.to_bytes()),
             state_pairs=Lists(feature_map.pair_ptr, feature_map.pair_labels),
@@ -162,13 +217,16 @@ class ChainModel:
             arc_names=Names(*self.encoder.arc_vocabulary.to_bytes()),
             arc_triples=Lists(feature_map.arc_ptr, feature_map.arc_triples),
             bigrams=feature_map.bigrams,
+            output_names=() if functions is None else output_names(functions),
             weights=weights,
             history=history,
         )
 
     @property
     def n_features(self) -> int:
-        """Features of sites and of arcs, and columns of dense blocks."""
+        """Features of sites and of arcs, columns of dense blocks, and outputs of feature functions."""
+        if self.functions is not None:
+            return sum(self.functions.sizes)
         encoder = self.encoder
         return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + sum(self.feature_map.dense.values())
 
@@ -176,6 +234,8 @@ class ChainModel:
         """Why no file can hold this model; None where one can."""
         try:
             self.labels.to_json()
+            if self.functions is not None:
+                return unsavable(self.functions.functions)
             check_labels(len(self.labels), self.feature_map.n_weights)
         except InputError as error:
             return str(error)
@@ -186,7 +246,11 @@ class ChainModel:
         by_block = isinstance(strength, Mapping)
         names = self.encoder.vocabulary.names() if by_block else ()
         arc_names = self.encoder.arc_vocabulary.names() if by_block else ()
-        return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of)
+        outputs = None
+        if self.functions is not None:
+            named = (function.name for function in self.functions.functions)
+            outputs = dict(zip(named, self.functions.sizes, strict=True))
+        return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of, outputs)
 
     def decoded(self, ids: Int32s, ptr: Int64s) -> list[list[Hashable]]:
         """Label ids [T] as lists of the user's own labels; sequence n has the sites ptr[n]:ptr[n + 1]."""
@@ -195,8 +259,22 @@ class ChainModel:
 
     def encode(self, X: Any, allowed: Any = None) -> Dataset:
         """New input in numbers."""
-        dataset = self.encoder.encode(X)
+        functions = self.functions
+        dataset = self.encoder.encode(X) if functions is None else functions.functions.dataset(X)
         return replace(dataset, allowed=encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr)))
+
+    def design(self, dataset: Dataset, n_threads: int, *, for_training: bool = False) -> Any:
+        """Encoded input as the tagger reads it; `for_training`: it is asked many times."""
+        if self.functions is None:
+            return self.feature_map.design(dataset, n_threads, for_training=for_training)
+        check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
+        return FunctionData(self.functions, dataset, n_threads)
+
+    def tagger(self, weights: Float64s) -> Tagger | LatticeTagger:
+        """What answers questions, with weights [D]."""
+        if self.functions is None:
+            return Tagger(self.feature_map.layout, weights)
+        return LatticeTagger(weights)
 
     def dev_score(
         self, X: Any, y: Any, allowed: Any, *, metric: Metric | None, n_threads: int
@@ -206,11 +284,11 @@ class ChainModel:
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         self._warn_of_unknown(gold)
-        design = self.feature_map.design(dataset, n_threads, for_training=True)
+        design = self.design(dataset, n_threads, for_training=True)
         figure = metric or accuracy
 
         def score(weights: Float64s) -> float:
-            ids = Tagger(self.feature_map.layout, weights).best(design, n_threads)
+            ids = self.tagger(weights).best(design, n_threads)
             return float(figure(gold, self.decoded(ids, dataset.sequence_ptr)))
 
         return score
@@ -228,6 +306,8 @@ class ChainModel:
 
     def pruned(self, weights: Float64s) -> tuple[ChainModel, Float64s]:
         """The same model without the features, pairs and triples whose weights are exactly zero, as l1 leaves many."""
+        if self.functions is not None:
+            return self, weights
         map_ = self.feature_map
         used_pairs = weights[: map_.n_pairs] != 0.0
         used_triples = weights[map_.triples_begin :] != 0.0

@@ -12,18 +12,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
-from crfkit.features import Encoder, FeatureMap, Labels, Template
-from crfkit.inference import Tagger
+from crfkit.features import Encoder, FeatureFunctions, FeatureMap, Template
+from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models import crf_file, model_file, parameters
 from crfkit.models.chain_model import ChainModel, Metric, accuracy, checked_lists
-from crfkit.models.constraints import SequencesSkipped, trained_bigrams
-from crfkit.models.crf_file import setting
+from crfkit.models.constraints import SequencesSkipped
 from crfkit.models.estimator import Estimator, TrainingInterrupted, UnsavableModel
 from crfkit.models.question import Question
 from crfkit.models.training import ProgressCallback, Watch
-from crfkit.objective import Objective
-from crfkit.optimizers import LBFGS, History, Optimizer, Outcome, Record
+from crfkit.optimizers import LBFGS, History, Optimizer, Outcome
 from crfkit.structures import Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -48,7 +45,7 @@ class CRF(Estimator):
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
         `Chain(bigrams="observed")`
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
-        "chunks"), a `Template` or its text: a site is a word or a tuple of columns.
+        "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_pairs : a weight for every feature and label; otherwise only for those seen together
@@ -88,12 +85,12 @@ class CRF(Estimator):
     separator_: str | None  # what stands between the columns of the training file, if it was one
     _model: ChainModel
     _weights: Float64s
-    _tagger: Tagger  # the weights as the native core holds them
+    _tagger: Tagger | LatticeTagger  # the weights as the native core holds them
 
     def __init__(
         self,
         structure: Chain = _CHAIN,
-        features: str | Template | None = None,
+        features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer = _LBFGS,
         l1: float | Mapping[str, float] = 0.0,
         l2: float | Mapping[str, float] = 1.0,
@@ -139,7 +136,7 @@ class CRF(Estimator):
         n_threads = parameters.thread_count(self.n_threads)
         parameters.check_dev(dev, metric, patience)
         X, template = parameters.fitting_template(self.features, X)
-        model, dataset, annotation, kept = ChainModel.learn(
+        lesson = ChainModel.learn(
             X,
             y,
             allowed,
@@ -148,15 +145,15 @@ class CRF(Estimator):
             min_count=self.min_count,
             all_pairs=self.all_pairs,
             all_arcs=self.all_arcs,
+            functions=parameters.functions_of(self.features),
+            n_threads=n_threads,
         )
+        model, kept = lesson.model, lesson.kept
         if reason := model.unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=2)
-        objective = Objective(
-            dataset,
-            annotation,
-            model.feature_map,
-            l1=model.penalty("l1", self.l1),
-            l2=model.penalty("l2", self.l2),
+        objective = lesson.objective(
+            l1=self.l1,
+            l2=self.l2,
             sample_weight=parameters.checked_sample_weight(sample_weight, len(kept), kept),
             n_threads=n_threads,
         )
@@ -166,7 +163,7 @@ class CRF(Estimator):
                 SequencesSkipped,
                 stacklevel=2,
             )
-        del dataset, annotation  # the objective has them in its own form
+        del lesson  # the objective has the data in its own form
         dev_score = None
         if dev is not None:
             dev_score = model.dev_score(*(*dev, None)[:3], metric=metric, n_threads=n_threads)
@@ -197,7 +194,7 @@ class CRF(Estimator):
             )
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
-        self._tagger = Tagger(model.feature_map.layout, weights)
+        self._tagger = model.tagger(weights)
         self._weights = weights.view()
         self._weights.flags.writeable = False
         self._model = model
@@ -230,8 +227,14 @@ class CRF(Estimator):
 
     @property
     def feature_map_(self) -> FeatureMap:
-        """Where the weights of each feature and arc lie in `weights_`."""
+        """Where the weights of each feature and arc lie in `weights_`; those of feature functions come after them."""
         return self._trained().feature_map
+
+    @property
+    def output_names_(self) -> list[str]:
+        """The outputs of feature functions, in the order of their weights: the last ones of `weights_`."""
+        functions = self._trained().functions
+        return [] if functions is None else functions.output_names()
 
     @property
     def encoder_(self) -> Encoder:
@@ -327,7 +330,10 @@ class CRF(Estimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if state["model"] is not None:
-            self.__dict__.update(from_bytes(state["model"], "pickled model").__dict__)
+            from crfkit.models.loading import from_bytes  # which makes models of this class
+
+            functions = parameters.functions_of(state["params"]["features"])
+            self.__dict__.update(from_bytes(state["model"], "pickled model", functions).__dict__)
         self.__dict__.update(state["params"])
 
     def _trained(self) -> ChainModel:
@@ -339,7 +345,7 @@ class CRF(Estimator):
         model = self._trained()
         n_threads = parameters.thread_count(self.n_threads)
         dataset = model.encode(X, allowed)
-        design = model.feature_map.design(dataset, n_threads)
+        design = model.design(dataset, n_threads)
         return Question(model, self._tagger, design, dataset.sequence_ptr, dataset.allowed, n_threads)
 
     def _to_bytes(self) -> bytes:
@@ -354,29 +360,3 @@ class CRF(Estimator):
         }
         history = np.array(self.history_, dtype=np.float64).reshape(-1, 4)
         return model_file.encode(crf_file.pack(model.contents(settings, self.weights_, history)))
-
-
-def load(path: str | os.PathLike[str]) -> CRF:
-    """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds."""
-    return from_bytes(model_file.read_bytes(path), str(path))
-
-
-def from_bytes(data: bytes, source: str) -> CRF:
-    """The CRF in the bytes of a model file; InputError for any other bytes."""
-    contents = crf_file.unpack(model_file.decode(data, source), source)
-    settings = contents.settings
-    try:
-        n_columns = setting(settings, "n_columns", (int, type(None)))
-        bigrams = trained_bigrams(Labels.from_json(contents.labels), contents.bigrams)
-        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), n_columns, bigrams))
-        template = parameters.template_of(crf.features, n_columns)
-        crf.label_column_ = parameters.label_column(settings, n_columns, template)
-        crf.separator_ = parameters.separator(settings)
-        model = ChainModel.from_contents(contents, template, n_columns, crf.structure)
-        crf._set_model(model, contents.weights)
-        crf.n_iter_ = setting(settings, "n_iter", int)
-        crf.stop_reason_ = setting(settings, "stop_reason", str)
-    except (InputError, RecursionError) as error:
-        raise InputError(f"{source}: not a usable model: {error}") from None
-    crf.history_ = tuple(Record(int(row[0]), *row[1:]) for row in contents.history.tolist())
-    return crf

@@ -3,7 +3,8 @@
     names     of each vocabulary as UTF-8, one after the other, compressed, and the length of each
     counts    how many labels (or arcs) each feature has weights for; the items are these, ascending
     bigrams   the pairs of labels that exist, where the chain is constrained
-    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples
+    functions the names of the outputs of feature functions, for those that have names
+    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions
 
 Integers are stored in the smallest type that holds them. Every rule is checked here, before any of the arrays
 reaches the native core.
@@ -11,6 +12,8 @@ reaches the native core.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,12 +62,15 @@ class Contents(NamedTuple):
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 4]: iteration, seconds, objective, gradient norm
     bigrams: tuple[Int32s, Int32s] | None = None  # (before, after) [B], L as in arcs; None: all arcs exist
+    output_names: Sequence[str] = ()  # of feature functions, one function after the other
 
 
 def pack(contents: Contents) -> ModelFile:
     """The model file of a CRF."""
     n_labels = len(contents.labels)
-    check_labels(n_labels, len(contents.weights))
+    if contents.settings.get("functions") is None:
+        check_labels(n_labels, len(contents.weights))
+    names = [name.encode() for name in contents.output_names]
     settings = {
         **contents.settings,
         "labels": contents.labels,
@@ -72,6 +78,7 @@ def pack(contents: Contents) -> ModelFile:
         "bytes": {
             "state_features": len(contents.state_names.blob),
             "arc_features": len(contents.arc_names.blob),
+            "functions": sum(map(len, names)),
         },
     }
     arrays: dict[str, Array] = {"weights": contents.weights, "history": contents.history}
@@ -79,6 +86,9 @@ def pack(contents: Contents) -> ModelFile:
     arrays["arcs.after"] = _compact(contents.arc_after)
     if contents.bigrams is not None:
         arrays["bigrams.before"], arrays["bigrams.after"] = map(_compact, contents.bigrams)
+    if names:
+        arrays["functions.names"] = compress(b"".join(names))
+        arrays["functions.lengths"] = _compact(np.array([len(name) for name in names]))
     _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_labels)
     _pack_features(arrays, "arc_features", contents.arc_names, contents.arc_triples, n_labels**2)
     return ModelFile(TYPE, settings, arrays)
@@ -125,10 +135,12 @@ def _unpack(file: ModelFile) -> Contents:
     if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
         raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     n_weights = len(state_pairs.items) + n_labels * sum(dense.values())
-    n_weights += len(before) + len(arc_triples.items)
+    n_outputs, n_named = _n_outputs(settings)
+    n_weights += len(before) + len(arc_triples.items) + n_outputs
     if len(weights) != n_weights:
         raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
-    check_labels(n_labels, n_weights)
+    if settings.get("functions") is None:
+        check_labels(n_labels, n_weights)
     history = _floats(file, "history", 2)
     if history.shape[1] != 4:
         raise InputError(f"'history' has {history.shape[1]} columns, expected 4")
@@ -145,6 +157,7 @@ def _unpack(file: ModelFile) -> Contents:
         weights,
         history,
         bigrams,
+        _output_names(file, n_bytes, n_named),
     )
 
 
@@ -157,6 +170,34 @@ def _pack_features(arrays: dict[str, Array], what: str, names: Names, lists: Lis
     if n_features == 0 or len(lists.items) != n_features * n_items:
         arrays[f"{what}.counts"] = _compact(counts)
         arrays[f"{what}.items"] = _compact(lists.items)
+
+
+def _n_outputs(settings: dict[str, Any]) -> tuple[int, int]:
+    """How many outputs the feature functions of a file have, and how many of these have names."""
+    stored = setting(settings, "functions", (dict, type(None)))
+    entries = [] if stored is None else setting(stored, "functions", list)
+    total = named = 0
+    for entry in entries:
+        if not isinstance(entry, dict) or not 0 <= setting(entry, "outputs", int) < 2**31:
+            raise InputError("its list of feature functions is damaged")
+        total += entry["outputs"]
+        named += entry["outputs"] * setting(entry, "named", bool)
+    return total, named
+
+
+def _output_names(file: ModelFile, n_bytes: dict[str, Any], n_names: int) -> list[str]:
+    if not n_names:
+        return []
+    lengths = _integers(file, "functions.lengths", 2**32)
+    size = n_bytes.get("functions")
+    if len(lengths) != n_names or not _is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
+        raise InputError("the names of the outputs of its feature functions do not add up")
+    blob = decompress(_array(file, "functions.names"), size, "the names of outputs")
+    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    try:
+        return [blob[begin:end].decode() for begin, end in pairwise(ptr.tolist())]
+    except UnicodeDecodeError:
+        raise InputError("the names of the outputs of its feature functions are damaged") from None
 
 
 def _unpack_features(

@@ -75,7 +75,7 @@ def arc_weights(model: CRF) -> list[ArcWeight]:
 def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
     """The n features on arcs with the largest weights, by absolute value."""
     feature_map, labels = model.feature_map_, model.classes_
-    weights = model.weights_[feature_map.triples_begin :]
+    weights = model.weights_[feature_map.triples_begin : feature_map.n_weights]
     order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
     features = np.searchsorted(feature_map.arc_ptr, order, side="right") - 1
     befores, afters = np.divmod(feature_map.arc_triples[order], feature_map.n_labels)
@@ -84,3 +84,10 @@ def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
         ArcFeatureWeight(name(int(feature)), labels[before], labels[after], float(weights[at]))
         for at, feature, before, after in zip(order, features, befores, afters, strict=True)
     ]
+
+
+def heaviest_outputs(model: CRF, n: int = 10) -> list[FeatureWeight]:
+    """The n outputs of feature functions with the largest weights, by absolute value: `f`, `f[3]` or `f:name`."""
+    names, weights = model.output_names_, model.weights_[model.feature_map_.n_weights :]
+    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
+    return [FeatureWeight(names[at], float(weights[at])) for at in order.tolist()]

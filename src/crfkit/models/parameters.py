@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.features import PRESETS, Template, counted_columns, preset
+from crfkit.features import PRESETS, FeatureFunctions, Template, counted_columns, preset
 from crfkit.models.constraints import structure_from_json, structure_to_json
 from crfkit.models.crf_file import setting
 from crfkit.optimizers import LBFGS
@@ -40,6 +40,8 @@ def check_parameters(params: Mapping[str, Any]) -> None:
         if not isinstance(params[name], bool | np.bool_):
             raise InputError(f"{name} is {params[name]!r}, expected True or False")
     check_count("min_count", params["min_count"])
+    if isinstance(params["features"], FeatureFunctions) and (params["all_pairs"] or params["min_count"] > 1):
+        raise InputError("all_pairs and min_count are about counted features, not about feature functions")
     thread_count(params["n_threads"])
 
 
@@ -89,9 +91,11 @@ def template_of(features: object, n_columns: int | None = None) -> Template | No
     """
     if features is None or isinstance(features, Template):
         return features
+    if isinstance(features, FeatureFunctions):
+        return None
     if not isinstance(features, str):
         raise InputError(
-            f"features is {features!r}, expected None, the name of a preset, a Template or its text"
+            f"features is {features!r}, expected None, the name of a preset, a Template or its text, or FeatureFunctions"
         )
     if features in PRESETS:
         return preset(features, n_columns)
@@ -109,6 +113,11 @@ def fitting_template(features: object, X: Any) -> tuple[Any, Template | None]:
         return X, template_of(features)
     X, n_columns = counted_columns(X)
     return X, template_of(features, n_columns)
+
+
+def functions_of(features: object) -> FeatureFunctions | None:
+    """The feature functions that the parameter `features` holds, if it does."""
+    return features if isinstance(features, FeatureFunctions) else None
 
 
 def random_generator(random_state: object) -> np.random.Generator:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference import Tagger
+from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
 from crfkit.structures import Evidence
@@ -21,7 +21,7 @@ class Question(NamedTuple):
     """Encoded input and what answers questions about it."""
 
     model: ChainModel
-    tagger: Tagger
+    tagger: Tagger | LatticeTagger
     design: Any  # the input as the native core reads it
     ptr: Int64s  # [N + 1] the sites of sequence n are ptr[n]:ptr[n + 1]
     allowed: Evidence | None  # the labels that each site may have; None: all

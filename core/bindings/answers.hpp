@@ -1,0 +1,33 @@
+// Answers of the core as Python lists.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "arrays.hpp"
+#include "best.hpp"
+
+namespace crfkit {
+
+// [(score, labels [T]), …]
+inline nanobind::list labellings(const std::vector<ScoredLabels>& found) {
+    nanobind::list out;
+    for (const ScoredLabels& path : found) {
+        NewArray<std::int32_t> labels({path.labels.size()});
+        std::copy(path.labels.begin(), path.labels.end(), labels.data());
+        out.append(nanobind::make_tuple(path.score, labels.take()));
+    }
+    return out;
+}
+
+// The same for each sequence.
+inline nanobind::list labellings(const std::vector<std::vector<ScoredLabels>>& found) {
+    nanobind::list out;
+    for (const auto& paths : found) out.append(labellings(paths));
+    return out;
+}
+
+}  // namespace crfkit

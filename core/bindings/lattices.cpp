@@ -1,0 +1,208 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "answers.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "fired_lattices.hpp"
+#include "objective.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+template <class Number>
+using Maybe = std::optional<Array<Number>>;
+using Weights = Array<double>;
+
+// The arrays of a block, kept alive beside what points into them.
+struct FiredArrays {
+    std::optional<Matrix<double>> dense;
+    Maybe<std::int64_t> ptr;
+    Maybe<std::int32_t> ids;
+    Maybe<double> values;
+    Fired fired;
+};
+
+template <class Number>
+nb::object new_array(const std::vector<Number>& values) {
+    NewArray<Number> out({values.size()});
+    std::copy(values.begin(), values.end(), out.data());
+    return out.take();
+}
+
+std::vector<Fired> views(const std::vector<const FiredArrays*>& blocks) {
+    std::vector<Fired> out;
+    for (const FiredArrays* block : blocks) {
+        if (!block) throw std::invalid_argument("fired: expected blocks, got None");
+        out.push_back(block->fired);
+    }
+    return out;
+}
+
+using Blocks = std::vector<const FiredArrays*>;
+
+void bind_parts(nb::module_& m) {
+    nb::class_<FiredArrays>(m, "Fired")
+        .def(
+            "__init__",
+            [](FiredArrays* self, bool on_arcs, std::int64_t first_weight, std::int64_t n_weights,
+               std::int64_t n_parts, std::optional<Matrix<double>> dense, Maybe<std::int64_t> ptr,
+               Maybe<std::int32_t> ids, Maybe<double> values) {
+                Fired fired{on_arcs,
+                            first_weight,
+                            n_weights,
+                            n_parts,
+                            dense ? view(*dense) : std::span<const double>{},
+                            view(ptr),
+                            view(ids),
+                            view(values)};
+                fired.check();
+                new (self)
+                    FiredArrays{std::move(dense), std::move(ptr), std::move(ids), std::move(values), fired};
+            },
+            "on_arcs"_a, "first_weight"_a, "n_weights"_a, "n_parts"_a, "dense"_a = nb::none(),
+            "ptr"_a = nb::none(), "ids"_a = nb::none(), "values"_a = nb::none());
+    nb::class_<Lattices>(m, "Lattices")
+        .def(
+            "__init__",
+            [](Lattices* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
+               const Array<std::uint8_t>& starts, const Array<std::uint8_t>& ends, int n_threads) {
+                const nb::gil_scoped_release release;
+                new (self)
+                    Lattices(std::move(layout), std::move(design), view(starts), view(ends), n_threads);
+            },
+            "layout"_a, "design"_a, "starts"_a, "ends"_a, "n_threads"_a)
+        .def_prop_ro("site_ptr", [](const Lattices& self) { return new_array(self.candidates.site_ptr); })
+        .def_prop_ro("labels", [](const Lattices& self) { return new_array(self.candidates.labels); })
+        .def_prop_ro("arc_ptr", [](const Lattices& self) { return new_array(self.arc_ptr); })
+        .def(
+            "arcs",
+            [](const Lattices& self, int n_threads) {
+                ArcList arcs;
+                {
+                    const nb::gil_scoped_release release;
+                    arcs = self.arcs(n_threads);
+                }
+                return nb::make_tuple(new_array(arcs.before), new_array(arcs.after), new_array(arcs.site));
+            },
+            "n_threads"_a);
+}
+
+void bind_fired_objective(nb::module_& m) {
+    nb::class_<FiredObjective>(m, "FiredObjective")
+        .def(
+            "__init__",
+            [](FiredObjective* self, std::shared_ptr<Lattices> lattices, const Array<std::int32_t>& labels,
+               const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
+               const Array<double>& weights, int n_threads) {
+                Annotation gold{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)),
+                                copy(view(weights))};
+                const nb::gil_scoped_release release;
+                new (self) FiredObjective(std::move(lattices), std::move(gold), n_threads);
+            },
+            "lattices"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_threads"_a)
+        .def(
+            "add_to",
+            [](const FiredObjective& self, const Blocks& blocks, const Weights& w,
+               const std::optional<Weights>& v, nb::ndarray<double, nb::numpy, nb::ndim<1>, nb::c_contig> out,
+               int n_threads) {
+                if (out.size() != w.size() || (v && v->size() != w.size()))
+                    throw std::invalid_argument("w, v and out must have the same length");
+                const std::vector<Fired> fired = views(blocks);
+                const nb::gil_scoped_release release;
+                return self.evaluate(fired, w.data(), v ? v->data() : nullptr,
+                                     static_cast<std::int64_t>(w.size()), out.data(), n_threads);
+            },
+            "fired"_a, "w"_a, "v"_a.none(), "out"_a, "n_threads"_a);
+}
+
+// fill(source, out) into a new array of this shape, without the lock.
+template <class Number, class Fill>
+nb::object answer(const Lattices& lattices, const Blocks& blocks, const Weights& w,
+                  std::initializer_list<std::size_t> shape, const Fill& fill) {
+    const std::vector<Fired> fired = views(blocks);
+    NewArray<Number> out(shape);
+    {
+        const nb::gil_scoped_release release;
+        fill(FiredSource(lattices, fired, view(w)), out.data());
+    }
+    return out.take();
+}
+
+void bind_questions(nb::module_& m) {
+    m.def(
+        "fired_best",
+        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, int n_threads) {
+            const auto n = static_cast<std::size_t>(lattices.design->n_sites());
+            return answer<std::int32_t>(
+                lattices, blocks, w, {n},
+                [&](const LatticeSource& source, std::int32_t* out) { best(source, out, n_threads); });
+        },
+        "lattices"_a, "fired"_a, "w"_a, "n_threads"_a);
+    m.def(
+        "fired_marginals",
+        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, int n_threads) {
+            const auto n = static_cast<std::size_t>(lattices.design->n_sites());
+            return answer<double>(
+                lattices, blocks, w, {n, static_cast<std::size_t>(lattices.bigrams.n_labels)},
+                [&](const LatticeSource& source, double* out) { marginals(source, out, n_threads); });
+        },
+        "lattices"_a, "fired"_a, "w"_a, "n_threads"_a);
+    m.def(
+        "fired_log_partitions",
+        [](const Lattices& lattices, const Blocks& blocks, const Weights& w,
+           const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+           const Maybe<std::int32_t>& set_labels, int n_threads) {
+            Annotation evidence{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)), {}};
+            if (labels) check_annotation(*lattices.layout, *lattices.design, evidence);
+            return answer<double>(lattices, blocks, w, {static_cast<std::size_t>(lattices.n_sequences())},
+                                  [&](const LatticeSource& source, double* out) {
+                                      log_partitions(source, labels ? &evidence : nullptr, out, n_threads);
+                                  });
+        },
+        "lattices"_a, "fired"_a, "w"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(),
+        "n_threads"_a);
+    m.def(
+        "fired_k_best",
+        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, std::int64_t k, int n_threads) {
+            const std::vector<Fired> fired = views(blocks);
+            std::vector<std::vector<ScoredLabels>> found;
+            {
+                const nb::gil_scoped_release release;
+                found = k_best(FiredSource(lattices, fired, view(w)), k, n_threads);
+            }
+            return labellings(found);
+        },
+        "lattices"_a, "fired"_a, "w"_a, "k"_a, "n_threads"_a);
+    m.def(
+        "fired_sample",
+        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, std::int64_t n,
+           const Array<double>& uniforms, int n_threads) {
+            const std::int64_t n_sites = lattices.design->n_sites();
+            if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * n_sites)
+                throw std::invalid_argument("expected a uniform number for each sample and site");
+            return answer<std::int32_t>(lattices, blocks, w, {uniforms.size()},
+                                        [&](const LatticeSource& source, std::int32_t* out) {
+                                            sample(source, n, uniforms.data(), out, n_threads);
+                                        });
+        },
+        "lattices"_a, "fired"_a, "w"_a, "n"_a, "uniforms"_a, "n_threads"_a);
+}
+
+}  // namespace
+
+void bind_lattices(nb::module_& m) {
+    bind_parts(m);
+    bind_fired_objective(m);
+    bind_questions(m);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,160 @@
+"""Feature functions in a model file: by name and import path, never their code.
+
+    {"length": path, "arcs": true, "memory": bytes, "functions": [{"name", "path", "on", "vectorised", "end",
+     "outputs": K, "named": whether the outputs have names, "declared": whether the user gave them}, …]}
+
+The names of outputs lie in an array of their own, function after function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from crfkit.data import InputError
+from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
+from crfkit.models.crf_file import setting
+
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_MOST = 2**31 - 1
+
+
+class StoredFunctions(NamedTuple):
+    """Feature functions as a file has them: placeholders, and what training learned of their outputs."""
+
+    functions: FeatureFunctions
+    outputs: tuple[Outputs, ...]
+
+
+def unsavable(functions: FeatureFunctions) -> str | None:
+    """Why no file can name these functions; None where one can."""
+    paths, length = functions.paths()
+    for name, path in zip((*(f.name for f in functions), "length"), (*paths, length), strict=True):
+        if path is None:
+            return (
+                f"the feature function {name!r} has no import path; expected a function that stands in a module, "
+                "not a lambda or one that is defined inside another function"
+            )
+    return None
+
+
+def to_json(function_map: FunctionMap) -> dict[str, Any]:
+    """The functions for the settings of a model file."""
+    functions = function_map.functions
+    if reason := unsavable(functions):
+        raise InputError(reason)
+    paths, length = functions.paths()
+    return {
+        "length": length,
+        "arcs": functions.arcs,
+        "memory": int(functions.memory),
+        "functions": [
+            {
+                "name": function.name,
+                "path": path,
+                "on": function.on,
+                "vectorised": function.vectorised,
+                "end": function.end,
+                "outputs": outputs.size or 0,
+                "named": outputs.vocabulary is not None,
+                "declared": outputs.declared,
+            }
+            for function, path, outputs in zip(functions, paths, function_map.outputs, strict=True)
+        ],
+    }
+
+
+def output_names(function_map: FunctionMap) -> list[str]:
+    """The names of all outputs that have one, function after function."""
+    return [
+        name
+        for outputs in function_map.outputs
+        if outputs.vocabulary is not None
+        for name in outputs.vocabulary.names()
+    ]
+
+
+def read(
+    settings: dict[str, Any],
+    names: Sequence[str],
+    source: str,
+    functions: FeatureFunctions | Sequence[Any] | None,
+    *,
+    trust: bool,
+) -> StoredFunctions | None:
+    """The functions of a model file: those given, those imported where that is trusted, or placeholders."""
+    try:
+        stored = from_json(settings, names)
+    except InputError as error:
+        raise InputError(f"{source}: not a usable model: {error}") from None
+    if stored is None:
+        if functions is not None:
+            raise InputError(f"{source}: functions were given, but the model has no feature functions")
+        return None
+    loaded = stored.functions
+    if functions is not None:
+        loaded = loaded.with_functions(functions)
+    elif trust:
+        loaded = loaded.with_imports()
+    for outputs, function in zip(stored.outputs, loaded, strict=True):
+        outputs.function = function
+    return StoredFunctions(loaded, stored.outputs)
+
+
+def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions | None:
+    """The functions of a model file, not loaded; InputError for what cannot be functions."""
+    stored = setting(settings, "functions", (dict, type(None)))
+    if stored is None:
+        return None
+    functions: list[FeatureFunction] = []
+    found: list[Outputs] = []
+    begin = 0
+    for entry in setting(stored, "functions", list):
+        size = _count(entry, "outputs")
+        own = None
+        if setting(entry, "named", bool):
+            own, begin = tuple(names[begin : begin + size]), begin + size
+            if len(set(own)) != size:
+                raise InputError("the names of the outputs of a feature function are not distinct")
+        declared = setting(entry, "declared", bool)
+        if declared and not size:
+            raise InputError("a feature function of it has no outputs")
+        function = FeatureFunction(
+            placeholder(_path(entry, "path")),
+            (own if own is not None else size) if declared else None,
+            setting(entry, "name", str),
+            setting(entry, "on", str),
+            vectorised=setting(entry, "vectorised", bool),
+            end=setting(entry, "end", bool),
+        )
+        outputs = Outputs(function)
+        if own is not None:
+            outputs.set_names(own)
+        elif size:
+            outputs.set_size(size)
+        functions.append(function)
+        found.append(outputs)
+    return StoredFunctions(
+        FeatureFunctions(
+            functions,
+            length=placeholder(_path(stored, "length")),
+            arcs=setting(stored, "arcs", bool),
+            memory=_count(stored, "memory", 2**63),
+        ),
+        tuple(found),
+    )
+
+
+def _path(settings: dict[str, Any], name: str) -> str:
+    path: str = setting(settings, name, str)
+    if not _PATH.fullmatch(path) or len(path) > 1000:
+        raise InputError(f"its function {path[:40]!r} is no import path, expected package.module:name")
+    return path
+
+
+def _count(settings: dict[str, Any], name: str, most: int = _MOST) -> int:
+    count: int = setting(settings, name, int)
+    if not 0 <= count <= most:
+        raise InputError(f"its setting {name!r} is {count}, expected a number from 0 to {most}")
+    return count

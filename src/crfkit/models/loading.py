@@ -1,0 +1,60 @@
+"""From a model file to the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from crfkit.data import InputError
+from crfkit.features import FeatureFunctions, Labels
+from crfkit.models import crf_file, function_file, model_file, parameters
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.constraints import trained_bigrams
+from crfkit.models.crf import CRF
+from crfkit.models.crf_file import setting
+from crfkit.optimizers import Record
+
+
+def load(
+    path: str | os.PathLike[str],
+    functions: FeatureFunctions | Sequence[Any] | None = None,
+    *,
+    trust_functions: bool = False,
+) -> CRF:
+    """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds.
+
+    A model with feature functions is given them again, in their order, as `functions`. With `trust_functions` they are
+    imported from where the file says, which runs the code of those modules. With neither, the model can only be inspected.
+    """
+    return from_bytes(model_file.read_bytes(path), str(path), functions, trust_functions=trust_functions)
+
+
+def from_bytes(
+    data: bytes,
+    source: str,
+    functions: FeatureFunctions | Sequence[Any] | None = None,
+    *,
+    trust_functions: bool = False,
+) -> CRF:
+    """The CRF in the bytes of a model file; InputError for any other bytes."""
+    contents = crf_file.unpack(model_file.decode(data, source), source)
+    settings = contents.settings
+    stored = function_file.read(settings, contents.output_names, source, functions, trust=trust_functions)
+    try:
+        n_columns = setting(settings, "n_columns", (int, type(None)))
+        bigrams = trained_bigrams(Labels.from_json(contents.labels), contents.bigrams)
+        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), n_columns, bigrams))
+        if stored is not None:
+            crf.features = stored.functions
+        template = parameters.template_of(crf.features, n_columns)
+        crf.label_column_ = parameters.label_column(settings, n_columns, template)
+        crf.separator_ = parameters.separator(settings)
+        model = ChainModel.from_contents(contents, template, n_columns, crf.structure, stored)
+        crf._set_model(model, contents.weights)
+        crf.n_iter_ = setting(settings, "n_iter", int)
+        crf.stop_reason_ = setting(settings, "stop_reason", str)
+    except (InputError, RecursionError) as error:
+        raise InputError(f"{source}: not a usable model: {error}") from None
+    crf.history_ = tuple(Record(int(row[0]), *row[1:]) for row in contents.history.tolist())
+    return crf
