@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,20 +23,23 @@ def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Evid
     """
     if allowed is None:
         return None
-    sets: list[Sequence[int] | None] = []
-    seen: dict[Hashable, list[int]] = {}  # collections met before
+    lists: list[list[int]] = []  # [T]
+    seen: dict[Any, list[int]] = {None: []}  # None, and collections met before
     for n, (entries, length) in enumerate(_paired(allowed, np.asarray(lengths).tolist())):
         if entries is None:
-            sets.extend([None] * length)
+            lists.extend([[]] * length)
             continue
         for i, entry in enumerate(entries):
-            if not isinstance(entry, frozenset):
-                sets.append(None if entry is None else _ids(n, i, entry, labels))
+            if entry is not None and not isinstance(entry, frozenset):
+                lists.append(_ids(n, i, entry, labels))
                 continue
-            if entry not in seen:
-                seen[entry] = _ids(n, i, entry, labels)
-            sets.append(seen[entry])
-    return Evidence.from_sets(sets)
+            ids = seen.get(entry)
+            if ids is None:
+                ids = seen[entry] = _ids(n, i, entry, labels)
+            lists.append(ids)
+    site_ptr = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=site_ptr[1:])
+    return Evidence(site_ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(site_ptr[-1])))
 
 
 def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:

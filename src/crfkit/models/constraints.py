@@ -62,6 +62,8 @@ def _outputs(
 ) -> list[Int32s | Evidence]:
     """Each training output: its label ids, or the labels that annotation and allowed labels leave to its sites."""
     outputs: list[Int32s | Evidence] = []
+    if not np.any(annotation.labels < 0):
+        return [*np.split(annotation.labels, ptr[1:-1])] if len(ptr) > 1 else outputs
     for begin, end in pairwise(ptr.tolist()):
         ids = annotation.labels[begin:end]
         if not np.any(ids < 0):

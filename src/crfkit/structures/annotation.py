@@ -5,7 +5,7 @@ An output is its label ids [T], −1 where the label is unknown, or the `Evidenc
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -15,8 +15,6 @@ import numpy.typing as npt
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.structure import Evidence, Int32s, Int64s
 from crfkit.structures.support import Support
-
-Break = tuple[int, Hashable | None, Hashable | None]  # site, before, after
 
 
 class Outside(NamedTuple):
@@ -39,19 +37,13 @@ class Outside(NamedTuple):
         return f"{where}{self.after} {'at the start' if self.before is START else f'after {self.before}'}"
 
 
-def observed(labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> Bigrams:
+def observed(labels: Sequence[Hashable], outputs: Sequence[npt.ArrayLike | Evidence]) -> Bigrams:
     """The bigrams that the outputs name; next to an unknown label there is none, a set stands for each of its labels."""
     n_labels = len(labels)
-    codes = [np.zeros(0, dtype=np.int64)]  # before · (L + 1) + after
-    ends = np.array([n_labels])
-    for output in outputs:
-        if isinstance(output, Evidence):
-            codes.append(_codes_of_sets(output, n_labels))
-        else:
-            path = np.concatenate([ends, ids_of(output, n_labels), ends])
-            before, after = path[:-1], path[1:]
-            known = (before >= 0) & (after >= 0)
-            codes.append(before[known] * np.int64(n_labels + 1) + after[known])
+    listed = _Paths([output for output in outputs if not isinstance(output, Evidence)], n_labels)
+    known = (listed.before >= 0) & (listed.after >= 0)
+    codes = [listed.before[known] * np.int64(n_labels + 1) + listed.after[known]]
+    codes += (_codes_of_sets(output, n_labels) for output in outputs if isinstance(output, Evidence))
     before, after = np.divmod(np.unique(np.concatenate(codes)), n_labels + 1)
     return Bigrams.from_ids(labels, before.astype(np.int32), after.astype(np.int32))
 
@@ -64,29 +56,57 @@ def _codes_of_sets(output: Evidence, n_labels: int) -> Int64s:
     return np.array([before * (n_labels + 1) + after for before, after in pairs], dtype=np.int64)
 
 
-def first_break(support: Support, output: npt.ArrayLike | Evidence) -> Break | None:
-    """Where an output first leaves the bigrams; None when it does not."""
+def outside(support: Support, outputs: Sequence[npt.ArrayLike | Evidence]) -> list[Outside]:
+    """Where each output that the bigrams exclude first leaves them, in the order of the outputs."""
     labels = support.labels
-    if not isinstance(output, Evidence):
-        ids = ids_of(output, len(labels))
-        if not np.any(ids < 0):
-            site = support.first_break(ids)
-            if site is None:
-                return None
-            path = (START, *(labels[i] for i in ids), END)
-            return site, path[site], path[site + 1]
-        output = Evidence.from_labels(ids)
-    site = support.dead_end(output.mask(len(labels)))
-    return None if site is None else (site, None, None)
+    found: dict[int, Outside] = {}
+    numbers = [n for n, output in enumerate(outputs) if not isinstance(output, Evidence)]
+    listed = _Paths([output for output in outputs if not isinstance(output, Evidence)], len(labels))
+    is_partial = np.zeros(len(numbers), dtype=np.bool_)
+    is_partial[listed.sequence[listed.after < 0]] = True
+    missing = ~support.exists[listed.before, listed.after] & ~is_partial[listed.sequence]
+    breaks = np.flatnonzero(missing)
+    _, firsts = np.unique(listed.sequence[breaks], return_index=True)
+    for at in breaks[firsts].tolist():
+        n = numbers[listed.sequence[at]]
+        before, after = (*labels, START)[listed.before[at]], (*labels, END)[listed.after[at]]
+        found[n] = Outside(n, int(listed.site[at]), before, after)
+    partial = {numbers[i] for i in np.flatnonzero(is_partial).tolist()}
+    for n, output in enumerate(outputs):
+        if n in partial or isinstance(output, Evidence):
+            sets = output if isinstance(output, Evidence) else Evidence.from_labels(output)
+            site = support.dead_end(sets.mask(len(labels)))
+            if site is not None:
+                found[n] = Outside(n, site, None, None)
+    return [found[n] for n in sorted(found)]
 
 
-def ids_of(output: Any, n_labels: int) -> Int32s:
-    """Label ids [T], −1 where unknown, checked."""
+class _Paths:
+    """The pairs of neighbours of all outputs, START and END included, one after the other: [T + N] in all.
+
+    `before` and `after` are label ids, −1 where unknown, L for START and END; `site` is that of `after`.
+    """
+
+    def __init__(self, outputs: Sequence[npt.ArrayLike], n_labels: int) -> None:
+        arrays = [ids_of(output) for output in outputs]
+        lengths = np.array([len(ids) for ids in arrays], dtype=np.int64)  # [N]
+        flat = np.concatenate([np.zeros(0, np.int32), *arrays])
+        if flat.size and not -1 <= flat.min() <= flat.max() < n_labels:
+            raise ValueError(
+                f"The outputs have label ids from {flat.min()} to {flat.max()}, expected 0 to {n_labels - 1}, or −1."
+            )
+        self.sequence = np.repeat(np.arange(len(arrays)), lengths + 1)  # [T + N]
+        begins = np.cumsum(lengths + 1) - lengths - 1  # [N] where the pairs of a sequence begin
+        self.site = np.arange(len(self.sequence)) - begins[self.sequence]
+        self.before = np.full(len(self.sequence), n_labels, dtype=np.int64)
+        self.after = self.before.copy()
+        self.before[self.site > 0] = flat
+        self.after[self.site < lengths[self.sequence]] = flat
+
+
+def ids_of(output: Any) -> Int32s:
+    """Label ids [T], −1 where unknown."""
     ids = np.asarray(output)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ValueError(f"An output is a list of label ids, got {ids.dtype} with shape {list(ids.shape)}.")
-    if ids.size and not -1 <= ids.min() <= ids.max() < n_labels:
-        raise ValueError(
-            f"An output has label ids from {ids.min()} to {ids.max()}, expected 0 to {n_labels - 1}, or −1."
-        )
-    return ids.astype(np.int32)
+    return ids.astype(np.int32, copy=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Hashable, Sequence
 
-Has = Callable[[tuple[Hashable, Hashable]], bool]
+After = Callable[[Hashable], frozenset[Hashable]]  # label → the labels that may follow it
 
 _MOST_IN_TEXT = 40  # labels in a table of characters
 _MOST_NAMED = 60  # labels with names beside the notebook's picture
@@ -13,9 +13,9 @@ _SIDE = 600  # pixels of a picture without names
 _LISTED = 5
 
 
-def as_text(firsts: Sequence[Hashable], seconds: Sequence[Hashable], has: Has) -> str:
+def as_text(firsts: Sequence[Hashable], seconds: Sequence[Hashable], after: After) -> str:
     """A table with ● for each pair; for many labels, how many follow each."""
-    counts = [sum(has((first, second)) for second in seconds) for first in firsts]
+    counts = [len(after(first).intersection(seconds)) for first in firsts]
     share = 100 * sum(counts) / (len(firsts) * len(seconds))
     head = f"{sum(counts):,} of {len(firsts) * len(seconds):,} pairs ({share:.1f} %)"
     if len(firsts) > _MOST_IN_TEXT:
@@ -27,13 +27,13 @@ def as_text(firsts: Sequence[Hashable], seconds: Sequence[Hashable], has: Has) -
     names = [str(second) for second in seconds]
     rows = [head, " ".join([" " * width, *names])]
     for first in firsts:
-        cells = ("●" if has((first, second)) else "·" for second in seconds)
+        cells = ("●" if second in after(first) else "·" for second in seconds)
         row = (cell.center(len(name)) for cell, name in zip(cells, names, strict=True))
         rows.append(" ".join([str(first).ljust(width), *row]).rstrip())
     return "\n".join(rows)
 
 
-def as_html(firsts: Sequence[Hashable], seconds: Sequence[Hashable], has: Has) -> str:
+def as_html(firsts: Sequence[Hashable], seconds: Sequence[Hashable], after: After) -> str:
     """A drawing (SVG) with one square for each pair, and the names of the labels where they have room."""
     named = len(firsts) <= _MOST_NAMED
     cell = 14.0 if named else _SIDE / len(firsts)
@@ -41,7 +41,8 @@ def as_html(firsts: Sequence[Hashable], seconds: Sequence[Hashable], has: Has) -
     top = 8 * max(len(str(label)) for label in seconds) if named else 0
     squares, names, n_pairs = [], [], 0
     for i, first in enumerate(firsts):
-        for begin, end in _runs([has((first, second)) for second in seconds]):
+        row = after(first)
+        for begin, end in _runs([second in row for second in seconds]):
             squares.append(f"M{begin} {i}h{end - begin}v1h{begin - end}z")
             n_pairs += end - begin
     if named:

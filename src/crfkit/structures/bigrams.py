@@ -226,7 +226,9 @@ class Bigrams(Set[Pair]):
 
     def __hash__(self) -> int:
         if self._hashed is None:
-            self._hashed = self._hash()
+            self._hashed = hash(
+                frozenset((first, second) for first, row in self._after.items() for second in row)
+            )
         return self._hashed
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -236,11 +238,11 @@ class Bigrams(Set[Pair]):
         return f"<Bigrams: {len(self):,} pairs of {len(self.labels):,} labels>"
 
     def __str__(self) -> str:
-        return as_text((START, *self.labels), (*self.labels, END), self.__contains__)
+        return as_text((START, *self.labels), (*self.labels, END), self.after)
 
     def _repr_html_(self) -> str:
         """The picture that a notebook shows."""
-        return as_html((START, *self.labels), (*self.labels, END), self.__contains__)
+        return as_html((START, *self.labels), (*self.labels, END), self.after)
 
 
 def _checked(pair: object) -> Pair:

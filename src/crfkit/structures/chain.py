@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.structures.annotation import Outside, first_break, observed
+from crfkit.structures.annotation import Outside, observed, outside
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.schemes import SCHEMES
 from crfkit.structures.structure import Bools, Evidence, Int32s
@@ -100,7 +100,7 @@ class Chain:
         inside = Bigrams.from_ids(known, *bigrams.ids(known))
         bound = replace(self, bigrams=inside)
         object.__setattr__(bound, "labels", known)
-        if self.unseen in ("error", "extend"):
+        if given and self.unseen in ("error", "extend"):
             _refuse(bound.outside(given), len(given))
         return bound
 
@@ -108,9 +108,7 @@ class Chain:
         """Where each output that the bigrams exclude first leaves them; outputs as in `bind`."""
         if not self.constrained:
             return []
-        support = self.support()
-        breaks = ((n, first_break(support, output)) for n, output in enumerate(outputs))
-        return [Outside(n, *found) for n, found in breaks if found is not None]
+        return outside(self.support(), list(outputs))
 
     def of_ids(self, n_labels: int) -> Chain:
         """The chain for L labels: itself once it is bound; before that, its bigrams must be pairs of ids from 0 to L − 1."""
