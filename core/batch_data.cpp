@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "candidates.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -14,12 +13,8 @@ constexpr std::int64_t kTermsPerTask = 1 << 9;
 
 }  // namespace
 
-BatchData::BatchData(const Layout& layout, const Design& design, int n_threads)
-    : bigrams(existing_bigrams(layout)) {
-    for (std::size_t i = 0; i < layout.arc_before.size(); ++i) {
-        const std::int32_t a = layout.arc_before[i], b = layout.arc_after[i];
-        arc_numbers.push_back(a == layout.n_labels || b == layout.n_labels ? -1 : bigrams.find(a, b));
-    }
+std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, int n_threads) {
+    std::vector<BatchBlock> blocks;
     const auto& ptr = design.sequence_ptr;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() && (last == first || ptr[last + 1] - ptr[first] <= kSitesPerBlock))
@@ -41,6 +36,7 @@ BatchData::BatchData(const Layout& layout, const Design& design, int n_threads)
             if (list == lists.n() || lists.ptr[list] - lists.ptr[block.tasks.back()] >= kTermsPerTask)
                 block.tasks.push_back(list);
     });
+    return blocks;
 }
 
 }  // namespace crfkit

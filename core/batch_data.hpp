@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "bigrams.hpp"
 #include "design.hpp"
 #include "layout.hpp"
 
@@ -19,13 +18,6 @@ struct BatchBlock {
     std::vector<std::int64_t> tasks;  // features tasks[i]..tasks[i+1]−1 belong together
 };
 
-struct BatchData {
-    BatchData(const Layout& layout, const Design& design, int n_threads);
-
-    Bigrams bigrams;
-    std::vector<BatchBlock> blocks;
-    std::vector<std::int32_t>
-        arc_numbers;  // [weights of arcs] number of the listed arc; −1: start, end, none
-};
+std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, int n_threads);
 
 }  // namespace crfkit

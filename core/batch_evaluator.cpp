@@ -17,70 +17,59 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 template <class Real>
 BatchEvaluator<Real>::BatchEvaluator(const Layout& layout, const Design& design, const Annotation& gold,
-                                     const BatchData& data)
+                                     const ArcModel& model, const std::vector<BatchBlock>& blocks)
     : layout_(layout),
       design_(design),
       gold_(gold),
-      data_(data),
+      model_(model),
+      bigrams_(model.bigrams),
+      blocks_(blocks),
       kernels_(kernels_for<Real>(layout.n_labels)),
       stride_(stride_for(kernels_, layout.n_labels)),
       losses_(static_cast<std::size_t>(design.n_sequences())) {}
 
 template <class Real>
-void BatchEvaluator<Real>::Scores::set(const Layout& layout, const BatchData& data, const double* w) {
-    const auto n_pairs = static_cast<std::int64_t>(layout.pair_labels.size());
-    pairs.resize(n_pairs);
-    for (std::int64_t p = 0; p < n_pairs; ++p) pairs[p] = static_cast<Real>(w[p]);
-    start.assign(static_cast<std::size_t>(layout.n_labels), 0.0);
-    end = start;
-    arcs.assign(static_cast<std::size_t>(data.bigrams.n_arcs()), 0.0);
-    const double* from = w + layout.arcs_begin();
-    for (std::size_t i = 0; i < layout.arc_before.size(); ++i) {
-        const std::int32_t a = layout.arc_before[i], b = layout.arc_after[i];
-        if (a == layout.n_labels)
-            start[b] += from[i];
-        else if (b == layout.n_labels)
-            end[a] += from[i];
-        else if (data.arc_numbers[i] >= 0)
-            arcs[data.arc_numbers[i]] += from[i];
-    }
+void BatchEvaluator<Real>::set(const double* w, Scores& scores) const {
+    const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
+    scores.pairs.resize(n_pairs);
+    for (std::int64_t p = 0; p < n_pairs; ++p) scores.pairs[p] = static_cast<Real>(w[p]);
+    model_.score(w, scores.tables);
 }
 
 // The arcs as the kernels want them.
 template <class Real>
-void BatchEvaluator<Real>::exponentiate_arcs() {
-    const Bigrams& bigrams = data_.bigrams;
-    arc_scores_.scores = scores_.arcs;
-    arc_scores_.exponentiate(bigrams.soft);
+void BatchEvaluator<Real>::set_arcs() {
+    const Bigrams& bigrams = bigrams_;
+    const ArcScores& arcs = scores_.tables.arcs;
     const std::int64_t n = bigrams.n_arcs();
     for (Buffer<Real>* weights : {&in_weight_, &in_moved_, &out_weight_, &out_moved_}) weights->resize(n);
     for (std::int64_t k = 0; k < n; ++k) {
-        in_weight_[k] = static_cast<Real>(arc_scores_.weights[k] - arc_scores_.unlisted);
-        in_moved_[k] = tangent_ ? static_cast<Real>(arc_scores_.weights[k] * direction_.arcs[k]) : Real(0);
+        in_weight_[k] = static_cast<Real>(arcs.weights[k] - arcs.unlisted);
+        in_moved_[k] =
+            tangent_ ? static_cast<Real>(arcs.weights[k] * direction_.tables.arcs.scores[k]) : Real(0);
     }
     for (std::int64_t k = 0; k < n; ++k) {
         out_weight_[k] = in_weight_[bigrams.out_arc[k]];
         out_moved_[k] = in_moved_[bigrams.out_arc[k]];
     }
-    sparse_ = {layout_.n_labels,         bigrams.in_ptr.data(),
-               bigrams.in_before.data(), in_weight_.data(),
-               in_moved_.data(),         bigrams.out_ptr.data(),
-               bigrams.out_after.data(), out_weight_.data(),
-               out_moved_.data(),        static_cast<Real>(arc_scores_.unlisted)};
+    sparse_ = {
+        layout_.n_labels,  bigrams.in_ptr.data(),           bigrams.in_before.data(), in_weight_.data(),
+        in_moved_.data(),  bigrams.out_ptr.data(),          bigrams.out_after.data(), out_weight_.data(),
+        out_moved_.data(), static_cast<Real>(arcs.unlisted)};
 }
 
 template <class Real>
 double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
     tangent_ = v != nullptr;
-    scores_.set(layout_, data_, w);
-    if (tangent_) direction_.set(layout_, data_, v);
-    exponentiate_arcs();
-    arcs_.assign(static_cast<std::size_t>(data_.bigrams.n_arcs()), 0.0);
+    set(w, scores_);
+    if (tangent_) set(v, direction_);
+    set_arcs();
+    arcs_.assign(static_cast<std::size_t>(bigrams_.n_arcs()), 0.0);
     start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
     end_ = start_;
     std::fill(out, out + layout_.n_weights(), 0.0);
     work_.resize(static_cast<std::size_t>(std::max(n_threads, 1)));
-    for (const BatchBlock& block : data_.blocks) {
+    for (const BatchBlock& block : blocks_) {
         const auto n_batches =
             (static_cast<std::int64_t>(block.sequences.size()) + kBatch<Real> - 1) / kBatch<Real>;
         residuals_.resize((block.last_site - block.first_site) * stride_);
@@ -96,7 +85,7 @@ double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* 
         parallel_for(static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads,
                      [&](std::int64_t task, int) { gather(block, task, out); });
     }
-    write_arcs(out);
+    model_.add_gradient(arcs_, start_, end_, out);
     double value = 0;
     for (const double loss : losses_) value += loss;
     return value;
@@ -122,8 +111,8 @@ void BatchEvaluator<Real>::score_site(const Scores& scores, std::int64_t n, std:
             row[b] = pad == kNever && !possible[b] ? static_cast<Real>(kNever)
                                                    : row[b] + static_cast<Real>(ends[b]);
     };
-    if (site == design_.sequence_ptr[n]) fold(scores.start, data_.bigrams.can_start);
-    if (site + 1 == design_.sequence_ptr[n + 1]) fold(scores.end, data_.bigrams.can_end);
+    if (site == design_.sequence_ptr[n]) fold(scores.tables.start, bigrams_.can_start);
+    if (site + 1 == design_.sequence_ptr[n + 1]) fold(scores.tables.end, bigrams_.can_end);
 }
 
 // Fills one lane of the states (and of the direction) of a batch.
@@ -140,12 +129,12 @@ void BatchEvaluator<Real>::load(std::int64_t n, int lane, Workspace& work) {
         if (gold_.labels[site] >= 0) {
             gold.add(row[gold_.labels[site]]);
             const std::int32_t k = site > first && gold_.labels[site - 1] >= 0
-                                       ? data_.bigrams.find(gold_.labels[site - 1], gold_.labels[site])
+                                       ? bigrams_.find(gold_.labels[site - 1], gold_.labels[site])
                                        : -1;
-            if (k >= 0) gold.add(scores_.arcs[k]);
+            if (k >= 0) gold.add(scores_.tables.arcs.scores[k]);
         }
         peaks.add(peak);
-        if (site > first) peaks.add(arc_scores_.peak);
+        if (site > first) peaks.add(scores_.tables.arcs.peak);
         kernels_.exp_shifted(row, peak > static_cast<Real>(kNever) ? peak : Real(0), row, stride_);
         Real* states = work.states.data() + (site - first) * L * W + lane;
         for (std::int64_t b = 0; b < L; ++b) states[b * W] = row[b];
@@ -268,14 +257,16 @@ void BatchEvaluator<Real>::add_products(std::int64_t n_sites, std::int64_t batch
     work.plain.assign(arcs_.size(), 0.0);
     kernels_.batch_products(sparse_, n_sites, work.forward.data(), work.pushed.data(), work.plain.data());
     if (!tangent_) {
-        for (std::size_t k = 0; k < arcs_.size(); ++k) arcs[k] += arc_scores_.weights[k] * work.plain[k];
+        for (std::size_t k = 0; k < arcs_.size(); ++k)
+            arcs[k] += scores_.tables.arcs.weights[k] * work.plain[k];
         return;
     }
     work.changes.assign(arcs_.size(), 0.0);
     kernels_.batch_products(sparse_, n_sites, work.forward.data(), work.d_pushed.data(), work.changes.data());
     kernels_.batch_products(sparse_, n_sites, work.d_forward.data(), work.pushed.data(), work.changes.data());
     for (std::size_t k = 0; k < arcs_.size(); ++k)
-        arcs[k] += arc_scores_.weights[k] * (work.changes[k] + direction_.arcs[k] * work.plain[k]);
+        arcs[k] += scores_.tables.arcs.weights[k] *
+                   (work.changes[k] + direction_.tables.arcs.scores[k] * work.plain[k]);
 }
 
 // Takes the labels of a completely labelled sequence off residuals and arcs.
@@ -284,7 +275,7 @@ void BatchEvaluator<Real>::take_gold(const BatchBlock& block, std::int64_t n, do
     for (std::int64_t t = design_.sequence_ptr[n]; t < design_.sequence_ptr[n + 1]; ++t) {
         residuals_[(t - block.first_site) * stride_ + gold_.labels[t]] -= static_cast<Real>(gold_.weights[n]);
         if (t == design_.sequence_ptr[n]) continue;
-        const std::int32_t k = data_.bigrams.find(gold_.labels[t - 1], gold_.labels[t]);
+        const std::int32_t k = bigrams_.find(gold_.labels[t - 1], gold_.labels[t]);
         if (k >= 0) arcs[k] -= gold_.weights[n];
     }
 }
@@ -295,9 +286,9 @@ template <class Real>
 double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only,
                                        double* arcs, Workspace& work) {
     const std::int64_t first = design_.sequence_ptr[n];
-    const Candidates candidates = candidates_of(data_.bigrams, design_, gold_only ? &gold_ : nullptr, n);
+    const Candidates candidates = candidates_of(bigrams_, design_, gold_only ? &gold_ : nullptr, n);
     Lattice& lattice = work.lattice;
-    lattice.build(data_.bigrams, candidates, 0, design_.sequence_ptr[n + 1] - first);
+    lattice.build(bigrams_, candidates, 0, design_.sequence_ptr[n + 1] - first);
     work.node_scores.clear();
     work.node_direction.clear();
     for (std::int64_t t = 0; t < lattice.n_sites(); ++t) {
@@ -309,9 +300,9 @@ double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, 
         copy(scores_, kNever, work.node_scores);
         if (tangent_) copy(direction_, 0.0, work.node_direction);
     }
-    const double log_partition = lattice.marginals(arc_scores_, work.node_scores);
+    const double log_partition = lattice.marginals(scores_.tables.arcs, work.node_scores);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (tangent_) lattice.tangent(work.node_direction, direction_.arcs);
+    if (tangent_) lattice.tangent(work.node_direction, direction_.tables.arcs.scores);
     const auto& nodes = tangent_ ? lattice.node_changes : lattice.node_probs;
     const auto& links = tangent_ ? lattice.arc_changes : lattice.arc_probs;
     for (std::int64_t t = 0; t < lattice.n_sites(); ++t)
@@ -349,18 +340,6 @@ void BatchEvaluator<Real>::gather(const BatchBlock& block, std::int64_t task, do
             const double value = lists.values.size() > 0 ? lists.values[i] : 1.0;
             for (std::int64_t p = 0; p < n; ++p) out[first + p] += value * row[labels[p]];
         }
-    }
-}
-
-template <class Real>
-void BatchEvaluator<Real>::write_arcs(double* out) const {
-    double* arcs = out + layout_.arcs_begin();
-    for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
-        const std::int32_t a = layout_.arc_before[i], b = layout_.arc_after[i], k = data_.arc_numbers[i];
-        arcs[i] = a == layout_.n_labels   ? start_[b]
-                  : b == layout_.n_labels ? end_[a]
-                  : k >= 0                ? arcs_[k]
-                                          : 0.0;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "annotation.hpp"
+#include "arc_model.hpp"
 #include "batch_data.hpp"
 #include "buffer.hpp"
 #include "candidates.hpp"
@@ -17,7 +18,8 @@ namespace crfkit {
 template <class Real>
 class BatchEvaluator {
   public:
-    BatchEvaluator(const Layout& layout, const Design& design, const Annotation& gold, const BatchData& data);
+    BatchEvaluator(const Layout& layout, const Design& design, const Annotation& gold, const ArcModel& model,
+                   const std::vector<BatchBlock>& blocks);
 
     // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
     double evaluate(const double* w, const double* v, double* out, int n_threads);
@@ -25,10 +27,8 @@ class BatchEvaluator {
   private:
     // Weights, or a direction of weights, by what they score.
     struct Scores {
-        Buffer<Real> pairs;              // [P]
-        std::vector<double> start, end;  // [L]
-        std::vector<double> arcs;        // [A]
-        void set(const Layout& layout, const BatchData& data, const double* w);
+        Buffer<Real> pairs;  // [P]
+        ArcTables tables;
     };
     struct Workspace {
         Buffer<Real> row;                                         // [S]
@@ -43,7 +43,8 @@ class BatchEvaluator {
         std::vector<double> plain, changes;  // [A] products of messages
     };
 
-    void exponentiate_arcs();
+    void set(const double* w, Scores& scores) const;
+    void set_arcs();
     void run_batch(const BatchBlock& block, std::int64_t batch, Workspace& work);
     void load(std::int64_t n, int lane, Workspace& work);
     void score_site(const Scores& scores, std::int64_t n, std::int64_t site, double pad, Real* row) const;
@@ -55,17 +56,17 @@ class BatchEvaluator {
                      Workspace& work);
     void collect(const BatchBlock& block);
     void gather(const BatchBlock& block, std::int64_t task, double* out) const;
-    void write_arcs(double* out) const;
 
     const Layout& layout_;
     const Design& design_;
     const Annotation& gold_;
-    const BatchData& data_;
+    const ArcModel& model_;
+    const Bigrams& bigrams_;
+    const std::vector<BatchBlock>& blocks_;
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
     bool tangent_ = false;
     Scores scores_, direction_;
-    ArcScores arc_scores_;
     Buffer<Real> in_weight_, in_moved_, out_weight_, out_moved_;  // [A]
     SparseArcs<Real> sparse_;
     std::vector<Workspace> work_;

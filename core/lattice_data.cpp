@@ -1,7 +1,6 @@
 #include "lattice_data.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "blocks.hpp"
 #include "threads.hpp"
@@ -82,38 +81,16 @@ Firing node_weights(const Layout& layout, const Design& design, const Candidates
     return out;
 }
 
-LatticeData::LatticeData(const Layout& layout, const Design& design, int n_threads)
-    : bigrams(existing_bigrams(layout)),
-      candidates(find_candidates(bigrams, design, n_threads)),
-      weights(node_weights(layout, design, candidates, n_threads)) {
-    const std::int32_t L = layout.n_labels;
-    labels_of.resize(static_cast<std::size_t>(layout.n_outcomes()));
-    for (std::int32_t b = 0; b < L; ++b) {
-        labels_of[b].push_back(b);
-        if (layout.facets.empty()) continue;
-        for (std::int64_t i = layout.facets.ptr[b]; i < layout.facets.ptr[b + 1]; ++i)
-            labels_of[layout.facets.ids[i]].push_back(b);
-    }
-    // Calls found(k, i) for every listed arc k that weight i scores.
-    const auto each = [&](const auto& found) {
-        for (std::size_t i = 0; i < layout.arc_before.size(); ++i)
-            for (const std::int32_t a : labels_of[layout.arc_before[i]])  // none for the start
-                for (const std::int32_t b : labels_of[layout.arc_after[i]])
-                    if (const std::int32_t k = bigrams.find(a, b); k >= 0) found(k, i);
-    };
-    arc_ptr.assign(static_cast<std::size_t>(bigrams.n_arcs()) + 1, 0);
-    each([&](std::int32_t k, std::size_t) { ++arc_ptr[k + 1]; });
-    std::partial_sum(arc_ptr.begin(), arc_ptr.end(), arc_ptr.begin());
-    arc_ids.resize(static_cast<std::size_t>(arc_ptr.back()));
-    std::vector<std::int64_t> next = arc_ptr;
-    each([&](std::int32_t k, std::size_t i) { arc_ids[next[k]++] = static_cast<std::int32_t>(i); });
-}
+LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Design& design, int n_threads)
+    : model(arcs),
+      candidates(find_candidates(arcs.bigrams, design, n_threads)),
+      weights(node_weights(layout, design, candidates, n_threads)) {}
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {
     const auto node_of = [&](std::int64_t n) { return data.candidates.site_ptr[design.sequence_ptr[n]]; };
     const std::int64_t n_chunks = std::clamp<std::int64_t>(
-        kArcSums / std::max<std::int64_t>(1, data.bigrams.n_arcs()), 2, kChunksPerBlock);
+        kArcSums / std::max<std::int64_t>(1, data.model.bigrams.n_arcs()), 2, kChunksPerBlock);
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() &&

@@ -22,9 +22,13 @@ LatticeEvaluator<Real>::LatticeEvaluator(const Layout& layout, const Design& des
 template <class Real>
 double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
     tangent_ = v != nullptr;
-    scorer_.set(w);
-    if (tangent_) direction_.set(v);
-    const auto n_arcs = static_cast<std::size_t>(data_.bigrams.n_arcs());
+    data_.model.score(w, tables_);
+    scorer_.set(w, tables_);
+    if (tangent_) {
+        data_.model.score(v, direction_tables_);
+        direction_.set(v, direction_tables_);
+    }
+    const auto n_arcs = static_cast<std::size_t>(data_.model.bigrams.n_arcs());
     arcs_.assign(n_arcs, 0.0);
     start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
     end_ = start_;
@@ -43,7 +47,7 @@ double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double
         parallel_for(static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads,
                      [&](std::int64_t task, int) { gather(block, task, out); });
     }
-    write_arcs(out);
+    data_.model.add_gradient(arcs_, start_, end_, out);
     double value = 0;
     for (const double loss : losses_) value += loss;
     return value;
@@ -57,13 +61,14 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
     losses_[n] = 0;
     if (first == last) return;
     Real* residuals = residuals_.data() + (data_.candidates.site_ptr[first] - block.first_node);
-    work.lattice.build(data_.bigrams, data_.candidates, first, last);
+    work.lattice.build(data_.model.bigrams, data_.candidates, first, last);
     std::fill(residuals, residuals + work.lattice.n_nodes(), Real(0));
     scorer_.score(n, work.scores);
     if (tangent_) direction_.score(n, work.direction);
-    const LatticeDirection direction{work.direction, direction_.arcs.scores};
-    losses_[n] = lattice_loss<Real>(work.lattice, scorer_.arcs, work.scores, tangent_ ? &direction : nullptr,
-                                    gold_, first, gold_.weights[n], {residuals, arc_sums});
+    const LatticeDirection direction{work.direction, direction_tables_.arcs.scores};
+    losses_[n] =
+        lattice_loss<Real>(work.lattice, scorer_.arcs(), work.scores, tangent_ ? &direction : nullptr, gold_,
+                           first, gold_.weights[n], {residuals, arc_sums});
 }
 
 // After the first half of a block: arcs in the order of the chunks, start and end in that of the sequences.
@@ -96,16 +101,6 @@ void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task
                 sum += residuals_[lists.sites[i]];
         out[lists.ids[list]] += sum;
     }
-}
-
-template <class Real>
-void LatticeEvaluator<Real>::write_arcs(double* out) const {
-    double* arcs = out + layout_.arcs_begin();
-    for (std::size_t k = 0; k < arcs_.size(); ++k)
-        for (std::int64_t i = data_.arc_ptr[k]; i < data_.arc_ptr[k + 1]; ++i)
-            arcs[data_.arc_ids[i]] += arcs_[k];
-    data_.each_start(layout_, [&](std::int32_t b, std::size_t i) { arcs[i] += start_[b]; });
-    data_.each_end(layout_, [&](std::int32_t b, std::size_t i) { arcs[i] += end_[b]; });
 }
 
 template class LatticeEvaluator<float>;

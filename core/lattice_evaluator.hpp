@@ -35,13 +35,13 @@ class LatticeEvaluator {
     void run_sequence(const LatticeBlock& block, std::int64_t n, Workspace& work, double* arc_sums);
     void collect(const LatticeBlock& block);
     void gather(const LatticeBlock& block, std::int64_t task, double* out) const;
-    void write_arcs(double* out) const;
 
     const Layout& layout_;
     const Design& design_;
     const Annotation& gold_;
     const LatticeData& data_;
     const std::vector<LatticeBlock>& blocks_;
+    ArcTables tables_, direction_tables_;
     LatticeScorer<Real> scorer_, direction_;
     bool tangent_ = false;
     std::vector<Workspace> work_;

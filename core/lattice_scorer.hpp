@@ -19,21 +19,18 @@ class LatticeScorer {
     LatticeScorer(const Layout& layout, const Design& design, const LatticeData& data)
         : layout_(layout), design_(design), data_(data) {}
 
-    // Weights, or a direction of weights.
-    void set(const double* w) {
-        const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
-        weights_.resize(n_pairs);
-        for (std::int64_t p = 0; p < n_pairs; ++p) weights_[p] = static_cast<Real>(w[p]);
-        const double* from = w + layout_.arcs_begin();
-        arcs.scores.assign(static_cast<std::size_t>(data_.bigrams.n_arcs()), 0.0);
-        for (std::size_t k = 0; k < arcs.scores.size(); ++k)
-            for (std::int64_t i = data_.arc_ptr[k]; i < data_.arc_ptr[k + 1]; ++i)
-                arcs.scores[k] += from[data_.arc_ids[i]];
-        start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-        end_ = start_;
-        data_.each_start(layout_, [&](std::int32_t b, std::size_t i) { start_[b] += from[i]; });
-        data_.each_end(layout_, [&](std::int32_t b, std::size_t i) { end_[b] += from[i]; });
-        arcs.exponentiate(data_.bigrams.soft);
+    // Weights, or a direction of weights; w [D] must outlive the questions that follow. `tables` are those of
+    // the same weights.
+    void set(const double* w, const ArcTables& tables) {
+        tables_ = &tables;
+        if constexpr (std::is_same_v<Real, double>) {
+            weights_ = w;
+        } else {
+            const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
+            copy_.resize(n_pairs);
+            for (std::int64_t p = 0; p < n_pairs; ++p) copy_[p] = static_cast<Real>(w[p]);
+            weights_ = copy_.data();
+        }
     }
 
     // The scores of the nodes of sequence n, start and end folded in.
@@ -56,19 +53,20 @@ class LatticeScorer {
         }
         if (last_site == first_site) return;
         for (std::int64_t node = first; node < site_ptr[first_site + 1]; ++node)
-            scores[node - first] += start_[labels[node]];
+            scores[node - first] += tables_->start[labels[node]];
         for (std::int64_t node = site_ptr[last_site - 1]; node < last; ++node)
-            scores[node - first] += end_[labels[node]];
+            scores[node - first] += tables_->end[labels[node]];
     }
 
-    ArcScores arcs;
+    const ArcScores& arcs() const { return tables_->arcs; }
 
   private:
     const Layout& layout_;
     const Design& design_;
     const LatticeData& data_;
-    Buffer<Real> weights_;             // [P]
-    std::vector<double> start_, end_;  // [L]
+    const ArcTables* tables_ = nullptr;
+    const Real* weights_ = nullptr;  // [P]
+    Buffer<Real> copy_;
 };
 
 }  // namespace crfkit

@@ -2,19 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "annotation.hpp"
 #include "best.hpp"
 #include "design.hpp"
+#include "lattice_questions.hpp"
 #include "layout.hpp"
 
 namespace crfkit {
 
-// The questions of Tagger (see there), for designs with `as_lattices`. w [D] must outlive it.
+// The questions of Tagger (see there), for designs with `as_lattices` or `as_batches`. w [D] must outlive it.
 class LatticeTagger {
   public:
-    LatticeTagger(const Layout& layout, const double* w) : layout_(layout), w_(w) {}
+    LatticeTagger(const Layout& layout, const double* w);
+    ~LatticeTagger();
 
     void best(const Design& design, std::int32_t* labels, int n_threads) const;
     void marginals(const Design& design, double* marginals, int n_threads) const;
@@ -24,8 +28,13 @@ class LatticeTagger {
                 int n_threads) const;
 
   private:
+    struct Prepared;
+    std::unique_ptr<LatticeSource> source(const Design& design, int n_threads) const;
+
     const Layout& layout_;
     const double* w_;
+    mutable std::once_flag once_;
+    mutable std::unique_ptr<const Prepared> prepared_;  // made when first needed
 };
 
 }  // namespace crfkit

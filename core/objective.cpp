@@ -53,12 +53,13 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
         throw std::invalid_argument("l2 must be one number, or one for each weight");
     if (layout_->bigrams || !design_->allowed.empty())
         check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
+    if (design_->as_lattices || design_->as_batches) arcs_ = std::make_unique<ArcModel>(*layout_);
     if (design_->as_batches) {
-        batches_ = std::make_unique<BatchData>(*layout_, *design_, n_threads);
+        batches_ = cut_into_batches(*layout_, *design_, n_threads);
         return;
     }
     if (design_->as_lattices) {
-        lattices_ = std::make_unique<LatticeData>(*layout_, *design_, n_threads);
+        lattices_ = std::make_unique<LatticeData>(*layout_, *arcs_, *design_, n_threads);
         lattice_blocks_ = cut_into_blocks(*layout_, *design_, *lattices_, n_threads);
         return;
     }
@@ -81,8 +82,9 @@ double Objective::evaluate(const double* w, const double* v, double* out) {
         if (!evaluator) evaluator = std::make_unique<Evaluator>(*layout_, *design_, gold_, data...);
         return evaluator->evaluate(w, v, out, n_threads);
     };
-    if (batches_)
-        return single_precision_ ? answer(single_batches_, *batches_) : answer(double_batches_, *batches_);
+    if (design_->as_batches)
+        return single_precision_ ? answer(single_batches_, *arcs_, batches_)
+                                 : answer(double_batches_, *arcs_, batches_);
     if (lattices_)
         return single_precision_ ? answer(single_lattices_, *lattices_, lattice_blocks_)
                                  : answer(double_lattices_, *lattices_, lattice_blocks_);

@@ -43,13 +43,14 @@ class Objective {
     std::unique_ptr<Evaluator<float>> single_;
     std::unique_ptr<Evaluator<double>> double_;
     bool single_precision_;
+    std::unique_ptr<ArcModel> arcs_;  // only for lattices and batches
     // In place of the above for a design with lattices.
     std::unique_ptr<LatticeData> lattices_;
     std::vector<LatticeBlock> lattice_blocks_;
     std::unique_ptr<LatticeEvaluator<float>> single_lattices_;
     std::unique_ptr<LatticeEvaluator<double>> double_lattices_;
     // In place of the above for a design in batches.
-    std::unique_ptr<BatchData> batches_;
+    std::vector<BatchBlock> batches_;
     std::unique_ptr<BatchEvaluator<float>> single_batches_;
     std::unique_ptr<BatchEvaluator<double>> double_batches_;
     std::mutex

@@ -140,8 +140,7 @@ void Tagger::marginals(const Design& design, double* out, int n_threads) const {
             log_marginals(room.plain(*this).view, rows, nullptr);
             return;
         }
-        if (!(log_partition > -INFINITY))
-            throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
+        require_possible(log_partition);
         for (std::int64_t t = 0; t < room.n_sites; ++t)
             std::copy_n(room.work.probs.data() + t * S, L, rows + t * L);
     });
