@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -108,6 +106,16 @@ class Problem:
             soft=soft,
             facets=self.facets,
         )
+        # What weights may name to score label b as a state, and the arcs that score it as their first or second end.
+        L = n_labels
+        self.states_of = {b: [b] for b in range(L + 1)}
+        ends = self.states_of
+        if self.facets is not None:
+            table = self.facets.table
+            self.states_of = {b: [L + 1 + int(f) for f in table[b] if f >= 0] for b in range(L)}
+            ends = {b: [b, *self.states_of.get(b, [])] for b in range(L + 1)}
+        self.arcs_out_of = {b: np.isin(self.map.arc_before, ends[b]) for b in range(L + 1)}
+        self.arcs_into = {b: np.isin(self.map.arc_after, ends[b]) for b in range(L + 1)}
         self.sample_weight = rng.random(len(self.lengths)) + 0.5
         self.w = rng.normal(size=self.map.n_weights)
         self.v = rng.normal(size=self.map.n_weights)
@@ -122,21 +130,15 @@ class Problem:
     def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
         """How often labelling y of sequence n has each weight, [D]."""
         m, phi, L = self.map, np.zeros(self.map.n_weights), self.n_labels
-        outcomes = {b: [b] for b in range(L + 1)}  # what weights may name to score label b, as part of an arc
-        of_label = outcomes  # and as a state
-        if self.facets is not None:
-            of_label = {b: [L + 1 + int(f) for f in self.facets.table[b] if f >= 0] for b in range(L)}
-            outcomes = {b: [b, *of_label.get(b, [])] for b in range(L + 1)}
         for i, label in enumerate(y):
             site = self.ptr[n] + i
             for k in range(self.features.site_ptr[site], self.features.site_ptr[site + 1]):
                 f = self.features.ids[k]
                 for p in range(m.pair_ptr[f], m.pair_ptr[f + 1]):
-                    if m.pair_labels[p] in of_label[label]:
+                    if m.pair_labels[p] in self.states_of[label]:
                         phi[p] += self.values[k]
         for a, b in zip((L, *y), (*y, L), strict=True) if y else ():
-            linked = np.isin(m.arc_before, outcomes[a]) & np.isin(m.arc_after, outcomes[b])
-            phi[m.arcs_begin : m.triples_begin] += linked
+            phi[m.arcs_begin : m.triples_begin] += self.arcs_out_of[a] & self.arcs_into[b]
         return phi
 
     def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
@@ -199,7 +201,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_objective_is_that_of_the_enumeration(kind: dict[str, int | bool], seed: int) -> None:
     problem = Problem(seed, **kind)  # type: ignore[arg-type]
     value, gradient, product_ = problem.expected()
