@@ -228,16 +228,15 @@ class Outputs:
             raise self._refused(
                 parts, k, f"gave a dict with the key {shown(key)}, expected numbers or names of outputs"
             )
-        if self._size is None:
+        size = self.size if self.vocabulary is None or self.declared else None
+        if size is None:
             raise self._refused(
                 parts,
                 k,
-                f"gave the output {key} of an unknown number: say how many there are, FeatureFunction(f, outputs=…)",
+                f"gave the output {key} of nobody knows how many: say so, FeatureFunction(f, outputs=…)",
             )
-        if not 0 <= key < self._size:
-            raise self._refused(
-                parts, k, f"gave the output {key}, expected numbers from 0 to {self._size - 1}"
-            )
+        if not 0 <= key < size:
+            raise self._refused(parts, k, f"gave the output {key}, expected numbers from 0 to {size - 1}")
         return int(key)
 
     def _check_row(self, result: Any, parts: Parts, k: int) -> None:

@@ -1,0 +1,118 @@
+"""What the core refuses where nodes and arcs have features of their own: arrays that do not fit together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import _core
+
+L = 2
+EMPTY, ZERO = np.zeros(0, np.int32), np.zeros(1, np.int64)
+ONES = np.ones(L, np.uint8)
+
+
+def ints(*numbers: int) -> Any:
+    return np.array(numbers, np.int32)
+
+
+def longs(*numbers: int) -> Any:
+    return np.array(numbers, np.int64)
+
+
+def lattices(allowed: list[int] | None = None, starts: Any = ONES) -> _core.Lattices:
+    """Two sequences of 2 and of 1 sites, all pairs of two labels: 6 nodes, (2 + 4 + 2) + (2 + 2) arcs."""
+    before, after = (part.astype(np.int32) for part in np.divmod(np.arange((L + 1) ** 2), L + 1))
+    layout = _core.Layout(L, ZERO, EMPTY, longs(), EMPTY, EMPTY, ZERO, EMPTY, before, after, False)
+    sets = None if allowed is None else (longs(0, len(allowed), len(allowed), len(allowed)), ints(*allowed))
+    design = _core.Design(
+        layout,
+        longs(0, 2, 3),
+        np.zeros(4, np.int64),
+        EMPTY,
+        None,
+        None,
+        None,
+        None,
+        [],
+        1,
+        *(sets or (None, None)),
+    )
+    return _core.Lattices(layout, design, starts, ONES, 1)
+
+
+def test_parts_are_listed_site_by_site() -> None:
+    found = lattices()
+    assert found.site_ptr.tolist() == [0, 2, 4, 6]
+    assert found.labels.tolist() == [0, 1] * 3
+    assert found.arc_ptr.tolist() == [0, 8, 12]
+    before, after, site = found.arcs(1)
+    assert before.tolist() == [2, 2, 0, 1, 0, 1, 0, 1, 2, 2, 0, 1]
+    assert after.tolist() == [0, 1, 0, 0, 1, 1, 2, 2, 0, 1, 2, 2]
+    assert site.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 0, 0, 1, 1]
+    fewer = lattices([1], np.array([0, 1], np.uint8))
+    assert [part.tolist() for part in fewer.arcs(2)] == [
+        [2, 1, 1, 0, 1, 2, 0, 1],
+        [1, 0, 1, 2, 2, 1, 2, 2],
+        [0, 1, 1, 2, 2, 0, 1, 1],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"dense": np.zeros((3, 2))}, "expected a value for each part and weight"),
+        ({"dense": np.zeros((4, 2)), "ids": ints(0)}, "dense values go without lists"),
+        ({"ids": ints(0, 1, -1)}, "expected one weight for each part"),
+        ({"ids": ints(0, 1, -1, 2)}, "weight 2 is out of range"),
+        ({"ids": ints(0, 1, -2, 1)}, "weight -2 is out of range"),
+        ({"ids": ints(0), "ptr": longs(0, 1)}, "one entry more than there are parts"),
+        ({"ids": ints(0), "ptr": longs(0, 2, 1, 1, 1)}, "ptr must not decrease"),
+        ({"ids": ints(-1), "ptr": longs(0, 1, 1, 1, 1)}, "weight -1 is out of range"),
+        (
+            {"ids": ints(0), "ptr": longs(0, 1, 1, 1, 1), "values": np.zeros(2)},
+            "values and ids must have the same length",
+        ),
+    ],
+)
+def test_blocks_that_do_not_fit_are_refused(arrays: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _core.Fired(False, 0, 2, 4, **arrays)
+
+
+def test_blocks_of_other_lattices_are_refused() -> None:
+    found, w = lattices(), np.zeros(2)
+    gold = _core.FiredObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
+    short = _core.Fired(False, 0, 2, 5, np.zeros((5, 2)))
+    beyond = _core.Fired(True, 1, 2, 12, np.zeros((12, 2)))
+    for block, message in (
+        (short, "as many parts as the lattices have"),
+        (beyond, "weights beyond the last one"),
+    ):
+        questions: list[Any] = [
+            lambda block=block: _core.fired_best(found, [block], w, 1),
+            lambda block=block: _core.fired_k_best(found, [block], w, 2, 1),
+            lambda block=block: gold.add_to([block], w, None, np.zeros(2), 1),
+        ]
+        for question in questions:
+            with pytest.raises(ValueError, match=message):
+                question()
+
+
+def test_what_else_does_not_fit_is_refused() -> None:
+    found, w = lattices(), np.zeros(2)
+    with pytest.raises(ValueError, match="one entry for each label"):
+        lattices(starts=np.ones(3, np.uint8))
+    with pytest.raises(ValueError, match="one weight for each sequence"):
+        _core.FiredObjective(found, ints(0, 1, 0), None, None, np.ones(1), 1)
+    with pytest.raises(ValueError, match="sequence 0 with 2 sites: its labels are not possible"):
+        _core.FiredObjective(lattices([1]), ints(0, 1, 0), None, None, np.ones(2), 1)
+    with pytest.raises(ValueError, match="there are 2 labels for 3 sites"):
+        _core.fired_log_partitions(found, [], w, ints(0, 1), None, None, 1)
+    with pytest.raises(ValueError, match="a uniform number for each sample and site"):
+        _core.fired_sample(found, [], w, 2, np.zeros(3), 1)
+    gold = _core.FiredObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
+    with pytest.raises(ValueError, match="must have the same length"):
+        gold.add_to([], w, None, np.zeros(3), 1)
