@@ -20,6 +20,7 @@ from crfkit.features import (
     FunctionData,
     FunctionMap,
     Outputs,
+    function_data,
 )
 from crfkit.features.dataset import FeatureList
 from crfkit.inference import LatticeTagger
@@ -270,6 +271,11 @@ KINDS: list[dict[str, Any]] = [
     {"bigrams": "some", "arcs": False, "structure": Chain(start=False)},
     {"structure": Chain(end=False), "memory": 0},
 ]
+
+
+@pytest.fixture(autouse=True, params=[300, 1 << 26], ids=["many slices", "one slice"])
+def slice_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_data, "_SLICE", request.param)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
