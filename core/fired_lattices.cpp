@@ -12,20 +12,9 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kSequencesPerTask = 16;
 constexpr std::int64_t kMostBuffers = 16;
 constexpr std::int64_t kBufferNumbers = 1 << 24;  // in all buffers together
 constexpr std::int64_t kWeightsPerTask = 1 << 14;
-
-template <class Function>
-void each_sequence(std::int64_t n, int n_threads, const Function& function) {
-    parallel_for((n + kSequencesPerTask - 1) / kSequencesPerTask, n_threads,
-                 [&](std::int64_t task, int worker) {
-                     const std::int64_t begin = task * kSequencesPerTask;
-                     for (std::int64_t i = begin; i < std::min(n, begin + kSequencesPerTask); ++i)
-                         function(i, worker);
-                 });
-}
 
 }  // namespace
 
@@ -43,7 +32,7 @@ Lattices::Lattices(std::shared_ptr<const Layout> model, std::shared_ptr<const De
     candidates = find_candidates(bigrams, *design, n_threads);
     arc_ptr.assign(static_cast<std::size_t>(n_sequences()) + 1, 0);
     std::vector<Lattice> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
-    each_sequence(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
+    parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (design->sequence_ptr[n] == design->sequence_ptr[n + 1]) return;
         Lattice& lattice = rooms[worker];
         build(n, lattice);
@@ -72,7 +61,7 @@ ArcList Lattices::arcs(int n_threads) const {
     ArcList out;
     for (auto* list : {&out.before, &out.after, &out.site}) list->resize(static_cast<std::size_t>(n_arcs()));
     std::vector<Lattice> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
-    each_sequence(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
+    parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (design->sequence_ptr[n] == design->sequence_ptr[n + 1]) return;
         Lattice& lattice = rooms[worker];
         build(n, lattice);
@@ -157,7 +146,7 @@ double FiredObjective::differentiate(const std::vector<Fired>& fired, const doub
     std::vector<double> losses(static_cast<std::size_t>(lattices.n_sequences()), 0.0);
     residuals.nodes.assign(static_cast<std::size_t>(lattices.candidates.n_nodes()), 0.0);
     residuals.arcs.assign(static_cast<std::size_t>(lattices.n_arcs()), 0.0);
-    each_sequence(lattices.n_sequences(), n_threads, [&](std::int64_t n, int worker) {
+    parallel_for(lattices.n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (ptr[n] == ptr[n + 1]) return;
         auto& [scored, node_direction, arc_direction] = rooms[worker];
         Lattice& lattice = scored.lattice;

@@ -8,23 +8,17 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kSequencesPerTask = 16;
-
 // Calls function(n, first site, room) for every sequence that is not empty.
 template <class Function>
 void each_sequence(const LatticeSource& source, int n_threads, const Function& function) {
     const auto ptr = source.sequence_ptr();
     const auto n = static_cast<std::int64_t>(ptr.size()) - 1;
-    const std::int64_t n_tasks = (n + kSequencesPerTask - 1) / kSequencesPerTask;
     std::vector<std::unique_ptr<ScoredLattice>> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
-    parallel_for(n_tasks, n_threads, [&](std::int64_t task, int worker) {
+    parallel_for(n, n_threads, [&](std::int64_t i, int worker) {
+        if (ptr[i] == ptr[i + 1]) return;
         if (!rooms[worker]) rooms[worker] = std::make_unique<ScoredLattice>();
-        for (std::int64_t i = task * kSequencesPerTask; i < std::min(n, (task + 1) * kSequencesPerTask);
-             ++i) {
-            if (ptr[i] == ptr[i + 1]) continue;
-            source.load(i, *rooms[worker]);
-            function(i, ptr[i], *rooms[worker]);
-        }
+        source.load(i, *rooms[worker]);
+        function(i, ptr[i], *rooms[worker]);
     });
 }
 

@@ -2,7 +2,7 @@
 
 On a page, from top to bottom in one empty folder:
 
-    ```text file=NAME    is written to that file
+    ```text file=NAME    is written to that file (as is ```python file=NAME)
     ```python            runs in one namespace; an ```output block after it is what it prints
     ```console           lines `$ crfkit …` run, the lines after them are what they print; `< NAME` gives standard input,
                          and a status other than 0 is shown by `$ echo $?`
@@ -19,6 +19,7 @@ import io
 import pkgutil
 import re
 import shlex
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,15 @@ from crfkit.features.templates import FUNCTIONS
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")])
 NOT_RUN = ("pip ", "make ", "git ", "python -m benchmarks.")  # commands of the shell that pages may show
-WITH_EXAMPLES = ("CRF", "Chain", "ChainScores", "Template", "inference.log_partition", "data.read_columns")
+WITH_EXAMPLES = (
+    "CRF",
+    "Chain",
+    "ChainScores",
+    "FeatureFunctions",
+    "Template",
+    "inference.log_partition",
+    "data.read_columns",
+)
 
 FENCE = re.compile(r"^(?P<ticks>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=ticks)$", re.DOTALL | re.MULTILINE)
 
@@ -147,10 +156,15 @@ def crfkit_command(command: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to be in; modules that a page writes there can be imported, as from a script beside them."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 # ---- the pages
