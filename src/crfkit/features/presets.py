@@ -1,4 +1,4 @@
-"""Ready-made templates for three common tasks: print one, edit it, and use it as a template of your own."""
+"""Ready-made templates for four common tasks: print one, edit it, and use it as a template of your own."""
 
 from __future__ import annotations
 
@@ -138,14 +138,101 @@ U43:%short_shape[0,0]
 B
 """
 
-PRESETS: Mapping[str, str] = MappingProxyType({"names": _NAMES, "pos": _POS, "chunks": _CHUNKS})
+_MORPHOLOGY = """\
+# Morphological tags, for tag sets of hundreds or thousands; column 0: the word.
+U
+U00:%x[0,0]
+U01:%lower[0,0]
+U02:%bare[0,0]
+U03:%short_shape[0,0]
+
+# How the word begins and ends.
+U10:%bare_prefix[0,0,1]
+U11:%bare_prefix[0,0,2]
+U12:%bare_prefix[0,0,3]
+U13:%bare_prefix[0,0,4]
+U14:%bare_prefix[0,0,5]
+U15:%bare_prefix[0,0,6]
+U16:%bare_prefix[0,0,7]
+U17:%bare_prefix[0,0,8]
+U18:%bare_prefix[0,0,9]
+U19:%bare_prefix[0,0,10]
+U20:%lower_suffix[0,0,1]
+U21:%lower_suffix[0,0,2]
+U22:%lower_suffix[0,0,3]
+U23:%lower_suffix[0,0,4]
+U24:%lower_suffix[0,0,5]
+U25:%lower_suffix[0,0,6]
+U26:%lower_suffix[0,0,7]
+U27:%lower_suffix[0,0,8]
+U28:%lower_suffix[0,0,9]
+U29:%lower_suffix[0,0,10]
+U30:%bare_suffix[0,0,1]
+U31:%bare_suffix[0,0,2]
+U32:%bare_suffix[0,0,3]
+U33:%bare_suffix[0,0,4]
+U34:%bare_suffix[0,0,5]
+U35:%bare_suffix[0,0,6]
+U36:%bare_suffix[0,0,7]
+U37:%bare_suffix[0,0,8]
+U38:%bare_suffix[0,0,9]
+U39:%bare_suffix[0,0,10]
+
+# The words around, and how they end.
+U40:%lower[-2,0]
+U41:%lower[-1,0]
+U42:%lower[1,0]
+U43:%lower[2,0]
+U44:%lower[-1,0]/%lower[0,0]
+U45:%lower[0,0]/%lower[1,0]
+U46:%lower[-1,0]/%lower[1,0]
+U50:%lower_suffix[-1,0,1]
+U51:%lower_suffix[-1,0,2]
+U52:%lower_suffix[-1,0,3]
+U53:%lower_suffix[-1,0,4]
+U54:%lower_suffix[1,0,1]
+U55:%lower_suffix[1,0,2]
+U56:%lower_suffix[1,0,3]
+U57:%lower_suffix[1,0,4]
+U58:%lower_suffix[-2,0,2]
+U59:%lower_suffix[-2,0,3]
+U60:%lower_suffix[2,0,2]
+U61:%lower_suffix[2,0,3]
+
+# How the word ends, with the words beside it and how they end.
+U70:%lower_suffix[-1,0,2]/%lower_suffix[0,0,2]
+U71:%lower_suffix[0,0,2]/%lower_suffix[1,0,2]
+U72:%lower[-1,0]/%lower_suffix[0,0,2]
+U73:%lower_suffix[0,0,2]/%lower[1,0]
+U74:%lower[-1,0]/%lower_suffix[0,0,3]
+U75:%lower_suffix[0,0,3]/%lower[1,0]
+
+# Which words are near, wherever: lines with one number make one feature.
+U80:%lower[-5,0]
+U80:%lower[-4,0]
+U80:%lower[-3,0]
+U80:%lower[-2,0]
+U80:%lower[-1,0]
+U80:%lower[1,0]
+U80:%lower[2,0]
+U80:%lower[3,0]
+U80:%lower[4,0]
+U80:%lower[5,0]
+
+# Arcs between labels.
+B
+"""
+
+PRESETS: Mapping[str, str] = MappingProxyType(
+    {"names": _NAMES, "pos": _POS, "chunks": _CHUNKS, "morphology": _MORPHOLOGY}
+)
 """The text of each preset, in the language of templates."""
 
 
 def preset(name: str, n_columns: int | None = None) -> Template:
     """The template of a preset; with `n_columns`, without the lines that read columns beyond these.
 
-    `names` and `pos` read column 0, the word; `chunks` reads the part of speech in column 1 as well, where there is one.
+    `names`, `pos` and `morphology` read column 0, the word; `chunks` reads the part of speech in column 1 as well, where there is one.
     """
     text = PRESETS.get(name)
     if text is None:

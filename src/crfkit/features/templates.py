@@ -19,8 +19,10 @@ that site.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from os import PathLike
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
@@ -98,9 +100,20 @@ def _suffix(value: str, length: int) -> str | None:
     return value[-length:] if len(value) >= length else None
 
 
+@lru_cache(maxsize=1 << 12)  # one word is asked for many prefixes and suffixes in a row
+def _bare(value: str) -> str:
+    """Lower case without accents, breathings, cedillas …: what combines with a letter is dropped."""
+    if value.isascii():
+        return value.lower()
+    apart = unicodedata.normalize("NFD", value.lower())
+    letters = "".join(character for character in apart if not unicodedata.combining(character))
+    return unicodedata.normalize("NFC", letters) or value
+
+
 _PLAIN: dict[str, Callable[[str], str | None]] = {
     "x": lambda value: value,
     "lower": str.lower,
+    "bare": _bare,
     "shape": _shape,
     "short_shape": _short_shape,
     "digits": _digits,
@@ -115,16 +128,21 @@ _WITH_LENGTH: dict[str, Callable[[str, int], str | None]] = {
     "suffix": _suffix,
     "lower_prefix": lambda value, length: _prefix(value.lower(), length),
     "lower_suffix": lambda value, length: _suffix(value.lower(), length),
+    "bare_prefix": lambda value, length: _prefix(_bare(value), length),
+    "bare_suffix": lambda value, length: _suffix(_bare(value), length),
 }
 
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         "x": "the value itself",
         "lower": "the value in lower case",
+        "bare": "the value in lower case without accents and other marks on letters: Łódź → łodz",
         "prefix": "its first n characters; nothing when it is shorter",
         "suffix": "its last n characters; nothing when it is shorter",
         "lower_prefix": "the first n characters of the value in lower case; nothing when it is shorter",
         "lower_suffix": "the last n characters of the value in lower case; nothing when it is shorter",
+        "bare_prefix": "the first n characters of the bare value; nothing when it is shorter",
+        "bare_suffix": "the last n characters of the bare value; nothing when it is shorter",
         "shape": "capitals as X, other letters as x, digits as d: McDonald-27 → XxXxxxxx-dd",
         "short_shape": "the shape with runs of one character collapsed: McDonald-27 → XxXx-d",
         "digits": "the value with every digit as 0",

@@ -1,0 +1,345 @@
+"""Which labels a word may have: those it was seen with, or those of words that end alike.
+
+A word seen at `min_count` sites or more keeps the labels it was seen with. A rarer one has in addition, and an
+unknown one only, the labels of its longest ending that `ending_count` sites with other rare words have; where not even
+the last character is shared, those of all rare words, the open classes. So a rare word is treated as if it were
+unknown, in training too, and a model learns there what it needs for words it never saw.
+
+Words are compared in lower case. Shapes: V words, E endings, L labels, T sites.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError, read_text
+from crfkit.features.dataset import Int32s, Int64s
+from crfkit.features.endings import Endings, distinct
+from crfkit.features.wording import described, shown
+from crfkit.structures import Evidence
+
+Column = int | str  # where a site has the word: a place in a row of columns, or a key of a dict
+MOST_CHARACTERS = 100  # of an ending
+
+
+class Coverage(NamedTuple):
+    """How often a dictionary allows the right label, and how many labels it leaves to choose from."""
+
+    sites: int
+    covered: float  # share of the sites whose label is allowed
+    labels: float  # allowed at a site, on average
+    known: float  # share of the sites whose word is in the dictionary
+    known_covered: float
+    known_labels: float
+    unknown_covered: float
+    unknown_labels: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.covered:.2%} of {self.sites:,} sites may have their label, {self.labels:.2f} labels a site; "
+            f"known words ({self.known:.2%}): {self.known_covered:.2%}, {self.known_labels:.2f}; "
+            f"unknown: {self.unknown_covered:.2%}, {self.unknown_labels:.2f}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TagDictionary:
+    """The labels that each word may have; `from_data` and `from_lexicon` make one.
+
+    >>> dictionary = TagDictionary.from_data([["the", "dogs"], ["the", "cats"]], [["DET", "NOUN"], ["DET", "NOUN"]], min_count=2)
+    >>> dictionary.allowed_labels("the"), dictionary.allowed_labels("birds")
+    (('DET',), ('NOUN',))
+    """
+
+    classes: tuple[Hashable, ...]  # [L]
+    words: tuple[str, ...]  # [V] in lower case
+    endings: tuple[str, ...]  # [E]; without "", words that share no ending may have any label
+    ptr: Int64s  # [V + E + 1] word v has the labels ptr[v]:ptr[v + 1], ending e those at V + e
+    labels: Int32s  # ascending within a list; an empty list allows all labels
+    column: Column = 0
+    _entries: dict[str, int] = field(init=False, repr=False)  # word → its list
+    _ending_entries: dict[str, int] = field(init=False, repr=False)
+    _longest: int = field(init=False, repr=False)  # ending, in characters
+
+    def __post_init__(self) -> None:
+        """Refuse tables that do not fit together, and make them quick to look up."""
+        n_lists = len(self.words) + len(self.endings)
+        rises = self.ptr.shape == (n_lists + 1,) and self.ptr[0] == 0 and np.all(np.diff(self.ptr) >= 0)
+        if not rises or self.ptr[-1] != len(self.labels):
+            raise InputError("the lists of labels of a tag dictionary do not fit its words and endings")
+        if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
+            raise InputError("a tag dictionary names a label that does not exist")
+        entries = {word: v for v, word in enumerate(self.words)}
+        ending_entries = {ending: len(self.words) + e for e, ending in enumerate(self.endings)}
+        if len(entries) + len(ending_entries) != n_lists:
+            raise InputError("a tag dictionary has a word or an ending twice")
+        object.__setattr__(self, "_entries", entries)
+        object.__setattr__(self, "_ending_entries", ending_entries)
+        object.__setattr__(self, "_longest", max(map(len, self.endings), default=0))
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Iterable[Any],
+        y: Iterable[Any],
+        column: Column = 0,
+        *,
+        min_count: int = 10,
+        ending_length: int = 10,
+        ending_count: int = 30,
+    ) -> Self:
+        """The dictionary of training data.
+
+        `column` says where a site has its word: a site is a word, a row of columns, or a dict. Words seen at `min_count`
+        sites keep the labels seen there; `ending_length` = 0 gives all others the open classes. Sites whose label is None or
+        a set say nothing.
+        """
+        counts = Counter(zip(_words(X, column), _labels(y), strict=False))
+        seen = [(word, label, n) for (word, label), n in counts.items() if not _unknown(label)]
+        if not seen:
+            raise InputError("no site has a label: there is nothing to make a tag dictionary of")
+        return cls._make(seen, column, min_count, ending_length, ending_count)
+
+    @classmethod
+    def from_lexicon(
+        cls,
+        lexicon: Mapping[str, Iterable[Hashable]] | str | os.PathLike[str],
+        column: Column = 0,
+        *,
+        ending_length: int = 10,
+        ending_count: int = 30,
+    ) -> Self:
+        """The dictionary of a lexicon: {word: labels}, or a file whose lines have a word and its labels, separated by tabs.
+
+        Words of the lexicon have the labels it gives; unknown ones those of the words that end alike.
+        """
+        entries = lexicon.items() if isinstance(lexicon, Mapping) else _lexicon_lines(lexicon)
+        seen = []
+        for word, labels in entries:
+            if (
+                not isinstance(word, str)
+                or isinstance(labels, str | bytes)
+                or not isinstance(labels, Iterable)
+            ):
+                raise InputError(
+                    f"the lexicon has {shown(word)}: {shown(labels)}, expected a word and a list of labels"
+                )
+            seen += [(word, label, 1) for label in labels]
+        if not seen:
+            raise InputError("the lexicon has no word with a label")
+        return cls._make(seen, column, 1, ending_length, ending_count, all_rare=True)
+
+    @classmethod
+    def _make(
+        cls,
+        seen: Sequence[tuple[str, Hashable, int]],
+        column: Column,
+        min_count: int,
+        ending_length: int,
+        ending_count: int,
+        *,
+        all_rare: bool = False,
+    ) -> Self:
+        """From (word, label, number of sites); `all_rare`: all words say what endings go with, not only rare ones."""
+        for name, value, least, most in (
+            ("min_count", min_count, 1, 2**31 - 1),
+            ("ending_length", ending_length, 0, MOST_CHARACTERS),
+            ("ending_count", ending_count, 1, 2**31 - 1),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise InputError(
+                    f"{name} is {shown(value)}, expected a whole number from {least} to {most:,}"
+                )
+        classes = _sorted({label for _, label, _ in seen})
+        ids = {label: i for i, label in enumerate(classes)}
+        together: Counter[tuple[str, int]] = Counter()
+        lower = {word: word.lower() for word, _, _ in seen}
+        for word, label, n in seen:
+            together[lower[word], ids[label]] += n
+        words = sorted(set(lower.values()))
+        places = {word: v for v, word in enumerate(words)}
+        pairs = np.array(
+            sorted((places[word], label, n) for (word, label), n in together.items()), np.int64
+        )  # [P, 3]
+        sites = np.bincount(pairs[:, 0], pairs[:, 2], len(words))  # [V]
+        rare = np.flatnonzero((sites < min_count) | all_rare)
+        rank = np.full(len(words), -1, np.int64)  # among the rare words
+        rank[rare] = np.arange(len(rare))
+        of_rare = pairs[rank[pairs[:, 0]] >= 0]
+        endings = Endings.build(
+            [words[v] for v in rare.tolist()],
+            rank[of_rare[:, 0]],
+            of_rare[:, 1],
+            of_rare[:, 2],
+            longest=ending_length,
+            min_count=ending_count,
+            n_labels=len(classes),
+        )
+        chosen = np.full(len(words), -1, np.int64)
+        chosen[rare] = np.where(sites[rare] < min_count, endings.of_words, -1)
+        return cls(
+            tuple(classes),
+            tuple(words),
+            tuple(endings.texts),
+            *_lists(pairs, chosen, endings, len(classes)),
+            column,
+        )
+
+    def allowed_labels(self, word: str) -> tuple[Hashable, ...]:
+        """The labels that a word may have; all, where nothing is known about any part of it."""
+        entry = self._entry(word)
+        ids = self.labels[self.ptr[entry] : self.ptr[entry + 1]] if entry >= 0 else self.labels[:0]
+        return tuple(self.classes[i] for i in ids.tolist()) or self.classes
+
+    def __contains__(self, word: str) -> bool:
+        return word.lower() in self._entries
+
+    def bound(self, classes: Sequence[Hashable]) -> TagDictionary:
+        """The same dictionary with the ids of these labels; others are dropped, and a list that is left empty allows all."""
+        ids = {label: i for i, label in enumerate(classes)}
+        new = np.array([ids.get(label, -1) for label in self.classes], np.int32)[self.labels]
+        lists = np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))[new >= 0]
+        order = np.lexsort((new[new >= 0], lists))
+        counts = np.bincount(lists, minlength=len(self.ptr) - 1)
+        return TagDictionary(
+            tuple(classes), self.words, self.endings, _pointers(counts), new[new >= 0][order], self.column
+        )
+
+    def allowed(self, X: Iterable[Any], gold: Int32s | None = None) -> Evidence:
+        """The ids of the labels that the sites of sequences X may have; with `gold` [T], these too (−1: none)."""
+        entries = np.fromiter(self._entries_of(X), np.int64)  # [T]
+        empty = entries < 0
+        entries[empty] = 0
+        counts = np.where(empty, 0, self.ptr[entries + 1] - self.ptr[entries])
+        site_ptr = _pointers(counts)
+        places = np.arange(site_ptr[-1]) + np.repeat(self.ptr[entries] - site_ptr[:-1], counts)
+        evidence = Evidence(site_ptr, self.labels[places])
+        return evidence if gold is None else _with_gold(evidence, gold, len(self.classes))
+
+    def coverage(self, X: Iterable[Any], y: Iterable[Any]) -> Coverage:
+        """How often the label of a site is among those that its word may have. Sites with None or a set are left out."""
+        X, gold = list(X), list(_labels(y))
+        ids = {label: i for i, label in enumerate(self.classes)}
+        labels = np.array([ids.get(label, -1) if not _unknown(label) else -2 for label in gold], np.int64)
+        evidence = self.allowed(X)
+        counts = np.diff(evidence.site_ptr)
+        if len(counts) != len(labels):
+            raise InputError(f"X has {len(counts)} sites but y has {len(labels)} labels")
+        site = np.repeat(np.arange(len(counts)), counts)
+        covered = (counts == 0) & (labels >= 0)
+        covered[site[evidence.labels == labels[site]]] = True
+        counts = np.where(counts == 0, len(self.classes), counts)
+        known = np.fromiter((word in self for word in _words(X, self.column)), np.bool_)
+        judged = labels > -2
+        figures = [
+            float(part.mean()) if len(part) else float("nan")
+            for which in (judged, judged & known, judged & ~known)
+            for part in (covered[which], counts[which])
+        ]
+        share = float(known[judged].mean()) if judged.any() else float("nan")
+        return Coverage(int(judged.sum()), *figures[:2], share, *figures[2:])
+
+    def _entries_of(self, X: Iterable[Any]) -> Iterable[int]:
+        found: dict[str, int] = {}  # words met before
+        for word in _words(X, self.column):
+            entry = found.get(word)
+            if entry is None:
+                entry = found[word] = self._entry(word)
+            yield entry
+
+    def _entry(self, word: str) -> int:
+        """The list of a word, or of its longest ending that has one; −1 where there is none."""
+        lower = word.lower()
+        entry = self._entries.get(lower)
+        if entry is not None:
+            return entry
+        for begin in range(max(len(lower) - self._longest, 0), len(lower) + 1):
+            entry = self._ending_entries.get(lower[begin:])
+            if entry is not None:
+                return entry
+        return -1
+
+
+def _lists(pairs: Int64s, chosen: Int64s, endings: Endings, n_labels: int) -> tuple[Int64s, Int32s]:
+    """The labels of each word, its own and those of the ending it shares, and then those of each ending."""
+    n_words = len(chosen)
+    sharing = np.flatnonzero(chosen >= 0)
+    counts = np.diff(endings.ptr)[chosen[sharing]]
+    begins = _pointers(counts)
+    places = np.arange(begins[-1]) + np.repeat(endings.ptr[chosen[sharing]] - begins[:-1], counts)
+    shared = np.repeat(sharing, counts) * n_labels + endings.labels[places]
+    codes = distinct(np.concatenate([pairs[:, 0] * n_labels + pairs[:, 1], shared]))
+    words, labels = np.divmod(codes, n_labels)
+    ptr = _pointers(np.bincount(words, minlength=n_words))
+    return (
+        np.concatenate([ptr, ptr[-1] + endings.ptr[1:]]),
+        np.concatenate([labels.astype(np.int32), endings.labels]),
+    )
+
+
+def _with_gold(evidence: Evidence, gold: Int32s, n_labels: int) -> Evidence:
+    """Evidence that allows the label of each site; where all are allowed already, it stays so."""
+    counts = np.diff(evidence.site_ptr)
+    sites = np.repeat(np.arange(len(counts)), counts)
+    extra = np.flatnonzero((gold >= 0) & (counts > 0))
+    codes = np.concatenate([sites * n_labels + evidence.labels, extra * n_labels + gold[extra]])
+    sites, labels = np.divmod(distinct(codes), n_labels)
+    return Evidence(_pointers(np.bincount(sites, minlength=len(counts))), labels.astype(np.int32))
+
+
+def _pointers(counts: npt.NDArray[Any]) -> Int64s:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
+    """The word of each site."""
+    for n, sequence in enumerate(X):
+        if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
+            raise InputError(f"sequence {n} is {described(sequence)}, expected a list of sites")
+        for i, site in enumerate(sequence):
+            word = site
+            if not isinstance(site, str):
+                try:
+                    word = site[column]
+                except (IndexError, KeyError, TypeError):
+                    word = None
+            if not isinstance(word, str):
+                raise InputError(
+                    f"sequence {n}, site {i} is {described(site)}: a tag dictionary needs a word"
+                    f"{'' if column == 0 else f' in column {column!r}'}"
+                )
+            yield word
+
+
+def _labels(y: Iterable[Any]) -> Iterable[Any]:
+    return chain.from_iterable(y)
+
+
+def _unknown(label: Any) -> bool:
+    return label is None or isinstance(label, set | frozenset)
+
+
+def _sorted(labels: set[Hashable]) -> list[Hashable]:
+    try:
+        return sorted(labels)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(labels, key=repr)
+
+
+def _lexicon_lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, list[str]]]:
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        word, *labels = line.split("\t")
+        if line.strip() and (not word or not labels or "" in labels):
+            raise InputError(
+                f"{path}:{number}: expected a word and its labels, separated by tabs, found {shown(line)}"
+            )
+        if line.strip():
+            yield word, labels
