@@ -13,12 +13,14 @@ from crfkit.features.import_paths import placeholder
 from crfkit.features.labels import Labels
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
+from crfkit.features.tag_dictionary import Coverage, TagDictionary
 from crfkit.features.templates import Line, Macro, Program, Template, Transform
 from crfkit.features.vocabulary import Vocabulary, block_of
 
 __all__ = [
     "PRESETS",
     "Annotation",
+    "Coverage",
     "Dataset",
     "Encoder",
     "Facets",
@@ -35,6 +37,7 @@ __all__ = [
     "Program",
     "Slice",
     "Strength",
+    "TagDictionary",
     "Template",
     "Transform",
     "Vocabulary",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit.features.dataset import Int32s, Int64s
 
@@ -63,8 +64,9 @@ class Endings(NamedTuple):
 
 def distinct(codes: Int64s) -> Int64s:
     """The distinct numbers, ascending: by sorting, which is several times as fast as `np.unique` on long lists."""
-    codes = np.sort(codes)
-    return codes[np.concatenate([np.ones(min(len(codes), 1), np.bool_), np.diff(codes) > 0])]
+    ascending: Int64s = np.sort(codes)
+    first = np.concatenate([np.ones(min(len(codes), 1), np.bool_), np.diff(ascending) > 0])
+    return np.compress(first, ascending)
 
 
 def _nodes(words: Sequence[str], longest: int) -> Int64s:
@@ -87,7 +89,7 @@ def _nodes(words: Sequence[str], longest: int) -> Int64s:
 
 
 def _labels_of(
-    places: Int64s, has: np.ndarray, pair_labels: Int64s, n_endings: int, n_labels: int
+    places: Int64s, has: npt.NDArray[np.bool_], pair_labels: Int64s, n_endings: int, n_labels: int
 ) -> tuple[Int64s, Int32s]:
     """The labels of each ending; pair p has the endings places[p][has[p]], −1 for those that are not kept."""
     has = has & (places >= 0)

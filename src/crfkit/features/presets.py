@@ -232,7 +232,8 @@ PRESETS: Mapping[str, str] = MappingProxyType(
 def preset(name: str, n_columns: int | None = None) -> Template:
     """The template of a preset; with `n_columns`, without the lines that read columns beyond these.
 
-    `names`, `pos` and `morphology` read column 0, the word; `chunks` reads the part of speech in column 1 as well, where there is one.
+    `names`, `pos` and `morphology` read column 0, the word; `chunks` reads the part of speech in column 1 as well,
+    where there is one.
     """
     text = PRESETS.get(name)
     if text is None:

@@ -54,7 +54,8 @@ class Coverage(NamedTuple):
 class TagDictionary:
     """The labels that each word may have; `from_data` and `from_lexicon` make one.
 
-    >>> dictionary = TagDictionary.from_data([["the", "dogs"], ["the", "cats"]], [["DET", "NOUN"], ["DET", "NOUN"]], min_count=2)
+    >>> X, y = [["the", "dogs"], ["the", "cats"]], [["DET", "NOUN"], ["DET", "NOUN"]]
+    >>> dictionary = TagDictionary.from_data(X, y, min_count=2)
     >>> dictionary.allowed_labels("the"), dictionary.allowed_labels("birds")
     (('DET',), ('NOUN',))
     """
@@ -102,8 +103,13 @@ class TagDictionary:
         sites keep the labels seen there; `ending_length` = 0 gives all others the open classes. Sites whose label is None or
         a set say nothing.
         """
-        counts = Counter(zip(_words(X, column), _labels(y), strict=False))
-        seen = [(word, label, n) for (word, label), n in counts.items() if not _unknown(label)]
+        words, labels = list(_words(X, column)), list(_labels(y))
+        if len(words) != len(labels):
+            raise InputError(f"X has {len(words)} sites but y has {len(labels)} labels")
+        counts = Counter(
+            (word, label) for word, label in zip(words, labels, strict=True) if not _unknown(label)
+        )
+        seen = [(word, label, n) for (word, label), n in counts.items()]
         if not seen:
             raise InputError("no site has a label: there is nothing to make a tag dictionary of")
         return cls._make(seen, column, min_count, ending_length, ending_count)
@@ -239,13 +245,10 @@ class TagDictionary:
         counts = np.where(counts == 0, len(self.classes), counts)
         known = np.fromiter((word in self for word in _words(X, self.column)), np.bool_)
         judged = labels > -2
-        figures = [
-            float(part.mean()) if len(part) else float("nan")
-            for which in (judged, judged & known, judged & ~known)
-            for part in (covered[which], counts[which])
-        ]
-        share = float(known[judged].mean()) if judged.any() else float("nan")
-        return Coverage(int(judged.sum()), *figures[:2], share, *figures[2:])
+        shares = [_mean(part[judged & which]) for which in (known, ~known) for part in (covered, counts)]
+        return Coverage(
+            int(judged.sum()), _mean(covered[judged]), _mean(counts[judged]), _mean(known[judged]), *shares
+        )
 
     def _entries_of(self, X: Iterable[Any]) -> Iterable[int]:
         found: dict[str, int] = {}  # words met before
@@ -293,6 +296,10 @@ def _with_gold(evidence: Evidence, gold: Int32s, n_labels: int) -> Evidence:
     codes = np.concatenate([sites * n_labels + evidence.labels, extra * n_labels + gold[extra]])
     sites, labels = np.divmod(distinct(codes), n_labels)
     return Evidence(_pointers(np.bincount(sites, minlength=len(counts))), labels.astype(np.int32))
+
+
+def _mean(numbers: npt.NDArray[Any]) -> float:
+    return float(numbers.mean()) if len(numbers) else float("nan")
 
 
 def _pointers(counts: npt.NDArray[Any]) -> Int64s:

@@ -1,0 +1,149 @@
+"""Tag dictionaries: the labels that words may have, against a plain reading of the rules; files; complaints."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Hashable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crfkit import InputError
+from crfkit.features import TagDictionary
+
+SYLLABLES = ["ba", "Ko", "lu", "sé", "ma", "x"]
+
+
+def corpus(seed: int, n_sequences: int = 60) -> tuple[list[list[str]], list[list[str]]]:
+    r = random.Random(seed)
+    X = [
+        ["".join(r.choices(SYLLABLES, k=r.randint(1, 3))) for _ in range(r.randint(0, 8))]
+        for _ in range(n_sequences)
+    ]
+    return X, [[r.choice("NVA") + word.lower()[-1] for word in words] for words in X]
+
+
+def by_the_rules(
+    X: list[list[str]], y: list[list[str]], word: str, min_count: int, length: int, ending_count: int
+) -> set[Hashable]:
+    """What the documentation says, read literally."""
+    sites = [(w.lower(), label) for ws, ls in zip(X, y, strict=True) for w, label in zip(ws, ls, strict=True)]
+    counts = Counter(w for w, _ in sites)
+    word = word.lower()
+    seen: set[Hashable] = {label for w, label in sites if w == word}
+    if counts[word] >= min_count:
+        return seen
+    rare = [(w, label) for w, label in sites if counts[w] < min_count]
+    for n in range(min(length, len(word)), -1, -1):
+        alike = [(w, label) for w, label in rare if w.endswith(word[len(word) - n :])]
+        if n == 0 or sum(w != word for w, _ in alike) >= ending_count:
+            return seen | {label for _, label in alike}
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_words_have_the_labels_that_the_rules_give(seed: int) -> None:
+    X, y = corpus(seed)
+    rules = (random.Random(seed).choice([1, 2, 4, 9]), seed % 5, 1 + seed % 4)
+    dictionary = TagDictionary.from_data(
+        X, y, min_count=rules[0], ending_length=rules[1], ending_count=rules[2]
+    )
+    known = {word for words in X for word in words}
+    for word in [*known, "Zéba", "zzz", "kolulux", "É", ""]:
+        expected = by_the_rules(X, y, word, *rules)
+        assert set(dictionary.allowed_labels(word)) == (expected or set(dictionary.classes)), word
+        assert (word in dictionary) == (word.lower() in {w.lower() for w in known})
+
+
+def test_sites_and_gold_labels() -> None:
+    X, y = corpus(1)
+    dictionary = TagDictionary.from_data(X, y, min_count=3, ending_count=2)
+    new = [["baKo", "zzz"], [], ["sé"]]
+    evidence = dictionary.allowed(new)
+    words = [word for sequence in new for word in sequence]
+    assert evidence.n_sites == len(words)
+    for i, word in enumerate(words):
+        ids = evidence.between(i, i + 1).labels.tolist()
+        assert tuple(dictionary.classes[k] for k in ids) == dictionary.allowed_labels(word)
+    gold = np.array([0, -1, len(dictionary.classes) - 1], np.int32)
+    more = dictionary.allowed(new, gold)
+    for i, label in enumerate(gold.tolist()):
+        expected = set(evidence.between(i, i + 1).labels.tolist()) | ({label} - {-1})
+        assert more.between(i, i + 1).labels.tolist() == sorted(expected)
+
+
+def test_rows_and_dicts_have_words_in_a_column() -> None:
+    words, y = [["the", "dogs"], ["the", "cats"]], [["D", "N"], ["D", "N"]]
+    plain = TagDictionary.from_data(words, y, min_count=2)
+    rows = [[("x", word) for word in sequence] for sequence in words]
+    dicts = [[{"w": word, "n": 1.0} for word in sequence] for sequence in words]
+    for X, column in ((rows, 1), (dicts, "w")):
+        dictionary = TagDictionary.from_data(X, y, column, min_count=2)
+        assert dictionary.words == plain.words
+        assert dictionary.endings == plain.endings
+        np.testing.assert_array_equal(dictionary.allowed(X).labels, plain.allowed(words).labels)
+    with pytest.raises(
+        InputError, match=r"sequence 0, site 0 is .*a tag dictionary needs a word in column 2"
+    ):
+        TagDictionary.from_data(rows, y, 2)
+    with pytest.raises(InputError, match="sequence 1 is the string 'cats', expected a list of sites"):
+        plain.allowed([["dogs"], "cats"])
+
+
+def test_other_labels_are_dropped_and_ids_follow() -> None:
+    dictionary = TagDictionary.from_lexicon({"a": ["N", "V"], "b": ["X"]}, ending_count=1)
+    bound = dictionary.bound(["V", "Z", "N"])
+    assert bound.allowed_labels("a") == ("V", "N")
+    assert bound.allowed_labels("b") == ("V", "Z", "N")  # nothing is left of its labels: all are allowed
+    assert bound.allowed([["a", "b"]]).labels.tolist() == [0, 2]
+
+
+def test_coverage() -> None:
+    X, y = [["the", "dogs"], ["the", "cats"]], [["D", "N"], ["D", "N"]]
+    dictionary = TagDictionary.from_data(X, y, min_count=2, ending_count=1)
+    coverage = dictionary.coverage([["The", "birds", "sing"], ["the"]], [["D", "N", "V"], [None]])
+    assert coverage[:4] == pytest.approx((3, 2 / 3, 1.0, 1 / 3))
+    assert coverage[4:] == pytest.approx((1.0, 1.0, 0.5, 1.0))
+    assert "66.67% of 3 sites" in str(coverage)
+    with pytest.raises(InputError, match="X has 2 sites but y has 1 labels"):
+        dictionary.coverage([["the", "dogs"]], [["D"]])
+
+
+def test_lexicons(tmp_path: Path) -> None:
+    path = tmp_path / "lexicon.tsv"
+    path.write_text("dog\tN\ncan\tV\tN\n\nthe\tD\nran\tV\n", encoding="utf-8")
+    dictionary = TagDictionary.from_lexicon(path, ending_count=2)
+    assert dictionary.allowed_labels("CAN") == ("N", "V")
+    assert dictionary.allowed_labels("the") == ("D",)
+    assert dictionary.allowed_labels("fan") == ("N", "V")  # can and ran end alike
+    assert dictionary.allowed_labels("xyz") == ("D", "N", "V")
+    again = TagDictionary.from_lexicon(
+        {"dog": ["N"], "can": ["V", "N"], "the": ["D"], "ran": ["V"]}, ending_count=2
+    )
+    assert again.words == dictionary.words
+    assert again.labels.tolist() == dictionary.labels.tolist()
+    path.write_text("dog\tN\ncat\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"lexicon.tsv:2: expected a word and its labels, separated by tabs, found 'cat'"
+    ):
+        TagDictionary.from_lexicon(path)
+    with pytest.raises(InputError, match="the lexicon has 'dog': 'N', expected a word and a list of labels"):
+        TagDictionary.from_lexicon({"dog": "N"})
+    with pytest.raises(InputError, match="the lexicon has no word"):
+        TagDictionary.from_lexicon({"dog": []})
+
+
+def test_complaints() -> None:
+    X, y = [["a"]], [["N"]]
+    with pytest.raises(InputError, match="min_count is 0, expected a whole number from 1"):
+        TagDictionary.from_data(X, y, min_count=0)
+    with pytest.raises(InputError, match="ending_length is 101, expected a whole number from 0 to 100"):
+        TagDictionary.from_data(X, y, ending_length=101)
+    with pytest.raises(InputError, match="ending_count is True"):
+        TagDictionary.from_data(X, y, ending_count=True)
+    with pytest.raises(InputError, match="no site has a label"):
+        TagDictionary.from_data(X, [[None]])
+    with pytest.raises(InputError, match="X has 1 sites but y has 2 labels"):
+        TagDictionary.from_data(X, [["N", "V"]])
