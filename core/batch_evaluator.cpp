@@ -115,36 +115,42 @@ void BatchEvaluator<Real>::score_site(const Scores& scores, std::int64_t n, std:
     if (site + 1 == design_.sequence_ptr[n + 1]) fold(scores.tables.end, bigrams_.can_end);
 }
 
-// Fills one lane of the states (and of the direction) of a batch.
+// Site t of all lanes: states (and direction), the peaks that were taken off, and the scores of the gold
+// labels.
 template <class Real>
-void BatchEvaluator<Real>::load(std::int64_t n, int lane, Workspace& work) {
+void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std::int64_t t, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
-    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-    const std::int64_t L = layout_.n_labels;
-    Real* row = work.row.data();
-    Total peaks, gold;
-    for (std::int64_t site = first; site < last; ++site) {
+    const std::int64_t L = layout_.n_labels, S = stride_;
+    // Lanes become the innermost axis: rows are read as W streams.
+    const auto interleave = [&](Real* to) {
+        for (std::int64_t b = 0; b < L; ++b)
+            for (std::int64_t lane = 0; lane < W; ++lane) to[b * W + lane] = work.rows[lane * S + b];
+    };
+    work.rows.assign(W * S, 0);
+    for (int lane = 0; lane < n_lanes; ++lane) {
+        const std::int64_t n = sequences[lane], first = design_.sequence_ptr[n], site = first + t;
+        if (site >= design_.sequence_ptr[n + 1]) continue;
+        Real* row = work.rows.data() + lane * S;
         score_site(scores_, n, site, kNever, row);
-        const Real peak = *std::max_element(row, row + L);
         if (gold_.labels[site] >= 0) {
-            gold.add(row[gold_.labels[site]]);
-            const std::int32_t k = site > first && gold_.labels[site - 1] >= 0
+            work.gold[lane].add(row[gold_.labels[site]]);
+            const std::int32_t k = t > 0 && gold_.labels[site - 1] >= 0
                                        ? bigrams_.find(gold_.labels[site - 1], gold_.labels[site])
                                        : -1;
-            if (k >= 0) gold.add(scores_.tables.arcs.scores[k]);
+            if (k >= 0) work.gold[lane].add(scores_.tables.arcs.scores[k]);
         }
-        peaks.add(peak);
-        if (site > first) peaks.add(scores_.tables.arcs.peak);
-        kernels_.exp_shifted(row, peak > static_cast<Real>(kNever) ? peak : Real(0), row, stride_);
-        Real* states = work.states.data() + (site - first) * L * W + lane;
-        for (std::int64_t b = 0; b < L; ++b) states[b * W] = row[b];
-        if (!tangent_) continue;
-        score_site(direction_, n, site, 0.0, row);
-        Real* direction = work.direction.data() + (site - first) * L * W + lane;
-        for (std::int64_t b = 0; b < L; ++b) direction[b * W] = row[b];
+        work.peaks[lane].add(kernels_.exponentiate(row, S));
+        if (t > 0) work.peaks[lane].add(scores_.tables.arcs.peak);
     }
-    work.peaks[lane] = peaks.value();
-    work.gold[lane] = gold.value();
+    interleave(work.states.data() + t * L * W);
+    if (!tangent_) return;
+    work.rows.assign(W * S, 0);
+    for (int lane = 0; lane < n_lanes; ++lane) {
+        const std::int64_t n = sequences[lane], site = design_.sequence_ptr[n] + t;
+        if (site < design_.sequence_ptr[n + 1])
+            score_site(direction_, n, site, 0.0, work.rows.data() + lane * S);
+    }
+    interleave(work.direction.data() + t * L * W);
 }
 
 template <class Real>
@@ -159,23 +165,21 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     double* arcs = batch_arcs_[batch].data();
     for (int lane = 0; lane < n_lanes; ++lane) losses_[sequences[lane]] = 0;
     if (T == 0) return;
-    work.row.resize(stride_);
-    work.peaks.assign(W, 0.0);
-    work.gold.assign(W, 0.0);
+    work.peaks.assign(W, Total{});
+    work.gold.assign(W, Total{});
     for (Buffer<Real>* rows : {&work.forward, &work.backward, &work.pushed, &work.probs}) rows->resize(size);
-    work.states.assign(size, 0);
+    work.states.resize(size);
     for (Buffer<Real>* masses : {&work.mass, &work.inverse_mass, &work.shift}) masses->resize(T * W);
     if (tangent_) {
         for (Buffer<Real>* rows : {&work.d_forward, &work.d_backward, &work.d_pushed}) rows->resize(size);
-        work.direction.assign(size, 0);
+        work.direction.resize(size);
         work.extra.resize(layout_.n_labels * W);
     }
     alignas(64) Real largest[W];
     std::int32_t lengths[W] = {};
-    for (int lane = 0; lane < n_lanes; ++lane) {
+    for (int lane = 0; lane < n_lanes; ++lane)
         lengths[lane] = static_cast<std::int32_t>(length(sequences[lane]));
-        load(sequences[lane], lane, work);
-    }
+    for (std::int64_t t = 0; t < T; ++t) load(sequences, n_lanes, t, work);
     const BatchMessages<Real> messages{lengths,
                                        work.states.data(),
                                        work.forward.data(),
@@ -189,21 +193,20 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     const BatchTangents<Real> tangents{work.direction.data(), work.d_forward.data(), work.d_backward.data(),
                                        work.d_pushed.data(),  work.shift.data(),     work.extra.data()};
     if (tangent_) kernels_.batch_tangents(sparse_, T, messages, tangents);
+    write_residuals(block, sequences, n_lanes, T, work);
 
     for (int lane = 0; lane < n_lanes; ++lane) {
         const std::int64_t n = sequences[lane];
         if (lengths[lane] == 0) continue;
         bool exact = largest[lane] <= most;
-        double log_partition = work.peaks[lane];
+        double log_partition = work.peaks[lane].value();
         for (std::int64_t t = 0; t < lengths[lane]; ++t) {
             exact &= work.mass[t * W + lane] > 0;
             log_partition += std::log(static_cast<double>(work.mass[t * W + lane]));
         }
-        Real* residuals = residuals_.data() + (design_.sequence_ptr[n] - block.first_site) * stride_;
-        std::fill(residuals, residuals + lengths[lane] * stride_, Real(0));
-        if (exact && std::isfinite(log_partition)) {
-            add_lane(block, n, lane, work);
-        } else {
+        if (!exact || !std::isfinite(log_partition)) {
+            Real* residuals = residuals_.data() + (design_.sequence_ptr[n] - block.first_site) * stride_;
+            std::fill(residuals, residuals + lengths[lane] * stride_, Real(0));
             log_partition = run_alone(block, n, gold_.weights[n], false, arcs, work);
             for (std::int64_t i = lane; i < size; i += W) {  // leaves nothing in the batch
                 work.forward[i] = work.pushed[i] = 0;
@@ -211,7 +214,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
             }
         }
         if (gold_.complete(design_.sequence_ptr[n], design_.sequence_ptr[n + 1])) {
-            losses_[n] = gold_.weights[n] * (log_partition - work.gold[lane]);
+            losses_[n] = gold_.weights[n] * (log_partition - work.gold[lane].value());
             if (!tangent_) take_gold(block, n, arcs);
         } else {
             const double allowed = run_alone(block, n, -gold_.weights[n], true, arcs, work);
@@ -221,18 +224,25 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     add_products(T, batch, sequences, n_lanes, work);
 }
 
-// weight · P(y_t) of one lane (or its change) to the residuals.
+// weight · P(y_t) of all lanes (or its change) into the residuals of their sites.
 template <class Real>
-void BatchEvaluator<Real>::add_lane(const BatchBlock& block, std::int64_t n, int lane,
-                                    const Workspace& work) {
+void BatchEvaluator<Real>::write_residuals(const BatchBlock& block, const std::int32_t* sequences,
+                                           int n_lanes, std::int64_t n_sites, const Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
-    const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
     const std::int64_t L = layout_.n_labels;
-    const Real weight = static_cast<Real>(gold_.weights[n]);
     for (std::int64_t t = 0; t < n_sites; ++t) {
-        Real* row = residuals_.data() + (first + t - block.first_site) * stride_;
-        const Real* probs = work.probs.data() + t * L * W + lane;
-        for (std::int64_t b = 0; b < L; ++b) row[b] = weight * probs[b * W];
+        Real* rows[W];
+        Real weights[W];
+        int n_open = 0;  // longest first: the lanes that reach site t come first
+        for (; n_open < n_lanes; ++n_open) {
+            const std::int64_t n = sequences[n_open], site = design_.sequence_ptr[n] + t;
+            if (site >= design_.sequence_ptr[n + 1]) break;
+            rows[n_open] = residuals_.data() + (site - block.first_site) * stride_;
+            weights[n_open] = static_cast<Real>(gold_.weights[n]);
+        }
+        const Real* probs = work.probs.data() + t * L * W;
+        for (std::int64_t b = 0; b < L; ++b)
+            for (int lane = 0; lane < n_open; ++lane) rows[lane][b] = weights[lane] * probs[b * W + lane];
     }
 }
 
@@ -293,9 +303,9 @@ double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, 
     work.node_direction.clear();
     for (std::int64_t t = 0; t < lattice.n_sites(); ++t) {
         const auto copy = [&](const Scores& scores, double pad, std::vector<double>& to) {
-            score_site(scores, n, first + t, pad, work.row.data());
+            score_site(scores, n, first + t, pad, work.rows.data());
             for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j)
-                to.push_back(work.row[lattice.labels[j]]);
+                to.push_back(work.rows[lattice.labels[j]]);
         };
         copy(scores_, kNever, work.node_scores);
         if (tangent_) copy(direction_, 0.0, work.node_direction);

@@ -12,6 +12,7 @@
 #include "candidates.hpp"
 #include "kernels.hpp"
 #include "lattice.hpp"
+#include "total.hpp"
 
 namespace crfkit {
 
@@ -31,13 +32,12 @@ class BatchEvaluator {
         ArcTables tables;
     };
     struct Workspace {
-        Buffer<Real> row;                                         // [S]
+        Buffer<Real> rows;  // [W, S] scores of one site of each lane
         Buffer<Real> states, forward, backward, pushed, probs;    // [T, L, W]
         Buffer<Real> mass, inverse_mass;                          // [T, W]
         Buffer<Real> direction, d_forward, d_backward, d_pushed;  // [T, L, W]
         Buffer<Real> shift, extra;
-        std::vector<double> peaks,
-            gold;  // [W] sums over the sites of a lane: peaks, scores of the gold labels
+        std::vector<Total> peaks, gold;  // [W] over the sites of a lane: peaks, scores of the gold labels
         Lattice lattice;
         std::vector<double> node_scores, node_direction;
         std::vector<double> plain, changes;  // [A] products of messages
@@ -46,11 +46,12 @@ class BatchEvaluator {
     void set(const double* w, Scores& scores) const;
     void set_arcs();
     void run_batch(const BatchBlock& block, std::int64_t batch, Workspace& work);
-    void load(std::int64_t n, int lane, Workspace& work);
+    void load(const std::int32_t* sequences, int n_lanes, std::int64_t t, Workspace& work);
     void score_site(const Scores& scores, std::int64_t n, std::int64_t site, double pad, Real* row) const;
     void add_products(std::int64_t n_sites, std::int64_t batch, const std::int32_t* sequences, int n_lanes,
                       Workspace& work);
-    void add_lane(const BatchBlock& block, std::int64_t n, int lane, const Workspace& work);
+    void write_residuals(const BatchBlock& block, const std::int32_t* sequences, int n_lanes,
+                         std::int64_t n_sites, const Workspace& work);
     void take_gold(const BatchBlock& block, std::int64_t n, double* arcs);
     double run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only, double* arcs,
                      Workspace& work);

@@ -86,16 +86,21 @@ struct Total {
     double value() const { return sum + lost; }
 };
 
+template <class Real>
+Real exponentiate(Real* row, std::int64_t n) {
+    Vector<Real> top = load(row);
+    for (std::int64_t i = 0; i < n; i += Lanes<Real>::count) top = larger(top, load(row + i));
+    const Real peak = maximum<Real>(top);
+    if (peak > -INFINITY) exp_shifted<Real>(row, peak, row, n);
+    return peak;
+}
+
 // Replaces each row of scores by exp(score − its maximum), and adds up the maxima. False if a row has none.
 template <class Real>
 bool exponentiate_rows(Real* states, std::int64_t n_sites, std::int32_t stride, Total& peaks) {
     for (std::int64_t t = 0; t < n_sites; ++t) {
-        Real* row = states + t * stride;
-        Vector<Real> top = load(row);
-        each_vector<Real>(stride, [&](std::int32_t j) { top = larger(top, load(row + j)); });
-        const Real peak = maximum<Real>(top);
+        const Real peak = exponentiate(states + t * stride, stride);
         if (!(peak > -INFINITY)) return false;
-        exp_shifted<Real>(row, peak, row, stride);
         peaks.add(peak);
     }
     return true;

@@ -146,6 +146,10 @@ struct Kernels {
     // out[i] = exp(x[i] − peak), x ≤ peak; n a multiple of `lanes`.
     void (*exp_shifted)(const Real* x, Real peak, Real* out, std::int64_t n);
 
+    // Replaces a row of n scores by exp(score − their maximum) and returns the maximum; −inf: nothing is
+    // done.
+    Real (*exponentiate)(Real* row, std::int64_t n);
+
     // states[t] = base + Σ value · row + Σ value · weight, for T sites.
     void (*score_sites)(const SiteFeatures<Real>& features, std::int64_t n_sites, std::int32_t stride,
                         const Real* base, Real* states);
