@@ -32,7 +32,7 @@ class BatchEvaluator {
         ArcTables tables;
     };
     struct Workspace {
-        Buffer<Real> rows;  // [W, S] scores of one site of each lane
+        Buffer<Real> rows;                                        // [W, S] scores of one site of each lane
         Buffer<Real> states, forward, backward, pushed, probs;    // [T, L, W]
         Buffer<Real> mass, inverse_mass;                          // [T, W]
         Buffer<Real> direction, d_forward, d_backward, d_pushed;  // [T, L, W]

@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t kSitesPerTask = 1024;
 constexpr std::int64_t kNodesPerBlock = 1 << 19;  // their residuals stay in the cache
 constexpr std::int64_t kChunksPerBlock = 16;
-constexpr std::int64_t kArcSums = 1 << 21;  // numbers in the arc expectations of all chunks together
+constexpr std::int64_t kArcSums = 1 << 21;         // numbers in the arc expectations of all chunks together
+constexpr std::int64_t kFacetResiduals = 1 << 20;  // numbers by site and facet in a block
 constexpr std::int64_t kTermsPerTask = 1 << 15;
 
 // Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
@@ -28,18 +29,6 @@ void intersect(const Layout& layout, std::int32_t feature, const std::int32_t* l
         else
             while (p < end && pairs[p] < labels[i]) ++p;
         if (p < end && pairs[p] == labels[i]) found(i, p);
-    }
-}
-
-// The same where pairs score facets.
-template <class Function>
-void intersect_facets(const Layout& layout, std::int32_t feature, const std::int32_t* labels, std::int64_t n,
-                      const Function& found) {
-    const Facets& facets = layout.facets;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t first = facets.ptr[labels[i]];
-        intersect(layout, feature, facets.ids.data() + first, facets.ptr[labels[i] + 1] - first,
-                  [&](std::int64_t, std::int64_t p) { found(i, p); });
     }
 }
 
@@ -60,10 +49,7 @@ Firing node_weights(const Layout& layout, const Design& design, const Candidates
                     const std::int32_t* labels = candidates.labels.data() + node;
                     const std::int64_t n = candidates.site_ptr[t + 1] - node;
                     const auto hit = [&](std::int64_t k, std::int64_t p) { found(node + k, p, i); };
-                    if (layout.facets.empty())
-                        intersect(layout, features.ids[i], labels, n, hit);
-                    else
-                        intersect_facets(layout, features.ids[i], labels, n, hit);
+                    intersect(layout, features.ids[i], labels, n, hit);
                 }
         });
     };
@@ -84,32 +70,40 @@ Firing node_weights(const Layout& layout, const Design& design, const Candidates
 LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Design& design, int n_threads)
     : model(arcs),
       candidates(find_candidates(arcs.bigrams, design, n_threads)),
-      weights(node_weights(layout, design, candidates, n_threads)) {}
+      weights(layout.facets.empty() ? node_weights(layout, design, candidates, n_threads) : Firing{}) {}
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {
     const auto node_of = [&](std::int64_t n) { return data.candidates.site_ptr[design.sequence_ptr[n]]; };
     const std::int64_t n_chunks = std::clamp<std::int64_t>(
         kArcSums / std::max<std::int64_t>(1, data.model.bigrams.n_arcs()), 2, kChunksPerBlock);
+    const bool by_facet = !layout.facets.empty();
+    const std::int64_t most_sites =
+        by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_sites();
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() &&
-               (last == first || node_of(last + 1) - node_of(first) <= kNodesPerBlock))
+               (last == first || (node_of(last + 1) - node_of(first) <= kNodesPerBlock &&
+                                  design.sequence_ptr[last + 1] - design.sequence_ptr[first] <= most_sites)))
             ++last;
-        LatticeBlock block;
-        block.first_node = node_of(first);
-        block.last_node = node_of(last);
-        block.chunks = cut_evenly(design, first, last, n_chunks);
-        blocks.push_back(std::move(block));
+        blocks.push_back({node_of(first),
+                          node_of(last),
+                          design.sequence_ptr[first],
+                          design.sequence_ptr[last],
+                          cut_evenly(design, first, last, n_chunks),
+                          {},
+                          {0}});
     }
     parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, [&](std::int64_t i, int) {
         LatticeBlock& block = blocks[i];
-        std::vector<std::int32_t> scratch(layout.pair_labels.size(), 0);
-        block.weights = invert(data.weights, block.first_node, block.last_node, scratch);
-        block.tasks.push_back(0);
-        for (std::int64_t list = 1; list <= block.weights.n(); ++list)
-            if (list == block.weights.n() ||
-                block.weights.ptr[list] - block.weights.ptr[block.tasks.back()] >= kTermsPerTask)
+        const std::int64_t most_terms = by_facet ? kTermsPerTask / 16 : kTermsPerTask;
+        std::vector<std::int32_t> scratch(
+            by_facet ? static_cast<std::size_t>(layout.n_features()) : layout.pair_labels.size(), 0);
+        block.lists = by_facet ? invert(design.features, block.first_site, block.last_site, scratch)
+                               : invert(data.weights, block.first_node, block.last_node, scratch);
+        for (std::int64_t list = 1; list <= block.lists.n(); ++list)
+            if (list == block.lists.n() ||
+                block.lists.ptr[list] - block.lists.ptr[block.tasks.back()] >= most_terms)
                 block.tasks.push_back(list);
     });
     return blocks;

@@ -15,12 +15,13 @@ namespace crfkit {
 // A node with label b has the pairs (f, b) of the features f of its site.
 Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads);
 
-// Sequences chunks.front()..chunks.back()−1, cut into chunks that are done one after the other; `weights`
-// turns node_weights round: for each weight of the block the nodes that it scores, counted from first_node.
+// Sequences chunks.front()..chunks.back()−1, cut into chunks that are done one after the other. `lists` are
+// for each weight of the block the nodes that it scores, counted from first_node; where labels have facets,
+// for each feature its sites, counted from first_site.
 struct LatticeBlock {
-    std::int64_t first_node, last_node;
+    std::int64_t first_node, last_node, first_site, last_site;
     std::vector<std::int64_t> chunks;
-    Inverted weights;
+    Inverted lists;
     std::vector<std::int64_t> tasks;  // lists tasks[i]..tasks[i+1]−1 belong together
 };
 
@@ -30,7 +31,7 @@ struct LatticeData {
 
     const ArcModel& model;
     Candidates candidates;
-    Firing weights;
+    Firing weights;  // of nodes; empty where labels have facets: then sites are scored by facet
 };
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,

@@ -36,6 +36,7 @@ double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double
     for (const LatticeBlock& block : blocks_) {
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
         residuals_.resize(block.last_node - block.first_node);
+        facet_residuals_.resize((block.last_site - block.first_site) * layout_.facets.n);
         chunk_arcs_.resize(std::max(chunk_arcs_.size(), static_cast<std::size_t>(n_chunks)));
         work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
         parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
@@ -44,8 +45,10 @@ double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double
                 run_sequence(block, n, work_[worker], chunk_arcs_[chunk].data());
         });
         collect(block);
-        parallel_for(static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads,
-                     [&](std::int64_t task, int) { gather(block, task, out); });
+        parallel_for(
+            static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads, [&](std::int64_t task, int) {
+                layout_.facets.empty() ? gather(block, task, out) : gather_by_facet(block, task, out);
+            });
     }
     data_.model.add_gradient(arcs_, start_, end_, out);
     double value = 0;
@@ -69,6 +72,21 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
     losses_[n] =
         lattice_loss<Real>(work.lattice, scorer_.arcs(), work.scores, tangent_ ? &direction : nullptr, gold_,
                            first, gold_.weights[n], {residuals, arc_sums});
+    if (!layout_.facets.empty()) add_by_facet(block, n);
+}
+
+// What the residuals of the nodes of a sequence come to, facet by facet.
+template <class Real>
+void LatticeEvaluator<Real>::add_by_facet(const LatticeBlock& block, std::int64_t n) {
+    const Facets& facets = layout_.facets;
+    const auto& [site_ptr, labels] = data_.candidates;
+    for (std::int64_t t = design_.sequence_ptr[n]; t < design_.sequence_ptr[n + 1]; ++t) {
+        Real* row = facet_residuals_.data() + (t - block.first_site) * facets.n;
+        std::fill(row, row + facets.n, Real(0));
+        for (std::int64_t node = site_ptr[t]; node < site_ptr[t + 1]; ++node)
+            for (std::int64_t i = facets.ptr[labels[node]]; i < facets.ptr[labels[node] + 1]; ++i)
+                row[facets.ids[i] - layout_.n_labels - 1] += residuals_[node - block.first_node];
+    }
 }
 
 // After the first half of a block: arcs in the order of the chunks, start and end in that of the sequences.
@@ -90,7 +108,7 @@ void LatticeEvaluator<Real>::collect(const LatticeBlock& block) {
 // Second half: Φᵀ residuals for some of the weights.
 template <class Real>
 void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task, double* out) const {
-    const Inverted& lists = block.weights;
+    const Inverted& lists = block.lists;
     for (std::int64_t list = block.tasks[task]; list < block.tasks[task + 1]; ++list) {
         double sum = 0;
         if (lists.values.size() > 0)
@@ -100,6 +118,25 @@ void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task
             for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
                 sum += residuals_[lists.sites[i]];
         out[lists.ids[list]] += sum;
+    }
+}
+
+// The same for all weights of some features, which score facets.
+template <class Real>
+void LatticeEvaluator<Real>::gather_by_facet(const LatticeBlock& block, std::int64_t task,
+                                             double* out) const {
+    const Inverted& lists = block.lists;
+    const std::int32_t* outcomes = layout_.pair_labels.data();
+    const std::int32_t shift = layout_.n_labels + 1;
+    for (std::int64_t list = block.tasks[task]; list < block.tasks[task + 1]; ++list) {
+        const std::int64_t first = layout_.pair_ptr[lists.ids[list]],
+                           last = layout_.pair_ptr[lists.ids[list] + 1];
+        for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
+            const Real* row =
+                facet_residuals_.data() + lists.sites[i] * static_cast<std::int64_t>(layout_.facets.n);
+            const double value = lists.values.size() > 0 ? lists.values[i] : 1.0;
+            for (std::int64_t p = first; p < last; ++p) out[p] += value * row[outcomes[p] - shift];
+        }
     }
 }
 

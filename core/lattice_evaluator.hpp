@@ -33,8 +33,10 @@ class LatticeEvaluator {
     };
 
     void run_sequence(const LatticeBlock& block, std::int64_t n, Workspace& work, double* arc_sums);
+    void add_by_facet(const LatticeBlock& block, std::int64_t n);
     void collect(const LatticeBlock& block);
     void gather(const LatticeBlock& block, std::int64_t task, double* out) const;
+    void gather_by_facet(const LatticeBlock& block, std::int64_t task, double* out) const;
 
     const Layout& layout_;
     const Design& design_;
@@ -46,6 +48,7 @@ class LatticeEvaluator {
     bool tangent_ = false;
     std::vector<Workspace> work_;
     Buffer<Real> residuals_;                       // [nodes of a block]
+    Buffer<Real> facet_residuals_;                 // [sites of a block, facets]
     std::vector<std::vector<double>> chunk_arcs_;  // [chunks][A] Σ of arc marginals
     std::vector<double> arcs_, start_, end_;       // [A], [L], [L] gradient of the arcs' scores
     std::vector<double> losses_;                   // [N]

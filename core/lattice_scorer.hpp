@@ -39,18 +39,11 @@ class LatticeScorer {
         const auto& site_ptr = data_.candidates.site_ptr;
         const std::int32_t* labels = data_.candidates.labels.data();
         const std::int64_t first = site_ptr[first_site], last = site_ptr[last_site];
-        const Firing& fired = data_.weights;
         scores.resize(static_cast<std::size_t>(last - first));
-        for (std::int64_t node = first; node < last; ++node) {
-            double sum = 0;
-            if (fired.values.size() > 0)
-                for (std::int64_t i = fired.ptr[node]; i < fired.ptr[node + 1]; ++i)
-                    sum += fired.values[i] * weights_[fired.ids[i]];
-            else
-                for (std::int64_t i = fired.ptr[node]; i < fired.ptr[node + 1]; ++i)
-                    sum += weights_[fired.ids[i]];
-            scores[node - first] = sum;
-        }
+        if (layout_.facets.empty())
+            score_nodes(first, last, scores);
+        else
+            score_by_facet(first_site, last_site, scores);
         if (last_site == first_site) return;
         for (std::int64_t node = first; node < site_ptr[first_site + 1]; ++node)
             scores[node - first] += tables_->start[labels[node]];
@@ -61,6 +54,44 @@ class LatticeScorer {
     const ArcScores& arcs() const { return tables_->arcs; }
 
   private:
+    void score_nodes(std::int64_t first, std::int64_t last, std::vector<double>& scores) const {
+        const Firing& fired = data_.weights;
+        for (std::int64_t node = first; node < last; ++node) {
+            double sum = 0;
+            if (fired.values.size() > 0)
+                for (std::int64_t i = fired.ptr[node]; i < fired.ptr[node + 1]; ++i)
+                    sum += fired.values[i] * weights_[fired.ids[i]];
+            else
+                for (std::int64_t i = fired.ptr[node]; i < fired.ptr[node + 1]; ++i)
+                    sum += weights_[fired.ids[i]];
+            scores[node - first] = sum;
+        }
+    }
+    // A site's features score facets, and the facets of its candidates add up.
+    void score_by_facet(std::int64_t first_site, std::int64_t last_site, std::vector<double>& scores) const {
+        const Firing& features = design_.features;
+        const Facets& facets = layout_.facets;
+        const std::int32_t shift = layout_.n_labels + 1;
+        std::vector<double> by_facet;  // [facets]
+        std::size_t node = 0;
+        for (std::int64_t t = first_site; t < last_site; ++t) {
+            by_facet.assign(static_cast<std::size_t>(facets.n), 0.0);
+            for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
+                const std::int32_t f = features.ids[i];
+                const double value = features.values.size() > 0 ? features.values[i] : 1.0;
+                for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
+                    by_facet[layout_.pair_labels[p] - shift] += value * weights_[p];
+            }
+            for (std::int64_t k = data_.candidates.site_ptr[t]; k < data_.candidates.site_ptr[t + 1]; ++k) {
+                const std::int32_t b = data_.candidates.labels[k];
+                double sum = 0;
+                for (std::int64_t i = facets.ptr[b]; i < facets.ptr[b + 1]; ++i)
+                    sum += by_facet[facets.ids[i] - shift];
+                scores[node++] = sum;
+            }
+        }
+    }
+
     const Layout& layout_;
     const Design& design_;
     const LatticeData& data_;

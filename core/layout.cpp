@@ -62,6 +62,9 @@ Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
     check_pointers(pairs_at, pairs.size(), "pair_ptr");
     check_facets(facets, labels);
     check_range(pairs, facets.empty() ? labels : n_outcomes(), "pair_labels");
+    if (!facets.empty() &&
+        std::any_of(pairs.begin(), pairs.end(), [&](std::int32_t outcome) { return outcome <= labels; }))
+        throw std::invalid_argument("pair_labels: where labels have facets, expected facets alone");
     check_ascending(pairs_at, pairs, "pair_labels");
     check_pointers(triples_at, triples.size(), "arc_ptr");
     check_range(triples, static_cast<std::int64_t>(labels) * labels, "arc_triples");

@@ -52,7 +52,8 @@ class Layout {
     std::optional<Bigrams> bigrams;  // which arcs exist; nothing: all
     Facets facets;
 
-    // What pairs and arcs may name: labels, start or end (L), facets.
+    // What pairs and arcs may name: labels, start or end (L), facets. Pairs name facets alone, or labels
+    // alone.
     std::int32_t n_outcomes() const { return n_labels + 1 + facets.n; }
 
     std::int64_t n_features() const { return static_cast<std::int64_t>(pair_ptr.size()) - 1; }
