@@ -21,51 +21,67 @@ std::vector<std::vector<std::int32_t>> labels_by_outcome(const Layout& layout) {
 
 }  // namespace
 
-ArcModel::ArcModel(const Layout& layout)
-    : bigrams(existing_bigrams(layout)), arcs_begin_(layout.arcs_begin()) {
+void ArcModel::Lists::sum(const double* w, std::vector<double>& sums) const {
+    sums.assign(ptr.size() - 1, 0.0);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        for (std::int64_t j = ptr[i]; j < ptr[i + 1]; ++j) sums[i] += w[ids[j]];
+}
+
+void ArcModel::Lists::spread(const std::vector<double>& numbers, double* w) const {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        for (std::int64_t j = ptr[i]; j < ptr[i + 1]; ++j) w[ids[j]] += numbers[i];
+}
+
+template <class Each>
+ArcModel::Lists ArcModel::lists_of(std::int64_t n_lists, const Each& each) {
+    Lists lists;
+    lists.ptr.assign(static_cast<std::size_t>(n_lists) + 1, 0);
+    each([&](std::int32_t list, std::int64_t) { ++lists.ptr[list + 1]; });
+    std::partial_sum(lists.ptr.begin(), lists.ptr.end(), lists.ptr.begin());
+    lists.ids.resize(static_cast<std::size_t>(lists.ptr.back()));
+    std::vector<std::int64_t> next = lists.ptr;
+    each([&](std::int32_t list, std::int64_t weight) { lists.ids[next[list]++] = weight; });
+    return lists;
+}
+
+ArcModel::ArcModel(const Layout& layout) : bigrams(existing_bigrams(layout)) {
     const auto labels_of = labels_by_outcome(layout);
-    const auto n = static_cast<std::int32_t>(layout.arc_before.size());
-    for (std::int32_t i = 0; i < n; ++i) {
-        if (layout.arc_before[i] == layout.n_labels)
-            for (const std::int32_t b : labels_of[layout.arc_after[i]]) start_.emplace_back(b, i);
-        if (layout.arc_after[i] == layout.n_labels)
-            for (const std::int32_t b : labels_of[layout.arc_before[i]]) end_.emplace_back(b, i);
-    }
-    // Calls found(k, i) for every listed arc k that weight i scores; start and end stand for no label.
-    const auto each = [&](const auto& found) {
-        for (std::int32_t i = 0; i < n; ++i)
+    const std::int64_t begin = layout.arcs_begin();
+    const std::size_t n = layout.arc_before.size();
+    const std::int32_t L = layout.n_labels;
+    start_ = lists_of(L, [&](const auto& found) {
+        for (std::size_t i = 0; i < n; ++i)
+            if (layout.arc_before[i] == L)
+                for (const std::int32_t b : labels_of[layout.arc_after[i]])
+                    found(b, begin + static_cast<std::int64_t>(i));
+    });
+    end_ = lists_of(L, [&](const auto& found) {
+        for (std::size_t i = 0; i < n; ++i)
+            if (layout.arc_after[i] == L)
+                for (const std::int32_t b : labels_of[layout.arc_before[i]])
+                    found(b, begin + static_cast<std::int64_t>(i));
+    });
+    arcs_ = lists_of(bigrams.n_arcs(), [&](const auto& found) {  // start and end stand for no label
+        for (std::size_t i = 0; i < n; ++i)
             for (const std::int32_t a : labels_of[layout.arc_before[i]])
                 for (const std::int32_t b : labels_of[layout.arc_after[i]])
-                    if (const std::int32_t k = bigrams.find(a, b); k >= 0) found(k, i);
-    };
-    arc_ptr_.assign(static_cast<std::size_t>(bigrams.n_arcs()) + 1, 0);
-    each([&](std::int32_t k, std::int32_t) { ++arc_ptr_[k + 1]; });
-    std::partial_sum(arc_ptr_.begin(), arc_ptr_.end(), arc_ptr_.begin());
-    arc_ids_.resize(static_cast<std::size_t>(arc_ptr_.back()));
-    std::vector<std::int64_t> next = arc_ptr_;
-    each([&](std::int32_t k, std::int32_t i) { arc_ids_[next[k]++] = i; });
+                    if (const std::int32_t k = bigrams.find(a, b); k >= 0)
+                        found(k, begin + static_cast<std::int64_t>(i));
+    });
 }
 
 void ArcModel::score(const double* w, ArcTables& tables) const {
-    const double* from = w + arcs_begin_;
-    tables.arcs.scores.assign(static_cast<std::size_t>(bigrams.n_arcs()), 0.0);
-    for (std::size_t k = 0; k < tables.arcs.scores.size(); ++k)
-        for (std::int64_t i = arc_ptr_[k]; i < arc_ptr_[k + 1]; ++i)
-            tables.arcs.scores[k] += from[arc_ids_[i]];
-    tables.start.assign(static_cast<std::size_t>(bigrams.n_labels), 0.0);
-    tables.end = tables.start;
-    for (const auto& [b, i] : start_) tables.start[b] += from[i];
-    for (const auto& [b, i] : end_) tables.end[b] += from[i];
+    arcs_.sum(w, tables.arcs.scores);
+    start_.sum(w, tables.start);
+    end_.sum(w, tables.end);
     tables.arcs.exponentiate(bigrams.soft);
 }
 
 void ArcModel::add_gradient(const std::vector<double>& arcs, const std::vector<double>& start,
                             const std::vector<double>& end, double* out) const {
-    double* to = out + arcs_begin_;
-    for (std::size_t k = 0; k < arcs.size(); ++k)
-        for (std::int64_t i = arc_ptr_[k]; i < arc_ptr_[k + 1]; ++i) to[arc_ids_[i]] += arcs[k];
-    for (const auto& [b, i] : start_) to[i] += start[b];
-    for (const auto& [b, i] : end_) to[i] += end[b];
+    arcs_.spread(arcs, out);
+    start_.spread(start, out);
+    end_.spread(end, out);
 }
 
 }  // namespace crfkit

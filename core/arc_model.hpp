@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "bigrams.hpp"
@@ -30,12 +30,28 @@ class ArcModel {
 
     const Bigrams bigrams;
 
+    // The weights that score listed arc k, or label b when it comes first or last: numbers in w [D].
+    std::span<const std::int64_t> of_arc(std::int32_t k) const { return arcs_.of(k); }
+    std::span<const std::int64_t> of_start(std::int32_t b) const { return start_.of(b); }
+    std::span<const std::int64_t> of_end(std::int32_t b) const { return end_.of(b); }
+
   private:
-    std::int64_t arcs_begin_;
-    // Listed arc k is scored by the weights arc_ids_[arc_ptr_[k]..arc_ptr_[k+1]−1] of the arcs.
-    std::vector<std::int64_t> arc_ptr_;  // [A + 1]
-    std::vector<std::int32_t> arc_ids_;
-    std::vector<std::pair<std::int32_t, std::int32_t>> start_, end_;  // (label, weight of the arcs)
+    // Lists of weights.
+    struct Lists {
+        std::vector<std::int64_t> ptr, ids;
+        std::span<const std::int64_t> of(std::int32_t i) const {
+            return std::span(ids).subspan(ptr[i], ptr[i + 1] - ptr[i]);
+        }
+        // Σ of the weights of each list.
+        void sum(const double* w, std::vector<double>& sums) const;
+        // Adds the number of each list to all its weights.
+        void spread(const std::vector<double>& numbers, double* w) const;
+    };
+    // Lists from pairs (list, weight) that `each` gives to what it is called with, twice the same.
+    template <class Each>
+    static Lists lists_of(std::int64_t n_lists, const Each& each);
+
+    Lists arcs_, start_, end_;
 };
 
 }  // namespace crfkit

@@ -40,7 +40,7 @@ void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_feature
 
 Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t> sequences,
                const FeatureList& states, const FeatureList& arc_features,
-               std::vector<std::span<const double>> blocks, AllowedLabels allowed_labels, bool for_training,
+               std::vector<std::span<const double>> blocks, AllowedLabels allowed_labels, Purpose purpose,
                int n_threads)
     : sequence_ptr(sequences.begin(), sequences.end()),
       allowed(std::move(allowed_labels)),
@@ -56,13 +56,15 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     check_allowed();
     const bool with_arc_features = !arc_features.site_ptr.empty() && layout.n_arc_features() > 0;
     const bool plain = !with_arc_features && blocks.empty();
-    if (!layout.facets.empty() && !plain)
-        throw std::invalid_argument("labels with facets go neither with arc features nor with dense blocks");
+    if (!plain && (!layout.facets.empty() || purpose == Purpose::stochastic))
+        throw std::invalid_argument(
+            "features of arcs and dense blocks go neither with facets nor with steps along single sequences");
     const bool many = layout.n_labels > kFewLabels;
-    as_lattices = plain && (!layout.facets.empty() || (many && !allowed.empty()));
+    as_lattices =
+        plain && (purpose == Purpose::stochastic || !layout.facets.empty() || (many && !allowed.empty()));
     as_batches = plain && !as_lattices && many && layout.bigrams &&
                  layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
-    if (as_lattices || as_batches || !for_training) {
+    if (as_lattices || as_batches || purpose == Purpose::questions) {
         fill(features.ptr, states.site_ptr);
         fill(features.ids, states.ids);
         fill(features.values, states.values);

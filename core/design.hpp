@@ -41,12 +41,15 @@ struct Firing {
     Buffer<double> values;  // empty: all 1
 };
 
+// What a design is for: many passes over all sequences, steps along single sequences, or questions alone.
+enum class Purpose { training, stochastic, questions };
+
 class Design {
   public:
     // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
     Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr,
            const FeatureList& states, const FeatureList& arcs, std::vector<std::span<const double>> dense,
-           AllowedLabels allowed, bool for_training, int n_threads);
+           AllowedLabels allowed, Purpose purpose, int n_threads);
 
     std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
     std::int64_t n_sites() const { return sequence_ptr.back(); }

@@ -35,20 +35,26 @@ class LatticeScorer {
 
     // The scores of the nodes of sequence n, start and end folded in.
     void score(std::int64_t n, std::vector<double>& scores) const {
+        score_features(n, scores);
+        const std::int64_t first_site = design_.sequence_ptr[n], last_site = design_.sequence_ptr[n + 1];
+        if (last_site == first_site) return;
+        const auto& [site_ptr, labels] = data_.candidates;
+        const std::int64_t first = site_ptr[first_site], last = site_ptr[last_site];
+        for (std::int64_t node = first; node < site_ptr[first_site + 1]; ++node)
+            scores[node - first] += tables_->start[labels[node]];
+        for (std::int64_t node = site_ptr[last_site - 1]; node < last; ++node)
+            scores[node - first] += tables_->end[labels[node]];
+    }
+    // The same without start and end.
+    void score_features(std::int64_t n, std::vector<double>& scores) const {
         const std::int64_t first_site = design_.sequence_ptr[n], last_site = design_.sequence_ptr[n + 1];
         const auto& site_ptr = data_.candidates.site_ptr;
-        const std::int32_t* labels = data_.candidates.labels.data();
         const std::int64_t first = site_ptr[first_site], last = site_ptr[last_site];
         scores.resize(static_cast<std::size_t>(last - first));
         if (layout_.facets.empty())
             score_nodes(first, last, scores);
         else
             score_by_facet(first_site, last_site, scores);
-        if (last_site == first_site) return;
-        for (std::int64_t node = first; node < site_ptr[first_site + 1]; ++node)
-            scores[node - first] += tables_->start[labels[node]];
-        for (std::int64_t node = site_ptr[last_site - 1]; node < last; ++node)
-            scores[node - first] += tables_->end[labels[node]];
     }
 
     const ArcScores& arcs() const { return tables_->arcs; }

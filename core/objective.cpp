@@ -118,4 +118,17 @@ void Objective::hessian_vector(const double* w, const double* v, double* out) {
     for (std::int64_t d = 0; d < n_weights(); ++d) out[d] += l2_[l2_.size() == 1 ? 0 : d] * v[d];
 }
 
+double Objective::stochastic_pass(double* w, std::span<const std::int32_t> order,
+                                  std::span<const double> rates) {
+    const std::lock_guard one_at_a_time(mutex_);
+    if (!lattices_) throw std::invalid_argument("stochastic passes need a design with lattices");
+    if (l2_.size() != 1) throw std::invalid_argument("stochastic passes need one l2 for all weights");
+    if (order.size() != rates.size()) throw std::invalid_argument("order and rates must be equally long");
+    for (const std::int32_t n : order)
+        if (n < 0 || n >= design_->n_sequences())
+            throw std::invalid_argument("order names sequence " + std::to_string(n) + ", expected 0 to " +
+                                        std::to_string(design_->n_sequences() - 1));
+    return Stochastic(*layout_, *design_, gold_, *lattices_, l2_[0]).pass(w, order, rates);
+}
+
 }  // namespace crfkit

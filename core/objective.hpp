@@ -10,6 +10,7 @@
 #include "batch_evaluator.hpp"
 #include "evaluator.hpp"
 #include "lattice_evaluator.hpp"
+#include "stochastic.hpp"
 
 namespace crfkit {
 
@@ -26,6 +27,10 @@ class Objective {
     std::int64_t n_weights() const { return layout_->n_weights(); }
     double value_and_gradient(const double* w, double* gradient);
     void hessian_vector(const double* w, const double* v, double* out);
+
+    // One pass of stochastic gradient descent (see Stochastic) from w [D], which is changed in place. Only
+    // for designs with lattices and one l2 for all weights.
+    double stochastic_pass(double* w, std::span<const std::int32_t> order, std::span<const double> rates);
 
     // From now on answers in double precision. Returns whether that is a change.
     bool refine();

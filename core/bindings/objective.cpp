@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
@@ -21,20 +22,27 @@ namespace {
 template <class Number>
 using Maybe = std::optional<Array<Number>>;
 
+Purpose purpose_of(const std::string& name) {
+    if (name == "training") return Purpose::training;
+    if (name == "stochastic") return Purpose::stochastic;
+    if (name == "questions") return Purpose::questions;
+    throw std::invalid_argument("the purpose is " + name + ", expected training, stochastic or questions");
+}
+
 // The flat arrays of a data set, as crfkit.features.Dataset holds them.
 Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_t>& sequence_ptr,
                    const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
                    const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
                    const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                    const std::vector<Matrix<double>>& dense, const Maybe<std::int64_t>& allowed_ptr,
-                   const Maybe<std::int32_t>& allowed_labels, bool for_training, int n_threads) {
+                   const Maybe<std::int32_t>& allowed_labels, const std::string& purpose, int n_threads) {
     std::vector<std::span<const double>> blocks;
     for (const auto& block : dense) blocks.push_back(view(block));
     AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
     const nb::gil_scoped_release release;
     return Design(std::move(layout), view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
                   {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
-                  std::move(allowed), for_training, n_threads);
+                  std::move(allowed), purpose_of(purpose), n_threads);
 }
 
 Annotation make_annotation(const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
@@ -92,7 +100,22 @@ void bind_training(nb::module_& m) {
                 }
                 return product.take();
             },
-            "w"_a, "v"_a);
+            "w"_a, "v"_a)
+        .def(
+            "stochastic_pass",
+            [](Objective& self, const Array<double>& w, const Array<std::int32_t>& order,
+               const Array<double>& rates) {
+                check_size(w, self.n_weights(), "w");
+                NewArray<double> moved({static_cast<std::size_t>(self.n_weights())});
+                std::copy_n(w.data(), w.size(), moved.data());
+                double loss;
+                {
+                    const nb::gil_scoped_release release;
+                    loss = self.stochastic_pass(moved.data(), view(order), view(rates));
+                }
+                return nb::make_tuple(loss, moved.take());
+            },
+            "w"_a, "order"_a, "rates"_a);
 }
 
 void bind_tagging(nb::module_& m) {
@@ -203,14 +226,14 @@ void bind_objective(nb::module_& m) {
                const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                const std::vector<Matrix<double>>& dense, int n_threads,
                const Maybe<std::int64_t>& allowed_ptr, const Maybe<std::int32_t>& allowed_labels,
-               bool for_training) {
-                new (self) Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr,
-                                              arc_ids, arc_values, dense, allowed_ptr, allowed_labels,
-                                              for_training, n_threads));
+               const std::string& purpose) {
+                new (self)
+                    Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
+                                       arc_values, dense, allowed_ptr, allowed_labels, purpose, n_threads));
             },
             "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),
             "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a, "allowed_ptr"_a = nb::none(),
-            "allowed_labels"_a = nb::none(), "for_training"_a = true)
+            "allowed_labels"_a = nb::none(), "purpose"_a = "training")
         .def_ro("as_lattices", &Design::as_lattices)
         .def_ro("as_batches", &Design::as_batches);
     bind_training(m);

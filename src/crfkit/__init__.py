@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, Template
     from crfkit.models import CRF, load
-    from crfkit.optimizers import LBFGS
+    from crfkit.optimizers import LBFGS, SGD
     from crfkit.structures import END, START, Bigrams, Chain, ChainScores
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
@@ -27,6 +27,7 @@ _ROOM_OF = {
     "FeatureFunctions": "features",
     "InputError": "data",
     "LBFGS": "optimizers",
+    "SGD": "optimizers",
     "START": "structures",
     "Template": "features",
     "load": "models",
@@ -36,6 +37,7 @@ __all__ = [
     "CRF",
     "END",
     "LBFGS",
+    "SGD",
     "START",
     "Bigrams",
     "Chain",

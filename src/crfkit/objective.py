@@ -17,6 +17,7 @@ from crfkit import _core
 from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, Slice
 
 Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
 
 
 class Objective:
@@ -37,20 +38,26 @@ class Objective:
         l2: Float64s | float = 1.0,
         sample_weight: npt.ArrayLike | None = None,
         single_precision: bool = True,
+        stochastic: bool = False,
         n_threads: int = 1,
     ) -> None:
         weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
         self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        strength = np.atleast_1d(np.asarray(l2, dtype=np.float64))
+        if stochastic and len(strength) > 1:
+            raise ValueError("Stochastic steps know one l2 for all weights, got one for each.")
+        self.l2 = float(strength[0])  # of the first weight
+        self.n_sequences = dataset.n_sequences
         sets = annotation.sets
         self._core = _core.Objective(
             feature_map.layout,
-            feature_map.design(dataset, n_threads, for_training=True),
+            feature_map.design(dataset, n_threads, purpose="stochastic" if stochastic else "training"),
             annotation.labels,
             None if sets is None else sets.site_ptr,
             None if sets is None else sets.labels,
             np.ascontiguousarray(weights, dtype=np.float64),
-            np.atleast_1d(np.asarray(l2, dtype=np.float64)),
+            strength,
             single_precision,
             n_threads,
         )
@@ -67,6 +74,13 @@ class Objective:
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
         """H(w) v, [D], by the tangent recursions: no differences are taken. Call `refine()` first for all its digits."""
         return self._core.hessian_vector(w, v)
+
+    def stochastic_pass(self, w: Float64s, order: Int32s, rates: Float64s) -> tuple[float, Float64s]:
+        """One step along each sequence of `order`, with its rate; needs `stochastic=True`.
+
+        Step n: w ← (1 − rate · l2 / N) w − rate · ∇ loss_n(w). Returns Σ_n loss_n, each before its step, and the new w.
+        """
+        return self._core.stochastic_pass(w, order, rates)
 
     def refine(self) -> bool:
         """Answer in double precision from now on. Returns whether that is a change."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from crfkit.data import InputError
 from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
 from crfkit.features.facets import Facets
 from crfkit.structures import Chain
+
+Purpose = Literal["training", "stochastic", "questions"]  # what a compiled data set is for
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +169,11 @@ class FeatureMap:
         ]
         return square[:-1, :-1], square[-1, :-1], square[:-1, -1]
 
-    def design(self, dataset: Dataset, n_threads: int, *, for_training: bool = False) -> _core.Design:
+    def design(self, dataset: Dataset, n_threads: int, *, purpose: Purpose = "questions") -> _core.Design:
         """The data set compiled against this layout, for the native core.
 
-        `for_training` prepares it for many passes; otherwise it is ready sooner and serves for questions alone.
+        "training" prepares it for many passes, "stochastic" for steps along single sequences; for "questions" it is ready
+        sooner, and serves for these alone.
         """
         arcs = dataset.arcs
         return _core.Design(
@@ -185,7 +189,7 @@ class FeatureMap:
             n_threads,
             None if dataset.allowed is None else dataset.allowed.site_ptr,
             None if dataset.allowed is None else dataset.allowed.labels,
-            for_training,
+            purpose,
         )
 
 

@@ -55,9 +55,15 @@ class Lesson(NamedTuple):
     values: FunctionData | None = None  # of feature functions, where the model has such
 
     def objective(
-        self, *, l1: Strength, l2: Strength, sample_weight: Float64s | None, n_threads: int
+        self,
+        *,
+        l1: Strength,
+        l2: Strength,
+        sample_weight: Float64s | None,
+        stochastic: bool,
+        n_threads: int,
     ) -> Objective | FunctionObjective:
-        """What training minimises."""
+        """What training minimises; `stochastic`: by steps along single sequences."""
         first, second = self.model.penalty("l1", l1), self.model.penalty("l2", l2)
         if self.values is not None:
             return FunctionObjective(
@@ -75,6 +81,7 @@ class Lesson(NamedTuple):
             l1=first,
             l2=second,
             sample_weight=sample_weight,
+            stochastic=stochastic,
             n_threads=n_threads,
         )
 
@@ -263,10 +270,12 @@ class ChainModel:
         dataset = self.encoder.encode(X) if functions is None else functions.functions.dataset(X)
         return replace(dataset, allowed=encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr)))
 
-    def design(self, dataset: Dataset, n_threads: int, *, for_training: bool = False) -> Any:
-        """Encoded input as the tagger reads it; `for_training`: it is asked many times."""
+    def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
+        """Encoded input as the tagger reads it."""
         if self.functions is None:
-            return self.feature_map.design(dataset, n_threads, for_training=for_training)
+            return self.feature_map.design(
+                dataset, n_threads, purpose="training" if asked_often else "questions"
+            )
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
         return FunctionData(self.functions, dataset, n_threads)
 
@@ -284,7 +293,7 @@ class ChainModel:
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         self._warn_of_unknown(gold)
-        design = self.design(dataset, n_threads, for_training=True)
+        design = self.design(dataset, n_threads, asked_often=True)
         figure = metric or accuracy
 
         def score(weights: Float64s) -> float:

@@ -46,7 +46,7 @@ class CRF(Estimator):
         `Chain(bigrams="observed")`
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
-    optimizer : `LBFGS(max_iterations=…, tolerance=…)`
+    optimizer : `LBFGS(max_iterations=…, tolerance=…)`, or `SGD(max_iterations=…, rate=…)` for good weights after few passes
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_pairs : a weight for every feature and label; otherwise only for those seen together
     all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
@@ -155,6 +155,7 @@ class CRF(Estimator):
             l1=self.l1,
             l2=self.l2,
             sample_weight=parameters.checked_sample_weight(sample_weight, len(kept), kept),
+            stochastic="stochastic_pass" in self.optimizer.needs,
             n_threads=n_threads,
         )
         if not kept.all():

@@ -141,7 +141,7 @@ def _unpack(file: ModelFile) -> Contents:
         raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
-    history = _floats(file, "history", 2)
+    history = _floats(file, "history", 2, may_be_unknown=True)
     if history.shape[1] != 4:
         raise InputError(f"'history' has {history.shape[1]} columns, expected 4")
     return Contents(
@@ -278,11 +278,12 @@ def _kind(array: Array) -> str:
     return f"{array.dtype} of shape {list(array.shape)}"
 
 
-def _floats(file: ModelFile, name: str, n_axes: int) -> Float64s:
+def _floats(file: ModelFile, name: str, n_axes: int, *, may_be_unknown: bool = False) -> Float64s:
     array = _array(file, name)
     if array.dtype != np.float64 or array.ndim != n_axes:
         raise InputError(f"array {name!r} is {_kind(array)}, expected float64 with {n_axes} axes")
-    if not np.isfinite(array).all():
+    known = np.isfinite(array) | (np.isnan(array) & may_be_unknown)
+    if not known.all():
         raise InputError(f"array {name!r} holds a number that is not finite")
     return array
 

@@ -5,5 +5,6 @@ An optimizer declares in `needs` what it asks of an objective, and refuses in wo
 
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.problem import Callback, History, Objective, Optimizer, Outcome, Record, Step
+from crfkit.optimizers.sgd import SGD
 
-__all__ = ["LBFGS", "Callback", "History", "Objective", "Optimizer", "Outcome", "Record", "Step"]
+__all__ = ["LBFGS", "SGD", "Callback", "History", "Objective", "Optimizer", "Outcome", "Record", "Step"]

@@ -1,0 +1,198 @@
+"""Random problems where only some arcs and labels exist, with everything about them by enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.features import Annotation, Dataset, Facets, FeatureMap
+from crfkit.features.dataset import FeatureList
+from crfkit.objective import Objective
+from crfkit.structures import Chain, Evidence
+
+Float64s = npt.NDArray[np.float64]
+NEVER = -np.inf
+
+
+class Problem:
+    """A random data set with its weights, and everything about it by enumeration.
+
+    `n_labels` above 64 takes the way through lattices, or through batches when no site is restricted; few labels the
+    way through whole rows.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        n_labels: int,
+        hard: bool,
+        soft: bool,
+        restrict: bool,
+        partial: bool,
+        facets: bool = False,
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        in_batches = n_labels > 64 and not restrict
+        longest = 2 if in_batches and soft else 4
+        self.n_labels, self.lengths = n_labels, rng.integers(0, longest + 1, 6)
+        self.lengths[0], self.lengths[1] = 1, longest
+        n_features, n_sites = 5, int(self.lengths.sum())
+        self.ptr = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        counts = rng.integers(0, 4, n_sites)
+        ids = np.concatenate([rng.choice(n_features, k, replace=False) for k in counts] + [np.zeros(0, int)])
+        values = rng.normal(size=len(ids)).round(1)
+        site_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.values = values
+        self.features = FeatureList(site_ptr, ids.astype(np.int32), values)
+        pool = rng.choice(n_labels, min(n_labels, 4), replace=False)  # the labels that are allowed somewhere
+        self.sets: list[list[int]] = [
+            sorted(rng.choice(pool, rng.integers(1, len(pool) + 1), replace=False).tolist())
+            if restrict
+            else list(range(n_labels))
+            for _ in range(n_sites)
+        ]
+        self.exists = rng.random((n_labels + 1, n_labels + 1)) < (0.03 if in_batches else 0.7)
+        self.exists[-1, :3] = self.exists[:3, -1] = True
+        if not hard or soft:
+            listed = self.exists.copy()
+            self.exists[:] = True
+        else:
+            listed = self.exists
+        self.exists[-1, -1] = listed[-1, -1] = True
+        self.gold: list[set[int]] = [set() for _ in range(n_sites)]
+        for n, length in enumerate(self.lengths):
+            while not (paths := self.labellings(n)):  # open arcs until there is a labelling
+                a, b = rng.integers(0, n_labels + 1, 2)
+                self.exists[a, b] = True
+                for t in range(self.ptr[n], self.ptr[n + 1]):
+                    self.sets[t] = sorted({*self.sets[t], int(rng.integers(n_labels))})
+            path = paths[rng.integers(len(paths))]
+            for i in range(length):
+                site = self.ptr[n] + i
+                self.gold[site] = {path[i]}
+                if partial and rng.random() < 0.6:
+                    self.gold[site] |= set(rng.choice(self.sets[site], 2).tolist())
+        labels = [min(g) if len(g) == 1 else -1 for g in self.gold]
+        some = (
+            None if all(len(g) == 1 for g in self.gold) else [None if len(g) == 1 else g for g in self.gold]
+        )
+        self.annotation = Annotation(
+            np.array(labels, np.int32), None if some is None else Evidence.from_sets(some)
+        )
+        self.dataset = Dataset(
+            self.ptr,
+            self.features,
+            allowed=Evidence.from_sets(self.sets) if restrict else None,
+        )
+        self.facets = None
+        if facets:  # two kinds, of which a label has the one, the other, or both
+            self.facets = Facets(
+                tuple("abcd"), np.array([[i % 2, (2, 3, -1)[i % 3]] for i in range(n_labels)], np.int32)
+            )
+        bigrams = None
+        if hard or soft:
+            before, after = np.nonzero(listed if soft else self.exists)
+            bigrams = before.astype(np.int32), after.astype(np.int32)
+        self.map = FeatureMap.build(
+            self.dataset,
+            self.annotation,
+            Chain(),
+            n_labels=n_labels,
+            n_features=n_features,
+            bigrams=bigrams,
+            soft=soft,
+            facets=self.facets,
+        )
+        # What weights may name to score label b as a state, and the arcs that score it as their first or second end.
+        L = n_labels
+        self.states_of = {b: [b] for b in range(L + 1)}
+        ends = self.states_of
+        if self.facets is not None:
+            table = self.facets.table
+            self.states_of = {b: [L + 1 + int(f) for f in table[b] if f >= 0] for b in range(L)}
+            ends = {b: [b, *self.states_of.get(b, [])] for b in range(L + 1)}
+        self.arcs_out_of = {b: np.isin(self.map.arc_before, ends[b]) for b in range(L + 1)}
+        self.arcs_into = {b: np.isin(self.map.arc_after, ends[b]) for b in range(L + 1)}
+        self.sample_weight = rng.random(len(self.lengths)) + 0.5
+        self.w = rng.normal(size=self.map.n_weights)
+        self.v = rng.normal(size=self.map.n_weights)
+
+    def labellings(self, n: int) -> list[tuple[int, ...]]:
+        """Every labelling of sequence n that exists."""
+        paths: list[tuple[int, ...]] = [()]
+        for t in range(self.ptr[n], self.ptr[n + 1]):
+            paths = [(*y, b) for y in paths for b in self.sets[t] if self.exists[y[-1] if y else -1, b]]
+        return [y for y in paths if self.exists[y[-1] if y else -1, -1]]
+
+    def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
+        """How often labelling y of sequence n has each weight, [D]."""
+        m, phi, L = self.map, np.zeros(self.map.n_weights), self.n_labels
+        for i, label in enumerate(y):
+            site = self.ptr[n] + i
+            for k in range(self.features.site_ptr[site], self.features.site_ptr[site + 1]):
+                f = self.features.ids[k]
+                for p in range(m.pair_ptr[f], m.pair_ptr[f + 1]):
+                    if m.pair_labels[p] in self.states_of[label]:
+                        phi[p] += self.values[k]
+        for a, b in zip((L, *y), (*y, L), strict=True) if y else ():
+            phi[m.arcs_begin : m.triples_begin] += self.arcs_out_of[a] & self.arcs_into[b]
+        return phi
+
+    def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
+        """log Z, E[counts] and Cov[counts]·v over the labellings that exist (and fit the annotation)."""
+        paths = self.labellings(n)
+        if gold:
+            paths = [y for y in paths if all(b in self.gold[self.ptr[n] + i] for i, b in enumerate(y))]
+        phi = np.array([self.counts(n, y) for y in paths])
+        scores = phi @ self.w
+        log_z = np.logaddexp.reduce(scores)
+        p = np.exp(scores - log_z)
+        mean = p @ phi
+        return float(log_z), mean, (p * (phi @ self.v)) @ phi - (mean @ self.v) * mean
+
+    def expected(self) -> tuple[float, Float64s, Float64s]:
+        """Value, gradient and Hessian · v of the objective with l2 = 0.3."""
+        value, gradient, product_ = float(0.15 * self.w @ self.w), 0.3 * self.w, 0.3 * self.v
+        for n, weight in enumerate(self.sample_weight):
+            for sign, gold in ((1, False), (-1, True)):
+                log_z, mean, moved = self.moments(n, gold=gold)
+                value += sign * weight * log_z
+                gradient = gradient + sign * weight * mean
+                product_ = product_ + sign * weight * moved
+        return value, gradient, product_
+
+    def objective(self, n_threads: int = 1, *, single_precision: bool = False) -> Objective:
+        """The one to be tested."""
+        return Objective(
+            self.dataset,
+            self.annotation,
+            self.map,
+            l2=0.3,
+            sample_weight=self.sample_weight,
+            single_precision=single_precision,
+            n_threads=n_threads,
+        )
+
+
+KINDS = [
+    {
+        "n_labels": n_labels,
+        "hard": hard,
+        "soft": soft,
+        "restrict": restrict,
+        "partial": partial,
+        "facets": facets,
+    }
+    for n_labels, restrict, facets in (
+        (3, False, False),
+        (3, True, False),
+        (70, True, False),
+        (4, True, True),
+        (4, False, True),
+        (70, False, False),
+    )
+    for hard, soft in ((False, False), (True, False), (False, True))
+    for partial in (False, True)
+    if restrict or hard or soft or facets
+]
