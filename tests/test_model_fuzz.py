@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, InputError
+from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError
 from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import ModelFile, decode, encode
 
@@ -30,6 +30,17 @@ DICTS = [[{"w": "a", "row": row, "n": 2.0} for row in matrix] for matrix in NUMB
 Question = tuple[bytes, list[Any]]  # a model file and input that its model understands
 
 
+def word_and_label(x: Any, label: Any, i: int) -> dict[str, float]:
+    return {f"{x[i]} {label}": 1.0}
+
+
+def neighbours(x: Any, before: Any, label: Any, i: int) -> list[float]:
+    return [float(before == label), 0.5 * i]
+
+
+FUNCTIONS: list[Any] = [word_and_label, FeatureFunction(neighbours, 2, end=True)]
+
+
 @pytest.fixture(scope="module")
 def originals() -> list[Question]:
     few = LBFGS(max_iterations=5)
@@ -37,6 +48,7 @@ def originals() -> list[Question]:
         (CRF(features=TEMPLATE, optimizer=few).fit(ROWS, LABELS), ROWS),
         (CRF(optimizer=few, all_pairs=True).fit(DICTS, [[1, 2], [1]]), DICTS),
         (CRF(Chain(bigrams="observed"), features=TEMPLATE, optimizer=few).fit(ROWS, LABELS), ROWS),
+        (CRF(features=FeatureFunctions(FUNCTIONS), optimizer=few).fit(ROWS, LABELS), ROWS),
         (CRF(optimizer=few, l2={"w": 0.5}).fit([[["w:a"], ["w:b"]]], [["x", "y"]]), [[["w:a"], ["other"]]]),
     ]
     for model, _ in models:
@@ -49,7 +61,8 @@ def originals() -> list[Question]:
 def ask(data: bytes, X: list[Any]) -> str:
     """What became of a file: `refused`, or `answered` by a model that was made of it."""
     try:
-        model = from_bytes(data, "mutant")
+        functions = FUNCTIONS if b"word_and_label" in data else None
+        model = from_bytes(data, "mutant", functions)
     except InputError as error:
         return "refused" if re.fullmatch("mutant: .+", str(error)) else f"refused with {error!r}"
     try:
@@ -58,7 +71,7 @@ def ask(data: bytes, X: list[Any]) -> str:
         for marginals in model.predict_marginals(X):
             assert marginals.shape[1] == len(model.classes_)
         model.predict_nbest(X, 2)
-        from_bytes(model.__getstate__()["model"], "again")
+        from_bytes(model.__getstate__()["model"], "again", functions)
     except InputError:
         return "refused later"  # the settings ask for another form of input
     return "answered"

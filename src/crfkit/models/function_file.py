@@ -93,10 +93,13 @@ def read(
             raise InputError(f"{source}: functions were given, but the model has no feature functions")
         return None
     loaded = stored.functions
-    if functions is not None:
-        loaded = loaded.with_functions(functions)
-    elif trust:
-        loaded = loaded.with_imports()
+    try:
+        if functions is not None:
+            loaded = loaded.with_functions(functions)
+        elif trust:
+            loaded = loaded.with_imports()
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
     for outputs, function in zip(stored.outputs, loaded, strict=True):
         outputs.function = function
     return StoredFunctions(loaded, stored.outputs)
