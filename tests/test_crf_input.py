@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import crfkit
 from crfkit import CRF, LBFGS, Chain, InputError, Template
 from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnsavableModel
-from crfkit.models.chain_model import ChainModel
+from crfkit.models.chain_model import ChainModel, Choices
 from crfkit.models.crf_file import fewest_weights
 
 WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
@@ -110,10 +109,10 @@ def test_so_many_labels_need_weights() -> None:
     assert fewest_weights(8192) == 65_536
     n = 4000
     X, y = [[["bias"]] * n], [list(range(n))]
-    learn = partial(ChainModel.learn, X, y, None, None, Chain(), min_count=1, all_pairs=False)
+    choices = Choices(Chain())
     few = "it has 8,001 weights for 4,000 labels, expected at least 15,625"
-    assert learn(all_arcs=False)[0].unsavable() == few
-    model = learn(all_arcs=True)[0]
+    assert ChainModel.learn(X, y, None, choices._replace(all_arcs=False)).model.unsavable() == few
+    model = ChainModel.learn(X, y, None, choices).model
     assert model.unsavable() is None
     assert model.pruned(np.zeros(model.feature_map.n_weights))[0].unsavable() is None
 
@@ -121,9 +120,8 @@ def test_so_many_labels_need_weights() -> None:
 def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
     n = 1100
     X, y = [[[f"{i}.{k}" for k in range(3)] for i in range(n)]], [list(range(n))]
-    model = ChainModel.learn(
-        X, y, None, None, Chain(start=False, end=False), min_count=1, all_pairs=False, all_arcs=False
-    ).model
+    choices = Choices(Chain(start=False, end=False), all_arcs=False)
+    model = ChainModel.learn(X, y, None, choices).model
     weights = np.zeros(model.feature_map.n_weights)
     assert len(weights) == 3 * n + n - 1 > fewest_weights(n) > n - 1
     assert model.pruned(weights)[0].unsavable() is None

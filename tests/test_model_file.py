@@ -16,7 +16,8 @@ import pytest
 import safetensors.numpy
 
 from crfkit.data import InputError
-from crfkit.models.crf_file import Contents, Lists, Names, pack, unpack
+from crfkit.models.crf_file import Contents, pack, unpack
+from crfkit.models.dictionary_file import Lists, Names
 from crfkit.models.model_file import (
     VERSION,
     ModelFile,

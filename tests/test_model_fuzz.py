@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError
+from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError, TagDictionary
 from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import ModelFile, decode, encode
 
@@ -49,6 +49,16 @@ def originals() -> list[Question]:
         (CRF(optimizer=few, all_pairs=True).fit(DICTS, [[1, 2], [1]]), DICTS),
         (CRF(Chain(bigrams="observed"), features=TEMPLATE, optimizer=few).fit(ROWS, LABELS), ROWS),
         (CRF(features=FeatureFunctions(FUNCTIONS), optimizer=few).fit(ROWS, LABELS), ROWS),
+        (
+            CRF(
+                Chain(bigrams="observed", unseen="soft"),
+                "U00:%x[0,0]\nB\n",
+                few,
+                facets={"x": {"a": "1"}, "y": {"a": "2", "b": "1"}, "z": {"b": "1"}},
+                tag_dictionary=TagDictionary.from_data(ROWS, LABELS, min_count=1, ending_count=1),
+            ).fit(ROWS, LABELS),
+            ROWS,
+        ),
         (CRF(optimizer=few, l2={"w": 0.5}).fit([[["w:a"], ["w:b"]]], [["x", "y"]]), [[["w:a"], ["other"]]]),
     ]
     for model, _ in models:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from crfkit import InputError
-from crfkit.features import TagDictionary
+from crfkit.features import Annotation, TagDictionary
+from crfkit.structures import Evidence
 
 SYLLABLES = ["ba", "Ko", "lu", "sé", "ma", "x"]
 
@@ -67,10 +68,11 @@ def test_sites_and_gold_labels() -> None:
     for i, word in enumerate(words):
         ids = evidence.between(i, i + 1).labels.tolist()
         assert tuple(dictionary.classes[k] for k in ids) == dictionary.allowed_labels(word)
-    gold = np.array([0, -1, len(dictionary.classes) - 1], np.int32)
+    last = len(dictionary.classes) - 1
+    gold = Annotation(np.array([0, -1, -1], np.int32), Evidence.from_sets([None, None, [0, last]]))
     more = dictionary.allowed(new, gold)
-    for i, label in enumerate(gold.tolist()):
-        expected = set(evidence.between(i, i + 1).labels.tolist()) | ({label} - {-1})
+    for i, named in enumerate([{0}, set[int](), {0, last}]):
+        expected = set(evidence.between(i, i + 1).labels.tolist()) | named
         assert more.between(i, i + 1).labels.tolist() == sorted(expected)
 
 

@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from crfkit import data, evaluation, features, inference, models, objective, optimizers, structures
     from crfkit.data import InputError
-    from crfkit.features import FeatureFunction, FeatureFunctions, Template
+    from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, load
     from crfkit.optimizers import LBFGS, SGD
     from crfkit.structures import END, START, Bigrams, Chain, ChainScores
@@ -29,6 +29,7 @@ _ROOM_OF = {
     "LBFGS": "optimizers",
     "SGD": "optimizers",
     "START": "structures",
+    "TagDictionary": "features",
     "Template": "features",
     "load": "models",
 }
@@ -45,6 +46,7 @@ __all__ = [
     "FeatureFunction",
     "FeatureFunctions",
     "InputError",
+    "TagDictionary",
     "Template",
     "__version__",
     "data",

@@ -1,9 +1,9 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
-from crfkit.features.allowed import encode_allowed
+from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
-from crfkit.features.facets import Facets
+from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.function_data import FunctionData, Slice
 from crfkit.features.function_map import FunctionMap
@@ -13,17 +13,19 @@ from crfkit.features.import_paths import placeholder
 from crfkit.features.labels import Labels
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
-from crfkit.features.tag_dictionary import Coverage, TagDictionary
+from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import Line, Macro, Program, Template, Transform
 from crfkit.features.vocabulary import Vocabulary, block_of
 
 __all__ = [
+    "NAMED_FACETS",
     "PRESETS",
     "Annotation",
     "Coverage",
     "Dataset",
     "Encoder",
     "Facets",
+    "FacetsOf",
     "FeatureFunction",
     "FeatureFunctions",
     "FeatureList",
@@ -44,7 +46,9 @@ __all__ = [
     "block_of",
     "counted_columns",
     "encode_allowed",
+    "first_of",
     "penalty_vector",
     "placeholder",
     "preset",
+    "read_once",
 ]

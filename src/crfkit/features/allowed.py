@@ -42,6 +42,19 @@ def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Evid
     return Evidence(site_ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(site_ptr[-1])))
 
 
+def first_of(given: Evidence | None, otherwise: Evidence) -> Evidence:
+    """Evidence as given where it says something about a site, elsewhere another one."""
+    if given is None:
+        return otherwise
+    silent = np.diff(given.site_ptr) == 0  # [T]
+    counts = np.where(silent, np.diff(otherwise.site_ptr), np.diff(given.site_ptr))
+    labels = np.empty(int(counts.sum()), np.int32)
+    of_silent = np.repeat(silent, counts)
+    labels[of_silent] = otherwise.labels[np.repeat(silent, np.diff(otherwise.site_ptr))]
+    labels[~of_silent] = given.labels
+    return Evidence(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]), labels)
+
+
 def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
     if isinstance(allowed, str | bytes | Mapping) or not isinstance(allowed, Iterable):
         raise InputError(f"allowed is {shown(allowed)}, expected an entry for each sequence")

@@ -9,8 +9,9 @@ Shapes: L labels, K kinds of facets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from crfkit.features.wording import shown
 NOTHING = "-_."  # characters of a positional tag that say nothing
 
 # From a label to its facets, by kind: {"case": "n", …}
-FacetsOf = Callable[[Any], dict[str, str]]
+FacetsOf = Callable[[Any], Mapping[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,27 +43,45 @@ class Facets:
             raise InputError("two facets have the same name")
 
     @classmethod
-    def build(cls, labels: Iterable[Hashable], how: str | FacetsOf) -> Facets:
+    def build(
+        cls, labels: Iterable[Hashable], how: str | Mapping[Any, Mapping[str, str]] | FacetsOf
+    ) -> Facets:
         """The facets of labels.
 
         `how` is "characters" (one kind for each place of a positional tag; `-`, `_` and `.` say nothing), "features"
-        (`Case=Nom|Number=Sing`), or a function that gives {kind: value} for a label.
+        (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}.
 
         >>> Facets.build(["n-s", "v-p"], "characters").names
         ('0=n', '0=v', '2=p', '2=s')
         """
         facets_of = _maker(how)
         found = [facets_of(label) for label in labels]
+        if any("=" in kind for facets in found for kind in facets):
+            raise InputError("a kind of facets has = in its name")
         kinds = sorted({kind for facets in found for kind in facets})
         names = sorted({f"{kind}={value}" for facets in found for kind, value in facets.items()})
         if not names:
             raise InputError("no label has any facet")
         ids = {name: i for i, name in enumerate(names)}
-        table = [[ids.get(f"{kind}={facets.get(kind)}", -1) for kind in kinds] for facets in found]
+        table = [
+            [ids[f"{kind}={facets[kind]}"] if kind in facets else -1 for kind in kinds] for facets in found
+        ]
         return cls(tuple(names), np.array(table, dtype=np.int32))
+
+    def of(self, labels: Sequence[Hashable]) -> dict[Hashable, dict[str, str]]:
+        """The facets of each label by kind: what `build` makes the same facets of."""
+        pairs = [name.partition("=")[::2] for name in self.names]
+        return {
+            label: dict(pairs[facet] for facet in row if facet >= 0)
+            for label, row in zip(labels, self.table.tolist(), strict=True)
+        }
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def ids_of(self, label: int) -> list[int]:
+        """The facets of a label, numbered from L + 1 on."""
+        return [facet + len(self.table) + 1 for facet in self.table[label].tolist() if facet >= 0]
 
     def lists(self) -> tuple[Int64s, Int32s]:
         """The facets of label b as ids[ptr[b]:ptr[b + 1]], ascending and distinct, numbered from L + 1 on."""
@@ -84,14 +103,16 @@ class Facets:
         return (first + shift).astype(np.int32), (second + shift).astype(np.int32)
 
 
-def _maker(how: str | FacetsOf) -> FacetsOf:
+def _maker(how: str | Mapping[Any, Mapping[str, str]] | FacetsOf) -> FacetsOf:
+    if isinstance(how, Mapping):
+        return lambda label: how.get(label, {})
     if callable(how):
         return how
     try:
-        return {"characters": _characters, "features": _features}[how]
+        return NAMED_FACETS[how]
     except (KeyError, TypeError):
         raise InputError(
-            f'facets is {shown(how)}, expected "characters", "features" or a function of a label'
+            f'facets is {shown(how)}, expected "characters", "features", a function of a label or a dict'
         ) from None
 
 
@@ -106,3 +127,7 @@ def _features(label: Hashable) -> dict[str, str]:
         raise InputError(f'the label {shown(label)} is no string: facets="features" needs strings')
     pairs: list[Sequence[str]] = [part.partition("=") for part in label.split("|") if part not in NOTHING]
     return {kind if equals else "": value if equals else kind for kind, equals, value in pairs}
+
+
+NAMED_FACETS: Mapping[str, FacetsOf] = MappingProxyType({"characters": _characters, "features": _features})
+"""Ways to read the facets off a label, by name."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError, read_text
-from crfkit.features.dataset import Int32s, Int64s
+from crfkit.features.dataset import Annotation, Int32s, Int64s
 from crfkit.features.endings import Endings, distinct
 from crfkit.features.wording import described, shown
 from crfkit.structures import Evidence
@@ -219,8 +219,8 @@ class TagDictionary:
             tuple(classes), self.words, self.endings, _pointers(counts), new[new >= 0][order], self.column
         )
 
-    def allowed(self, X: Iterable[Any], gold: Int32s | None = None) -> Evidence:
-        """The ids of the labels that the sites of sequences X may have; with `gold` [T], these too (−1: none)."""
+    def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> Evidence:
+        """The ids of the labels that the sites of sequences X may have; those that `gold` names are added."""
         entries = np.fromiter(self._entries_of(X), np.int64)  # [T]
         empty = entries < 0
         entries[empty] = 0
@@ -288,14 +288,18 @@ def _lists(pairs: Int64s, chosen: Int64s, endings: Endings, n_labels: int) -> tu
     )
 
 
-def _with_gold(evidence: Evidence, gold: Int32s, n_labels: int) -> Evidence:
-    """Evidence that allows the label of each site; where all are allowed already, it stays so."""
+def _with_gold(evidence: Evidence, gold: Annotation, n_labels: int) -> Evidence:
+    """Evidence that allows the labels that an annotation names; where all are allowed already, it stays so."""
     counts = np.diff(evidence.site_ptr)
-    sites = np.repeat(np.arange(len(counts)), counts)
-    extra = np.flatnonzero((gold >= 0) & (counts > 0))
-    codes = np.concatenate([sites * n_labels + evidence.labels, extra * n_labels + gold[extra]])
-    sites, labels = np.divmod(distinct(codes), n_labels)
-    return Evidence(_pointers(np.bincount(sites, minlength=len(counts))), labels.astype(np.int32))
+    named = np.flatnonzero(gold.labels >= 0)
+    sites, labels = [np.repeat(np.arange(len(counts)), counts), named], [evidence.labels, gold.labels[named]]
+    if gold.sets is not None:
+        sites.append(np.repeat(np.arange(len(counts)), np.diff(gold.sets.site_ptr)))
+        labels.append(gold.sets.labels)
+    at, which = np.concatenate(sites), np.concatenate(labels)
+    at, which = at[counts[at] > 0], which[counts[at] > 0]
+    at, which = np.divmod(distinct(at * n_labels + which), n_labels)
+    return Evidence(_pointers(np.bincount(at, minlength=len(counts))), which.astype(np.int32))
 
 
 def _mean(numbers: npt.NDArray[Any]) -> float:
@@ -324,6 +328,15 @@ def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
                     f"{'' if column == 0 else f' in column {column!r}'}"
                 )
             yield word
+
+
+def read_once(X: Any) -> Any:
+    """Sequences that can be read again: what can be read only once becomes a list."""
+    if isinstance(X, Sequence) and all(isinstance(sequence, Sequence) for sequence in X):
+        return X
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        return X
+    return [list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in X]
 
 
 def _labels(y: Iterable[Any]) -> Iterable[Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, pairwise
@@ -18,6 +17,8 @@ from crfkit.features import (
     Annotation,
     Dataset,
     Encoder,
+    Facets,
+    FacetsOf,
     FeatureFunctions,
     FeatureMap,
     FunctionData,
@@ -25,24 +26,41 @@ from crfkit.features import (
     Labels,
     Outputs,
     Strength,
+    TagDictionary,
     Template,
     Vocabulary,
     block_of,
     encode_allowed,
+    first_of,
     penalty_vector,
+    read_once,
 )
 from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
-from crfkit.models.crf_file import MAX_LABELS, Contents, Lists, Names, check_labels, fewest_weights
+from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels, fewest_weights
+from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
 from crfkit.models.estimator import UnknownLabels
 from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
+from crfkit.models.gold import Metric, accuracy, checked_lists
 from crfkit.objective import FunctionObjective, Objective
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
-Metric = Callable[[Sequence[Sequence[Hashable]], Sequence[Sequence[Hashable]]], float]
+
+
+class Choices(NamedTuple):
+    """What a user asks of a model, apart from its training: the parameters of `CRF`, checked."""
+
+    structure: Chain
+    template: Template | None = None
+    min_count: int = 1
+    all_pairs: bool = False
+    all_arcs: bool = True
+    functions: FeatureFunctions | None = None
+    facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None
+    tag_dictionary: bool | TagDictionary | None = None
 
 
 class Lesson(NamedTuple):
@@ -97,28 +115,19 @@ class ChainModel:
     functions: FunctionMap | None = (
         None  # feature functions; their weights lie behind those of the feature map
     )
+    dictionary: TagDictionary | None = None  # the labels that words may have, as ids of these labels
 
     @classmethod
-    def learn(
-        cls,
-        X: Any,
-        y: Any,
-        allowed: Any,
-        template: Template | None,
-        structure: Chain,
-        *,
-        min_count: int,
-        all_pairs: bool,
-        all_arcs: bool,
-        functions: FeatureFunctions | None = None,
-        n_threads: int = 1,
-    ) -> Lesson:
+    def learn(cls, X: Any, y: Any, allowed: Any, choices: Choices, n_threads: int = 1) -> Lesson:
         """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers."""
         X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
-        encoder = Encoder(template)
+        structure, functions = choices.structure, choices.functions
+        if choices.tag_dictionary:
+            X = read_once(X)
+        encoder = Encoder(choices.template)
         dataset = encoder.fit_encode(X) if functions is None else functions.dataset(X)
-        if min_count > 1:
-            dataset = encoder.cut(dataset, min_count)
+        if choices.min_count > 1:
+            dataset = encoder.cut(dataset, choices.min_count)
         ptr = dataset.sequence_ptr
         gold = checked_lists(y, ptr)
         labels = Labels.seen_in(gold)
@@ -127,6 +136,11 @@ class ChainModel:
         annotation = labels.encode(gold, np.diff(ptr))
         evidence = encode_allowed(allowed, labels, np.diff(ptr))
         check_gold(annotation, evidence, labels, ptr)
+        dictionary = choices.tag_dictionary or None
+        if dictionary is not None:
+            dictionary = TagDictionary.from_data(X, gold) if dictionary is True else dictionary
+            dictionary = dictionary.bound(labels.classes)
+            evidence = first_of(evidence, dictionary.allowed(X, annotation))
         chain, skipped = bound_chain(structure, labels, annotation, evidence, ptr)
         kept = np.ones(len(gold), dtype=np.bool_)
         kept[skipped] = False
@@ -135,13 +149,8 @@ class ChainModel:
                 list(compress(X, kept)),
                 list(compress(gold, kept)),
                 None if allowed is None else list(compress(allowed, kept)),
-                template,
-                structure,
-                min_count=min_count,
-                all_pairs=all_pairs,
-                all_arcs=all_arcs,
-                functions=functions,
-                n_threads=n_threads,
+                choices,
+                n_threads,
             )
             kept[kept] = rest.kept
             return rest._replace(kept=kept)
@@ -152,23 +161,25 @@ class ChainModel:
             n_labels=len(labels),
             n_features=len(encoder.vocabulary),
             n_arc_features=len(encoder.arc_vocabulary),
-            all_pairs=all_pairs,
-            all_arcs=all_arcs,
+            all_pairs=choices.all_pairs,
+            all_arcs=choices.all_arcs,
             bigrams=chain.bigrams.ids(labels.classes) if isinstance(chain.bigrams, Bigrams) else None,
             soft=chain.unseen == "soft",
+            facets=None if choices.facets is None else Facets.build(labels.classes, choices.facets),
         )
-        if template is not None and not template.has_plain_arcs:
+        if choices.template is not None and not choices.template.has_plain_arcs:
             feature_map = _without_plain_arcs(feature_map)
         dataset = replace(dataset, allowed=evidence)
         if functions is None:
-            return Lesson(cls(encoder, labels, feature_map, structure), dataset, annotation, kept)
+            model = cls(encoder, labels, feature_map, structure, dictionary=dictionary)
+            return Lesson(model, dataset, annotation, kept)
         if not functions.arcs:
             none = np.zeros(0, np.int32)
             feature_map = replace(feature_map, arc_before=none, arc_after=none)
         outputs = tuple(map(Outputs, functions))
         function_map = FunctionMap(functions, outputs, labels.classes, structure, feature_map)
         values = FunctionData(function_map, dataset, n_threads, learn=True)
-        model = cls(encoder, labels, feature_map, structure, function_map)
+        model = cls(encoder, labels, feature_map, structure, function_map, dictionary)
         return Lesson(model, dataset, annotation, kept, values)
 
     @cached_property
@@ -184,6 +195,7 @@ class ChainModel:
         n_columns: int | None,
         structure: Chain,
         stored: StoredFunctions | None = None,
+        dictionary: TagDictionary | None = None,
     ) -> ChainModel:
         """The model of a file whose arrays have been checked; InputError where the names of features are damaged."""
         labels = Labels.from_json(contents.labels)
@@ -204,11 +216,12 @@ class ChainModel:
             arc_triples=contents.arc_triples.items,
             bigrams=contents.bigrams,
             soft=structure.unseen == "soft",
+            facets=contents.facets,
         )
         functions = None
         if stored is not None:
             functions = FunctionMap(*stored, labels.classes, structure, feature_map)
-        return cls(encoder, labels, feature_map, structure, functions)
+        return cls(encoder, labels, feature_map, structure, functions, dictionary)
 
     def contents(self, settings: dict[str, Any], weights: Float64s, history: Float64s) -> Contents:
         """What the model file holds."""
@@ -224,6 +237,8 @@ class ChainModel:
             arc_names=Names(*self.encoder.arc_vocabulary.to_bytes()),
             arc_triples=Lists(feature_map.arc_ptr, feature_map.arc_triples),
             bigrams=feature_map.bigrams,
+            facets=feature_map.facets,
+            dictionary=None if self.dictionary is None else StoredDictionary.of(self.dictionary),
             output_names=() if functions is None else output_names(functions),
             weights=weights,
             history=history,
@@ -266,9 +281,14 @@ class ChainModel:
 
     def encode(self, X: Any, allowed: Any = None) -> Dataset:
         """New input in numbers."""
-        functions = self.functions
+        functions, dictionary = self.functions, self.dictionary
+        if dictionary is not None:
+            X = read_once(X)
         dataset = self.encoder.encode(X) if functions is None else functions.functions.dataset(X)
-        return replace(dataset, allowed=encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr)))
+        evidence = encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr))
+        if dictionary is not None:
+            evidence = first_of(evidence, dictionary.allowed(X))
+        return replace(dataset, allowed=evidence)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Encoded input as the tagger reads it."""
@@ -360,34 +380,3 @@ def _without_plain_arcs(feature_map: FeatureMap) -> FeatureMap:
     return replace(
         feature_map, arc_before=feature_map.arc_before[kept], arc_after=feature_map.arc_after[kept]
     )
-
-
-def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Any]:
-    """y as a list that has one label for each site ptr[n]:ptr[n + 1] of each sequence n."""
-    if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
-        raise InputError(f"{which}y is {y!r}, expected a list of labels for each sequence")
-    lists, lengths = list(y), np.diff(ptr).tolist()
-    if len(lists) != len(lengths):
-        raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
-    for n, labels in enumerate(lists):
-        if isinstance(labels, str | bytes | Mapping | AbstractSet) or not hasattr(labels, "__len__"):
-            raise InputError(f"{which}y of sequence {n} is {labels!r}, expected a list of labels")
-        if len(labels) != lengths[n]:
-            raise InputError(f"{which}sequence {n}: {lengths[n]} sites but {len(labels)} labels")
-    return lists
-
-
-def accuracy(
-    gold: Sequence[Sequence[Any]],
-    predicted: Sequence[Sequence[Hashable]],
-    sample_weight: Sequence[float] | Float64s | None = None,
-) -> float:
-    """Share of the sites with a known label that have it; a set of labels is right when it holds the predicted one."""
-    total = right = 0.0
-    for n, (known, given) in enumerate(zip(gold, predicted, strict=True)):
-        weight = 1.0 if sample_weight is None else sample_weight[n]
-        for label, guess in zip(known, given, strict=True):
-            if label is not None:
-                total += weight
-                right += weight * (guess in label if isinstance(label, set | frozenset) else guess == label)
-    return float(right / total) if total else 0.0

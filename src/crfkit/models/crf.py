@@ -12,12 +12,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.features import Encoder, FeatureFunctions, FeatureMap, Template
+from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models import crf_file, model_file, parameters
-from crfkit.models.chain_model import ChainModel, Metric, accuracy, checked_lists
+from crfkit.models.chain_model import ChainModel, Choices
 from crfkit.models.constraints import SequencesSkipped
 from crfkit.models.estimator import Estimator, TrainingInterrupted, UnsavableModel
+from crfkit.models.gold import Metric, accuracy, checked_lists
 from crfkit.models.question import Question
 from crfkit.models.training import ProgressCallback, Watch
 from crfkit.optimizers import LBFGS, History, Optimizer, Outcome
@@ -51,6 +52,10 @@ class CRF(Estimator):
     all_pairs : a weight for every feature and label; otherwise only for those seen together
     all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
     min_count : features seen at fewer sites are left out
+    facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
+        "features" (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}
+    tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
+        no others exist at a site. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
     n_threads : None: all processors. The results do not depend on it, to the last bit.
     random_state : what `sample` draws with when it is not told otherwise
 
@@ -97,6 +102,8 @@ class CRF(Estimator):
         all_pairs: bool = False,
         all_arcs: bool = True,
         min_count: int = 1,
+        facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None,
+        tag_dictionary: bool | TagDictionary | None = None,
         n_threads: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -108,6 +115,8 @@ class CRF(Estimator):
         self.all_pairs = all_pairs
         self.all_arcs = all_arcs
         self.min_count = min_count
+        self.facets = facets
+        self.tag_dictionary = tag_dictionary
         self.n_threads = n_threads
         self.random_state = random_state
 
@@ -136,18 +145,17 @@ class CRF(Estimator):
         n_threads = parameters.thread_count(self.n_threads)
         parameters.check_dev(dev, metric, patience)
         X, template = parameters.fitting_template(self.features, X)
-        lesson = ChainModel.learn(
-            X,
-            y,
-            allowed,
-            template,
-            self.structure,
+        choices = Choices(
+            structure=self.structure,
+            template=template,
             min_count=self.min_count,
             all_pairs=self.all_pairs,
             all_arcs=self.all_arcs,
             functions=parameters.functions_of(self.features),
-            n_threads=n_threads,
+            facets=self.facets,
+            tag_dictionary=self.tag_dictionary,
         )
+        lesson = ChainModel.learn(X, y, allowed, choices, n_threads)
         model, kept = lesson.model, lesson.kept
         if reason := model.unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=2)

@@ -3,6 +3,8 @@
     names     of each vocabulary as UTF-8, one after the other, compressed, and the length of each
     counts    how many labels (or arcs) each feature has weights for; the items are these, ascending
     bigrams   the pairs of labels that exist, where the chain is constrained
+    facets    of each label, where labels share weights through these
+    dictionary  the labels of its words and endings
     functions the names of the outputs of feature functions, for those that have names
     weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions
 
@@ -20,6 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.features import Facets
+from crfkit.models.dictionary_file import (
+    MAX_FACETS,
+    Lists,
+    Names,
+    StoredDictionary,
+    facets_to_json,
+    read_facets,
+)
 from crfkit.models.model_file import Array, ModelFile, compress, decompress
 
 TYPE = "CRF"
@@ -31,20 +42,6 @@ _ARCS_A_WEIGHT = 1_024  # entries of a larger table for each weight, at most
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
-
-
-class Names(NamedTuple):
-    """A vocabulary as bytes."""
-
-    blob: npt.NDArray[np.uint8]  # UTF-8, one name after the other
-    lengths: npt.NDArray[np.uint32]  # [F] in bytes
-
-
-class Lists(NamedTuple):
-    """The labels (or arcs, as before · L + after) that each feature has weights for."""
-
-    ptr: Int64s  # [F + 1]
-    items: Int32s  # [P] ascending within a feature
 
 
 class Contents(NamedTuple):
@@ -62,6 +59,8 @@ class Contents(NamedTuple):
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 4]: iteration, seconds, objective, gradient norm
     bigrams: tuple[Int32s, Int32s] | None = None  # (before, after) [B], L as in arcs; None: all arcs exist
+    facets: Facets | None = None  # then state pairs name facets, and arcs facets too, from L + 1 on
+    dictionary: StoredDictionary | None = None
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
 
 
@@ -75,12 +74,17 @@ def pack(contents: Contents) -> ModelFile:
         **contents.settings,
         "labels": contents.labels,
         "dense": [[name, columns] for name, columns in contents.dense_columns.items()],
+        "facets": facets_to_json(contents.facets),
         "bytes": {
             "state_features": len(contents.state_names.blob),
             "arc_features": len(contents.arc_names.blob),
             "functions": sum(map(len, names)),
         },
     }
+    dictionary = contents.dictionary
+    if dictionary is not None:
+        settings["bytes"] |= {"words": len(dictionary.words.blob), "endings": len(dictionary.endings.blob)}
+        settings["word_column"] = dictionary.column
     arrays: dict[str, Array] = {"weights": contents.weights, "history": contents.history}
     arrays["arcs.before"] = _compact(contents.arc_before)
     arrays["arcs.after"] = _compact(contents.arc_after)
@@ -89,9 +93,20 @@ def pack(contents: Contents) -> ModelFile:
     if names:
         arrays["functions.names"] = compress(b"".join(names))
         arrays["functions.lengths"] = _compact(np.array([len(name) for name in names]))
-    _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_labels)
+    if contents.facets is not None:
+        arrays["facets.table"] = _compact(contents.facets.table.ravel() + 1)
+    if dictionary is not None:
+        _pack_features(arrays, "words", dictionary.words, dictionary.word_lists, n_labels)
+        _pack_features(arrays, "endings", dictionary.endings, dictionary.ending_lists, n_labels)
+    n_outcomes = _n_outcomes(n_labels, contents.facets)
+    _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_outcomes)
     _pack_features(arrays, "arc_features", contents.arc_names, contents.arc_triples, n_labels**2)
     return ModelFile(TYPE, settings, arrays)
+
+
+def _n_outcomes(n_labels: int, facets: Facets | None) -> int:
+    """What a feature can have weights for: labels, or facets, which are numbered from L + 1 on."""
+    return n_labels if facets is None else n_labels + 1 + len(facets)
 
 
 def fewest_weights(n_labels: int) -> int:
@@ -125,11 +140,16 @@ def _unpack(file: ModelFile) -> Contents:
     if not isinstance(n_bytes, dict):
         raise InputError("the sizes of its vocabularies are missing")
     n_labels = len(labels)
-    before = _integers(file, "arcs.before", n_labels + 1)
-    after = _integers(file, "arcs.after", n_labels + 1)
+    table = _integers(file, "facets.table", MAX_FACETS + 1) if "facets.table" in file.arrays else None
+    facets = read_facets(settings.pop("facets", None), table, n_labels)
+    n_outcomes = _n_outcomes(n_labels, facets)
+    before = _integers(file, "arcs.before", max(n_labels + 1, n_outcomes))
+    after = _integers(file, "arcs.after", max(n_labels + 1, n_outcomes))
     _check_arcs(before, after, n_labels)
     bigrams = _bigrams(file, before, after, n_labels)
-    state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_labels)
+    state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_outcomes)
+    if facets is not None and np.any(state_pairs.items <= n_labels):
+        raise InputError("it has labels with facets, and weights for whole labels")
     arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     weights = _floats(file, "weights", 1)
     if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
@@ -157,6 +177,8 @@ def _unpack(file: ModelFile) -> Contents:
         weights,
         history,
         bigrams,
+        facets,
+        _dictionary(file, settings, n_bytes, n_labels),
         _output_names(file, n_bytes, n_named),
     )
 
@@ -228,12 +250,29 @@ def _unpack_features(
     return names, Lists(ptr, items)
 
 
+def _dictionary(
+    file: ModelFile, settings: dict[str, Any], n_bytes: dict[str, Any], n_labels: int
+) -> StoredDictionary | None:
+    """The tag dictionary, if the file has one."""
+    column = settings.pop("word_column", None)
+    if column is None and "words.names" not in file.arrays:
+        return None
+    if not isinstance(column, str) and not (_is_int(column) and abs(column) < 2**31):
+        raise InputError("the column of its tag dictionary is damaged")
+    words, word_lists = _unpack_features(file, "words", n_bytes, n_labels)
+    endings, ending_lists = _unpack_features(file, "endings", n_bytes, n_labels)
+    return StoredDictionary(words, word_lists, endings, ending_lists, column)
+
+
 def _check_arcs(before: Array, after: Array, n_labels: int) -> None:
     if len(before) != len(after):
         raise InputError(f"'arcs.before' has {len(before)} entries, 'arcs.after' {len(after)}")
-    code = before.astype(np.int64) * (n_labels + 1) + after  # start → end is the last code, and no arc
-    if np.any(np.diff(np.sort(code)) == 0) or np.any(code == (n_labels + 1) ** 2 - 1):
+    n_outcomes = int(max(before.max(initial=n_labels), after.max(initial=n_labels))) + 1
+    code = before.astype(np.int64) * n_outcomes + after
+    if np.any(np.diff(np.sort(code)) == 0) or np.any((before == n_labels) & (after == n_labels)):
         raise InputError("its arcs are not distinct pairs of labels")
+    if np.any((before > n_labels) != (after > n_labels)):
+        raise InputError("it has an arc between a label and a facet")
 
 
 def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tuple[Int32s, Int32s] | None:
@@ -247,7 +286,8 @@ def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tup
     codes = first * (n_labels + 1) + second
     if np.any(np.diff(codes) <= 0):
         raise InputError("its bigrams are not distinct and ascending")
-    if not np.isin(before.astype(np.int64) * (n_labels + 1) + after, codes).all():
+    whole = before <= n_labels  # between labels, not facets
+    if not np.isin(before[whole].astype(np.int64) * (n_labels + 1) + after[whole], codes).all():
         raise InputError("it has a weight for an arc that is not among its bigrams")
     return first.astype(np.int32), second.astype(np.int32)
 

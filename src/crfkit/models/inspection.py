@@ -19,7 +19,7 @@ class FeatureWeight(NamedTuple):
 
 
 class ArcWeight(NamedTuple):
-    """The weight of two neighbouring labels; before None is the start of a sequence, after None its end."""
+    """The weight of two neighbouring labels or facets; before None is the start of a sequence, after None its end."""
 
     before: Hashable | None
     after: Hashable | None
@@ -36,12 +36,16 @@ class ArcFeatureWeight(NamedTuple):
 
 
 def heaviest_features(model: CRF, label: Hashable, n: int = 10) -> list[FeatureWeight]:
-    """The n features with the largest weights for a label, by absolute value; a dense column is `block[column]`."""
+    """The n features with the largest weights for a label, by absolute value; a dense column is `block[column]`.
+
+    Where labels have facets, these are the weights of the facets of the label: `feature [kind=value]`.
+    """
     if label not in model.classes_:
         raise InputError(f"the model has no label {label!r}")
     k = model.classes_.index(label)
     feature_map, weights = model.feature_map_, model.weights_
-    pairs = np.flatnonzero(feature_map.pair_labels == k)  # where the weights of this label lie
+    outcomes = [k] if feature_map.facets is None else feature_map.facets.ids_of(k)
+    pairs = np.flatnonzero(np.isin(feature_map.pair_labels, outcomes))  # where the weights of this label lie
     columns = np.arange(feature_map.n_pairs + k, feature_map.arcs_begin, feature_map.n_labels)
     where = np.concatenate([pairs, columns])
     order = where[np.argsort(-np.abs(weights[where]), kind="stable")[: max(n, 0)]]
@@ -53,7 +57,10 @@ def _name(model: CRF, at: int) -> str:
     feature_map = model.feature_map_
     if at < feature_map.n_pairs:
         feature = int(np.searchsorted(feature_map.pair_ptr, at, side="right")) - 1
-        return str(model.encoder_.vocabulary.name(feature))
+        name, facets = str(model.encoder_.vocabulary.name(feature)), feature_map.facets
+        if facets is None:
+            return name
+        return f"{name} [{facets.names[feature_map.pair_labels[at] - feature_map.n_labels - 1]}]"
     block = max(
         (name for name in feature_map.dense if feature_map.dense_begin(name) <= at),
         key=feature_map.dense_begin,
@@ -64,7 +71,8 @@ def _name(model: CRF, at: int) -> str:
 def arc_weights(model: CRF) -> list[ArcWeight]:
     """The weights of the plain arcs, by falling absolute value."""
     feature_map = model.feature_map_
-    names = [*model.classes_, None]
+    facets = feature_map.facets
+    names = [*model.classes_, None, *(() if facets is None else facets.names)]
     weights = model.weights_[feature_map.arcs_begin : feature_map.triples_begin]
     return [
         ArcWeight(names[feature_map.arc_before[i]], names[feature_map.arc_after[i]], float(weights[i]))

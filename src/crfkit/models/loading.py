@@ -43,14 +43,21 @@ def from_bytes(
     stored = function_file.read(settings, contents.output_names, source, functions, trust=trust_functions)
     try:
         n_columns = setting(settings, "n_columns", (int, type(None)))
-        bigrams = trained_bigrams(Labels.from_json(contents.labels), contents.bigrams)
-        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), n_columns, bigrams))
+        labels = Labels.from_json(contents.labels)
+        learned = parameters.Learned(
+            trained_bigrams(labels, contents.bigrams),
+            None if contents.facets is None else contents.facets.of(labels.classes),
+            None if contents.dictionary is None else contents.dictionary.opened(labels.classes),
+        )
+        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), n_columns, learned))
         if stored is not None:
             crf.features = stored.functions
         template = parameters.template_of(crf.features, n_columns)
         crf.label_column_ = parameters.label_column(settings, n_columns, template)
         crf.separator_ = parameters.separator(settings)
-        model = ChainModel.from_contents(contents, template, n_columns, crf.structure, stored)
+        model = ChainModel.from_contents(
+            contents, template, n_columns, crf.structure, stored, learned.dictionary
+        )
         crf._set_model(model, contents.weights)
         crf.n_iter_ = setting(settings, "n_iter", int)
         crf.stop_reason_ = setting(settings, "stop_reason", str)

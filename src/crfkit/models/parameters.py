@@ -5,14 +5,22 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping, Sized
-from typing import Any
+from collections.abc import Hashable, Mapping, Sized
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.features import PRESETS, FeatureFunctions, Template, counted_columns, preset
+from crfkit.features import (
+    NAMED_FACETS,
+    PRESETS,
+    FeatureFunctions,
+    TagDictionary,
+    Template,
+    counted_columns,
+    preset,
+)
 from crfkit.models.constraints import structure_from_json, structure_to_json
 from crfkit.models.crf_file import setting
 from crfkit.optimizers import LBFGS
@@ -23,6 +31,7 @@ Float64s = npt.NDArray[np.float64]
 MOST = 2**31 - 1  # what the native core counts to
 MOST_THREADS = 4096
 MAX_COLUMNS = 1_000_000
+_LISTED = "listed"  # in a model file: facets or a dictionary that were given, not made by name or from data
 LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
 _ONE_LINE = re.compile(
     r"[UB][0-9]*(:.*)?|[UB].*%.*|#.*"
@@ -42,7 +51,17 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     check_count("min_count", params["min_count"])
     if isinstance(params["features"], FeatureFunctions) and (params["all_pairs"] or params["min_count"] > 1):
         raise InputError("all_pairs and min_count are about counted features, not about feature functions")
+    _check_labels(params["facets"], params["tag_dictionary"])
     thread_count(params["n_threads"])
+
+
+def _check_labels(facets: object, dictionary: object) -> None:
+    """Refuse what says nothing about labels."""
+    if not (facets is None or isinstance(facets, Mapping) or callable(facets) or facets in NAMED_FACETS):
+        known = ", ".join(f'"{name}"' for name in NAMED_FACETS)
+        raise InputError(f"facets is {facets!r}, expected None, {known}, a dict or a function of a label")
+    if not (dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)):
+        raise InputError(f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary")
 
 
 def check_count(name: str, value: object, most: int = MOST) -> int:
@@ -173,7 +192,16 @@ def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, A
         "all_pairs": bool(params["all_pairs"]),
         "all_arcs": bool(params["all_arcs"]),
         "min_count": int(params["min_count"]),
+        "facets": _given_or_named(params["facets"]),
+        "tag_dictionary": _given_or_named(params["tag_dictionary"]),
     }
+
+
+def _given_or_named(value: Any) -> str | bool | None:
+    """A setting that says by which name, or with True from data, or that something was listed."""
+    if value is None or isinstance(value, str):
+        return value
+    return bool(value) if isinstance(value, bool | np.bool_) else _LISTED
 
 
 def _strength_to_json(strength: Any) -> Any:
@@ -182,16 +210,26 @@ def _strength_to_json(strength: Any) -> Any:
     return float(strength)
 
 
-def from_json(settings: dict[str, Any], n_columns: int | None, bigrams: Bigrams | None) -> dict[str, Any]:
-    """The parameters of a model with these columns and bigrams; InputError for what cannot be parameters."""
+class Learned(NamedTuple):
+    """What a model learned, or was given, that its parameters may refer to."""
+
+    bigrams: Bigrams | None
+    facets: dict[Hashable, dict[str, str]] | None  # of each label
+    dictionary: TagDictionary | None
+
+
+def from_json(settings: dict[str, Any], n_columns: int | None, learned: Learned) -> dict[str, Any]:
+    """The parameters of a model with these columns; InputError for what cannot be parameters."""
     params = {
-        "structure": structure_from_json(setting(settings, "structure", dict), bigrams),
+        "structure": structure_from_json(setting(settings, "structure", dict), learned.bigrams),
         "features": _features_from_json(settings, n_columns),
         "l1": _strength_from_json(settings, "l1"),
         "l2": _strength_from_json(settings, "l2"),
         "all_pairs": setting(settings, "all_pairs", bool),
         "all_arcs": setting(settings, "all_arcs", bool),
         "min_count": check_count("min_count", setting(settings, "min_count", int)),
+        "facets": _facets_from_json(settings, learned.facets),
+        "tag_dictionary": _dictionary_from_json(settings, learned.dictionary),
     }
     optimizer = setting(settings, "optimizer", (dict, type(None)))
     if optimizer is not None:
@@ -200,6 +238,20 @@ def from_json(settings: dict[str, Any], n_columns: int | None, bigrams: Bigrams 
         except (TypeError, ValueError) as error:
             raise InputError(f"its optimizer is damaged ({error})") from None
     return params
+
+
+def _facets_from_json(settings: dict[str, Any], facets: dict[Hashable, dict[str, str]] | None) -> Any:
+    name = setting(settings, "facets", (str, type(None)))
+    if (name is None) != (facets is None) or name not in (None, _LISTED, *NAMED_FACETS):
+        raise InputError("its facets and its setting 'facets' do not go together")
+    return facets if name == _LISTED else name
+
+
+def _dictionary_from_json(settings: dict[str, Any], dictionary: TagDictionary | None) -> Any:
+    kind = setting(settings, "tag_dictionary", (str, bool, type(None)))
+    if bool(kind) != (dictionary is not None) or kind not in (None, False, True, _LISTED):
+        raise InputError("its tag dictionary and its setting 'tag_dictionary' do not go together")
+    return dictionary if kind == _LISTED else kind
 
 
 def _features_from_json(settings: dict[str, Any], n_columns: int | None) -> str | Template | None:

@@ -1,0 +1,116 @@
+"""Models with tag dictionaries and facets: what they predict, what they save, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from crfkit import CRF, LBFGS, Chain, InputError, TagDictionary, load
+from crfkit.models import arc_weights, heaviest_features
+
+X = [
+    "ἡ καλὴ θάλασσα".split(),
+    "ὁ καλὸς λόγος".split(),
+    "τὴν καλὴν θάλασσαν ὁρῶ".split(),
+    "τὸν καλὸν λόγον λέγω".split(),
+    "ὁ λόγος".split(),
+]
+Y = ["lsfn asfn nsfn", "lsmn asmn nsmn", "lsfa asfa nsfa v1--", "lsma asma nsma v1--", "lsmn nsmn"]
+y = [tags.split() for tags in Y]
+FEW = LBFGS(max_iterations=30)
+SOFT = Chain(bigrams="observed", unseen="soft")
+
+
+def trained(**parameters: Any) -> CRF:
+    settings: dict[str, Any] = {"structure": SOFT, "features": "morphology", "optimizer": FEW, "l2": 0.1}
+    return CRF(**{**settings, "tag_dictionary": True, "facets": "characters", **parameters}).fit(X, y)
+
+
+def kinds(label: str) -> dict[str, str]:
+    return {"pos": label[0], "case": label[-1]}
+
+
+def test_words_have_only_labels_of_the_dictionary() -> None:
+    dictionary = TagDictionary.from_data(X, y, min_count=2, ending_count=1)
+    crf = trained(tag_dictionary=dictionary)
+    assert crf.predict(X) == y
+    new = [["καλὸς", "ἄλλον", "ὁ"], ["λέγω"]]
+    marginals = crf.predict_marginals(new)
+    for words, rows, labels in zip(new, marginals, crf.predict(new), strict=True):
+        for word, row, label in zip(words, rows, labels, strict=True):
+            allowed = dictionary.allowed_labels(word)
+            assert label in allowed
+            assert {crf.classes_[k] for k in np.flatnonzero(row)} == set(allowed)
+    assert crf.log_probability([["ὁ"]], [["v1--"]])[0] == -np.inf
+
+
+def test_what_a_user_allows_goes_before_the_dictionary() -> None:
+    crf = trained(tag_dictionary=TagDictionary.from_data(X, y, min_count=2, ending_count=1))
+    assert crf.predict([["ὁ", "λόγος"]]) == [["lsmn", "nsmn"]]
+    assert crf.predict([["ὁ", "λόγος"]], allowed=[[{"v1--"}, None]]) == [["v1--", "nsmn"]]
+
+
+def test_labels_of_the_training_data_are_added_to_a_lexicon() -> None:
+    lexicon = TagDictionary.from_lexicon({"ὁ": ["lsmn"], "λόγος": ["zzzz"], "λόγον": ["nsfa"]})
+    crf = trained(tag_dictionary=lexicon)
+    assert "zzzz" not in crf.classes_
+    assert crf.predict([["λόγον"]]) == [["nsfa"]]  # in training it could be nsma too
+    partly: list[list[Any]] = [[None, {"asfn", "asma"}, "nsfn"], *y[1:]]
+    assert CRF(SOFT, "morphology", FEW, tag_dictionary=lexicon).fit(X, partly).predict([["ὁ"]]) == [["lsmn"]]
+
+
+def test_facets_share_weights() -> None:
+    seen, unseen = "ἡ καλὴ ψυχή".split(), ["lsfn", "asfn", "nsfn"]
+    crf = trained(tag_dictionary=None)
+    assert crf.predict([seen]) == [unseen]
+    pairs = crf.feature_map_.pair_labels
+    assert pairs.min() > len(crf.classes_)  # facets alone
+    names = {weight.feature.rpartition(" ")[2] for weight in heaviest_features(crf, "nsfn", 1000)}
+    assert names == {"[0=n]", "[1=s]", "[2=f]", "[3=n]"}
+    arcs = {(arc.before, arc.after) for arc in arc_weights(crf)}
+    assert {("3=n", "3=n"), ("lsfn", "asfn"), (None, "lsfn")} <= arcs
+
+
+@pytest.mark.parametrize("facets", [None, "characters", kinds])
+@pytest.mark.parametrize("dictionary", [None, True, TagDictionary.from_data(X, y, min_count=1)])
+def test_models_are_saved_with_them(facets: Any, dictionary: Any, tmp_path: Path) -> None:
+    crf = trained(facets=facets, tag_dictionary=dictionary)
+    crf.save(tmp_path / "m.crf")
+    again = load(tmp_path / "m.crf")
+    new = [["καλὸς", "ἄλλον", "ὁ"], ["λέγω"]]
+    for one, other in zip(crf.predict_marginals(new), again.predict_marginals(new), strict=True):
+        np.testing.assert_array_equal(one, other)
+    again.save(tmp_path / "again.crf")
+    assert (tmp_path / "m.crf").read_bytes() == (tmp_path / "again.crf").read_bytes()
+    if facets is kinds:
+        assert again.facets == {label: kinds(label) for label in crf.classes_}
+    else:
+        assert again.facets == facets
+    if isinstance(dictionary, TagDictionary):
+        assert again.tag_dictionary.words == dictionary.words  # type: ignore[union-attr]
+    else:
+        assert again.tag_dictionary is dictionary
+    refitted = clone(again).fit(X, y)
+    assert refitted.predict(X) == crf.predict(X)
+    assert pickle.loads(pickle.dumps(crf)).predict(new) == crf.predict(new)
+
+
+def test_sequences_that_can_be_read_only_once() -> None:
+    crf = CRF(SOFT, "morphology", FEW, tag_dictionary=True).fit((iter(words) for words in X), y)
+    assert crf.predict(iter(words) for words in X) == crf.predict(X)
+
+
+def test_complaints() -> None:
+    with pytest.raises(InputError, match='facets is "?.bio.*expected None, "characters", "features", a dict or'):
+        trained(facets="bio")
+    with pytest.raises(InputError, match=r"tag_dictionary is 3, expected True, None or a crfkit.TagDictionary"):
+        trained(tag_dictionary=3)
+    with pytest.raises(InputError, match="sequence 0, site 0 is .*a tag dictionary needs a word"):
+        CRF(tag_dictionary=True).fit([[{"w": "a"}]], [["x"]])
+    with pytest.raises(InputError, match="a kind of facets has = in its name"):
+        trained(facets=lambda label: {"a=b": label})
