@@ -164,6 +164,8 @@ def _unpack(file: ModelFile) -> Contents:
     history = _floats(file, "history", 2, may_be_unknown=True)
     if history.shape[1] != 4:
         raise InputError(f"'history' has {history.shape[1]} columns, expected 4")
+    if np.isnan(history[:, :3]).any():
+        raise InputError("'history' has an unknown number that is not a gradient norm")
     return Contents(
         settings,
         labels,
