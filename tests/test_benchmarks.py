@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from benchmarks import chain, curves, table, tasks
+from benchmarks import chain, curves, morphology, table, tasks
 from benchmarks.corpora import find_corpus
 
 ROWS: list[tuple[str, ...]] = [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), (".", ".", "O")]
@@ -118,3 +118,26 @@ def test_quick_run_measures_both_toolkits(tmp_path: Path, capsys: pytest.Capture
     assert objectives[1] == pytest.approx(objectives[0], rel=1e-6)
     assert objectives[2] == objectives[1]  # the same bits for any number of threads
     assert (tmp_path / "chain.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_quick_run_of_morphology(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    morphology.main(["--quick", "--language", "la", "--out", str(tmp_path)])
+    outcome = json.loads((tmp_path / "morphology.json").read_text(encoding="utf-8"))["languages"]["la"]
+    assert outcome["sentences"] == morphology.QUICK
+    assert 0.3 < outcome["unknown"] + 0.1 < outcome["accuracy"] < outcome["known"] < 1
+    assert 0.8 < outcome["coverage"]["covered"] < 1
+    assert outcome["peak_mb"] > outcome["model_mb"] > 0
+    assert (tmp_path / "morphology.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+def test_facets_of_polish_tags() -> None:
+    assert morphology.polish("subst:sg:gen:m3") == {
+        "class": "subst",
+        "number": "sg",
+        "case": "gen",
+        "gender": "m3",
+    }
+    assert morphology.polish("interp") == {"class": "interp"}
