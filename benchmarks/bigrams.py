@@ -61,7 +61,9 @@ class Corpus(NamedTuple):
 
 def greek(n_sentences: int | None) -> Corpus:
     """The first sentences of AGDT with their XPOS tags."""
-    sentences = list(islice(read_conllu(corpus_path("ancient_greek_perseus", "agdt-train.conllu")), n_sentences))
+    sentences = list(
+        islice(read_conllu(corpus_path("ancient_greek_perseus", "agdt-train.conllu")), n_sentences)
+    )
     words = [[word.form for word in sentence.words] for sentence in sentences]
     tags = [[word.xpos for word in sentence.words] for sentence in sentences]
     encoder = Encoder(preset("pos"))
@@ -106,7 +108,9 @@ def arcs_per_site(corpus: Corpus, bigrams: Pairs | None, allowed: Evidence | Non
     ptr, ids = allowed.site_ptr, allowed.labels
     sets = [ids[ptr[t] : ptr[t + 1]] for t in range(n_sites)]
     starts = set(corpus.dataset.sequence_ptr.tolist())
-    arcs = sum(float(exists[np.ix_(sets[t - 1], sets[t])].sum()) for t in range(1, n_sites) if t not in starts)
+    arcs = sum(
+        float(exists[np.ix_(sets[t - 1], sets[t])].sum()) for t in range(1, n_sites) if t not in starts
+    )
     return len(ids) / n_sites, arcs / (n_sites - len(corpus.words))
 
 
@@ -140,7 +144,9 @@ def four_ways(n_sentences: int | None, dense_sentences: int, repeats: int) -> st
         ("both", observed, of_words),
     ):
         m, arcs = arcs_per_site(corpus, bigrams, allowed)
-        seconds = full if bigrams is None and allowed is None else pass_seconds(corpus, bigrams, allowed, repeats)
+        seconds = (
+            full if bigrams is None and allowed is None else pass_seconds(corpus, bigrams, allowed, repeats)
+        )
         lines.append(f"| {name} | {m:,.1f} | {arcs:,.1f} | {seconds:,.2f} | {full / seconds:,.1f}× |")
     lines.append(f"\nThe full chain was timed on {len(few.words):,} sentences and scaled up.")
     return "\n".join(lines)
@@ -158,13 +164,19 @@ def _first(corpus: Corpus, n: int) -> tuple[Dataset, Annotation]:
 def growth(repeats: int) -> str:
     """Microseconds a site on random data, against L at a fixed number of bigrams a label, and against |B|."""
     settings = [(n, 30) for n in (128, 256, 512, 1024, 2048)] + [(1024, b) for b in (5, 15, 60, 120)]
-    lines = ["| labels L | bigrams |B| | microseconds a site |".replace("|B|", "in B"), "| ---: | ---: | ---: |"]
+    lines = [
+        "| labels L | bigrams |B| | microseconds a site |".replace("|B|", "in B"),
+        "| ---: | ---: | ---: |",
+    ]
     for n_labels, per_label in settings:
-        lines.append(f"| {n_labels:,} | {n_labels * per_label:,} | {_random_site(n_labels, per_label, repeats):.1f} |")
+        lines.append(
+            f"| {n_labels:,} | {n_labels * per_label:,} | {random_site(n_labels, per_label, repeats):.1f} |"
+        )
     return "Cost of a site (random sequences of 20 sites, 10 features a site):\n\n" + "\n".join(lines)
 
 
-def _random_site(n_labels: int, per_label: int, repeats: int) -> float:
+def random_site(n_labels: int, per_label: int, repeats: int) -> float:
+    """Microseconds of a pass for each site of random sequences, with so many bigrams out of every label."""
     rng = np.random.default_rng(0)
     n_sentences, length, n_features = 160, 20, 2000
     before = np.repeat(np.arange(n_labels), per_label)
@@ -240,7 +252,12 @@ def names(language: str, iterations: int) -> str:
         )
     (X, y), (test, gold) = data["train"], data["testb"]
     bio = Bigrams.scheme("bio", sorted({tag for tags in y for tag in tags}))
-    lines = [f"CoNLL-2002, {language}, testb:", "", "| bigrams | F1, % | invalid sequences |", "| --- | ---: | ---: |"]
+    lines = [
+        f"CoNLL-2002, {language}, testb:",
+        "",
+        "| bigrams | F1, % | invalid sequences |",
+        "| --- | ---: | ---: |",
+    ]
     for name, structure in (("all", Chain()), ("bio", Chain(bigrams="bio", unseen="skip"))):
         model = crfkit.CRF(
             structure=structure, features="names", optimizer=crfkit.LBFGS(max_iterations=iterations)

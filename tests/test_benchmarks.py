@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from benchmarks import chain, curves, morphology, table, tasks
+from benchmarks import bigrams, chain, curves, morphology, table, tasks
 from benchmarks.corpora import find_corpus
 
 ROWS: list[tuple[str, ...]] = [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), (".", ".", "O")]
@@ -141,3 +141,7 @@ def test_facets_of_polish_tags() -> None:
         "gender": "m3",
     }
     assert morphology.polish("interp") == {"class": "interp"}
+
+
+def test_the_benchmark_of_bigrams_times_random_chains() -> None:
+    assert bigrams.random_site(70, 3, repeats=1) > 0.0
