@@ -43,8 +43,11 @@ void BatchEvaluator<Real>::set_arcs() {
     const ArcScores& arcs = scores_.tables.arcs;
     const std::int64_t n = bigrams.n_arcs();
     for (Buffer<Real>* weights : {&in_weight_, &in_moved_, &out_weight_, &out_moved_}) weights->resize(n);
+    // An arc that exists never becomes 0.
+    const double least = std::numeric_limits<Real>::min();
+    const double unlisted = bigrams.soft ? std::max(arcs.unlisted, least) : 0.0;
     for (std::int64_t k = 0; k < n; ++k) {
-        in_weight_[k] = static_cast<Real>(arcs.weights[k] - arcs.unlisted);
+        in_weight_[k] = static_cast<Real>(std::max(arcs.weights[k], least) - unlisted);
         in_moved_[k] =
             tangent_ ? static_cast<Real>(arcs.weights[k] * direction_.tables.arcs.scores[k]) : Real(0);
     }
@@ -52,10 +55,9 @@ void BatchEvaluator<Real>::set_arcs() {
         out_weight_[k] = in_weight_[bigrams.out_arc[k]];
         out_moved_[k] = in_moved_[bigrams.out_arc[k]];
     }
-    sparse_ = {
-        layout_.n_labels,  bigrams.in_ptr.data(),           bigrams.in_before.data(), in_weight_.data(),
-        in_moved_.data(),  bigrams.out_ptr.data(),          bigrams.out_after.data(), out_weight_.data(),
-        out_moved_.data(), static_cast<Real>(arcs.unlisted)};
+    sparse_ = {layout_.n_labels,  bigrams.in_ptr.data(),      bigrams.in_before.data(), in_weight_.data(),
+               in_moved_.data(),  bigrams.out_ptr.data(),     bigrams.out_after.data(), out_weight_.data(),
+               out_moved_.data(), static_cast<Real>(unlisted)};
 }
 
 template <class Real>
@@ -156,7 +158,6 @@ void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std:
 template <class Real>
 void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
-    constexpr Real most = std::is_same_v<Real, float> ? Real(1e22) : Real(1e280);
     const std::int32_t* sequences = block.sequences.data() + batch * W;
     const int n_lanes = static_cast<int>(
         std::min<std::int64_t>(W, static_cast<std::int64_t>(block.sequences.size()) - batch * W));
@@ -175,7 +176,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
         work.direction.resize(size);
         work.extra.resize(layout_.n_labels * W);
     }
-    alignas(64) Real largest[W];
+    alignas(64) Real largest[W], cancelled[W];
     std::int32_t lengths[W] = {};
     for (int lane = 0; lane < n_lanes; ++lane)
         lengths[lane] = static_cast<std::int32_t>(length(sequences[lane]));
@@ -188,7 +189,8 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
                                        work.probs.data(),
                                        work.mass.data(),
                                        work.inverse_mass.data(),
-                                       largest};
+                                       largest,
+                                       cancelled};
     kernels_.batch_sum_product(sparse_, T, messages);
     const BatchTangents<Real> tangents{work.direction.data(), work.d_forward.data(), work.d_backward.data(),
                                        work.d_pushed.data(),  work.shift.data(),     work.extra.data()};
@@ -198,7 +200,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     for (int lane = 0; lane < n_lanes; ++lane) {
         const std::int64_t n = sequences[lane];
         if (lengths[lane] == 0) continue;
-        bool exact = largest[lane] <= most;
+        bool exact = largest[lane] <= kMostFollowing<Real> && cancelled[lane] <= kMostCancelled<Real>;
         double log_partition = work.peaks[lane].value();
         for (std::int64_t t = 0; t < lengths[lane]; ++t) {
             exact &= work.mass[t * W + lane] > 0;

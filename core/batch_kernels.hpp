@@ -50,6 +50,10 @@ struct Lane {
     friend Lane where_positive(const Lane& a, const Lane& b) {
         return each([&](int j) { return a.v[j] > Vector<Real>{} ? b.v[j] : Vector<Real>{}; });
     }
+    // Probabilities, 0 for those that are impossible.
+    friend Lane possible(const Lane& a) {
+        return each([&](int j) { return a.v[j] > broadcast(kImpossible<Real>) ? a.v[j] : Vector<Real>{}; });
+    }
     // 1 / x, and 0 for 0.
     friend Lane inverse(const Lane& a) {
         return each([&](int j) { return a.v[j] > Vector<Real>{} ? 1 / a.v[j] : Vector<Real>{}; });
@@ -117,7 +121,7 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const
         mass.put(m.mass + t * W);
         inverse(mass).put(m.inverse_mass + t * W);
     }
-    L largest{};
+    L largest{}, cancelled{};
     for (std::int64_t t = n_sites - 1; t >= 0; --t) {
         Real* row = m.backward + t * size;
         if (t + 1 < n_sites)
@@ -125,17 +129,23 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const
         else
             for (std::int64_t i = 0; i < size; i += W) L{}.put(row + i);
         const L end = is_last(m, t) * L::at(m.inverse_mass + t * W);
-        const L scale = t > 0 ? L::at(m.inverse_mass + (t - 1) * W) : L{};
+        const L scale = t > 0 ? L::at(m.inverse_mass + (t - 1) * W) : L::of(1);
+        L following{};
         for (std::int64_t i = 0; i < size; i += W) {
             const L states = L::at(m.states + t * size + i);
-            const L b = most(L::at(row + i), L{}) + end;
+            const L b = most(L::at(row + i), L{}) + end + L::of(kFloor<Real>);
+            const L pushed = where_positive(states, b * scale * states);
             b.put(row + i);
-            largest = most(largest, where_positive(states, b));
-            (states * b * scale).put(m.pushed + t * size + i);
-            (b * L::at(m.forward + t * size + i)).put(m.probs + t * size + i);
+            pushed.put(m.pushed + t * size + i);
+            following = following + pushed;
+            largest = most(largest, most(where_positive(states, b), pushed));
+            possible(b * L::at(m.forward + t * size + i)).put(m.probs + t * size + i);
         }
+        if (t > 0)
+            cancelled = most(cancelled, L::of(arcs.unlisted) * L::at(m.mass + (t - 1) * W) * following);
     }
     largest.put(m.largest);
+    cancelled.put(m.cancelled);
 }
 
 // The recursions of Tangents (chain_kernels.hpp), lane by lane. Leaves the change of P(y_t) in m.probs.

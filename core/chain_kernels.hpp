@@ -87,20 +87,32 @@ struct Total {
 };
 
 template <class Real>
-Real exponentiate(Real* row, std::int64_t n) {
+Real peak_of(const Real* row, std::int64_t n) {
     Vector<Real> top = load(row);
     for (std::int64_t i = 0; i < n; i += Lanes<Real>::count) top = larger(top, load(row + i));
-    const Real peak = maximum<Real>(top);
-    if (peak > -INFINITY) exp_shifted<Real>(row, peak, row, n);
+    return maximum<Real>(top);
+}
+
+template <class Real>
+Real exponentiate(Real* row, std::int64_t n) {
+    const Real peak = peak_of(row, n);
+    if (!(peak > -INFINITY)) return peak;
+    for (std::int64_t i = 0; i < n; i += Lanes<Real>::count) {
+        const Vector<Real> x = load(row + i) - broadcast(peak);
+        const Vector<Real> open = exp_nonpositive(larger(x, broadcast(kLowest<Real>)));
+        store<Real>(row + i, x > broadcast(Real(-INFINITY)) ? open : Vector<Real>{});
+    }
     return peak;
 }
 
 // Replaces each row of scores by exp(score − its maximum), and adds up the maxima. False if a row has none.
 template <class Real>
-bool exponentiate_rows(Real* states, std::int64_t n_sites, std::int32_t stride, Total& peaks) {
+bool exponentiate_rows(Real* states, std::int64_t n_sites, const ArcTable<Real>& arcs, Total& peaks) {
     for (std::int64_t t = 0; t < n_sites; ++t) {
-        const Real peak = exponentiate(states + t * stride, stride);
+        Real* row = states + t * arcs.stride;
+        const Real peak = arcs.some_missing ? exponentiate(row, arcs.stride) : peak_of(row, arcs.stride);
         if (!(peak > -INFINITY)) return false;
+        if (!arcs.some_missing) exp_shifted<Real>(row, peak, row, arcs.stride);
         peaks.add(peak);
     }
     return true;
@@ -172,16 +184,23 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
         const std::int64_t here = t * stride, there = here - stride;
         const Vector<Real> factor = broadcast(m.scale[t]);
         each_vector<Real>(stride, [&](std::int32_t j) {
-            store<Real>(m.pushed + here + j,
-                        load(m.states + here + j) * load(m.backward + here + j) * factor);
+            const Vector<Real> states = load(m.states + here + j), b = load(m.backward + here + j);
+            if (arcs.some_missing)  // in this order nothing underflows that the other factor would raise
+                store<Real>(m.pushed + here + j,
+                            states > Vector<Real>{} ? b * factor * states : Vector<Real>{});
+            else
+                store<Real>(m.pushed + here + j, states * b * factor);
         });
         if (site_arcs && site_arcs[t].weight)
             pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
         else
             push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
         each_vector<Real>(stride, [&](std::int32_t j) {
-            store<Real>(m.probs + there + j,
-                        load(m.forward + there + j) * load(m.backward + there + j) * weight);
+            Vector<Real> b = load(m.backward + there + j);
+            if (arcs.some_missing) store<Real>(m.backward + there + j, b += broadcast(kFloor<Real>));
+            Vector<Real> p = load(m.forward + there + j) * b;
+            if (arcs.some_missing) p = p > broadcast(kImpossible<Real>) ? p : Vector<Real>{};
+            store<Real>(m.probs + there + j, p * weight);
         });
     }
 }
@@ -190,7 +209,7 @@ template <class Real, int NV>
 double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                             const Messages<Real>& m) {
     Total log_partition;
-    if (!exponentiate_rows(m.states, n_sites, arcs.stride, log_partition)) return -INFINITY;
+    if (!exponentiate_rows(m.states, n_sites, arcs, log_partition)) return -INFINITY;
     if (!forward_pass<Real, NV>(arcs, site_arcs, n_sites, m, log_partition)) return -INFINITY;
     backward_pass<Real, NV>(arcs, site_arcs, n_sites, m);
     return log_partition.value();

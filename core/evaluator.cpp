@@ -56,6 +56,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
     if (unsafe && std::is_same_v<Real, float>) return std::numeric_limits<double>::quiet_NaN();
     if (tangent_) direction_tables_.set(v, n_threads);
     arcs_.set(tables_, layout_.n_labels, tangent_ ? &direction_tables_ : nullptr);
+    arcs_.table.some_missing = some_arcs_missing_;
     expected_.assign(observed_.size(), 0.0);
     if (!tangent_)
         for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = -observed_[i];

@@ -21,6 +21,7 @@ struct ArcTable {
     // Only for tangents: weight · direction, with direction the change of each arc's score.
     const Real* moved;             // [L, S]
     const Real* moved_transposed;  // [L, S]
+    bool some_missing = false;     // some arcs do not exist: see kMostFollowing
 };
 
 // Arcs that belong to one site of one sequence (features on arcs): fields as above, without transposes.
@@ -95,6 +96,28 @@ struct SiteLists {
     const Real* values;         // or null: all 1
 };
 
+// Where some arcs do not exist, a label that underflows may be the only way to a likely one, so it has to be
+// shown that scaled messages lost nothing that matters. Scores of labels that are open never become 0
+// (kLowest), and kFloor, more than all products that underflow in one push, is added to every backward
+// message: it is never below the true one. A product that underflowed in the forward pass was then worth at
+// most the smallest number times what follows it, which is backward or pushed. Up to kMostFollowing that is
+// nothing; beyond it the sequence is done in another way.
+template <class Real>
+inline constexpr Real kLowest = sizeof(Real) == 4 ? Real(-87) : Real(-708);
+template <class Real>
+inline constexpr Real kFloor = sizeof(Real) == 4 ? Real(1e-33) : Real(1e-300);
+// Probabilities below kImpossible, to which kFloor alone can lead, are given as 0.
+template <class Real>
+inline constexpr Real kImpossible = sizeof(Real) == 4 ? Real(1e-28) : Real(1e-250);
+template <class Real>
+inline constexpr Real kMostFollowing = sizeof(Real) == 4 ? Real(1e22) : Real(1e280);
+
+// Where arcs that are not listed exist, listed ones of a lower score are taken off their sum, which costs
+// digits. Rounding errors of this sum are worth at most its size times what follows it; up to
+// kMostCancelled that leaves enough digits.
+template <class Real>
+inline constexpr Real kMostCancelled = sizeof(Real) == 4 ? Real(1e3) : Real(1e4);
+
 // Sequences that are done at once where arcs are few: 64 bytes of numbers.
 template <class Real>
 inline constexpr int kBatch = 64 / static_cast<int>(sizeof(Real));
@@ -126,7 +149,8 @@ struct BatchMessages {
     Real* probs;                  // [T, L, W] out: P(y_t)
     Real* mass;                   // [T, W]    |forward_t|₁
     Real* inverse_mass;           // [T, W]
-    Real* largest;                // [W]       largest backward message of a label that is open
+    Real* largest;                // [W]       largest `backward` and `pushed` of a label that is open
+    Real* cancelled;              // [W]       largest sum over unlisted arcs, times what follows it
 };
 
 template <class Real>
@@ -146,8 +170,8 @@ struct Kernels {
     // out[i] = exp(x[i] − peak), x ≤ peak; n a multiple of `lanes`.
     void (*exp_shifted)(const Real* x, Real peak, Real* out, std::int64_t n);
 
-    // Replaces a row of n scores by exp(score − their maximum) and returns the maximum; −inf: nothing is
-    // done.
+    // Replaces a row of n scores by exp(score − their maximum), of −inf alone by 0; returns it; −inf: nothing
+    // is done.
     Real (*exponentiate)(Real* row, std::int64_t n);
 
     // states[t] = base + Σ value · row + Σ value · weight, for T sites.

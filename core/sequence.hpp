@@ -97,16 +97,17 @@ void close_labels(const AllowedLabels& allowed, std::int64_t first_site, std::in
                           [&](std::int32_t b) { states[t * stride + b] = WeightTables<Real>::kNever; });
 }
 
-// Whether scaled messages have lost nothing that matters, where some arcs do not exist. Forward messages add
-// up to 1 before scaling and P = forward · backward, so a forward message that underflowed had a probability
-// below the smallest number times its backward message.
+// Whether scaled messages have lost nothing that matters, where some arcs do not exist (see kMostFollowing).
 template <class Real>
 bool messages_are_exact(const Workspace<Real>& work, std::int64_t n_sites, std::int32_t n_labels,
                         std::int32_t stride) {
-    constexpr Real most = std::is_same_v<Real, float> ? Real(1e22) : Real(1e280);
+    constexpr Real most = kMostFollowing<Real>;
     for (std::int64_t t = 0; t < n_sites; ++t)
-        for (std::int32_t b = 0; b < n_labels; ++b)
-            if (work.states[t * stride + b] > 0 && !(work.backward[t * stride + b] <= most)) return false;
+        for (std::int32_t b = 0; b < n_labels; ++b) {
+            const std::int64_t i = t * stride + b;
+            if (work.states[i] > 0 && !(work.backward[i] <= most && (t == 0 || work.pushed[i] <= most)))
+                return false;
+        }
     return true;
 }
 

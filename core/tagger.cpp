@@ -67,6 +67,7 @@ Tagger::Dense::Dense(const Layout& layout, const double* w)
       some_arcs_missing(layout.bigrams && !layout.bigrams->soft) {
     tables.set(w, 1);
     arcs.set(tables, layout.n_labels, nullptr);
+    arcs.table.some_missing = some_arcs_missing;
 }
 
 Tagger::Tagger(std::shared_ptr<const Layout> layout, const double* w)

@@ -380,6 +380,7 @@ def test_an_empty_sequence_exists_where_training_had_one() -> None:
         ([None, [None, []]], "sequence 1, site 1: allowed has no label; expected None where all are"),
         ([None, [None, ["z"]]], "sequence 1, site 1: unknown label 'z'; the labels are a, b"),
         ([None, [None, frozenset("az")]], "sequence 1, site 1: unknown label 'z'"),
+        ([None, [None, [["a"]]]], "sequence 1, site 1: allowed has \\[\\[.a.\\]\\], expected labels in it"),
     ],
 )
 def test_allowed_labels_are_refused_in_words(allowed: Any, words: str) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from crfkit.features import FeatureMap
+from crfkit.features import Annotation, Dataset, FeatureMap
+from crfkit.features.dataset import FeatureList
 from crfkit.inference import Tagger
 from crfkit.objective import Objective
 from crfkit.structures import Chain
 from tests.restricted import KINDS, Problem
+
+Float64s = npt.NDArray[np.float64]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
@@ -89,3 +93,69 @@ def test_impossible_sequences_are_named(n_labels: int) -> None:
     tagger = Tagger(narrow.layout, np.zeros(narrow.n_weights))
     with pytest.raises(ValueError, match="sequence 0 with 1 site: no labelling is possible"):
         tagger.best(narrow.design(problem.dataset, 1))
+
+
+def chain_of_scores(
+    states: Float64s, bigrams: tuple[list[int], list[int]], gold: list[int], arc: float, *, soft: bool
+) -> tuple[Dataset, Annotation, FeatureMap, Float64s]:
+    """One sequence whose site t has the scores states[t], its arcs between labels all the score `arc`."""
+    n_sites, n_labels = states.shape
+    sites = np.arange(n_sites + 1)
+    features = FeatureList(sites.astype(np.int64), sites[:-1].astype(np.int32), None)
+    dataset = Dataset(np.array([0, n_sites], np.int64), features)
+    annotation = Annotation(np.array(gold, np.int32), None)
+    before, after = (np.array(ids, np.int32) for ids in bigrams)
+    feature_map = FeatureMap.build(
+        dataset,
+        annotation,
+        Chain(),
+        n_labels=n_labels,
+        n_features=n_sites,
+        all_pairs=True,
+        bigrams=(before, after),
+        soft=soft,
+    )
+    w = np.zeros(feature_map.n_weights)
+    w[: states.size] = states.ravel()
+    between = (feature_map.arc_before < n_labels) & (feature_map.arc_after < n_labels)
+    w[feature_map.arcs_begin : feature_map.triples_begin][between] = arc
+    return dataset, annotation, feature_map, w
+
+
+@pytest.mark.parametrize("n_labels", [2, 70])
+@pytest.mark.parametrize(("ends", "middle"), [(60.0, 50.0), (400.0, 640.0)])
+@pytest.mark.parametrize("single_precision", [False, True])
+def test_a_path_that_underflows_at_both_ends_is_not_lost(
+    n_labels: int, ends: float, middle: float, single_precision: bool
+) -> None:
+    states = np.zeros((14, n_labels))  # label 1 is unlikely in the first and last two sites, label 0 between
+    states[[0, 1, 12, 13], 1] = -ends
+    states[2:12, 0] = -middle
+    bigrams = ([0, 1, 0, 1, n_labels, n_labels], [0, 1, n_labels, n_labels, 0, 1])  # no way from 0 to 1
+    dataset, annotation, feature_map, w = chain_of_scores(states, bigrams, [1] * 14, 0.0, soft=False)
+    log_z = np.logaddexp(states[:, 0].sum(), states[:, 1].sum())
+    tagger, design = Tagger(feature_map.layout, w), feature_map.design(dataset, 1)
+    assert tagger.log_partitions(design)[0] == pytest.approx(log_z, rel=1e-12)
+    np.testing.assert_allclose(tagger.marginals(design)[:, :2], [[0.0, 1.0]] * 14, atol=1e-9)
+    objective = Objective(dataset, annotation, feature_map, l2=0.0, single_precision=single_precision)
+    value, gradient = objective.value_and_gradient(w)
+    assert value == pytest.approx(log_z - states[:, 1].sum(), abs=1e-6)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("arc", [-15.0, -34.0])
+@pytest.mark.parametrize("single_precision", [False, True])
+def test_a_soft_arc_far_below_the_others_keeps_its_digits(arc: float, single_precision: bool) -> None:
+    states = np.full((6, 70), -60.0)  # site t wants label t, though the arc there is unlikely
+    states[range(6), range(6)] = 0.0
+    dataset, annotation, feature_map, w = chain_of_scores(
+        states, ([*range(5)], [*range(1, 6)]), [*range(6)], arc, soft=True
+    )
+    arcs = np.zeros((70, 70))
+    arcs[range(5), range(1, 6)] = arc
+    forward = states[0]
+    for row in states[1:]:
+        forward = np.logaddexp.reduce(forward[:, None] + arcs, axis=0) + row
+    objective = Objective(dataset, annotation, feature_map, l2=0.0, single_precision=single_precision)
+    expected = np.logaddexp.reduce(forward) - 5 * arc
+    assert objective.value_and_gradient(w)[0] == pytest.approx(expected, rel=1e-6, abs=1e-6)

@@ -186,7 +186,7 @@ def test_outputs_outside_are_refused_with_their_places() -> None:
         Chain(bigrams=ALTERNATING).bind(LABELS, OUTSIDE)
     assert str(refused.value) == (
         "4 of 5 training sequences lie outside the bigrams: sequence 1, site 0: b at the start; "
-        "sequence 2, site 1: a after a; sequence 3: a at its end; sequence 4: START at its end "
+        "sequence 2, site 1: a after a; sequence 3: a at its end; sequence 4: it has no sites "
         "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' lets all pairs exist)."
     )
     with pytest.raises(ValueError, match="; …"):

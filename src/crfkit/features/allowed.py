@@ -81,4 +81,9 @@ def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
         )
     if not len(entry):
         raise InputError(f"sequence {n}, site {i}: allowed has no label; expected None where all are")
-    return sorted({labels.id_of(n, i, label) for label in entry})
+    try:
+        return sorted({labels.id_of(n, i, label) for label in entry})
+    except TypeError:
+        raise InputError(
+            f"sequence {n}, site {i}: allowed has {shown(entry)}, expected labels in it"
+        ) from None

@@ -162,4 +162,4 @@ def _named(labels: Labels, ids: Int32s) -> str:
 def _sentence(error: Exception) -> str:
     """The words of an error, to go on with in another one."""
     text = str(error).rstrip(".")
-    return text[:1].lower() + text[1:]
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]  # START keeps its name

@@ -183,6 +183,8 @@ class _Descent:
     def _searched(self, point: Point) -> Point | None:
         """The point that a line search finds along the direction of the pairs."""
         land = self._land
+        if not point.norm > 0.0:  # what looked like a slope was rounding
+            return None
         first_step = 1.0 if len(self._pairs) else 1.0 / point.norm
         direction, slope = self._pairs.direction(point.descent)
         if not slope < 0.0:

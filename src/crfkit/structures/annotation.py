@@ -32,6 +32,8 @@ class Outside(NamedTuple):
         where = f"sequence {self.sequence}, site {self.site}: "
         if self.before is None:
             return f"{where}no label fits between the known ones"
+        if self.before is START and self.after is END:
+            return f"sequence {self.sequence}: it has no sites"
         if self.after is END:
             return f"sequence {self.sequence}: {self.before} at its end"
         return f"{where}{self.after} {'at the start' if self.before is START else f'after {self.before}'}"
