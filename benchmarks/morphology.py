@@ -119,7 +119,7 @@ def measure(name: str, model: Path, limit: int | None) -> Outcome:
     crf = tagger(language).fit(X, y)
     fit_cpu = time.process_time() - start
     peak = peak_mb()
-    crf.save(model)
+    crf.save(model, single_precision=True)
     figures: Outcome = {
         "sentences": len(X),
         "tokens": sum(map(len, y)),

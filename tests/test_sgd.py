@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_sgd_comes_near_the_minimum_and_repeats_itself() -> None:
     assert model.history_[-1].objective == pytest.approx(best.history_[-1].objective, rel=0.02)
 
 
-def test_a_model_trained_by_sgd_can_be_saved(tmp_path: object) -> None:
+def test_a_model_trained_by_sgd_can_be_saved(tmp_path: Path) -> None:
     model = crfkit.CRF(optimizer=crfkit.SGD(max_iterations=3)).fit(X, Y)
     model.save(f"{tmp_path}/m.crf")
     assert crfkit.load(f"{tmp_path}/m.crf").predict(X) == model.predict(X)
@@ -73,3 +75,16 @@ def test_a_callback_ends_it() -> None:
         X, Y, callback=lambda step: step.iteration == 2
     )
     assert len(model.history_) == 2
+
+
+def test_a_file_in_single_precision_is_shorter_and_answers_the_same(tmp_path: Path) -> None:
+    X = [[[f"w{i}", f"v{i % 7}"] for i in range(k, k + 9)] for k in range(0, 900, 9)]
+    model = crfkit.CRF().fit(X, [["A", "B", "C"] * 3 for _ in X])
+    model.save(tmp_path / "double.crf")
+    model.save(tmp_path / "single.crf", single_precision=True)
+    single = crfkit.load(tmp_path / "single.crf")
+    assert single.predict(X) == model.predict(X)
+    np.testing.assert_allclose(single.weights_, model.weights_, rtol=1e-6)
+    assert not np.array_equal(single.weights_, model.weights_)
+    sizes = [(tmp_path / name).stat().st_size for name in ("single.crf", "double.crf")]
+    assert sizes[0] < sizes[1] - 3 * len(model.weights_)

@@ -327,9 +327,12 @@ class CRF(Estimator):
             predicted = ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
         return accuracy(gold, predicted, None if weights is None else weights.tolist())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step."""
-        data = self._to_bytes()
+    def save(self, path: str | os.PathLike[str], *, single_precision: bool = False) -> None:
+        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.
+
+        `single_precision` rounds the weights to seven digits and makes the file of a large model almost half as long.
+        """
+        data = self._to_bytes(single_precision=single_precision)
         with model_file.replacing(path) as stream:
             stream.write(data)
 
@@ -357,7 +360,7 @@ class CRF(Estimator):
         design = model.design(dataset, n_threads)
         return Question(model, self._tagger, design, dataset.sequence_ptr, dataset.allowed, n_threads)
 
-    def _to_bytes(self) -> bytes:
+    def _to_bytes(self, *, single_precision: bool = False) -> bytes:
         model = self._trained()
         settings = {
             "parameters": parameters.to_json(self.get_params(deep=False), model.encoder.template),
@@ -368,4 +371,5 @@ class CRF(Estimator):
             "stop_reason": self.stop_reason_,
         }
         history = np.array(self.history_, dtype=np.float64).reshape(-1, 4)
-        return model_file.encode(crf_file.pack(model.contents(settings, self.weights_, history)))
+        contents = model.contents(settings, self.weights_, history)
+        return model_file.encode(crf_file.pack(contents, single_precision=single_precision))

@@ -64,8 +64,8 @@ class Contents(NamedTuple):
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
 
 
-def pack(contents: Contents) -> ModelFile:
-    """The model file of a CRF."""
+def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
+    """The model file of a CRF. In single precision the weights take half the room."""
     n_labels = len(contents.labels)
     if contents.settings.get("functions") is None:
         check_labels(n_labels, len(contents.weights))
@@ -85,7 +85,10 @@ def pack(contents: Contents) -> ModelFile:
     if dictionary is not None:
         settings["bytes"] |= {"words": len(dictionary.words.blob), "endings": len(dictionary.endings.blob)}
         settings["word_column"] = dictionary.column
-    arrays: dict[str, Array] = {"weights": contents.weights, "history": contents.history}
+    arrays: dict[str, Array] = {
+        "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
+        "history": contents.history,
+    }
     arrays["arcs.before"] = _compact(contents.arc_before)
     arrays["arcs.after"] = _compact(contents.arc_after)
     if contents.bigrams is not None:
@@ -151,7 +154,7 @@ def _unpack(file: ModelFile) -> Contents:
     if facets is not None and np.any(state_pairs.items <= n_labels):
         raise InputError("it has labels with facets, and weights for whole labels")
     arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
-    weights = _floats(file, "weights", 1)
+    weights = _floats(file, "weights", 1, may_be_single=True)
     if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
         raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     n_weights = len(state_pairs.items) + n_labels * sum(dense.values())
@@ -320,14 +323,17 @@ def _kind(array: Array) -> str:
     return f"{array.dtype} of shape {list(array.shape)}"
 
 
-def _floats(file: ModelFile, name: str, n_axes: int, *, may_be_unknown: bool = False) -> Float64s:
+def _floats(
+    file: ModelFile, name: str, n_axes: int, *, may_be_unknown: bool = False, may_be_single: bool = False
+) -> Float64s:
     array = _array(file, name)
-    if array.dtype != np.float64 or array.ndim != n_axes:
+    kinds = (np.float64, np.float32) if may_be_single else (np.float64,)
+    if array.dtype not in kinds or array.ndim != n_axes:
         raise InputError(f"array {name!r} is {_kind(array)}, expected float64 with {n_axes} axes")
     known = np.isfinite(array) | (np.isnan(array) & may_be_unknown)
     if not known.all():
         raise InputError(f"array {name!r} holds a number that is not finite")
-    return array
+    return array.astype(np.float64, copy=False)
 
 
 def _is_int(value: object) -> bool:
