@@ -109,7 +109,7 @@ def test_the_arrays_of_the_model_are_as_the_changes_below_suppose(columns: bytes
         (entry("weights", 0, np.nan), "array 'weights' holds a number that is not finite"),
         (entry("weights", 3, np.inf), "array 'weights' holds a number that is not finite"),
         (array("weights", [0.0] * 26, np.float64), "it has 26 weights, its features need 27"),
-        (array("weights", [0.0] * 27, np.float16), "'weights' is float16 of shape .27., expected float64"),
+        (array("weights", [0.0] * 27, np.int32), "'weights' is int32 of shape .27., expected float64"),
         (
             array("weights", [[0.0]] * 27, np.float64),
             "'weights' is float64 of shape .27, 1., expected float64 with 1 axes",
