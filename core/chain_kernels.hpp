@@ -1,4 +1,4 @@
-// Sum-product, its tangent, and max-sum over one chain. Included only by kernels.cpp.
+// Sum-product and max-sum over one chain. Included only by kernels.cpp.
 #pragma once
 
 #include <cmath>
@@ -9,14 +9,17 @@
 
 namespace crfkit::CRFKIT_ISA {
 
-// out(b) = Σ_a x(a) · table(a, b): a whole message pushed through the arcs of one site. NV vectors wide, held
-// in registers; several independent sums over a hide the latency of the additions.
-template <class Real, int NV>
+// each(b, Σ_a x(a) · table(a, b)) for whole vectors of labels b: a message pushed through the arcs of one
+// site. NV vectors wide, held in registers; several independent sums over a hide the latency of the
+// additions.
+template <class Real, int NV, class Function>
 inline void push_columns(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x,
-                         Real* out) {
+                         Function each) {
     constexpr int lanes = Lanes<Real>::count;
-    constexpr int sets = NV <= 2 ? 4 : NV <= 4 ? 2 : 1;
-    Vector<Real> sums[sets][NV] = {};
+    constexpr int sets = NV <= 3 ? 4 : NV <= 4 ? 2 : 1;
+    Vector<Real> sums[sets][NV];
+    for (int k = 0; k < sets; ++k)
+        for (int j = 0; j < NV; ++j) sums[k][j] = Vector<Real>{};
     std::int32_t a = 0;
     for (; a + sets <= n_labels; a += sets)
         for (int k = 0; k < sets; ++k) {
@@ -31,22 +34,32 @@ inline void push_columns(const Real* table, std::int32_t n_labels, std::int32_t 
     }
     for (int k = 1; k < sets; ++k)
         for (int j = 0; j < NV; ++j) sums[0][j] += sums[k][j];
-    for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[0][j]);
+    for (int j = 0; j < NV; ++j) each(j * lanes, sums[0][j]);
 }
 
-// NV > 0: the width is known when compiling. NV = 0: any width, in tiles of four vectors.
-template <class Real, int NV>
-inline void push(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x, Real* out) {
+// The same for whole rows. NV > 0: the width is known when compiling. NV = 0: any width, in tiles of four
+// vectors.
+template <class Real, int NV, class Function>
+inline void push_each(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x,
+                      Function each) {
     if constexpr (NV > 0) {
-        push_columns<Real, NV>(table, n_labels, stride, x, out);
+        push_columns<Real, NV>(table, n_labels, stride, x, each);
     } else {
         constexpr int lanes = Lanes<Real>::count;
         std::int32_t column = 0;
+        const auto shifted = [&](std::int32_t j, Vector<Real> sum) { each(column + j, sum); };
         for (; column + 4 * lanes <= stride; column += 4 * lanes)
-            push_columns<Real, 4>(table + column, n_labels, stride, x, out + column);
+            push_columns<Real, 4>(table + column, n_labels, stride, x, shifted);
         for (; column < stride; column += lanes)
-            push_columns<Real, 1>(table + column, n_labels, stride, x, out + column);
+            push_columns<Real, 1>(table + column, n_labels, stride, x, shifted);
     }
+}
+
+// out(b) = Σ_a x(a) · table(a, b)
+template <class Real, int NV>
+inline void push(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x, Real* out) {
+    push_each<Real, NV>(table, n_labels, stride, x,
+                        [&](std::int32_t j, Vector<Real> sum) { store<Real>(out + j, sum); });
 }
 
 // out(a) = Σ_b table(a, b) · x(b), for tables that have no transposed copy.
@@ -169,6 +182,12 @@ bool forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, s
     return true;
 }
 
+// U_t ∘ backward_t · scale_t; in this order nothing underflows that the other factor would raise.
+template <class Real>
+inline Vector<Real> pushed_of(Vector<Real> states, Vector<Real> backward, Vector<Real> factor) {
+    return states > Vector<Real>{} ? backward * factor * states : Vector<Real>{};
+}
+
 template <class Real, int NV>
 void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                    const Messages<Real>& m) {
@@ -185,11 +204,8 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
         const Vector<Real> factor = broadcast(m.scale[t]);
         each_vector<Real>(stride, [&](std::int32_t j) {
             const Vector<Real> states = load(m.states + here + j), b = load(m.backward + here + j);
-            if (arcs.some_missing)  // in this order nothing underflows that the other factor would raise
-                store<Real>(m.pushed + here + j,
-                            states > Vector<Real>{} ? b * factor * states : Vector<Real>{});
-            else
-                store<Real>(m.pushed + here + j, states * b * factor);
+            store<Real>(m.pushed + here + j,
+                        arcs.some_missing ? pushed_of<Real>(states, b, factor) : states * b * factor);
         });
         if (site_arcs && site_arcs[t].weight)
             pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
@@ -215,97 +231,8 @@ double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* si
     return log_partition.value();
 }
 
-// Tangents. Let u_t(y) = E[change of score up to site t | y_t = y] and q_t(y) = E[change after site t | y_t =
-// y]. Kept are F_t = forward_t ∘ u_t and G_t = backward_t ∘ q_t, which obey the recursions of the messages
-// with the change added:
-//   F_t = ((F_{t−1} W + forward_{t−1} W') ∘ U_t) · scale_t + forward_t ∘ d_t            W' = W ∘ (change of
-//   the arcs) G_{t−1} = W P_t + W' pushed_t,   P_t = scale_t · U_t ∘ (G_t + d_t ∘ backward_t)
-// and  d P(y_t) = F_t ∘ backward_t + forward_t ∘ G_t − mean_t · P(y_t),  the mean making it sum to 0.
-// u and q matter only up to a constant per site: both are centred, so that no digits are lost in long chains.
-// `pushed` holds P_t − mean · pushed_t, so that the change of the arc marginals is
-//   W(a,b) (forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b)) + W'(a,b) forward_{t−1}(a)
-//   pushed_t(b).
-template <class Real, int NV>
-void tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                     const Messages<Real>& m, const Tangents<Real>& d) {
-    const std::int32_t stride = arcs.stride;
-    for (std::int64_t t = 0; t < n_sites; ++t) {
-        const std::int64_t here = t * stride, before = here - stride;
-        Real* row = d.forward + here;
-        Vector<Real> mass{};
-        if (t > 0) {
-            const bool own = site_arcs && site_arcs[t].weight;
-            push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, d.forward + before,
-                           row);
-            push<Real, NV>(own ? site_arcs[t].moved : arcs.moved, arcs.n_labels, stride, m.forward + before,
-                           d.extra);
-        }
-        const Vector<Real> factor = broadcast(t > 0 ? m.scale[t] : Real(0));
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            Vector<Real> v = load(m.forward + here + j) * load(d.direction + here + j);
-            if (t > 0) v += (load(row + j) + load(d.extra + j)) * factor * load(m.states + here + j);
-            store<Real>(row + j, v);
-            mass += v;
-        });
-        const Real shift = sum<Real>(mass) * m.scale[t + 1 < n_sites ? t + 1 : 0];
-        d.shift[t] = shift;
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            store<Real>(row + j, load(row + j) - load(m.forward + here + j) * broadcast(shift));
-        });
-    }
-}
-
-template <class Real, int NV>
-void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                      const Messages<Real>& m, const Tangents<Real>& d) {
-    const std::int32_t stride = arcs.stride;
-    each_vector<Real>(stride, [&](std::int32_t j) {
-        store<Real>(d.backward + (n_sites - 1) * stride + j, Vector<Real>{});
-    });
-    for (std::int64_t t = n_sites - 1; t >= 0; --t) {
-        const std::int64_t here = t * stride, there = here - stride;
-        Vector<Real> mass{};
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            const Vector<Real> v = load(d.forward + here + j) * load(m.backward + here + j) +
-                                   load(m.forward + here + j) * load(d.backward + here + j);
-            store<Real>(d.probs + here + j, v);
-            mass += v;
-        });
-        const Real mean = sum<Real>(mass);
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            const Vector<Real> p = load(m.forward + here + j) * load(m.backward + here + j);
-            store<Real>(d.probs + here + j,
-                        (load(d.probs + here + j) - broadcast(mean) * p) * broadcast(m.weight));
-        });
-        if (t == 0) return;
-        const Vector<Real> factor = broadcast(m.scale[t]), centre = broadcast(mean + d.shift[t]);
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            const Vector<Real> pushed = load(m.pushed + here + j);
-            store<Real>(d.pushed + here + j,
-                        load(m.states + here + j) * load(d.backward + here + j) * factor +
-                            pushed * (load(d.direction + here + j) - centre));
-        });
-        Real* row = d.backward + there;
-        if (site_arcs && site_arcs[t].weight) {
-            pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, d.pushed + here, row);
-            pull<Real>(site_arcs[t].moved, arcs.n_labels, stride, m.pushed + here, d.extra);
-        } else {
-            push<Real, NV>(arcs.transposed, arcs.n_labels, stride, d.pushed + here, row);
-            push<Real, NV>(arcs.moved_transposed, arcs.n_labels, stride, m.pushed + here, d.extra);
-        }
-        each_vector<Real>(stride,
-                          [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(d.extra + j)); });
-    }
-}
-
-template <class Real, int NV>
-void tangents_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                       const Messages<Real>& m, const Tangents<Real>& d) {
-    tangent_forward<Real, NV>(arcs, site_arcs, n_sites, m, d);
-    tangent_backward<Real, NV>(arcs, site_arcs, n_sites, m, d);
-}
-
-// Picks the instance whose width is known when compiling; wider rows take the tiled one.
+// Picks the instance whose width is known when compiling; wider rows take the tiled one. `arcs` has the
+// stride.
 #define CRFKIT_BY_WIDTH(function, ...)             \
     switch (arcs.stride / Lanes<Real>::count) {    \
         case 1:                                    \
@@ -328,60 +255,76 @@ double sum_product(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
     CRFKIT_BY_WIDTH(sum_product_of_width, arcs, site_arcs, n_sites, m)
 }
 
-template <class Real>
-void tangents(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-              const Messages<Real>& m, const Tangents<Real>& d) {
-    CRFKIT_BY_WIDTH(tangents_of_width, arcs, site_arcs, n_sites, m, d)
-}
-
-#undef CRFKIT_BY_WIDTH
-
-// ROWS × NV accumulators stay in registers while t runs over the sites.
-template <class Real, int ROWS, int NV>
-inline void add_products_tile(const Real* left, const Real* right, std::int64_t n, std::int32_t stride,
-                              Real* out) {
+// Σ_k left_k ⊗ right_k over TERMS pairs of rows at each site. ROWS × NV accumulators stay in registers while
+// t runs over the sites.
+template <class Real, int TERMS, int ROWS, int NV>
+inline void add_products_tile(const Real* const* left, const Real* const* right, std::int64_t row,
+                              std::int64_t column, std::int64_t n, std::int32_t stride, Real* out) {
     constexpr int lanes = Lanes<Real>::count;
+    out += row * stride + column;
     Vector<Real> sums[ROWS][NV];
-    for (int i = 0; i < ROWS; ++i)
-        for (int j = 0; j < NV; ++j) sums[i][j] = load(out + i * stride + j * lanes);
-    for (std::int64_t t = 0; t < n; ++t, left += stride, right += stride) {
-        Vector<Real> columns[NV];
-        for (int j = 0; j < NV; ++j) columns[j] = load(right + j * lanes);
-        for (int i = 0; i < ROWS; ++i) {
-            const Vector<Real> factor = broadcast(left[i]);
-            for (int j = 0; j < NV; ++j) sums[i][j] += factor * columns[j];
+    CRFKIT_UNROLL
+    for (int i = 0; i < ROWS * NV; ++i) sums[i / NV][i % NV] = load(out + i / NV * stride + i % NV * lanes);
+    for (std::int64_t t = 0; t < n; ++t) {
+        CRFKIT_UNROLL
+        for (int k = 0; k < TERMS; ++k) {
+            const Real* rows = left[k] + t * stride + row;
+            Vector<Real> columns[NV];
+            CRFKIT_UNROLL
+            for (int j = 0; j < NV; ++j) columns[j] = load(right[k] + t * stride + column + j * lanes);
+            CRFKIT_UNROLL
+            for (int i = 0; i < ROWS; ++i) {
+                const Vector<Real> factor = broadcast(rows[i]);
+                CRFKIT_UNROLL
+                for (int j = 0; j < NV; ++j) sums[i][j] += factor * columns[j];
+            }
         }
     }
-    for (int i = 0; i < ROWS; ++i)
-        for (int j = 0; j < NV; ++j) store<Real>(out + i * stride + j * lanes, sums[i][j]);
+    CRFKIT_UNROLL
+    for (int i = 0; i < ROWS * NV; ++i)
+        store<Real>(out + i / NV * stride + i % NV * lanes, sums[i / NV][i % NV]);
 }
 
-template <class Real>
-void add_products(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
-                  std::int32_t stride, Real* out) {
+template <class Real, int TERMS>
+void add_all_products(const Real* const* left, const Real* const* right, std::int64_t n,
+                      std::int32_t n_labels, std::int32_t stride, Real* out) {
     constexpr int lanes = Lanes<Real>::count;
     for (std::int32_t column = 0; column < stride;) {
         const std::int32_t n_vectors = (stride - column) / lanes;
         const int width = n_vectors >= 4 ? 4 : n_vectors >= 3 ? 3 : n_vectors >= 2 ? 2 : 1;
         for (std::int32_t row = 0; row < n_labels; row += width <= 2 ? 8 : 4) {
-            Real* tile = out + static_cast<std::int64_t>(row) * stride + column;
             switch (width) {
                 case 4:
-                    add_products_tile<Real, 4, 4>(left + row, right + column, n, stride, tile);
+                    add_products_tile<Real, TERMS, 4, 4>(left, right, row, column, n, stride, out);
                     break;
                 case 3:
-                    add_products_tile<Real, 4, 3>(left + row, right + column, n, stride, tile);
+                    add_products_tile<Real, TERMS, 4, 3>(left, right, row, column, n, stride, out);
                     break;
                 case 2:
-                    add_products_tile<Real, 8, 2>(left + row, right + column, n, stride, tile);
+                    add_products_tile<Real, TERMS, 8, 2>(left, right, row, column, n, stride, out);
                     break;
                 default:
-                    add_products_tile<Real, 8, 1>(left + row, right + column, n, stride, tile);
+                    add_products_tile<Real, TERMS, 8, 1>(left, right, row, column, n, stride, out);
                     break;
             }
         }
         column += width * lanes;
     }
+}
+
+template <class Real>
+void add_products(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
+                  std::int32_t stride, Real* out) {
+    add_all_products<Real, 1>(&left, &right, n, n_labels, stride, out);
+}
+
+template <class Real>
+void add_changes(const Messages<Real>& m, const Tangents<Real>& d, std::int64_t t, std::int64_t n,
+                 std::int32_t n_labels, std::int32_t stride, Real* out) {
+    const std::int64_t here = t * stride, before = here - stride;
+    const Real* left[] = {m.forward + before, d.forward + before};
+    const Real* right[] = {d.pushed + here, m.pushed + here};
+    add_all_products<Real, 2>(left, right, n, n_labels, stride, out);
 }
 
 template <class Real, int NV>

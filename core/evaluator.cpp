@@ -1,6 +1,7 @@
 #include "evaluator.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "threads.hpp"
 
@@ -25,20 +26,9 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
       scorer_(layout, design, tables_),
       direction_(layout, design, direction_tables_),
       some_arcs_missing_(layout.bigrams && !layout.bigrams->soft),
-      row_values_(blocks.size()),
-      entry_values_(blocks.size()),
-      arc_values_(blocks.size()),
-      dense_(design.dense.size()),
+      sums_(layout, design, blocks, tables_),
       losses_(static_cast<std::size_t>(design.n_sequences())),
-      observed_(static_cast<std::size_t>(layout.n_labels) * tables_.stride, 0.0),
-      start_(tables_.stride),
-      end_(tables_.stride) {
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-        row_values_[i].of(blocks[i].rows.values);
-        entry_values_[i].of(blocks[i].entries.values);
-        arc_values_[i].of(blocks[i].arcs.values);
-    }
-    for (std::size_t k = 0; k < dense_.size(); ++k) dense_[k].of(design.dense[k]);
+      observed_(static_cast<std::size_t>(table_size()), 0.0) {
     for (std::int64_t n = 0; n < design.n_sequences(); ++n) {
         const std::int64_t first = design.sequence_ptr[n], last = design.sequence_ptr[n + 1];
         if (gold.complete(first, last))
@@ -50,25 +40,43 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
 
 template <class Real>
 double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
-    tangent_ = v != nullptr;
-    tables_.set(w, n_threads);
-    unsafe = !(tables_.arc_spread <= WeightTables<Real>::kSafeSpread);
-    if (unsafe && std::is_same_v<Real, float>) return std::numeric_limits<double>::quiet_NaN();
-    if (tangent_) direction_tables_.set(v, n_threads);
-    arcs_.set(tables_, layout_.n_labels, tangent_ ? &direction_tables_ : nullptr);
-    arcs_.table.some_missing = some_arcs_missing_;
-    expected_.assign(observed_.size(), 0.0);
-    if (!tangent_)
+    const auto n_bytes = static_cast<std::size_t>(layout_.n_weights()) * sizeof(double);
+    if (v && !store_) store_ = std::make_unique<MessageStore<Real>>(design_, gold_, tables_.stride);
+    if (!v || !known_ || std::memcmp(known_->data(), w, n_bytes) != 0) {
+        known_.reset();
+        tangent_ = false;
+        tables_.set(w, n_threads);
+        unsafe = !(tables_.arc_spread <= WeightTables<Real>::kSafeSpread);
+        if (unsafe && std::is_same_v<Real, float>) return std::numeric_limits<double>::quiet_NaN();
+        arcs_.set(tables_, layout_.n_labels, nullptr);
+        arcs_.table.some_missing = some_arcs_missing_;
+        shared_.assign(observed_.size(), 0.0);
+        expected_.resize(observed_.size());
         for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = -observed_[i];
-    std::fill(start_.begin(), start_.end(), 0.0);
-    std::fill(end_.begin(), end_.end(), 0.0);
-    std::fill(out, out + layout_.n_weights(), 0.0);
-    row_sums_.assign(static_cast<std::int64_t>(layout_.row_features.size()) * tables_.stride, 0.0);
+        const double value = add_all(out, n_threads);
+        if (store_) known_.emplace(w, w + layout_.n_weights());
+        if (!v) return value;
+    }
+    tangent_ = true;
+    direction_tables_.set(v, n_threads);
+    arcs_.set(tables_, layout_.n_labels, &direction_tables_);
+    arcs_.table.some_missing = some_arcs_missing_;
+    // Σ_t W'(a, b) forward_{t−1}(a) pushed_t(b) = (change of the arc) · Σ_t P(a, b)
+    for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = direction_tables_.arcs[i] * shared_[i];
+    return add_all(out, n_threads);
+}
+
+// Goes through the data once: residuals, and their sums in out[D].
+template <class Real>
+double Evaluator<Real>::add_all(double* out, int n_threads) {
+    start_.assign(static_cast<std::size_t>(tables_.stride), 0.0);
+    end_ = start_;
+    sums_.clear(out);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
         residuals_.resize((block.last_site - block.first_site) * tables_.stride);
-        own_residuals_.assign(block.n_own * layout_.n_labels * tables_.stride, 0);
+        own_residuals_.assign(block.n_own * table_size(), 0);
         if (static_cast<std::int64_t>(pairs_.size()) < n_chunks)
             pairs_.resize(static_cast<std::size_t>(n_chunks));
         const auto n_workers = static_cast<std::size_t>(std::clamp<std::int64_t>(n_threads, 1, n_chunks));
@@ -76,10 +84,12 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         parallel_for(n_chunks, n_threads,
                      [&](std::int64_t chunk, int worker) { run_chunk(block, chunk, worker); });
         collect(block);
-        parallel_for(static_cast<std::int64_t>(block.tasks.size()), n_threads,
-                     [&](std::int64_t task, int) { gather(block, i, block.tasks[task], out); });
+        parallel_for(static_cast<std::int64_t>(block.tasks.size()), n_threads, [&](std::int64_t task, int) {
+            const FlushSubnormals flush;
+            sums_.add(i, block.tasks[task], residuals_.data(), own_residuals_.data(), out);
+        });
     }
-    write_rows(out, n_threads);
+    sums_.write_rows(out, n_threads);
     write_arcs(out);
     double value = 0;
     for (const double loss : losses_) value += loss;
@@ -89,152 +99,182 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
 template <class Real>
 void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int worker) {
     const FlushSubnormals flush;
-    const std::int64_t size = static_cast<std::int64_t>(tables_.stride) * tables_.stride;
     PairSums& pairs = pairs_[chunk];
-    pairs.products.assign(size, 0);
-    if (tangent_) pairs.changes.assign(size, 0);
-    pairs.direct_used = false;
+    pairs.products.assign(static_cast<std::int64_t>(tables_.stride) * tables_.stride, 0);
+    pairs.flushed.used = pairs.direct.used = false;
     pairs.n_terms = 0;
-    for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n)
-        run_sequence(block, n, work_[worker], pairs);
+    for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n) {
+        const std::int64_t begin = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - begin;
+        const Run run{block, n, begin, n_sites, gold_.weights[n], true};
+        losses_[n] = 0;
+        if (n_sites == 0) continue;
+        work_[worker].reserve(n_sites, tables_.stride, tangent_);
+        if (tangent_) direction_.score(n, work_[worker].direction.data());
+        if (tangent_ && store_->holds(n)) {
+            if (n + 1 < block.chunks[chunk + 1])
+                store_->fetch(n + 1, design_.sequence_ptr[n + 2] - design_.sequence_ptr[n + 1]);
+            run_kept(run, work_[worker], pairs);
+        } else {
+            run_sequence(run, work_[worker], pairs);
+        }
+    }
 }
 
-// The residuals of one sequence: weight · (P(y_t) − gold), and its arcs' share of the expectations.
+// The residuals of one sequence: weight · (P(y_t) − gold), and its arcs' share of the expectations; or how
+// both change.
 template <class Real>
-void Evaluator<Real>::run_sequence(const Block& block, std::int64_t n, Workspace<Real>& work,
-                                   PairSums& pairs) {
-    const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
-    const double weight = gold_.weights[n];
-    losses_[n] = 0;
-    if (n_sites == 0) return;
+void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs) {
     const std::int32_t S = tables_.stride;
-    Real* residuals = residuals_.data() + (first - block.first_site) * S;
-    work.reserve(n_sites, S, tangent_);
-    scorer_.score(n, work.states.data());
-    close_labels(design_.allowed, first, n_sites, layout_.n_labels, S, work.states.data());
-    if (tangent_) direction_.score(n, work.direction.data());
-    bool safe = !unsafe;
-    if (block.n_own > 0)
-        safe &= prepare_own_arcs(scorer_, tangent_ ? &direction_ : nullptr, layout_.n_labels, first, n_sites,
-                                 work);
+    const std::int64_t first = run.begin, n_sites = run.n_sites;
+    Real* states = messages(run, work).states;
+    scorer_.score(run.n, states);
+    close_labels(design_.allowed, first, n_sites, layout_.n_labels, S, states);
+    const bool safe = prepare_arcs(run, work) && !unsafe;
     const bool complete = gold_.complete(first, first + n_sites);
+    if (keeps(run.n)) store_->set(run.n, true);
 
-    double loss = complete ? -gold_score(block, n, weight, work) : 0.0;
-    if (!complete || !safe || some_arcs_missing_)
-        std::copy_n(work.states.begin(), n_sites * S, work.scores.begin());
-    loss += safe ? run_scaled(block, n, weight, true, work, pairs)
-                 : run_in_log_space(block, n, weight, true, work, pairs);
+    double loss = complete ? -gold_score(run, states, work) : 0.0;
+    if (!complete || !safe || some_arcs_missing_) std::copy_n(states, n_sites * S, work.scores.begin());
+    loss += safe ? run_scaled(run, work, pairs) : run_in_log_space(run, work, pairs);
     if (complete) {
         if (!tangent_)
             for (std::int64_t t = 0; t < n_sites; ++t)
-                residuals[t * S + gold_.labels[first + t]] -= static_cast<Real>(weight);
+                residuals(run)[t * S + gold_.labels[first + t]] -= static_cast<Real>(run.weight);
     } else {
         for (std::int64_t t = 0; t < n_sites; ++t)
             gold_.forbidden(first + t, layout_.n_labels,
                             [&](std::int32_t b) { work.scores[t * S + b] = WeightTables<Real>::kNever; });
-        std::copy_n(work.scores.begin(), n_sites * S, work.states.begin());
-        loss -= safe ? run_scaled(block, n, -weight, false, work, pairs)
-                     : run_in_log_space(block, n, -weight, false, work, pairs);
+        const Run allowed = run.allowed();
+        std::copy_n(work.scores.begin(), n_sites * S, messages(allowed, work).states);
+        loss -= safe ? run_scaled(allowed, work, pairs) : run_in_log_space(allowed, work, pairs);
     }
-    losses_[n] = weight * loss;
+    losses_[run.n] = run.weight * loss;
+}
+
+// The same for changes, with messages that are known.
+template <class Real>
+void Evaluator<Real>::run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+    prepare_arcs(run, work);
+    finish_scaled(run, messages(run, work), work, pairs);
+    if (gold_.complete(run.begin, run.begin + run.n_sites)) return;
+    const Run allowed = run.allowed();
+    finish_scaled(allowed, messages(allowed, work), work, pairs);
+}
+
+// Fills in the arcs of sites that have their own; false where they are too far apart for scaled messages.
+template <class Real>
+bool Evaluator<Real>::prepare_arcs(const Run& run, Workspace<Real>& work) {
+    return run.block.n_own == 0 || prepare_own_arcs(scorer_, tangent_ ? &direction_ : nullptr,
+                                                    layout_.n_labels, run.begin, run.n_sites, work);
+}
+
+// Where the messages of a run are, or are to be written; weight · P(y_t) goes to the residuals when `first`.
+template <class Real>
+Messages<Real> Evaluator<Real>::messages(const Run& run, Workspace<Real>& work) {
+    const Real weight = static_cast<Real>(run.weight);
+    Real* target = run.first ? residuals(run) : work.probs.data();
+    if (keeps(run.n) || (tangent_ && store_->holds(run.n)))
+        return store_->messages(run.n, run.n_sites, run.first, work.pushed.data(), target, weight);
+    return work.messages(target, weight);
 }
 
 // Adds weight · P(y_t) (or its change) to the residuals, or sets them when `first`. Returns log Z.
 template <class Real>
-double Evaluator<Real>::run_scaled(const Block& block, std::int64_t n, double weight, bool first,
-                                   Workspace<Real>& work, PairSums& pairs) {
-    const std::int64_t begin = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - begin;
-    const std::int64_t size = n_sites * tables_.stride;
-    Real* residuals = residuals_.data() + (begin - block.first_site) * tables_.stride;
-    const SiteArcs<Real>* site_arcs = block.n_own > 0 ? work.site_arcs.data() : nullptr;
-    const Kernels<Real>& k = tables_.kernels;
-    const Real factor = static_cast<Real>(weight);
-    Real* target = first ? residuals : work.probs.data();
-    const Messages<Real> messages = work.messages(target, factor);
-    const double log_partition = k.sum_product(arcs_.table, site_arcs, n_sites, messages);
-    if (some_arcs_missing_ && (!(log_partition > -INFINITY) ||
-                               !messages_are_exact(work, n_sites, layout_.n_labels, tables_.stride)))
-        return run_in_log_space(block, n, weight, first, work, pairs);
-    if (!(log_partition > -INFINITY)) {  // only with weights that are not finite
-        std::fill(residuals, residuals + size, Real(0));
+double Evaluator<Real>::run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+    const Messages<Real> m = messages(run, work);
+    const SiteArcs<Real>* site_arcs = run.block.n_own > 0 ? work.site_arcs.data() : nullptr;
+    const double log_partition = tables_.kernels.sum_product(arcs_.table, site_arcs, run.n_sites, m);
+    const bool possible = log_partition > -INFINITY;
+    if (some_arcs_missing_ &&
+        !(possible && messages_are_exact(m, run.n_sites, layout_.n_labels, tables_.stride)))
+        return run_in_log_space(run, work, pairs);
+    if (!possible) {  // only with weights that are not finite
+        if (keeps(run.n)) store_->set(run.n, false);
+        std::fill_n(residuals(run), run.n_sites * tables_.stride, Real(0));
         return std::numeric_limits<double>::quiet_NaN();
     }
-    if (tangent_) k.tangents(arcs_.table, site_arcs, n_sites, messages, work.tangents(target));
-    if (!first)
-        for (std::int64_t i = 0; i < size; ++i) residuals[i] += target[i];
-    add_pairs(block, n, factor, work, pairs);
+    finish_scaled(run, m, work, pairs);
     return log_partition;
+}
+
+// What follows from the messages of a run.
+template <class Real>
+void Evaluator<Real>::finish_scaled(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
+                                    PairSums& pairs) {
+    const SiteArcs<Real>* site_arcs = run.block.n_own > 0 ? work.site_arcs.data() : nullptr;
+    if (tangent_) tables_.kernels.tangents(arcs_.table, site_arcs, run.n_sites, m, work.tangents(m.probs));
+    if (!run.first)
+        for (std::int64_t i = 0; i < run.n_sites * tables_.stride; ++i) residuals(run)[i] += m.probs[i];
+    add_pairs(run, m, work, pairs);
 }
 
 // Arc expectations of one sequence: by whole runs of sites that share their arcs, and one by one for the
 // others.
 template <class Real>
-void Evaluator<Real>::add_pairs(const Block& block, std::int64_t n, Real weight, Workspace<Real>& work,
+void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
                                 PairSums& pairs) {
     const Kernels<Real>& k = tables_.kernels;
-    const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
-    const auto add = [&](const Real* left, const Real* right, std::int64_t length, Buffer<Real>& sums) {
-        if (weight == Real(1)) return k.add_products(left, right, length, L, S, sums.data());
-        work.products.assign(static_cast<std::int64_t>(S) * S, 0);
-        k.add_products(left, right, length, L, S, work.products.data());
-        for (std::int64_t i = 0; i < static_cast<std::int64_t>(L) * S; ++i)
-            sums[i] += weight * work.products[i];
+    const Tangents<Real> d = work.tangents(m.probs);
+    const auto add = [&](std::int64_t t, std::int64_t n, Real* sums) {
+        if (tangent_) return k.add_changes(m, d, t, n, L, S, sums);
+        k.add_products(m.forward + (t - 1) * S, m.pushed + t * S, n, L, S, sums);
     };
-    const auto own = [&](std::int64_t t) { return block.n_own > 0 && work.site_arcs[t].weight; };
+    const auto add_weighted = [&](std::int64_t t, std::int64_t n) {
+        if (m.weight == Real(1)) return add(t, n, pairs.products.data());
+        work.products.assign(static_cast<std::int64_t>(S) * S, 0);
+        add(t, n, work.products.data());
+        for (std::int64_t i = 0; i < table_size(); ++i) pairs.products[i] += m.weight * work.products[i];
+    };
+    const auto own = [&](std::int64_t t) { return run.block.n_own > 0 && work.site_arcs[t].weight; };
     std::vector<double> marginals;
-    for (std::int64_t t = 1; t < n_sites;) {
-        std::int64_t run = t;
-        while (run < n_sites && run - t < kPairsPerFlush && !own(run)) ++run;
-        const std::int64_t before = (t - 1) * S, here = t * S;
-        if (run > t) {
-            add(work.forward.data() + before, work.pushed.data() + here, run - t, pairs.products);
-            if (tangent_) {
-                add(work.forward.data() + before, work.d_pushed.data() + here, run - t, pairs.changes);
-                add(work.d_forward.data() + before, work.pushed.data() + here, run - t, pairs.changes);
-            }
-            pairs.n_terms += run - t;
+    for (std::int64_t t = 1; t < run.n_sites;) {
+        std::int64_t end = t;
+        while (end < run.n_sites && end - t < kPairsPerFlush && !own(end)) ++end;
+        if (end > t) {
+            add_weighted(t, end - t);
+            pairs.n_terms += end - t;
             if (pairs.n_terms >= kPairsPerFlush) flush(pairs);
-            t = run;
+            t = end;
             continue;
         }
+        const std::int64_t before = (t - 1) * S, here = t * S;
         const SiteArcs<Real>& arcs = work.site_arcs[t];
-        marginals.assign(static_cast<std::size_t>(L) * S, 0.0);
+        marginals.assign(static_cast<std::size_t>(table_size()), 0.0);
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b) {
                 const std::int64_t at = static_cast<std::int64_t>(a) * S + b;
-                const double left = work.forward[before + a], right = work.pushed[here + b];
-                marginals[at] = tangent_ ? arcs.weight[at] * (left * work.d_pushed[here + b] +
-                                                              work.d_forward[before + a] * right) +
-                                               arcs.moved[at] * left * right
-                                         : arcs.weight[at] * left * right;
+                const double left = m.forward[before + a], right = m.pushed[here + b];
+                marginals[at] =
+                    tangent_ ? arcs.weight[at] * (left * d.pushed[here + b] + d.forward[before + a] * right) +
+                                   arcs.moved[at] * left * right
+                             : arcs.weight[at] * left * right;
             }
-        add_own_pair(block, first + t, weight, marginals.data(), pairs);
+        add_own_pair(run, run.begin + t, marginals.data(), pairs);
         ++t;
     }
 }
 
 // Arc marginals [L, S] of one site that is not covered by `products`.
 template <class Real>
-void Evaluator<Real>::add_own_pair(const Block& block, std::int64_t site, double weight,
-                                   const double* marginals, PairSums& pairs) {
-    const std::int64_t size = static_cast<std::int64_t>(layout_.n_labels) * tables_.stride;
-    double* direct = pairs.direct_sums(size);
-    for (std::int64_t i = 0; i < size; ++i) direct[i] += weight * marginals[i];
-    const std::int64_t own = block.n_own > 0 ? block.own[site - block.first_site] : -1;
+void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t site, const double* marginals,
+                                   PairSums& pairs) {
+    double* direct = pairs.direct.of(table_size());
+    for (std::int64_t i = 0; i < table_size(); ++i) direct[i] += run.weight * marginals[i];
+    const std::int64_t own = run.block.n_own > 0 ? run.block.own[site - run.block.first_site] : -1;
     if (own < 0) return;
-    Real* residuals = own_residuals_.data() + own * size;
-    for (std::int64_t i = 0; i < size; ++i) residuals[i] += static_cast<Real>(weight * marginals[i]);
+    Real* sums = own_residuals_.data() + own * table_size();
+    for (std::int64_t i = 0; i < table_size(); ++i) sums[i] += static_cast<Real>(run.weight * marginals[i]);
 }
 
 // The same as run_scaled, for arcs so far apart that scaled messages would underflow.
 template <class Real>
-double Evaluator<Real>::run_in_log_space(const Block& block, std::int64_t n, double weight, bool first,
-                                         Workspace<Real>& work, PairSums& pairs) {
-    const std::int64_t begin = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - begin;
+double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+    if (keeps(run.n)) store_->set(run.n, false);
+    const std::int64_t n_sites = run.n_sites;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     static const std::vector<SiteArcs<Real>> none;
-    const auto& site_arcs = block.n_own > 0 ? work.site_arcs : none;
+    const auto& site_arcs = run.block.n_own > 0 ? work.site_arcs : none;
     const PlainChain chain(work.scores.data(), tables_.arcs, work.own_scores, site_arcs, n_sites, L, S);
     std::vector<double> states(static_cast<std::size_t>(n_sites) * L), arcs(states.size() * L);
     const double log_partition = log_marginals(chain.view, states.data(), arcs.data());
@@ -243,38 +283,37 @@ double Evaluator<Real>::run_in_log_space(const Block& block, std::int64_t n, dou
                                    site_arcs, n_sites, L, S);
         log_tangent(chain.view, direction.view, states.data(), arcs.data());
     }
-    Real* residuals = residuals_.data() + (begin - block.first_site) * S;
-    if (first) std::fill(residuals, residuals + n_sites * S, Real(0));
-    std::vector<double> padded(static_cast<std::size_t>(L) * S);
+    Real* out = residuals(run);
+    if (run.first) std::fill_n(out, n_sites * S, Real(0));
+    std::vector<double> padded(static_cast<std::size_t>(table_size()));
     for (std::int64_t t = 0; t < n_sites; ++t) {
         for (std::int32_t b = 0; b < L; ++b)
-            residuals[t * S + b] += static_cast<Real>(weight * states[t * L + b]);
+            out[t * S + b] += static_cast<Real>(run.weight * states[t * L + b]);
         if (t == 0) continue;
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b) padded[a * S + b] = arcs[((t - 1) * L + a) * L + b];
-        add_own_pair(block, begin + t, weight, padded.data(), pairs);
+        add_own_pair(run, run.begin + t, padded.data(), pairs);
     }
     return log_partition;
 }
 
 // Score of the gold labels of a completely labelled sequence; takes them off the residuals of own arcs.
 template <class Real>
-double Evaluator<Real>::gold_score(const Block& block, std::int64_t n, double weight, Workspace<Real>& work) {
-    const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
-    const std::int64_t S = tables_.stride, size = layout_.n_labels * S;
+double Evaluator<Real>::gold_score(const Run& run, const Real* states, Workspace<Real>& work) {
+    const std::int64_t S = tables_.stride;
     double score = 0;
     const Real* own = work.own_scores.data();
-    for (std::int64_t t = 0; t < n_sites; ++t) {
-        const std::int64_t label = gold_.labels[first + t];
-        score += work.states[t * S + label];
+    for (std::int64_t t = 0; t < run.n_sites; ++t) {
+        const std::int64_t label = gold_.labels[run.begin + t];
+        score += states[t * S + label];
         if (t == 0) continue;
-        const std::int64_t pair = gold_.labels[first + t - 1] * S + label;
-        if (block.n_own > 0 && work.site_arcs[t].weight) {
+        const std::int64_t pair = gold_.labels[run.begin + t - 1] * S + label;
+        if (run.block.n_own > 0 && work.site_arcs[t].weight) {
             score += own[pair];
-            own += size;
+            own += table_size();
             if (!tangent_)
-                own_residuals_[block.own[first + t - block.first_site] * size + pair] -=
-                    static_cast<Real>(weight);
+                own_residuals_[run.block.own[run.begin + t - run.block.first_site] * table_size() + pair] -=
+                    static_cast<Real>(run.weight);
         } else {
             score += tables_.arcs[pair];
         }
@@ -282,23 +321,13 @@ double Evaluator<Real>::gold_score(const Block& block, std::int64_t n, double we
     return score;
 }
 
-// Element i of the arc marginals (or their changes) whose messages are summed up in `products`.
-template <class Real>
-double Evaluator<Real>::shared_sum(const PairSums& pairs, std::int64_t i) const {
-    const ArcTable<Real>& table = arcs_.table;
-    return tangent_ ? static_cast<double>(table.weight[i]) * pairs.changes[i] +
-                          static_cast<double>(table.moved[i]) * pairs.products[i]
-                    : static_cast<double>(table.weight[i]) * pairs.products[i];
-}
-
-// Moves what is summed up in `products` to `direct`.
+// Moves what is summed up in `products` to `flushed`.
 template <class Real>
 void Evaluator<Real>::flush(PairSums& pairs) {
-    const std::int64_t size = static_cast<std::int64_t>(layout_.n_labels) * tables_.stride;
-    double* direct = pairs.direct_sums(size);
-    for (std::int64_t i = 0; i < size; ++i) direct[i] += shared_sum(pairs, i);
+    double* flushed = pairs.flushed.of(table_size());
+    for (std::int64_t i = 0; i < table_size(); ++i)
+        flushed[i] += static_cast<double>(arcs_.table.weight[i]) * pairs.products[i];
     pairs.products.assign(pairs.products.size(), 0);
-    if (tangent_) pairs.changes.assign(pairs.changes.size(), 0);
     pairs.n_terms = 0;
 }
 
@@ -309,9 +338,11 @@ void Evaluator<Real>::collect(const Block& block) {
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk) {
         const PairSums& pairs = pairs_[chunk];
-        for (std::int64_t i = 0; i < static_cast<std::int64_t>(L) * S; ++i) {
-            expected_[i] += shared_sum(pairs, i);
-            if (pairs.direct_used) expected_[i] += pairs.direct[i];
+        for (std::int64_t i = 0; i < table_size(); ++i) {
+            double sum = static_cast<double>(arcs_.table.weight[i]) * pairs.products[i];
+            if (pairs.flushed.used) sum += pairs.flushed.sums[i];
+            if (!tangent_) shared_[i] += sum;
+            expected_[i] += pairs.direct.used ? sum + pairs.direct.sums[i] : sum;
         }
     }
     for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
@@ -322,64 +353,6 @@ void Evaluator<Real>::collect(const Block& block) {
             end_[b] += residuals_[(last - 1 - block.first_site) * S + b];
         }
     }
-}
-
-// Second half: Φᵀ residuals for some of the weights.
-template <class Real>
-void Evaluator<Real>::gather(const Block& block, std::size_t block_number, const GatherTask& task,
-                             double* out) {
-    const FlushSubnormals flush;
-    const Kernels<Real>& k = tables_.kernels;
-    const std::int32_t S = tables_.stride, L = layout_.n_labels;
-    std::vector<double> sums;
-    if (task.kind == Gather::rows) {
-        const SiteLists<Real> lists{block.rows.ptr.data(), block.rows.sites.data(),
-                                    row_values_[block_number].data()};
-        k.sum_rows(lists, task.first, task.last, block.rows.ids.data(), residuals_.data(), S,
-                   row_sums_.data());
-    } else if (task.kind == Gather::entries) {
-        const SiteLists<Real> lists{block.entries.ptr.data(), block.entries.sites.data(),
-                                    entry_values_[block_number].data()};
-        sums.resize(static_cast<std::size_t>(task.last - task.first));
-        k.sum_entries(lists, task.first, task.last, block.entry_labels.data(), residuals_.data(), S,
-                      sums.data());
-        for (std::int64_t i = task.first; i < task.last; ++i)
-            out[block.entries.ids[i]] += sums[i - task.first];
-    } else if (task.kind == Gather::dense) {
-        const std::int64_t columns = layout_.dense_columns[task.index];
-        sums.assign(static_cast<std::size_t>(columns * S), 0.0);
-        k.sum_dense(dense_[task.index].data() + block.first_site * columns,
-                    block.last_site - block.first_site, columns, task.first, task.last, residuals_.data(), S,
-                    sums.data());
-        double* block_out = out + layout_.dense_begin(task.index);
-        for (std::int64_t c = task.first; c < task.last; ++c)
-            for (std::int32_t b = 0; b < L; ++b) block_out[c * L + b] += sums[c * S + b];
-    } else {
-        const SiteLists<Real> lists{block.arcs.ptr.data(), block.arcs.sites.data(),
-                                    arc_values_[block_number].data()};
-        double* triples = out + layout_.triples_begin();
-        const std::vector<std::int32_t> here(static_cast<std::size_t>(block.arcs.n()), 0);
-        for (std::int64_t i = task.first; i < task.last; ++i) {
-            sums.assign(static_cast<std::size_t>(L) * S, 0.0);
-            k.sum_rows(lists, i, i + 1, here.data(), own_residuals_.data(), L * S, sums.data());
-            const std::int64_t f = block.arcs.ids[i];
-            for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
-                triples[p] += sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];
-        }
-    }
-}
-
-template <class Real>
-void Evaluator<Real>::write_rows(double* out, int n_threads) const {
-    constexpr std::int64_t per_task = 1024;
-    const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
-    parallel_for((n_rows + per_task - 1) / per_task, n_threads, [&](std::int64_t task, int) {
-        for (std::int64_t r = task * per_task; r < std::min(n_rows, (task + 1) * per_task); ++r) {
-            const std::int64_t f = layout_.row_features[r];
-            for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
-                out[p] = row_sums_[r * tables_.stride + layout_.pair_labels[p]];
-        }
-    });
 }
 
 template <class Real>

@@ -49,7 +49,7 @@ struct Messages {
     Real weight;
 };
 
-// Directional derivatives of the messages (weighted by the messages themselves), see chain_kernels.hpp.
+// Directional derivatives of the messages (weighted by the messages themselves), see tangent_kernels.hpp.
 template <class Real>
 struct Tangents {
     Real* direction;  // [T, S] in: change of the state scores (start and end folded in)
@@ -191,13 +191,19 @@ struct Kernels {
     double (*sum_product)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                           const Messages<Real>& messages);
 
-    // The change of P(y_t) along a direction, after sum_product.
+    // The change of P(y_t) along a direction, from the states, forward, backward and scale that sum_product
+    // left; fills in `pushed` again.
     void (*tangents)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
                      const Messages<Real>& messages, const Tangents<Real>& tangents);
 
     // out[a, b] += Σ_t left[t](a) · right[t](b), t = 0..n−1.   left, right [n, S], out [S, S].
     void (*add_products)(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
                          std::int32_t stride, Real* out);
+
+    // out[a, b] += Σ forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b) over n sites from t on, where
+    // pushed' and F are the tangents' `pushed` and `forward`.
+    void (*add_changes)(const Messages<Real>& messages, const Tangents<Real>& tangents, std::int64_t t,
+                        std::int64_t n, std::int32_t n_labels, std::int32_t stride, Real* out);
 
     // best[t](b) = states[t](b) + max_a (best[t−1](a) + arcs(a, b)), lowered by its maximum at every site.
     // Returns the sum of what was subtracted: the score of the best labelling.

@@ -115,7 +115,11 @@ double Objective::value_and_gradient(const double* w, double* gradient) {
 
 void Objective::hessian_vector(const double* w, const double* v, double* out) {
     evaluate(w, v, out);
-    for (std::int64_t d = 0; d < n_weights(); ++d) out[d] += l2_[l2_.size() == 1 ? 0 : d] * v[d];
+    const std::int64_t D = n_weights(), step = l2_.size() == 1 ? 0 : 1;
+    parallel_for((D + kWeightsPerTask - 1) / kWeightsPerTask, n_threads, [&](std::int64_t task, int) {
+        for (std::int64_t d = task * kWeightsPerTask; d < std::min(D, (task + 1) * kWeightsPerTask); ++d)
+            out[d] += l2_[step * d] * v[d];
+    });
 }
 
 double Objective::stochastic_pass(double* w, std::span<const std::int32_t> order,

@@ -99,13 +99,14 @@ void close_labels(const AllowedLabels& allowed, std::int64_t first_site, std::in
 
 // Whether scaled messages have lost nothing that matters, where some arcs do not exist (see kMostFollowing).
 template <class Real>
-bool messages_are_exact(const Workspace<Real>& work, std::int64_t n_sites, std::int32_t n_labels,
+bool messages_are_exact(const Messages<Real>& messages, std::int64_t n_sites, std::int32_t n_labels,
                         std::int32_t stride) {
     constexpr Real most = kMostFollowing<Real>;
     for (std::int64_t t = 0; t < n_sites; ++t)
         for (std::int32_t b = 0; b < n_labels; ++b) {
             const std::int64_t i = t * stride + b;
-            if (work.states[i] > 0 && !(work.backward[i] <= most && (t == 0 || work.pushed[i] <= most)))
+            if (messages.states[i] > 0 &&
+                !(messages.backward[i] <= most && (t == 0 || messages.pushed[i] <= most)))
                 return false;
         }
     return true;

@@ -6,6 +6,13 @@
 
 #include <cstdint>
 
+// Before a loop over an array of vectors: without its loop the array needs no memory.
+#if defined(__clang__)
+#define CRFKIT_UNROLL _Pragma("unroll")
+#else
+#define CRFKIT_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 namespace crfkit::CRFKIT_ISA {
 
 #if defined(__AVX512F__)
@@ -47,9 +54,10 @@ inline void store(Real* p, Vector<Real> v) {
     *reinterpret_cast<Vector<Real>*>(p) = v;
 }
 
+// Written as a subtraction, since x − 0 is x for every x and costs nothing; 0 + x is not: it turns −0 into 0.
 template <class Real>
 inline Vector<Real> broadcast(Real x) {
-    return Vector<Real>{} + x;
+    return x - Vector<Real>{};
 }
 
 template <class V>

@@ -54,11 +54,12 @@ struct Tagger::Room {
         const auto& [tables, arcs, some_arcs_missing] = tagger.dense();
         if (!safe) return false;
         std::copy(work.scores.begin(), work.scores.begin() + n_sites * tables.stride, work.states.begin());
+        const Messages<double> messages = work.messages(work.probs.data(), 1);
         log_partition = tables.kernels.sum_product(arcs.table, own_arcs ? work.site_arcs.data() : nullptr,
-                                                   n_sites, work.messages(work.probs.data(), 1));
+                                                   n_sites, messages);
         return !some_arcs_missing ||
                (log_partition > -INFINITY &&
-                messages_are_exact(work, n_sites, tagger.layout_->n_labels, tables.stride));
+                messages_are_exact(messages, n_sites, tagger.layout_->n_labels, tables.stride));
     }
 };
 

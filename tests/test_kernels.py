@@ -257,6 +257,29 @@ def test_the_same_bits_for_any_number_of_threads(n_labels: int, single: bool) ->
         assert again[2].tobytes() == product.tobytes()
 
 
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1.0, 30.0])  # 30: many sequences are answered in log space
+def test_a_product_has_the_same_bits_whatever_was_asked_before(single: bool, kind: str, size: float) -> None:
+    """Messages are kept from one question to the next where the weights are the same."""
+    model = draw(9, **KINDS[kind])
+    w, other, v, u = np.random.default_rng(0).normal(size=(4, model.n_weights())) * size
+
+    def fresh() -> Any:
+        return model.objective(single=single)
+
+    objective = fresh()
+    questions = [(w, v), (w, u), (other, v), (w.copy(), v), (w, None), (w, u), (other, None), (w, u)]
+    for weights, direction in questions:
+        if direction is None:
+            value, gradient = objective.value_and_gradient(weights)
+            assert value == fresh().value_and_gradient(weights)[0]
+            assert gradient.tobytes() == fresh().value_and_gradient(weights)[1].tobytes()
+        else:
+            product = objective.hessian_vector(weights, direction)
+            assert product.tobytes() == fresh().hessian_vector(weights, direction).tobytes()
+
+
 @pytest.mark.parametrize("n_labels", [3, 22, 65])
 def test_the_tagger_gives_the_same_bits_for_any_number_of_threads(n_labels: int) -> None:
     model = draw_many(n_labels)

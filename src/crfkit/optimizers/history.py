@@ -1,0 +1,75 @@
+"""What a minimisation did, iteration by iteration: prints as a table, exports, plots."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Record(NamedTuple):
+    """One line of the history of a minimisation; iteration 0 is the start."""
+
+    iteration: int
+    seconds: float  # since the start
+    objective: float  # f(w) + Σ l1_i·|w_i|
+    gradient_norm: float  # Euclidean norm of the gradient (with l1: of the pseudo-gradient)
+    passes: float = 0.0  # over the data, until here: a gradient is one, and so is a Hessian·vector product
+    dev_score: float | None = None  # None without held-out data
+
+
+class History(tuple[Record, ...]):
+    """The records of a minimisation, a tuple of them; `print(history)` shows a table."""
+
+    __slots__ = ()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Each record as a dict, for a data frame or JSON."""
+        return [record._asdict() for record in self]
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write one line a record under a line of names; the dev score is empty where there is none."""
+        with Path(path).open("w", newline="", encoding="utf-8") as stream:
+            rows = csv.writer(stream, lineterminator="\n")
+            rows.writerow(Record._fields)
+            rows.writerows(["" if field is None else field for field in record] for record in self)
+
+    def plot(self, against: str = "seconds", ax: Any = None) -> Any:
+        """Draw the objective and, on an axis of its own, the dev score; returns matplotlib's axes.
+
+        `against` names what goes along: "seconds", "passes" or "iteration".
+        """
+        if against not in ("seconds", "passes", "iteration"):
+            raise ValueError(f"plot got against={against!r}, expected seconds, passes or iteration.")
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise ImportError("plot needs matplotlib: pip install matplotlib") from None
+            ax = pyplot.figure().add_subplot()
+        x = [getattr(record, against) for record in self]
+        ax.plot(x, [record.objective for record in self], label="objective")
+        ax.set_xlabel("passes over the data" if against == "passes" else against)
+        ax.set_ylabel("objective")
+        scored = [(at, record.dev_score) for at, record in zip(x, self, strict=True) if record.dev_score is not None]
+        if scored:
+            beside = ax.twinx()
+            beside.plot(*zip(*scored, strict=True), color="tab:orange")
+            beside.set_ylabel("dev score")
+        return ax
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return History(found) if isinstance(key, slice) else found
+
+    def __str__(self) -> str:
+        scored = any(record.dev_score is not None for record in self)
+        lines = ["iteration  passes   seconds       objective  gradient norm" + "  dev score" * scored]
+        for record in self:
+            line = (
+                f"{record.iteration:9d}  {record.passes:6.5g}  {record.seconds:8.2f}  {record.objective:14.4f}  "
+                f"{record.gradient_norm:13.4g}"
+            )
+            lines.append(line + ("" if record.dev_score is None else f"  {record.dev_score:9.4f}"))
+        return "\n".join(lines)
