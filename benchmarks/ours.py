@@ -12,7 +12,7 @@ import numpy.typing as npt
 import crfkit
 from benchmarks.adapters import Clock, Settings
 from benchmarks.tasks import Features, Labels
-from crfkit.optimizers import LBFGS, Callback, Objective, Outcome, Step
+from crfkit.optimizers import LBFGS, Callback, Objective, Outcome, Step, Watch
 
 ENDLESS = LBFGS(tolerance=0.0, change=0.0)
 CONVERGED = LBFGS(tolerance=1e-7, change=1e-8)
@@ -25,6 +25,7 @@ class _TimedLBFGS:
     lbfgs: LBFGS
     clock: Clock
     needs: ClassVar[frozenset[str]] = LBFGS.needs
+    takes_l1: ClassVar[bool] = LBFGS.takes_l1
 
     def minimize(
         self,
@@ -33,6 +34,7 @@ class _TimedLBFGS:
         *,
         callback: Callback | None = None,
         n_threads: int = 1,
+        watch: Watch | None = None,
     ) -> Outcome:
         """As LBFGS.minimize."""
 
@@ -41,7 +43,7 @@ class _TimedLBFGS:
             return callback is not None and bool(callback(step))
 
         self.clock.tick()
-        return self.lbfgs.minimize(objective, start, callback=tick, n_threads=n_threads)
+        return self.lbfgs.minimize(objective, start, callback=tick, n_threads=n_threads, watch=watch)
 
 
 class Adapter:

@@ -29,6 +29,20 @@ class Problem:
         return self.function(weights)
 
 
+class Curved(Problem):
+    """A function with Hessian products too."""
+
+    def __init__(self, function: Function, n_weights: int, l1: Any = 0.0) -> None:
+        super().__init__(function, n_weights, l1)
+        self.n_products = 0
+
+    def hessian_vector(self, weights: Vector, v: Vector) -> Vector:
+        """By central differences of the gradient."""
+        self.n_products += 1
+        step = 1e-5 / max(float(np.linalg.norm(v)), 1e-300)
+        return (self.function(weights + step * v)[1] - self.function(weights - step * v)[1]) / (2 * step)
+
+
 def rosenbrock(w: Vector) -> tuple[float, Vector]:
     return float(scipy.optimize.rosen(w)), np.asarray(scipy.optimize.rosen_der(w))
 

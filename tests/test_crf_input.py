@@ -18,6 +18,7 @@ from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnsavableModel
 from crfkit.models.chain_model import ChainModel, Choices
 from crfkit.models.crf_file import fewest_weights
+from crfkit.models.growth import pruned
 
 WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
 TAGS = [["D", "N", "V"]] * 8
@@ -114,7 +115,7 @@ def test_so_many_labels_need_weights() -> None:
     assert ChainModel.learn(X, y, None, choices._replace(all_arcs=False)).model.unsavable() == few
     model = ChainModel.learn(X, y, None, choices).model
     assert model.unsavable() is None
-    assert model.pruned(np.zeros(model.feature_map.n_weights))[0].unsavable() is None
+    assert pruned(model, np.zeros(model.feature_map.n_weights))[0].unsavable() is None
 
 
 def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
@@ -124,9 +125,9 @@ def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
     model = ChainModel.learn(X, y, None, choices).model
     weights = np.zeros(model.feature_map.n_weights)
     assert len(weights) == 3 * n + n - 1 > fewest_weights(n) > n - 1
-    assert model.pruned(weights)[0].unsavable() is None
+    assert pruned(model, weights)[0].unsavable() is None
     weights[:n] = 1.0
-    assert len(model.pruned(weights)[1]) == n + n - 1
+    assert len(pruned(model, weights)[1]) == n + n - 1
 
 
 def test_labels_that_only_the_dev_set_has() -> None:

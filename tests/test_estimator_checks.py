@@ -62,6 +62,9 @@ class Rows(CRF):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Self:
         return super().fit(self._sequences(X), self._labels(y), sample_weight)
 
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Self:
+        return super().partial_fit(self._sequences(X), self._labels(y), sample_weight)
+
     def predict(self, X: Any, **_: Any) -> Any:
         return np.array([labels[0] for labels in super().predict(self._sequences(X))])
 

@@ -135,7 +135,7 @@ def test_history_and_steps() -> None:
     start = np.tile([-1.2, 1.0], 5)
     outcome = exact().minimize(Problem(rosenbrock, 10), start, callback=seen.append)
     assert [record.iteration for record in outcome.history] == list(range(len(outcome.history)))
-    assert [step[:4] for step in seen] == [tuple(record) for record in outcome.history[1:]]
+    assert [step[:6] for step in seen] == [tuple(record) for record in outcome.history[1:]]
     assert all(a.seconds <= b.seconds for a, b in pairwise(outcome.history))
     assert all(a.objective > b.objective for a, b in pairwise(outcome.history))
     for step in seen:  # kept weights stay what they were

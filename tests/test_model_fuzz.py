@@ -20,6 +20,7 @@ import pytest
 from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError, TagDictionary
 from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import ModelFile, decode, encode
+from crfkit.optimizers import History
 
 ROWS = [[("the", "D"), ("dög", "N"), ("runs", "V")], [("a", "D"), ("cat", "N")]]
 LABELS = [["x", "y", "z"], ["x", "y"]]
@@ -62,7 +63,7 @@ def originals() -> list[Question]:
         (CRF(optimizer=few, l2={"w": 0.5}).fit([[["w:a"], ["w:b"]]], [["x", "y"]]), [[["w:a"], ["other"]]]),
     ]
     for model, _ in models:
-        model.history_ = tuple(
+        model.history_ = History(
             record._replace(seconds=0.0) for record in model.history_
         )  # the same bytes every time
     return [(model.__getstate__()["model"], X) for model, X in models]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, load
-    from crfkit.optimizers import LBFGS, SGD
+    from crfkit.optimizers import LBFGS, SGD, TRON, Newton
     from crfkit.structures import END, START, Bigrams, Chain, ChainScores
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
@@ -27,8 +27,10 @@ _ROOM_OF = {
     "FeatureFunctions": "features",
     "InputError": "data",
     "LBFGS": "optimizers",
+    "Newton": "optimizers",
     "SGD": "optimizers",
     "START": "structures",
+    "TRON": "optimizers",
     "TagDictionary": "features",
     "Template": "features",
     "load": "models",
@@ -40,12 +42,14 @@ __all__ = [
     "LBFGS",
     "SGD",
     "START",
+    "TRON",
     "Bigrams",
     "Chain",
     "ChainScores",
     "FeatureFunction",
     "FeatureFunctions",
     "InputError",
+    "Newton",
     "TagDictionary",
     "Template",
     "__version__",

@@ -60,6 +60,19 @@ class Encoder:
         self.__dict__.update(fresh.__dict__)
         return dataset
 
+    def extend_encode(self, X: Any) -> Dataset:
+        """Learn the features of more training data beside those that are known, and encode it.
+
+        Known features keep their ids. After an error the encoder is as it was.
+        """
+        states, arcs = (
+            Vocabulary.from_bytes(*known.to_bytes()) for known in (self.vocabulary, self.arc_vocabulary)
+        )
+        fresh = Encoder(self.template, states, arcs, dict(self.dense_sizes), self.n_columns)
+        dataset = fresh._encode(listed(X), grow=True)
+        self.__dict__.update(fresh.__dict__)
+        return dataset
+
     def encode(self, X: Any) -> Dataset:
         """Encode data with the features that are known; others are dropped."""
         return self._encode(listed(X), grow=False)
@@ -87,7 +100,7 @@ class Encoder:
         if self._extractor is None:
             self._extractor = _core.Extractor(template)
         sequence_ptr, states, arcs, n_columns = self._extractor.extract(
-            sequences, self.vocabulary, self.arc_vocabulary, grow, None if grow else self.n_columns
+            sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns
         )
         if grow:
             self.n_columns = n_columns
@@ -139,7 +152,7 @@ class Encoder:
     ) -> dict[str, Float64s]:
         """All dense blocks; those of training are there even where this data has no row of them."""
         place = Place(sequence_ptr)
-        if grow:
+        if grow and not self.dense_sizes:
             dense = {name: dense_block(name, rows, None, place) for name, rows in pieces.items()}
             self.dense_sizes = {name: block.shape[1] for name, block in dense.items()}
             return dense

@@ -37,11 +37,12 @@ from crfkit.features import (
 )
 from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
-from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels, fewest_weights
+from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels
 from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
 from crfkit.models.estimator import UnknownLabels
 from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
 from crfkit.models.gold import Metric, accuracy, checked_lists
+from crfkit.models.growth import widened
 from crfkit.objective import FunctionObjective, Objective
 from crfkit.structures import Bigrams, Chain
 
@@ -80,9 +81,15 @@ class Lesson(NamedTuple):
         sample_weight: Float64s | None,
         stochastic: bool,
         n_threads: int,
+        fixed: npt.NDArray[np.bool_] | None = None,
     ) -> Objective | FunctionObjective:
-        """What training minimises; `stochastic`: by steps along single sequences."""
+        """What training minimises; `stochastic`: by steps along single sequences.
+
+        `fixed` weights [D], which the data have no say in, are not penalised and stay as they are.
+        """
         first, second = self.model.penalty("l1", l1), self.model.penalty("l2", l2)
+        if fixed is not None:
+            first, second = (np.where(fixed, 0.0, strengths) for strengths in (first, second))
         if self.values is not None:
             return FunctionObjective(
                 self.values,
@@ -118,19 +125,21 @@ class ChainModel:
     dictionary: TagDictionary | None = None  # the labels that words may have, as ids of these labels
 
     @classmethod
-    def learn(cls, X: Any, y: Any, allowed: Any, choices: Choices, n_threads: int = 1) -> Lesson:
-        """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers."""
+    def learn(
+        cls, X: Any, y: Any, allowed: Any, choices: Choices, n_threads: int = 1, base: ChainModel | None = None
+    ) -> Lesson:
+        """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers.
+
+        With a `base` the model has all that the base has, and what the data add to it, whatever `min_count` says.
+        """
         X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
         structure, functions = choices.structure, choices.functions
         if choices.tag_dictionary:
             X = read_once(X)
-        encoder = Encoder(choices.template)
-        dataset = encoder.fit_encode(X) if functions is None else functions.dataset(X)
-        if choices.min_count > 1:
-            dataset = encoder.cut(dataset, choices.min_count)
+        encoder, dataset = _encoded(X, choices, base)
         ptr = dataset.sequence_ptr
         gold = checked_lists(y, ptr)
-        labels = Labels.seen_in(gold)
+        labels = Labels.seen_in(gold if base is None else [*gold, base.labels.classes])
         if len(labels) > MAX_LABELS:
             raise InputError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
         annotation = labels.encode(gold, np.diff(ptr))
@@ -151,6 +160,7 @@ class ChainModel:
                 None if allowed is None else list(compress(allowed, kept)),
                 choices,
                 n_threads,
+                base,
             )
             kept[kept] = rest.kept
             return rest._replace(kept=kept)
@@ -169,6 +179,8 @@ class ChainModel:
         )
         if choices.template is not None and not choices.template.has_plain_arcs:
             feature_map = _without_plain_arcs(feature_map)
+        if base is not None:
+            feature_map = widened(feature_map, base, labels)
         dataset = replace(dataset, allowed=evidence)
         if functions is None:
             model = cls(encoder, labels, feature_map, structure, dictionary=dictionary)
@@ -330,47 +342,19 @@ class ChainModel:
                 f"dev sequence {n}, site {i}: the label {label!r} does not occur in training; "
                 f"such labels count as errors, at {len(unknown):,} site{'s' * (len(unknown) > 1)}",
                 UnknownLabels,
-                stacklevel=4,
+                stacklevel=6,
             )
 
-    def pruned(self, weights: Float64s) -> tuple[ChainModel, Float64s]:
-        """The same model without the features, pairs and triples whose weights are exactly zero, as l1 leaves many."""
-        if self.functions is not None:
-            return self, weights
-        map_ = self.feature_map
-        used_pairs = weights[: map_.n_pairs] != 0.0
-        used_triples = weights[map_.triples_begin :] != 0.0
-        n_unused = int(np.count_nonzero(~used_pairs) + np.count_nonzero(~used_triples))
-        if n_unused == 0 or len(weights) - n_unused < fewest_weights(map_.n_labels):
-            return self, weights
-        pair_ptr, used_features = _without_unused(map_.pair_ptr, used_pairs)
-        arc_ptr, used_arc_features = _without_unused(map_.arc_ptr, used_triples)
-        smaller = replace(
-            map_,
-            pair_ptr=pair_ptr,
-            pair_labels=map_.pair_labels[used_pairs],
-            arc_ptr=arc_ptr,
-            arc_triples=map_.arc_triples[used_triples],
-        )
-        between = weights[map_.n_pairs : map_.triples_begin]
-        kept = np.concatenate(
-            [weights[: map_.n_pairs][used_pairs], between, weights[map_.triples_begin :][used_triples]]
-        )
-        encoder = replace(
-            self.encoder,
-            vocabulary=self.encoder.vocabulary.keep(used_features)[0],
-            arc_vocabulary=self.encoder.arc_vocabulary.keep(used_arc_features)[0],
-        )
-        return replace(self, encoder=encoder, feature_map=smaller), kept
 
-
-def _without_unused(ptr: Int64s, used: npt.NDArray[np.bool_]) -> tuple[Int64s, npt.NDArray[np.bool_]]:
-    """Offsets of the lists without unused items and empty lists, and which lists are left."""
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[
-        ptr
-    ]  # used items before list f
-    left = np.diff(before) > 0
-    return np.concatenate([np.zeros(1, np.int64), before[1:][left]]), left
+def _encoded(X: Any, choices: Choices, base: ChainModel | None) -> tuple[Encoder, Dataset]:
+    """The features of training data, beside those of a base, and the data in numbers."""
+    encoder = Encoder(choices.template) if base is None else replace(base.encoder)
+    if choices.functions is not None:
+        return encoder, choices.functions.dataset(X)
+    if base is not None:
+        return encoder, encoder.extend_encode(X)
+    dataset = encoder.fit_encode(X)
+    return encoder, encoder.cut(dataset, choices.min_count) if choices.min_count > 1 else dataset
 
 
 def _without_plain_arcs(feature_map: FeatureMap) -> FeatureMap:

@@ -12,16 +12,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.data import InputError
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models import crf_file, model_file, parameters
-from crfkit.models.chain_model import ChainModel, Choices
-from crfkit.models.constraints import SequencesSkipped
-from crfkit.models.estimator import Estimator, TrainingInterrupted, UnsavableModel
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.gold import Metric, accuracy, checked_lists
 from crfkit.models.question import Question
-from crfkit.models.training import ProgressCallback, Watch
-from crfkit.optimizers import LBFGS, History, Optimizer, Outcome
+from crfkit.models.training import Examples, Plan, ProgressCallback, Trained, Weighted, train
+from crfkit.optimizers import LBFGS, History, Optimizer
 from crfkit.structures import Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -47,7 +47,8 @@ class CRF(Estimator):
         `Chain(bigrams="observed")`
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
-    optimizer : `LBFGS(max_iterations=…, tolerance=…)`, or `SGD(max_iterations=…, rate=…)` for good weights after few passes
+    optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)`, `SGD(max_iterations=…, rate=…)` for good
+        weights after few passes, the name of one in small letters, or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_pairs : a weight for every feature and label; otherwise only for those seen together
     all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
@@ -65,9 +66,10 @@ class CRF(Estimator):
     n_features_ : number of features that have weights
     weights_ : float64[D], laid out as `feature_map_` says
     structure_ : `structure` with its bigrams fixed by training
-    history_ : records with iteration, seconds, objective, gradient_norm
+    history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
     stop_reason_ : why the training ended, in words
+    optimizer_, optimizer_reason_ : the optimizer that was used, and why: with "auto" it was chosen
 
     Examples
     --------
@@ -86,6 +88,8 @@ class CRF(Estimator):
     history_: History
     n_iter_: int
     stop_reason_: str
+    optimizer_: Optimizer
+    optimizer_reason_: str
     label_column_: int  # where column files have the label; kept for the command line
     separator_: str | None  # what stands between the columns of the training file, if it was one
     _model: ChainModel
@@ -96,7 +100,7 @@ class CRF(Estimator):
         self,
         structure: Chain = _CHAIN,
         features: str | Template | FeatureFunctions | None = None,
-        optimizer: Optimizer = _LBFGS,
+        optimizer: Optimizer | str = _LBFGS,
         l1: float | Mapping[str, float] = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         all_pairs: bool = False,
@@ -131,6 +135,11 @@ class CRF(Estimator):
         metric: Metric | None = None,
         patience: int | None = None,
         callback: ProgressCallback | None = None,
+        time_budget: float | None = None,
+        start: CRF | str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: int = 10,
+        resume: bool = False,
     ) -> Self:
         """Train on sequences X of sites and y of labels.
 
@@ -139,63 +148,71 @@ class CRF(Estimator):
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric(gold, predicted)` are kept (token
         accuracy, when none is given), and `patience` iterations without a higher one end the training. `callback` sees a
         `Progress` after each iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best
-        weights so far are kept.
+        weights so far are kept. So does the iteration that uses up `time_budget` seconds.
+
+        `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
+        labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the
+        training goes on from there, if it exists, and ends with the same weights, bit for bit, as if never interrupted. A
+        checkpoint of other data or other settings is refused.
         """
-        parameters.check_parameters(self.get_params(deep=False))
-        n_threads = parameters.thread_count(self.n_threads)
-        parameters.check_dev(dev, metric, patience)
-        X, template = parameters.fitting_template(self.features, X)
-        choices = Choices(
-            structure=self.structure,
-            template=template,
-            min_count=self.min_count,
-            all_pairs=self.all_pairs,
-            all_arcs=self.all_arcs,
-            functions=parameters.functions_of(self.features),
-            facets=self.facets,
-            tag_dictionary=self.tag_dictionary,
-        )
-        lesson = ChainModel.learn(X, y, allowed, choices, n_threads)
-        model, kept = lesson.model, lesson.kept
-        if reason := model.unsavable():
-            warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=2)
-        objective = lesson.objective(
-            l1=self.l1,
-            l2=self.l2,
-            sample_weight=parameters.checked_sample_weight(sample_weight, len(kept), kept),
-            stochastic="stochastic_pass" in self.optimizer.needs,
-            n_threads=n_threads,
-        )
-        if not kept.all():
-            warnings.warn(
-                f"{np.count_nonzero(~kept):,} of {len(kept):,} training sequences lie outside the bigrams and were left out",
-                SequencesSkipped,
-                stacklevel=2,
-            )
-        del lesson  # the objective has the data in its own form
-        dev_score = None
-        if dev is not None:
-            dev_score = model.dev_score(*(*dev, None)[:3], metric=metric, n_threads=n_threads)
-        watch = Watch(dev_score, patience, callback)
-        start = np.zeros(objective.n_weights)
-        outcome = self.optimizer.minimize(objective, start, callback=watch, n_threads=n_threads)
-        self._keep(model, outcome, watch)
+        first = None if start is None else self._weighted(start)
+        plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, every, resume, first)
+        self._keep(train(self.get_params(deep=False), Examples(X, y, sample_weight, allowed), plan))
         return self
 
-    def _keep(self, model: ChainModel, outcome: Outcome, watch: Watch) -> None:
+    def partial_fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        allowed: Allowed = None,
+        callback: ProgressCallback | None = None,
+        time_budget: float | None = None,
+    ) -> Self:
+        """Train further on more sequences, from the weights of now; new features and labels join the model.
+
+        The weights of features that do not occur in X stay as they are. All others are those that minimise the objective
+        of these sequences alone, as far as `optimizer` goes: with few iterations they stay near what they were. (With SGD
+        the penalty shrinks all weights.)
+        Arguments as for `fit`, which this is for a model that is not trained.
+        """
+        extend = self.__sklearn_is_fitted__()
+        if extend and self._model.functions is not None:
+            raise InputError("partial_fit is for features that are counted, not for feature functions")
+        if extend and self._model.dictionary is not None:
+            raise InputError("partial_fit cannot extend a tag dictionary, expected a model without one")
+        first = self._weighted(self) if extend else None
+        plan = Plan(callback=callback, time_budget=time_budget, start=first, extend=extend)
+        kept = (self.label_column_, self.separator_) if extend else None
+        self._keep(train(self.get_params(deep=False), Examples(X, y, sample_weight, allowed), plan))
+        if kept is not None:
+            self.label_column_, self.separator_ = kept
+        return self
+
+    @staticmethod
+    def _weighted(start: CRF | str | os.PathLike[str]) -> Weighted:
+        """The model to begin with, and its weights."""
+        if isinstance(start, str | os.PathLike):
+            from crfkit.models.loading import load  # which makes models of this class
+
+            start = load(start)
+        if not isinstance(start, CRF):
+            raise InputError(
+                f"start is of type {type(start).__name__}, expected a trained CRF or the path of its file"
+            )
+        return Weighted(start._trained(), start.weights_)
+
+    def _keep(self, trained: Trained) -> None:
         """Make the result of a training this estimator's own."""
-        weights, n_iter, reason = outcome.weights, len(outcome.history) - 1, outcome.reason
-        if watch.best is not None:
-            weights, n_iter = watch.best.weights, watch.best.iteration
-        if watch.stopped_early:
-            reason = f"no better dev score in {watch.patience} iterations"
-        self._set_model(*model.pruned(weights))
-        self.history_ = outcome.history
-        self.n_iter_ = max(n_iter, 0)
-        self.stop_reason_ = reason
+        self._set_model(trained.model, trained.weights)
+        self.history_ = trained.history
+        self.n_iter_ = trained.n_iter
+        self.stop_reason_ = trained.reason
+        self.optimizer_, self.optimizer_reason_ = trained.choice
         self.label_column_ = -1
         self.separator_ = None
-        if reason == INTERRUPTED:
+        if trained.reason == INTERRUPTED:
             warnings.warn(
                 f"the training was interrupted; the model has the best weights so far, of iteration {self.n_iter_}",
                 TrainingInterrupted,
@@ -370,6 +387,5 @@ class CRF(Estimator):
             "n_iter": self.n_iter_,
             "stop_reason": self.stop_reason_,
         }
-        history = np.array(self.history_, dtype=np.float64).reshape(-1, 4)
-        contents = model.contents(settings, self.weights_, history)
+        contents = model.contents(settings, self.weights_, History(self.history_).to_array())
         return model_file.encode(crf_file.pack(contents, single_precision=single_precision))

@@ -57,7 +57,9 @@ class Contents(NamedTuple):
     arc_names: Names
     arc_triples: Lists
     weights: Float64s  # [D]
-    history: Float64s  # [iterations, 4]: iteration, seconds, objective, gradient norm
+    history: (
+        Float64s  # [iterations, 6]: iteration, seconds, objective, gradient norm, passes, dev score or NaN
+    )
     bigrams: tuple[Int32s, Int32s] | None = None  # (before, after) [B], L as in arcs; None: all arcs exist
     facets: Facets | None = None  # then state pairs name facets, and arcs facets too, from L + 1 on
     dictionary: StoredDictionary | None = None
@@ -165,10 +167,10 @@ def _unpack(file: ModelFile) -> Contents:
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
     history = _floats(file, "history", 2, may_be_unknown=True)
-    if history.shape[1] != 4:
-        raise InputError(f"'history' has {history.shape[1]} columns, expected 4")
-    if np.isnan(history[:, :3]).any():
-        raise InputError("'history' has an unknown number that is not a gradient norm")
+    if history.shape[1] not in (4, 6):
+        raise InputError(f"'history' has {history.shape[1]} columns, expected 6")
+    if np.isnan(history[:, :2]).any():
+        raise InputError("'history' has an iteration or a time that is unknown")
     return Contents(
         settings,
         labels,

@@ -13,7 +13,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
 from crfkit.models.crf_file import setting
-from crfkit.optimizers import Record
+from crfkit.optimizers import History
 
 
 def load(
@@ -63,5 +63,5 @@ def from_bytes(
         crf.stop_reason_ = setting(settings, "stop_reason", str)
     except (InputError, RecursionError) as error:
         raise InputError(f"{source}: not a usable model: {error}") from None
-    crf.history_ = tuple(Record(int(row[0]), *row[1:]) for row in contents.history.tolist())
+    crf.history_ = History.from_array(contents.history)
     return crf

@@ -23,7 +23,7 @@ from crfkit.features import (
 )
 from crfkit.models.constraints import structure_from_json, structure_to_json
 from crfkit.models.crf_file import setting
-from crfkit.optimizers import LBFGS
+from crfkit.optimizers import AUTO, OPTIMIZERS
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -43,8 +43,18 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     structure, optimizer = params["structure"], params["optimizer"]
     if not isinstance(structure, Chain):
         raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…)")
-    if not hasattr(optimizer, "minimize") or not hasattr(optimizer, "needs"):
+    if isinstance(optimizer, str) and optimizer not in (AUTO, *OPTIMIZERS):
+        raise InputError(f"optimizer is {optimizer!r}, expected {', '.join([*OPTIMIZERS, AUTO])}")
+    if isinstance(optimizer, str) and optimizer != AUTO:
+        optimizer = OPTIMIZERS[optimizer]
+    elif optimizer != AUTO and not (hasattr(optimizer, "minimize") and hasattr(optimizer, "needs")):
         raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
+    l1 = params["l1"]
+    if any(l1.values() if isinstance(l1, Mapping) else [l1]) and not getattr(optimizer, "takes_l1", True):
+        name = getattr(optimizer, "__name__", type(optimizer).__name__)
+        raise InputError(
+            f"l1 is {l1!r}, but {name} takes no l1 penalty, expected l1=0 or an optimizer that can, such as crfkit.LBFGS(…)"
+        )
     for name in ("all_pairs", "all_arcs"):
         if not isinstance(params[name], bool | np.bool_):
             raise InputError(f"{name} is {params[name]!r}, expected True or False")
@@ -180,13 +190,12 @@ def checked_sample_weight(
 
 def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, Any]:
     """The parameters that a model file keeps; threads and random numbers belong to the machine, not to the model."""
-    optimizer = params["optimizer"]
     features = params["features"]
     return {
         "structure": structure_to_json(params["structure"]),
         "features": None if template is None else template.text,
         "preset": features if isinstance(features, str) and features in PRESETS else None,
-        "optimizer": dataclasses.asdict(optimizer) if type(optimizer) is LBFGS else None,
+        "optimizer": _optimizer_to_json(params["optimizer"]),
         "l1": _strength_to_json(params["l1"]),
         "l2": _strength_to_json(params["l2"]),
         "all_pairs": bool(params["all_pairs"]),
@@ -202,6 +211,31 @@ def _given_or_named(value: Any) -> str | bool | None:
     if value is None or isinstance(value, str):
         return value
     return bool(value) if isinstance(value, bool | np.bool_) else _LISTED
+
+
+def _optimizer_to_json(optimizer: Any) -> Any:
+    """Its name and settings, or the name that was given; None for one that is not of this package."""
+    if isinstance(optimizer, str):
+        return optimizer
+    if type(optimizer) not in OPTIMIZERS.values():
+        return None
+    return {"name": type(optimizer).__name__.lower(), **dataclasses.asdict(optimizer)}
+
+
+def _optimizer_from_json(value: Any) -> Any:
+    """The inverse of `_optimizer_to_json`; settings without a name are those of LBFGS."""
+    if isinstance(value, str):
+        if value not in (AUTO, *OPTIMIZERS):
+            raise InputError(f"its optimizer is {value[:40]!r}")
+        return value
+    settings = dict(value)
+    name = settings.pop("name", "lbfgs")
+    if not isinstance(name, str) or name not in OPTIMIZERS:
+        raise InputError(f"its optimizer is {str(name)[:40]!r}")
+    try:
+        return OPTIMIZERS[name](**settings)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"its optimizer is damaged ({error})") from None
 
 
 def _strength_to_json(strength: Any) -> Any:
@@ -231,12 +265,9 @@ def from_json(settings: dict[str, Any], n_columns: int | None, learned: Learned)
         "facets": _facets_from_json(settings, learned.facets),
         "tag_dictionary": _dictionary_from_json(settings, learned.dictionary),
     }
-    optimizer = setting(settings, "optimizer", (dict, type(None)))
+    optimizer = setting(settings, "optimizer", (dict, str, type(None)))
     if optimizer is not None:
-        try:
-            params["optimizer"] = LBFGS(**optimizer)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"its optimizer is damaged ({error})") from None
+        params["optimizer"] = _optimizer_from_json(optimizer)
     return params
 
 

@@ -1,4 +1,4 @@
-"""What happens between two iterations of a training: progress, the dev score, early stopping.
+"""From training data to weights: what `CRF.fit` and `CRF.partial_fit` do.
 
 With a dev set, the model keeps the weights with the highest dev score (the earliest of equals); the training ends when
 `patience` iterations in a row brought no higher one.
@@ -6,15 +6,26 @@ With a dev set, the model keeps the weights with the highest dev score (the earl
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers import Step
+from crfkit.data import InputError
+from crfkit.models import checkpoint, parameters
+from crfkit.models.chain_model import ChainModel, Choices, Lesson
+from crfkit.models.constraints import SequencesSkipped
+from crfkit.models.estimator import UnsavableModel
+from crfkit.models.gold import Metric
+from crfkit.models.growth import carried, pruned, touched
+from crfkit.optimizers import AUTO, OPTIMIZERS, Callback, Choice, History, Step, Watch, choose
 
 Float64s = npt.NDArray[np.float64]
+Path = str | os.PathLike[str]
 
 
 class Progress(NamedTuple):
@@ -26,46 +37,166 @@ class Progress(NamedTuple):
     gradient_norm: float
     dev_score: float | None  # None without a dev set
     improved: bool  # this dev score is the highest so far
+    passes: float = 0.0  # over the data, until here
 
 
 ProgressCallback = Callable[[Progress], bool | None]  # True ends the training
 
 
-class DevRecord(NamedTuple):
-    """The best place that a training passed, by its dev score."""
+class Examples(NamedTuple):
+    """Training data as the user gives it."""
 
-    iteration: int
-    score: float
-    weights: Float64s  # [D]
+    X: Any
+    y: Any
+    sample_weight: npt.ArrayLike | None
+    allowed: Any
 
 
-class Watch:
-    """The optimizer's callback of one training."""
+class Weighted(NamedTuple):
+    """A model and its weights [D]."""
 
-    def __init__(
-        self,
-        dev_score: Callable[[Float64s], float] | None,
-        patience: int | None,
-        callback: ProgressCallback | None,
-    ) -> None:
-        self.best: DevRecord | None = None
-        self.stopped_early = False
-        self._dev_score = dev_score
-        self.patience = patience
-        self._callback = callback
+    model: ChainModel
+    weights: Float64s
 
-    def __call__(self, step: Step) -> bool:
-        """Score the dev set, tell the user's callback; True ends the training."""
-        score = None if self._dev_score is None else self._dev_score(step.weights)
-        improved = score is not None and (self.best is None or score > self.best.score)
-        if score is not None and improved:
-            self.best = DevRecord(step.iteration, score, step.weights)
-        stop = False
-        if self._callback is not None:
-            progress = Progress(
-                step.iteration, step.seconds, step.objective, step.gradient_norm, score, improved
-            )
-            stop = bool(self._callback(progress))
-        if self.best is not None and self.patience is not None:
-            self.stopped_early = step.iteration - self.best.iteration >= self.patience
-        return stop or self.stopped_early
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train, as `CRF.fit` is told."""
+
+    dev: Any = None
+    metric: Metric | None = None
+    patience: int | None = None
+    callback: ProgressCallback | None = None
+    time_budget: float | None = None
+    checkpoint: Path | None = None
+    every: int = 10
+    resume: bool = False
+    start: Weighted | None = None  # whose weights to begin with
+    extend: bool = False  # keep all that `start` knows
+
+    def check(self) -> None:
+        """Refuse what has no meaning, before any work."""
+        parameters.check_dev(self.dev, self.metric, self.patience)
+        budget = self.time_budget
+        if budget is not None and not (
+            isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and budget > 0
+        ):
+            raise InputError(f"time_budget is {budget!r}, expected a number of seconds above 0")
+        parameters.check_count("every", self.every)
+        if self.resume and self.checkpoint is None:
+            raise InputError("resume was given without checkpoint, the file to go on from")
+
+
+class Trained(NamedTuple):
+    """What a training gives."""
+
+    model: ChainModel
+    weights: Float64s
+    history: History
+    n_iter: int
+    reason: str
+    choice: Choice
+
+
+def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
+    """Learn what the data call for, minimise the objective, keep the best weights."""
+    parameters.check_parameters(params)
+    plan.check()
+    n_threads = parameters.thread_count(params["n_threads"])
+    settings = checkpoint.settings_of(params)
+    saved = None
+    if plan.checkpoint is not None:
+        saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
+    lesson = _lesson(params, examples, plan, n_threads)
+    model, kept = lesson.model, lesson.kept
+    weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
+    given = _given(params["optimizer"])
+    stochastic = given is not None and "stochastic_pass" in given.optimizer.needs
+    objective = lesson.objective(
+        l1=params["l1"],
+        l2=params["l2"],
+        sample_weight=weights,
+        stochastic=stochastic,
+        n_threads=n_threads,
+        fixed=~touched(lesson) if plan.extend and not stochastic else None,
+    )
+    watch, choice = _watch(plan, model, n_threads), given or choose(objective)
+    if plan.checkpoint is not None:
+        data = checkpoint.data_of(lesson, weights, plan.dev, type(choice.optimizer).__name__)
+        watch = checkpoint.watched(watch, plan.checkpoint, settings, data, saved, plan.every)
+    start = np.zeros(objective.n_weights)
+    if plan.start is not None:
+        start = carried(plan.start.model, plan.start.weights, model)
+    del lesson  # the objective has the data in its own form
+    outcome = choice.optimizer.minimize(
+        objective, start, callback=_told(plan.callback), n_threads=n_threads, watch=watch
+    )
+    found, n_iter = outcome.weights, len(outcome.history) - 1
+    if outcome.best is not None:
+        found, n_iter = outcome.best.weights, outcome.best.iteration
+    return Trained(*pruned(model, found), outcome.history, max(n_iter, 0), outcome.reason, choice)
+
+
+def _lesson(params: Mapping[str, Any], examples: Examples, plan: Plan, n_threads: int) -> Lesson:
+    """The training set in numbers, and what is to be said about it."""
+    X, template = parameters.fitting_template(params["features"], examples.X)
+    base = None
+    if plan.extend and plan.start is not None:
+        base = plan.start.model
+        template = base.encoder.template
+    choices = Choices(
+        structure=params["structure"],
+        template=template,
+        min_count=params["min_count"],
+        all_pairs=params["all_pairs"],
+        all_arcs=params["all_arcs"],
+        functions=parameters.functions_of(params["features"]),
+        facets=params["facets"],
+        tag_dictionary=params["tag_dictionary"],
+    )
+    lesson = ChainModel.learn(X, examples.y, examples.allowed, choices, n_threads, base)
+    if reason := lesson.model.unsavable():
+        warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=4)
+    kept = lesson.kept
+    if not kept.all():
+        warnings.warn(
+            f"{np.count_nonzero(~kept):,} of {len(kept):,} training sequences lie outside the bigrams and were left out",
+            SequencesSkipped,
+            stacklevel=4,
+        )
+    return lesson
+
+
+def _watch(plan: Plan, model: ChainModel, n_threads: int) -> Watch:
+    score = None
+    if plan.dev is not None:
+        score = model.dev_score(*(*plan.dev, None)[:3], metric=plan.metric, n_threads=n_threads)
+    return Watch(score=score, patience=plan.patience, seconds=plan.time_budget)
+
+
+def _given(optimizer: Any) -> Choice | None:
+    """The optimizer that was asked for; None where it is to be chosen."""
+    if optimizer == AUTO:
+        return None
+    if isinstance(optimizer, str):
+        return Choice(OPTIMIZERS[optimizer](), f"{OPTIMIZERS[optimizer].__name__} was asked for by name")
+    return Choice(optimizer, f"{type(optimizer).__name__} was given")
+
+
+def _told(callback: ProgressCallback | None) -> Callback | None:
+    """The callback of a user, as the loop calls it."""
+    if callback is None:
+        return None
+
+    def tell(step: Step) -> bool:
+        shown = (
+            step.iteration,
+            step.seconds,
+            step.objective,
+            step.gradient_norm,
+            step.dev_score,
+            step.improved,
+        )
+        return bool(callback(Progress(*shown, step.passes)))
+
+    return tell

@@ -1,10 +1,37 @@
 """Optimizers: they minimise f(w) + Σ l1_i |w_i| over w and know nothing of conditional random fields.
 
-An optimizer declares in `needs` what it asks of an objective, and refuses in words one that cannot answer.
+An optimizer declares in `needs` what it asks of an objective, and refuses in words one that cannot answer. It brings a
+`Descent`; stopping, history, callbacks, snapshots and resuming are the same loop for all.
 """
 
+from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose
+from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.problem import Callback, History, Objective, Optimizer, Outcome, Record, Step
+from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Snapshot, Step, Watch, minimize
+from crfkit.optimizers.newton import Newton
+from crfkit.optimizers.problem import Objective, Optimizer
 from crfkit.optimizers.sgd import SGD
+from crfkit.optimizers.tron import TRON
 
-__all__ = ["LBFGS", "SGD", "Callback", "History", "Objective", "Optimizer", "Outcome", "Record", "Step"]
+__all__ = [
+    "AUTO",
+    "LBFGS",
+    "OPTIMIZERS",
+    "SGD",
+    "TRON",
+    "Best",
+    "Callback",
+    "Choice",
+    "Descent",
+    "History",
+    "Newton",
+    "Objective",
+    "Optimizer",
+    "Outcome",
+    "Record",
+    "Snapshot",
+    "Step",
+    "Watch",
+    "choose",
+    "minimize",
+]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 
 class Record(NamedTuple):
@@ -27,6 +31,19 @@ class History(tuple[Record, ...]):
     def to_dicts(self) -> list[dict[str, Any]]:
         """Each record as a dict, for a data frame or JSON."""
         return [record._asdict() for record in self]
+
+    def to_array(self) -> npt.NDArray[np.float64]:
+        """The records as rows [n, 6]; NaN where there is no dev score."""
+        rows = [[np.nan if field is None else field for field in record] for record in self]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(Record._fields))
+
+    @classmethod
+    def from_array(cls, rows: npt.NDArray[np.float64]) -> History:
+        """The inverse of `to_array`; rows [n, 4] have neither passes nor dev scores."""
+        return cls(
+            Record(int(row[0]), *row[1:5], *(None if isnan(score) else score for score in row[5:]))
+            for row in rows.tolist()
+        )
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one line a record under a line of names; the dev score is empty where there is none."""
@@ -52,7 +69,9 @@ class History(tuple[Record, ...]):
         ax.plot(x, [record.objective for record in self], label="objective")
         ax.set_xlabel("passes over the data" if against == "passes" else against)
         ax.set_ylabel("objective")
-        scored = [(at, record.dev_score) for at, record in zip(x, self, strict=True) if record.dev_score is not None]
+        scored = [
+            (at, record.dev_score) for at, record in zip(x, self, strict=True) if record.dev_score is not None
+        ]
         if scored:
             beside = ax.twinx()
             beside.plot(*zip(*scored, strict=True), color="tab:orange")

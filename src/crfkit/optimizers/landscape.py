@@ -30,12 +30,13 @@ class Point(NamedTuple):
 
 
 class Landscape:
-    """An objective with its l1 penalty; evaluations are counted, answers checked."""
+    """An objective with its l1 penalty; evaluations and products are counted, answers checked."""
 
     def __init__(self, objective: Objective, n_threads: int) -> None:
         self.l1 = checked_l1(objective)  # [1] or [D], None without penalty
         self.n_threads = n_threads
         self.n_evaluations = 0
+        self.n_products = 0
         self.noise = SINGLE_NOISE if callable(getattr(objective, "refine", None)) else DOUBLE_NOISE
         self._objective = objective
         self._gradient: Vector | None = None  # the last one
@@ -58,8 +59,35 @@ class Landscape:
         """The point x, whose l1 penalty is known."""
         assert self.l1 is not None
         value, gradient = self._value_and_gradient(x)
+        return self.known_point(x, value + penalty, penalty, gradient)
+
+    def known_point(self, x: Vector, value: float, penalty: float, gradient: Vector) -> Point:
+        """A point that has been evaluated before."""
+        if self.l1 is None:
+            square = _core.vector_products(gradient, gradient, self.n_threads)[1]
+            return Point(x, value, penalty, gradient, gradient, sqrt(square))
         descent, square = _core.vector_pseudo_gradient(x, gradient, self.l1, self.n_threads)
-        return Point(x, value + penalty, penalty, gradient, descent, sqrt(square))
+        return Point(x, value, penalty, gradient, descent, sqrt(square))
+
+    def product(self, x: Vector, v: Vector) -> Vector:
+        """H(x) v, [D]; the objective may remember x from one product to the next."""
+        self.n_products += 1
+        product = np.ascontiguousarray(self._objective.hessian_vector(x, v), dtype=np.float64)  # type: ignore[attr-defined]
+        if product.shape != x.shape:
+            raise ValueError(
+                f"The objective's Hessian product has shape {product.shape}, expected {x.shape}."
+            )
+        return product
+
+    def curvatures(self, x: Vector) -> Vector | None:
+        """The diagonal of H(x), [D], or something near it; None where the objective does not say."""
+        diagonal = getattr(self._objective, "hessian_diagonal", None)
+        return None if diagonal is None else np.asarray(diagonal(x), dtype=np.float64)
+
+    @property
+    def passes(self) -> float:
+        """Over the data, until now."""
+        return float(self.n_evaluations + self.n_products)
 
     @property
     def is_coarse(self) -> bool:

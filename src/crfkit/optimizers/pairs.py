@@ -12,8 +12,10 @@ pairs, so H stays symmetric and positive definite, and as many iterations are ne
 from __future__ import annotations
 
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.optimizers.problem import Vector
@@ -69,6 +71,30 @@ class Pairs:
         coefficients, factor = self._coefficients(v)
         return _core.pairs_combine(self._rows, coefficients, v, factor, self._n_threads)
 
+    def snapshot(self, v: Vector) -> tuple[list[int], dict[str, npt.NDArray[Any]]]:
+        """The slots in use and all numbers, for `restore`; v is the gradient that comes next."""
+        return list(self._order), {
+            "pairs.rows": self._rows[: 2 * self._n_slots].copy(),
+            "pairs.sy": self._sy.copy(),
+            "pairs.yy": self._yy.copy(),
+            "pairs.products": self._products_with(v),
+        }
+
+    def restore(self, order: list[int], arrays: dict[str, npt.NDArray[Any]], v: Vector) -> None:
+        """Takes the pairs of a snapshot, so that the next direction has the same bits."""
+        rows = arrays["pairs.rows"]
+        self._n_slots = len(rows) // 2
+        self._rows[: len(rows)] = rows
+        self._sy[:], self._yy[:] = arrays["pairs.sy"], arrays["pairs.yy"]
+        self._order = list(order)
+        self._products = (v, arrays["pairs.products"])
+
+    def _products_with(self, v: Vector) -> Vector:
+        """The products of all rows with v, [2·n_slots]."""
+        if self._products is None or self._products[0] is not v:
+            self._products = (v, _core.pairs_products(self._rows, 2 * self._n_slots, v, self._n_threads))
+        return self._products[1]
+
     def _slot_to_write(self) -> int:
         """A slot not in use, freed of the oldest pair when all are; rows of lower slots hold numbers."""
         if len(self._order) == len(self._sy):
@@ -79,9 +105,8 @@ class Pairs:
 
     def _coefficients(self, v: Vector) -> tuple[Vector, float]:
         """The two loops: −H v = Σ_k coefficients_k rows_k + factor·v."""
-        if self._products is None or self._products[0] is not v:
-            self._products = (v, _core.pairs_products(self._rows, 2 * self._n_slots, v, self._n_threads))
-        sv, yv = self._products[1][0::2], self._products[1][1::2]  # [n_slots]
+        products = self._products_with(v)
+        sv, yv = products[0::2], products[1::2]  # [n_slots]
         a = np.zeros(self._n_slots)  # q = v − Σ a_j y_j
         c = np.zeros(self._n_slots)  # H v = γ q + Σ c_j s_j
         for i in reversed(self._order):  # newest first: a_i = s_i·q / s_i·y_i, with q of the newer pairs

@@ -1,12 +1,12 @@
-"""What optimizers and objectives may ask of each other, and what comes back.
+"""What optimizers and objectives may ask of each other.
 
 Shapes: D weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Protocol
+from math import inf
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,55 +34,34 @@ class Objective(Protocol):
         ...
 
 
-class Record(NamedTuple):
-    """One line of the history of a minimisation; iteration 0 is the start."""
-
-    iteration: int
-    seconds: float  # since the start
-    objective: float  # f(w) + Σ l1_i·|w_i|
-    gradient_norm: float  # Euclidean norm of the gradient (with l1: of the pseudo-gradient)
-
-
-History = tuple[Record, ...]
-
-
-class Step(NamedTuple):
-    """What a callback sees after each iteration."""
-
-    iteration: int
-    seconds: float
-    objective: float
-    gradient_norm: float
-    weights: Vector  # [D], never changed afterwards, so it may be kept; read-only
-
-
-class Outcome(NamedTuple):
-    """Where a minimisation ended, and why."""
-
-    weights: Vector  # [D]
-    history: History
-    converged: bool
-    reason: str  # in words, for people; "interrupted" after Ctrl-C
-    n_evaluations: int = 0  # calls of value_and_gradient
-
-
-Callback = Callable[[Step], bool | None]  # True ends the minimisation
-
-
 class Optimizer(Protocol):
-    """Minimises an objective that answers everything in `needs`."""
+    """Minimises an objective that answers everything in `needs`.
+
+    What an optimizer may need:
+
+    - `value_and_gradient(w)`;
+    - `hessian_vector(w, v)`: H(w) v, [D]; where the objective has `hessian_diagonal(w)` too, it may be used;
+    - `stochastic_pass(w, order, rates)`: one step along each sequence;
+    - `batch_gradient(w, sequences)`: value and gradient of some of the sequences;
+    - `best_update(w, sequence)`: the best output against the right one, as features that differ;
+    - `stored_marginals(w, sequence)`: a gradient by way of marginals, which take less room than itself.
+
+    `takes_l1` says whether it can minimise an objective with l1.
+    """
 
     needs: ClassVar[frozenset[str]]
+    takes_l1: ClassVar[bool]
 
     def minimize(
         self,
         objective: Any,
         start: npt.ArrayLike,
         *,
-        callback: Callback | None = None,
+        callback: Any = None,
         n_threads: int = 1,
-    ) -> Outcome:
-        """The weights that minimise the objective, sought from `start`."""
+        watch: Any = None,
+    ) -> Any:
+        """The weights that minimise the objective, sought from `start`; see `crfkit.optimizers.minimize`."""
         ...
 
 
@@ -96,6 +75,14 @@ def check_match(optimizer: Optimizer, objective: object) -> None:
     if missing:
         raise TypeError(
             f"{_name(optimizer)} needs {' and '.join(missing)} of an objective; {_name(objective)} has none."
+        )
+
+
+def check_penalty(optimizer: Optimizer, objective: Objective) -> None:
+    """Refuses an l1 penalty that the optimizer cannot minimise with."""
+    if not optimizer.takes_l1 and checked_l1(objective) is not None:
+        raise ValueError(
+            f"{_name(optimizer)} takes no l1 penalty, expected l1=0 or an optimizer that can, such as LBFGS."
         )
 
 
@@ -129,6 +116,27 @@ def _refuse_first(bad: npt.NDArray[np.bool_], numbers: Vector, what: str, expect
     if bad.any():
         i = int(bad.argmax())
         raise ValueError(f"{what} has {numbers[i]} at weight {i}, expected {expected}.")
+
+
+def check_settings(optimizer: object, whole: dict[str, int], numbers: tuple[str, ...]) -> None:
+    """Refuses settings other than whole numbers of at least `whole[name]` and finite `numbers` from 0 on."""
+    for name, least in whole.items():
+        value = getattr(optimizer, name)
+        if not is_whole(value) or value < least:
+            raise ValueError(
+                f"{_name(optimizer)} got {name}={value!r}, expected a whole number of at least {least}."
+            )
+    for name in numbers:
+        value = getattr(optimizer, name)
+        if not (is_whole(value) or isinstance(value, float | np.floating)) or not 0 <= value < inf:
+            raise ValueError(
+                f"{_name(optimizer)} got {name}={value!r}, expected a finite number that is not negative."
+            )
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is an integer, and not True or False."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _name(thing: object) -> str:

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
-from time import perf_counter
-from typing import ClassVar, Protocol
+from math import inf, isfinite, nan
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.problem import (
-    Callback,
-    Objective,
-    Outcome,
-    Record,
-    Step,
-    Vector,
-    check_match,
-    checked_l1,
-    checked_start,
-)
-
-DONE = "all passes were made"
-STOPPED = "the callback asked to stop"
-INTERRUPTED = "interrupted"
+from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.problem import Objective, Vector, check_settings
 
 
 class StochasticObjective(Objective, Protocol):
@@ -47,8 +33,8 @@ class SGD:
     The rate falls in a straight line from `rate` to 0 over all passes. Good weights come after few passes, which suits
     large data sets and many labels; the last digits of the minimum are better left to L-BFGS. A step costs what its
     sequence touches: the penalty is applied to all weights as one factor. One thread; the same `random_state` gives the
-    same bits. The objective in the history is the sum of the losses met during the pass, plus the penalty after it; its
-    gradient norm is not known (NaN). No l1, and one l2 for all weights.
+    same bits. The objective in the history is the sum of the losses met during the pass, plus the penalty after it; it is
+    not known at the start, and its gradient norm never is (NaN). No l1, and one l2 for all weights.
     """
 
     max_iterations: int = 10
@@ -56,12 +42,14 @@ class SGD:
     random_state: int = 0
 
     needs: ClassVar[frozenset[str]] = frozenset({"stochastic_pass"})
+    takes_l1: ClassVar[bool] = False
+    scheduled: ClassVar[bool] = True  # max_iterations decides every step
+    tolerance: ClassVar[float] = 0.0
+    change: ClassVar[float] = 0.0
+    period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("max_iterations", 0), ("random_state", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ValueError(f"SGD got {name}={value!r}, expected a whole number of at least {least}.")
+        check_settings(self, {"max_iterations": 0, "random_state": 0}, ())
         if not isinstance(self.rate, float | int | np.floating) or not 0 < self.rate < inf:
             raise ValueError(f"SGD got rate={self.rate!r}, expected a positive number.")
 
@@ -72,34 +60,78 @@ class SGD:
         *,
         callback: Callback | None = None,
         n_threads: int = 1,
+        watch: Watch | None = None,
     ) -> Outcome:
-        """The weights after the last pass. `callback` sees each pass and ends it all by returning True; so does Ctrl-C."""
-        check_match(self, objective)
-        if checked_l1(objective) is not None:
-            raise ValueError("SGD knows no l1 penalty; expected l1=0, or another optimizer such as LBFGS.")
-        weights = checked_start(objective, start)
-        random = np.random.default_rng(self.random_state)
-        n, began = objective.n_sequences, perf_counter()
-        history: list[Record] = []
-        reason = DONE
-        total = max(1, n * self.max_iterations)
-        try:
-            for iteration in range(self.max_iterations):
-                order = random.permutation(n).astype(np.int32)
-                steps = iteration * n + np.arange(n)
-                loss, weights = objective.stochastic_pass(weights, order, self.rate * (1.0 - steps / total))
-                with np.errstate(over="ignore", invalid="ignore"):  # a rate that is far too high
-                    value = loss + 0.5 * objective.l2 * float(weights @ weights)
-                record = Record(iteration + 1, perf_counter() - began, value, nan)
-                history.append(record)
-                if not np.isfinite(value):
-                    raise ValueError(
-                        f"SGD diverged in pass {iteration + 1}; expected a rate below {self.rate}."
-                    )
-                weights.flags.writeable = False
-                if callback is not None and callback(Step(*record, weights)):
-                    reason = STOPPED
-                    break
-        except KeyboardInterrupt:
-            reason = INTERRUPTED
-        return Outcome(weights, tuple(history), reason == DONE, reason)
+        """The weights after the last pass; arguments as for `LBFGS.minimize`."""
+        return minimize(self, objective, start, callback, n_threads, watch)
+
+    def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> _Descent:
+        """The way downhill."""
+        return _Descent(self, objective, start)
+
+
+class _Place(NamedTuple):
+    x: Vector  # [D]
+    value: float
+    norm: float = nan
+
+
+class _Descent:
+    """Pass after pass over the sequences."""
+
+    n_evaluations = 0
+
+    def __init__(self, settings: SGD, objective: StochasticObjective, start: Vector) -> None:
+        self._settings = settings
+        self._objective = objective
+        self._random = np.random.default_rng(settings.random_state)
+        self.point = _Place(start, nan)
+        self.values: list[float] = []
+
+    @property
+    def passes(self) -> float:
+        """Over the data, until now."""
+        return float(max(len(self.values) - 1, 0))
+
+    def begin(self, start: Vector) -> None:
+        """Stands at the start; the objective there is not asked for."""
+        self.point = _Place(start, nan)
+        self.values = [nan]
+
+    def advance(self) -> bool:
+        """Makes one pass."""
+        n, iteration = self._objective.n_sequences, len(self.values) - 1
+        total = max(1, n * self._settings.max_iterations)
+        rates = self._settings.rate * (1.0 - (iteration * n + np.arange(n)) / total)
+        loss, weights = self._objective.stochastic_pass(self.point.x, self._order(), rates)
+        with np.errstate(over="ignore", invalid="ignore"):  # a rate that is far too high
+            value = loss + 0.5 * self._objective.l2 * float(weights @ weights)
+        if not isfinite(value):
+            raise ValueError(
+                f"SGD diverged in pass {iteration + 1}; expected a rate below {self._settings.rate}."
+            )
+        self.point = _Place(weights, value)
+        self.values.append(value)
+        return True
+
+    def _order(self) -> npt.NDArray[np.int32]:
+        return self._random.permutation(self._objective.n_sequences).astype(np.int32)
+
+    def refine(self) -> bool:
+        """Nothing becomes more exact."""
+        return False
+
+    def best(self) -> Vector:
+        """The weights [D] of the last whole pass."""
+        return self.point.x
+
+    def snapshot(self) -> Snapshot:
+        """The weights and how many passes were made: the random numbers follow from that."""
+        return Snapshot({"values": self.values[1:]}, {"x": self.point.x})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Stands where the snapshot was taken."""
+        self.values = [nan, *snapshot.numbers["values"]]
+        self.point = _Place(np.ascontiguousarray(snapshot.arrays["x"]), self.values[-1])
+        for _ in self.values[1:]:
+            self._order()

@@ -1,0 +1,211 @@
+"""From one model to the next: weights carried over by name, models that learn more features, models without idle ones.
+
+A weight is known by what it scores: (feature, label), (column of a block, label), (before, after), (arc feature, before,
+after), or the output of a feature function. What both models have keeps its weight, everything else begins at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import FeatureMap, Labels, Vocabulary
+from crfkit.models.crf_file import fewest_weights
+
+if TYPE_CHECKING:
+    from crfkit.models.chain_model import ChainModel, Lesson
+
+Bools = npt.NDArray[np.bool_]
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+def carried(old: ChainModel, weights: Float64s, new: ChainModel) -> Float64s:
+    """The weights [D] of `new` to begin with: those that `old` has too, and 0."""
+    here, there = old.feature_map, new.feature_map
+    _refuse_facets(here, there)
+    labels = _label_ids(old.labels, new.labels)
+    states = _feature_ids(old.encoder.vocabulary, new.encoder.vocabulary)
+    arcs = _feature_ids(old.encoder.arc_vocabulary, new.encoder.arc_vocabulary)
+    n_weights = there.n_weights if new.functions is None else new.functions.n_weights
+    start = np.zeros(n_weights)
+    L = there.n_labels
+    pairs = _keys(_owners(here.pair_ptr, states), labels[here.pair_labels], L)
+    _carry(pairs, weights, 0, _keys(_owners(there.pair_ptr), there.pair_labels, L), start, 0)
+    for block, columns in here.dense.items():
+        if there.dense.get(block) == columns:
+            column, label = np.divmod(np.arange(columns * here.n_labels), here.n_labels)
+            known = _keys(column, labels[label], L)
+            _carry(
+                known,
+                weights,
+                here.dense_begin(block),
+                np.arange(columns * L),
+                start,
+                there.dense_begin(block),
+            )
+    plain = _keys(labels[here.arc_before], labels[here.arc_after], L + 1)
+    wanted = _keys(there.arc_before, there.arc_after, L + 1)
+    _carry(plain, weights, here.arcs_begin, wanted, start, there.arcs_begin)
+    before, after = np.divmod(here.arc_triples, max(here.n_labels, 1))
+    triples = _keys(_owners(here.arc_ptr, arcs), _keys(labels[before], labels[after], L), L * L)
+    wanted = _keys(_owners(there.arc_ptr), there.arc_triples, L * L)
+    _carry(triples, weights, here.triples_begin, wanted, start, there.triples_begin)
+    if old.functions is not None and new.functions is not None:
+        place = {name: i for i, name in enumerate(new.functions.output_names())}
+        outputs = np.array([place.get(name, -1) for name in old.functions.output_names()], dtype=np.int64)
+        _carry(outputs, weights, here.n_weights, np.arange(len(place)), start, there.n_weights)
+    return start
+
+
+def widened(feature_map: FeatureMap, base: ChainModel, labels: Labels) -> FeatureMap:
+    """A feature map of grown vocabularies and labels, with all the weights of `base` beside its own.
+
+    Features of `base` keep their ids in grown vocabularies; its labels are among `labels`.
+    """
+    old, L = base.feature_map, feature_map.n_labels
+    _refuse_facets(old, feature_map)
+    ids = _label_ids(base.labels, labels)
+    pair_ptr, pair_labels = _union(
+        _keys(_owners(feature_map.pair_ptr), feature_map.pair_labels, L),
+        _keys(_owners(old.pair_ptr), ids[old.pair_labels], L),
+        len(feature_map.pair_ptr) - 1,
+        L,
+    )
+    before, after = np.divmod(old.arc_triples, max(old.n_labels, 1))
+    arc_ptr, arc_triples = _union(
+        _keys(_owners(feature_map.arc_ptr), feature_map.arc_triples, L * L),
+        _keys(_owners(old.arc_ptr), _keys(ids[before], ids[after], L), L * L),
+        len(feature_map.arc_ptr) - 1,
+        L * L,
+    )
+    bigrams = feature_map.bigrams
+    if bigrams is not None and old.bigrams is not None:
+        bigrams = _union_of_arcs(bigrams, (ids[old.bigrams[0]], ids[old.bigrams[1]]), L)
+    arcs = _union_of_arcs(
+        (feature_map.arc_before, feature_map.arc_after), (ids[old.arc_before], ids[old.arc_after]), L
+    )
+    return replace(
+        feature_map,
+        pair_ptr=pair_ptr,
+        pair_labels=pair_labels,
+        arc_before=arcs[0],
+        arc_after=arcs[1],
+        arc_ptr=arc_ptr,
+        arc_triples=arc_triples,
+        bigrams=bigrams,
+    )
+
+
+def touched(lesson: Lesson) -> Bools:
+    """Which weights [D] the data of a lesson have a say in: those of features that occur, and all arcs."""
+    dataset, map_ = lesson.dataset, lesson.model.feature_map
+    out = np.ones(map_.n_weights, dtype=np.bool_)
+    n_features = len(map_.pair_ptr) - 1
+    occurs = np.bincount(dataset.states.ids, minlength=n_features)[:n_features] > 0
+    out[: map_.n_pairs] = np.repeat(occurs, np.diff(map_.pair_ptr))
+    n_arc_features = len(map_.arc_ptr) - 1
+    arc_ids = np.zeros(0, np.int32) if dataset.arcs is None else dataset.arcs.ids
+    occurs = np.bincount(arc_ids, minlength=n_arc_features)[:n_arc_features] > 0
+    out[map_.triples_begin :] = np.repeat(occurs, np.diff(map_.arc_ptr))
+    return out
+
+
+def pruned(model: ChainModel, weights: Float64s) -> tuple[ChainModel, Float64s]:
+    """The same model without the features, pairs and triples whose weights are exactly zero, as l1 leaves many."""
+    if model.functions is not None:
+        return model, weights
+    map_ = model.feature_map
+    used_pairs = weights[: map_.n_pairs] != 0.0
+    used_triples = weights[map_.triples_begin :] != 0.0
+    n_unused = int(np.count_nonzero(~used_pairs) + np.count_nonzero(~used_triples))
+    if n_unused == 0 or len(weights) - n_unused < fewest_weights(map_.n_labels):
+        return model, weights
+    pair_ptr, used_features = _without_unused(map_.pair_ptr, used_pairs)
+    arc_ptr, used_arc_features = _without_unused(map_.arc_ptr, used_triples)
+    smaller = replace(
+        map_,
+        pair_ptr=pair_ptr,
+        pair_labels=map_.pair_labels[used_pairs],
+        arc_ptr=arc_ptr,
+        arc_triples=map_.arc_triples[used_triples],
+    )
+    between = weights[map_.n_pairs : map_.triples_begin]
+    kept = np.concatenate(
+        [weights[: map_.n_pairs][used_pairs], between, weights[map_.triples_begin :][used_triples]]
+    )
+    encoder = replace(
+        model.encoder,
+        vocabulary=model.encoder.vocabulary.keep(used_features)[0],
+        arc_vocabulary=model.encoder.arc_vocabulary.keep(used_arc_features)[0],
+    )
+    return replace(model, encoder=encoder, feature_map=smaller), kept
+
+
+def _refuse_facets(*maps: FeatureMap) -> None:
+    if any(map_.facets is not None for map_ in maps):
+        raise InputError("the weights of facets cannot be carried from one model to another")
+
+
+def _label_ids(old: Labels, new: Labels) -> Int64s:
+    """The id in `new` of each label of `old`, −1 where it has none; start and end last. [L + 1]"""
+    place = {label: i for i, label in enumerate(new.classes)}
+    return np.array([*(place.get(label, -1) for label in old.classes), len(new)], dtype=np.int64)
+
+
+def _feature_ids(old: Vocabulary, new: Vocabulary) -> Int64s:
+    """The same for features. [F]"""
+    return np.array([new.get(name) for name in old.names()], dtype=np.int64)
+
+
+def _owners(ptr: Int64s, ids: Int64s | None = None) -> Int64s:
+    """The feature of each item of its lists, by these ids (None: its number)."""
+    ids = np.arange(len(ptr) - 1) if ids is None else ids
+    return np.repeat(ids, np.diff(ptr))
+
+
+def _keys(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer], size: int) -> Int64s:
+    """One number for each pair; −1 where either is −1."""
+    keys = first.astype(np.int64) * size + second
+    return np.where((first < 0) | (second < 0), -1, keys)
+
+
+def _carry(
+    known: Int64s, weights: Float64s, begin: int, wanted: Int64s, out: Float64s, out_begin: int
+) -> None:
+    """Copies the weights of the known keys to where these are wanted."""
+    if len(wanted) == 0:
+        return
+    order = np.argsort(wanted, kind="stable")
+    place = order[np.minimum(np.searchsorted(wanted, known, sorter=order), len(wanted) - 1)]
+    same = wanted[place] == known
+    out[out_begin + place[same]] = weights[begin : begin + len(known)][same]
+
+
+def _union(some: Int64s, others: Int64s, n_lists: int, size: int) -> tuple[Int64s, Int32s]:
+    """Lists with the items of both; an item is known by list · size + item."""
+    lists, items = np.divmod(np.union1d(some, others), size)
+    counts = np.bincount(lists, minlength=n_lists)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), items.astype(np.int32)
+
+
+def _union_of_arcs(
+    some: tuple[Int32s, Int32s], others: tuple[Int64s, Int64s], n_labels: int
+) -> tuple[Int32s, Int32s]:
+    keys = np.union1d(_keys(*some, n_labels + 1), _keys(*others, n_labels + 1))
+    before, after = np.divmod(keys, n_labels + 1)
+    return before.astype(np.int32), after.astype(np.int32)
+
+
+def _without_unused(ptr: Int64s, used: npt.NDArray[np.bool_]) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+    """Offsets of the lists without unused items and empty lists, and which lists are left."""
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[
+        ptr
+    ]  # used items before list f
+    left = np.diff(before) > 0
+    return np.concatenate([np.zeros(1, np.int64), before[1:][left]]), left

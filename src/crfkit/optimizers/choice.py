@@ -1,0 +1,47 @@
+"""Optimizers by name, and one that is chosen for the problem at hand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crfkit.optimizers.lbfgs import LBFGS
+from crfkit.optimizers.newton import Newton
+from crfkit.optimizers.problem import Objective, Optimizer, checked_l1
+from crfkit.optimizers.sgd import SGD
+from crfkit.optimizers.tron import TRON
+
+AUTO = "auto"
+OPTIMIZERS: dict[str, type[LBFGS] | type[Newton] | type[SGD] | type[TRON]] = {
+    "lbfgs": LBFGS,
+    "newton": Newton,
+    "sgd": SGD,
+    "tron": TRON,
+}
+
+LARGE_MEMORY = 30  # pairs of L-BFGS where they are cheap
+PAIR_BYTES = 1 << 28  # what they may take
+
+
+class Choice(NamedTuple):
+    """An optimizer, and why it was chosen."""
+
+    optimizer: Optimizer
+    reason: str
+
+
+def choose(objective: Objective) -> Choice:
+    """The optimizer that most likely reaches the minimum first.
+
+    In all comparisons of `benchmarks/optimizers`, L-BFGS needs the fewest passes over the data; more pairs lower them
+    further, as long as they cost little beside a pass.
+    """
+    l1 = checked_l1(objective)
+    if l1 is not None:
+        return Choice(
+            LBFGS(), "LBFGS: with an l1 penalty the objective is not smooth, and it goes orthant by orthant"
+        )
+    memory = max(LBFGS.memory, min(LARGE_MEMORY, PAIR_BYTES // max(8 * objective.n_weights, 1)))
+    return Choice(
+        LBFGS(memory=memory),
+        f"LBFGS(memory={memory}): a smooth objective of {objective.n_weights:,} weights; it takes the fewest passes",
+    )

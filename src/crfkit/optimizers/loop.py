@@ -1,0 +1,294 @@
+"""The one training loop: it runs a descent, and knows when to stop, what to note and when to save.
+
+An optimizer brings its `descent`, which goes from point to point; everything else is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy.typing as npt
+
+from crfkit.optimizers.history import History, Record
+from crfkit.optimizers.problem import (
+    Objective,
+    Vector,
+    check_match,
+    check_penalty,
+    checked_start,
+    is_whole,
+)
+
+# Reasons to stop; the first two count as converged.
+FLAT = "the gradient norm fell below the tolerance"
+STEADY = "the objective no longer changes"
+LIMIT = "the iteration limit was reached"
+STOPPED = "the callback asked to stop"
+STUCK = "no step lowers the objective any further"
+INTERRUPTED = "interrupted"
+
+
+class Step(NamedTuple):
+    """What a callback sees after each iteration."""
+
+    iteration: int
+    seconds: float
+    objective: float
+    gradient_norm: float
+    passes: float
+    dev_score: float | None
+    improved: bool  # this dev score is the highest so far
+    weights: Vector  # [D], never changed afterwards, so it may be kept; read-only
+
+
+Callback = Callable[[Step], bool | None]  # True ends the minimisation
+
+
+class Snapshot(NamedTuple):
+    """All that is needed to go on from an iteration: `minimize` then ends with the same bits as if never interrupted."""
+
+    numbers: dict[str, Any]  # JSON values
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+class Best(NamedTuple):
+    """The place with the highest dev score, the earliest of equals."""
+
+    iteration: int
+    score: float
+    weights: Vector  # [D]
+
+
+class Outcome(NamedTuple):
+    """Where a minimisation ended, and why."""
+
+    weights: Vector  # [D]
+    history: History
+    converged: bool
+    reason: str  # in words, for people; "interrupted" after Ctrl-C
+    n_evaluations: int = 0  # calls of value_and_gradient
+    best: Best | None = None  # with held-out data
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is asked of a minimisation beside the minimum.
+
+    score : the score of weights [D] on held-out data; the weights with the highest are kept apart
+    patience : so many iterations without a higher score end it
+    seconds : the time budget; the iteration that uses it up is the last
+    save : is given a `Snapshot` after every `every`-th iteration
+    resume : a snapshot to go on from, in place of the start
+    """
+
+    score: Callable[[Vector], float] | None = None
+    patience: int | None = None
+    seconds: float | None = None
+    save: Callable[[Snapshot], None] | None = None
+    every: int = 10
+    resume: Snapshot | None = None
+
+
+class Place(Protocol):
+    """Where a descent is."""
+
+    @property
+    def x(self) -> Vector:
+        """[D]."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """The objective, l1 included; NaN where it is not known."""
+        ...
+
+    @property
+    def norm(self) -> float:
+        """Of the gradient, or of the pseudo-gradient with l1; NaN where it is not known."""
+        ...
+
+
+class Descent(Protocol):
+    """A way downhill, as the loop sees it."""
+
+    @property
+    def point(self) -> Place:
+        """Where it is, after `begin` or `restore`."""
+        ...
+
+    values: list[float]  # the objective by iteration, as it would be computed now
+    passes: float  # over the data, until now
+    n_evaluations: int
+
+    def begin(self, start: Vector) -> None:
+        """Stands at the start, which is iteration 0."""
+        ...
+
+    def advance(self) -> bool:
+        """Goes on to the next point; False when there is none."""
+        ...
+
+    def refine(self) -> bool:
+        """Works more exactly from now on, as far as that is possible; True when anything has changed."""
+        ...
+
+    def best(self) -> Vector:
+        """The weights [D] to keep if it ended here; also in the middle of a step, and before the start is known."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """All that the next steps depend on."""
+        ...
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Stands where the snapshot was taken."""
+        ...
+
+
+class Settings(Protocol):
+    """What the loop reads of an optimizer's settings: when to stop."""
+
+    max_iterations: int
+    tolerance: float
+    change: float
+    period: int
+    needs: ClassVar[frozenset[str]]
+    takes_l1: ClassVar[bool]
+
+    def descent(self, objective: Any, start: Vector, n_threads: int) -> Descent:
+        """A new descent from `start`."""
+        ...
+
+
+def minimize(
+    settings: Any,
+    objective: Objective,
+    start: npt.ArrayLike,
+    callback: Callback | None,
+    n_threads: int,
+    watch: Watch | None,
+) -> Outcome:
+    """Runs the descent of an optimizer. All that can be refused is refused before it begins."""
+    check_match(settings, objective)
+    check_penalty(settings, objective)
+    if not is_whole(n_threads) or n_threads < 1:
+        raise ValueError(f"minimize got n_threads={n_threads!r}, expected a whole number of at least 1.")
+    weights = checked_start(objective, start)
+    return _Loop(
+        settings, settings.descent(objective, weights, int(n_threads)), weights, callback, watch or Watch()
+    ).run()
+
+
+class _Loop:
+    """One minimisation under way."""
+
+    def __init__(
+        self, settings: Settings, descent: Descent, start: Vector, callback: Callback | None, watch: Watch
+    ) -> None:
+        self._settings = settings
+        self._descent = descent
+        self._start = start
+        self._callback = callback
+        self._watch = watch
+        self._began = perf_counter()
+        self._history: list[Record] = []
+        self._best: Best | None = None
+
+    def run(self) -> Outcome:
+        """Descends until there is a reason to stop."""
+        try:
+            if self._watch.resume is None:
+                self._descent.begin(self._start)
+                self._note()
+            else:
+                self._restore(self._watch.resume)
+            reason = self._descend()
+        except KeyboardInterrupt:
+            reason = INTERRUPTED
+        return Outcome(
+            self._descent.best(),
+            History(self._history),
+            reason in (FLAT, STEADY),
+            reason,
+            self._descent.n_evaluations,
+            self._best,
+        )
+
+    def _descend(self) -> str:
+        while True:
+            reason = self._converged()
+            if reason is not None:
+                if self._descent.refine():  # nothing counts as converged on the word of single precision
+                    continue
+                return reason
+            reason = self._exhausted()
+            if reason is not None:
+                return reason
+            if not self._descent.advance():
+                return STUCK
+            step = self._note()
+            if self._watch.save is not None and step.iteration % self._watch.every == 0:
+                self._watch.save(self._snapshot())
+            if self._callback is not None and self._callback(step):
+                return STOPPED
+
+    def _converged(self) -> str | None:
+        settings, values = self._settings, self._descent.values
+        if self._descent.point.norm <= settings.tolerance * self._history[0].gradient_norm:
+            return FLAT
+        if settings.change and len(values) > settings.period:
+            fall = values[-1 - settings.period] - values[-1]
+            if fall <= settings.change * abs(values[-1]):
+                return STEADY
+        return None
+
+    def _exhausted(self) -> str | None:
+        """Why no further iteration may be done."""
+        iteration = self._history[-1].iteration
+        watch, best = self._watch, self._best
+        if watch.patience is not None and best is not None and iteration - best.iteration >= watch.patience:
+            return f"no better dev score in {watch.patience} iterations"
+        if iteration >= self._settings.max_iterations:
+            return LIMIT
+        if watch.seconds is not None and perf_counter() - self._began >= watch.seconds:
+            return f"the time budget of {watch.seconds:g} seconds is used up"
+        return None
+
+    def _note(self) -> Step:
+        """Adds a record to the history, with the dev score from the first iteration on."""
+        point, iteration = self._descent.point, len(self._history)
+        weights = point.x.view()
+        weights.flags.writeable = False
+        score = None if self._watch.score is None or iteration == 0 else float(self._watch.score(weights))
+        improved = score is not None and (self._best is None or score > self._best.score)
+        if score is not None and improved:
+            self._best = Best(iteration, score, weights)
+        record = Record(
+            iteration, perf_counter() - self._began, point.value, point.norm, self._descent.passes, score
+        )
+        self._history.append(record)
+        return Step(*record, improved, weights)
+
+    def _snapshot(self) -> Snapshot:
+        numbers, arrays = self._descent.snapshot()
+        loop: dict[str, Any] = {}
+        if self._best is not None:
+            loop["best"] = [self._best.iteration, self._best.score]
+            arrays = {**arrays, "best": self._best.weights}
+        history = History(self._history).to_array()
+        return Snapshot(
+            {"descent": numbers, "loop": loop}, {**arrays, "start": self._start, "history": history}
+        )
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        loop = snapshot.numbers["loop"]
+        self._start = snapshot.arrays["start"]
+        self._history = list(History.from_array(snapshot.arrays["history"]))
+        if "best" in loop:
+            iteration, score = loop["best"]
+            self._best = Best(iteration, score, snapshot.arrays["best"])
+        self._descent.restore(Snapshot(snapshot.numbers["descent"], snapshot.arrays))
+        self._began = perf_counter() - self._history[-1].seconds
