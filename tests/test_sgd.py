@@ -58,7 +58,7 @@ def test_a_model_trained_by_sgd_can_be_saved(tmp_path: Path) -> None:
 
 
 def test_what_sgd_cannot_do_is_refused_in_words() -> None:
-    with pytest.raises(ValueError, match="SGD knows no l1 penalty"):
+    with pytest.raises(ValueError, match="SGD takes no l1 penalty"):
         crfkit.CRF(l1=0.1, optimizer=crfkit.SGD()).fit(X, Y)
     with pytest.raises(ValueError, match="one l2 for all weights"):
         crfkit.CRF(l2={"arcs": 0.1, "default": 1.0}, optimizer=crfkit.SGD()).fit(X, Y)
@@ -74,7 +74,18 @@ def test_a_callback_ends_it() -> None:
     model = crfkit.CRF(optimizer=crfkit.SGD(max_iterations=9)).fit(
         X, Y, callback=lambda step: step.iteration == 2
     )
-    assert len(model.history_) == 2
+    assert len(model.history_) == 3
+    assert [record.passes for record in model.history_] == [0, 1, 2]
+
+
+def test_sgd_goes_on_from_a_checkpoint_with_the_same_bits(tmp_path: Path) -> None:
+    model = crfkit.CRF(optimizer=crfkit.SGD(max_iterations=9))
+    whole = model.fit(X, Y).weights_.copy()
+    path = tmp_path / "c"
+    model.fit(X, Y, checkpoint=path, every=2, callback=lambda progress: progress.iteration == 5)
+    assert model.fit(X, Y, checkpoint=path, resume=True).weights_.tobytes() == whole.tobytes()
+    with pytest.raises(crfkit.InputError, match="with optimizer SGD"):  # the rate falls over all passes
+        crfkit.CRF(optimizer=crfkit.SGD(max_iterations=10)).fit(X, Y, checkpoint=path, resume=True)
 
 
 def test_a_file_in_single_precision_is_shorter_and_answers_the_same(tmp_path: Path) -> None:

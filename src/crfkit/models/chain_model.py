@@ -126,7 +126,13 @@ class ChainModel:
 
     @classmethod
     def learn(
-        cls, X: Any, y: Any, allowed: Any, choices: Choices, n_threads: int = 1, base: ChainModel | None = None
+        cls,
+        X: Any,
+        y: Any,
+        allowed: Any,
+        choices: Choices,
+        n_threads: int = 1,
+        base: ChainModel | None = None,
     ) -> Lesson:
         """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers.
 

@@ -32,8 +32,8 @@ class Choice(NamedTuple):
 def choose(objective: Objective) -> Choice:
     """The optimizer that most likely reaches the minimum first.
 
-    In all comparisons of `benchmarks/optimizers`, L-BFGS needs the fewest passes over the data; more pairs lower them
-    further, as long as they cost little beside a pass.
+    L-BFGS needs fewer passes over the data than TRON and Newton do on chunking (193, 469 and 351 to a relative gradient
+    norm of 1e-5); more pairs are kept where they cost little beside a pass.
     """
     l1 = checked_l1(objective)
     if l1 is not None:
