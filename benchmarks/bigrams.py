@@ -163,16 +163,17 @@ def _first(corpus: Corpus, n: int) -> tuple[Dataset, Annotation]:
 
 def growth(repeats: int) -> str:
     """Microseconds a site on random data, against L at a fixed number of bigrams a label, and against |B|."""
-    settings = [(n, 30) for n in (128, 256, 512, 1024, 2048)] + [(1024, b) for b in (5, 15, 60, 120)]
-    lines = [
-        "| labels L | bigrams |B| | microseconds a site |".replace("|B|", "in B"),
-        "| ---: | ---: | ---: |",
-    ]
-    for n_labels, per_label in settings:
-        lines.append(
-            f"| {n_labels:,} | {n_labels * per_label:,} | {random_site(n_labels, per_label, repeats):.1f} |"
-        )
-    return "Cost of a site (random sequences of 20 sites, 10 features a site):\n\n" + "\n".join(lines)
+    by_labels = [(n_labels, 30) for n_labels in (128, 256, 512, 1024, 2048)]
+    by_bigrams = [(1024, per_label) for per_label in (5, 15, 30, 60, 120)]
+    parts = ["Cost of a site (random sequences of 20 sites, 10 features a site):"]
+    for settings in (by_labels, by_bigrams):
+        seconds = [random_site(n_labels, per_label, repeats) for n_labels, per_label in settings]
+        lines = ["| labels L | bigrams in B | microseconds a site | |", "| ---: | ---: | ---: | --- |"]
+        for (n_labels, per_label), cost in zip(settings, seconds, strict=True):
+            bar = "█" * max(1, round(40 * cost / max(seconds)))
+            lines.append(f"| {n_labels:,} | {n_labels * per_label:,} | {cost:.1f} | {bar} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def random_site(n_labels: int, per_label: int, repeats: int) -> float:

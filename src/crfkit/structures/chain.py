@@ -3,7 +3,8 @@
     score(y) = start[y_1] + Σ_t states[t, y_t] + Σ_{t≥2} arcs[t, y_{t−1}, y_t] + end[y_T]
     p(y)     = exp(score(y)) / Z,    Z = Σ_y exp(score(y))
 
-An empty sequence has exactly one output, the empty one, with score 0. Letters: T sites, L labels.
+An empty sequence has exactly one output, the empty one, with score 0; with bigrams only where these have (START, END).
+Letters: T sites, L labels.
 """
 
 from __future__ import annotations
