@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from crfkit import CRF, LBFGS, Chain, InputError, TagDictionary, load
+from crfkit import CRF, LBFGS, Chain, InputError, TagDictionary, Template, load
 from crfkit.models import arc_weights, heaviest_features
+from crfkit.models.chain_model import ChainModel, Choices
 
 X = [
     ["ἡ", "καλὴ", "θάλασσα"],
@@ -74,6 +75,28 @@ def test_facets_share_weights() -> None:
     assert names == {"[0=n]", "[1=s]", "[2=f]", "[3=n]"}
     arcs = {(arc.before, arc.after) for arc in arc_weights(crf)}
     assert {("3=n", "3=n"), ("lsfn", "asfn"), (None, "lsfn")} <= arcs
+
+
+@pytest.mark.parametrize("dictionary", [None, TagDictionary.from_data(X, y, min_count=2, ending_count=1)])
+def test_all_pairs_are_those_of_facets_that_sites_may_have(dictionary: TagDictionary | None) -> None:
+    choices = Choices(
+        SOFT,
+        Template.parse("U:%x[0,0]\nB"),
+        all_pairs=True,
+        facets="characters",
+        tag_dictionary=dictionary,
+    )
+    model = ChainModel.learn(X, y, None, choices).model
+    classes, facets = model.labels.classes, model.feature_map.facets
+    pairs, ptr = model.feature_map.pair_labels, model.feature_map.pair_ptr
+    assert facets is not None
+    for sequence, labels in zip(X, y, strict=True):
+        for word, label in zip(sequence, labels, strict=True):
+            f = model.encoder.vocabulary.get(f"U:{word}")
+            possible = classes if dictionary is None else [*dictionary.allowed_labels(word), label]
+            expected = {f"{place}={c}" for tag in possible for place, c in enumerate(str(tag)) if c != "-"}
+            found = [facets.names[k - len(classes) - 1] for k in pairs[ptr[f] : ptr[f + 1]].tolist()]
+            assert found == sorted(expected)
 
 
 @pytest.mark.parametrize("facets", [None, "characters", kinds])

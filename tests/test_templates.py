@@ -84,6 +84,7 @@ def test_a_bare_string_is_a_row_of_one_column() -> None:
         ("%lower_prefix[0,0,2]", "ROme", "ro"),
         ("%lower_suffix[0,0,2]", "roME", "me"),
         ("%lower_suffix[0,0,5]", "roME", None),
+        ("%length[0,0]", "Écu", "3"),
         ("%bare[0,0]", "ᾍδης", "αδης"),
         ("%bare[0,0]", "\u0301", "\u0301"),
         ("%bare_prefix[0,0,2]", "Écu", "ec"),

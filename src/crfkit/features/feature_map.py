@@ -83,21 +83,22 @@ class FeatureMap:
         `all_pairs` gives every feature a weight for every label, and every arc feature one for every pair of
         labels; otherwise only what occurs in the annotation. `all_arcs` does the same for plain arcs.
         With `bigrams` only these have weights, and unless `soft` only these exist. With `facets` features have weights for
-        these instead of whole labels.
+        these instead of whole labels; `all_pairs` then gives a feature one for every facet that a site may have at which
+        it stands.
         """
-        if facets is not None and (all_pairs or n_arc_features or dataset.dense):
-            raise InputError(
-                "facets go neither with all_pairs nor with features of arcs nor with dense blocks"
-            )
+        if facets is not None and (n_arc_features or dataset.dense):
+            raise InputError("facets go neither with features of arcs nor with dense blocks")
         sets = annotation.sets
         set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
-        if all_pairs:
+        if all_pairs and facets is None:
             pair_ptr, pair_labels = _everything(n_features, n_labels)
             arc_ptr, arc_triples = _everything(n_arc_features, n_labels * n_labels)
         else:
             seen = (annotation.labels, n_features, n_labels, set_ptr, set_labels)
             if facets is not None:
-                seen = _seen_facets(annotation, facets, n_features)
+                possible = _possible(dataset, facets) if all_pairs else _known(annotation, facets)
+                nothing = np.full(dataset.n_sites, -1, np.int32)
+                seen = (nothing, n_features, len(facets.table) + 1 + len(facets), *possible)
             pair_ptr, pair_labels = _core.seen_pairs(dataset.states.site_ptr, dataset.states.ids, *seen)
             arc_ptr, arc_triples = _everything(0, 1)
             if dataset.arcs is not None and n_arc_features:
@@ -193,10 +194,8 @@ class FeatureMap:
         )
 
 
-def _seen_facets(
-    annotation: Annotation, facets: Facets, n_features: int
-) -> tuple[Int32s, int, int, Int64s | None, Int32s | None]:
-    """What `seen_pairs` needs to see facets in place of labels: sites whose label is known have sets of facets."""
+def _known(annotation: Annotation, facets: Facets) -> tuple[Int64s, Int32s]:
+    """The facets of the label of each site, where it is known, as lists (pointers [T + 1], facets)."""
     ptr, ids = facets.lists()
     known = np.flatnonzero(annotation.labels >= 0)
     labels = annotation.labels[known]
@@ -204,9 +203,26 @@ def _seen_facets(
     counts[known + 1] = np.diff(ptr)[labels]
     set_ptr = np.cumsum(counts)
     places = np.arange(set_ptr[-1]) - np.repeat(set_ptr[known], counts[known + 1])
-    set_ids = ids[np.repeat(ptr[labels], counts[known + 1]) + places]
-    n_outcomes = len(facets.table) + 1 + len(facets)
-    return np.full(len(annotation.labels), -1, np.int32), n_features, n_outcomes, set_ptr, set_ids
+    return set_ptr, ids[np.repeat(ptr[labels], counts[known + 1]) + places]
+
+
+def _possible(dataset: Dataset, facets: Facets) -> tuple[Int64s, Int32s]:
+    """The facets of the labels that each site may have, as lists (pointers [T + 1], facets)."""
+    n, first = len(facets), len(facets.table) + 1
+    has = np.zeros((len(facets.table) + 1, n), np.bool_)  # [L + 1, facets]; the last row is for any label
+    for column in facets.table.T:
+        has[np.flatnonzero(column >= 0), column[column >= 0]] = True
+    has[-1] = has.any(axis=0)
+    allowed = dataset.allowed
+    site_ptr = np.zeros(dataset.n_sites + 1, np.int64) if allowed is None else allowed.site_ptr
+    labels = np.zeros(0, np.int32) if allowed is None else allowed.labels
+    of_sites = np.zeros((dataset.n_sites, n), np.bool_)
+    some = np.flatnonzero(np.diff(site_ptr) > 0)
+    if len(some):
+        of_sites[some] = np.logical_or.reduceat(has[labels], site_ptr[some])
+    of_sites[np.diff(site_ptr) == 0] = has[-1]
+    set_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_sites.sum(axis=1), dtype=np.int64)])
+    return set_ptr, (np.nonzero(of_sites)[1] + first).astype(np.int32)
 
 
 def _seen_arcs(dataset: Dataset, annotation: Annotation) -> tuple[Int32s, Int32s]:

@@ -145,6 +145,7 @@ U00:%x[0,0]
 U01:%lower[0,0]
 U02:%bare[0,0]
 U03:%short_shape[0,0]
+U04:%length[0,0]
 
 # How the word begins and ends.
 U10:%bare_prefix[0,0,1]
@@ -208,6 +209,11 @@ U74:%lower[-1,0]/%lower_suffix[0,0,3]
 U75:%lower_suffix[0,0,3]/%lower[1,0]
 
 # Which words are near, wherever: lines with one number make one feature.
+U80:%lower[-10,0]
+U80:%lower[-9,0]
+U80:%lower[-8,0]
+U80:%lower[-7,0]
+U80:%lower[-6,0]
 U80:%lower[-5,0]
 U80:%lower[-4,0]
 U80:%lower[-3,0]
@@ -218,6 +224,11 @@ U80:%lower[2,0]
 U80:%lower[3,0]
 U80:%lower[4,0]
 U80:%lower[5,0]
+U80:%lower[6,0]
+U80:%lower[7,0]
+U80:%lower[8,0]
+U80:%lower[9,0]
+U80:%lower[10,0]
 
 # Arcs between labels.
 B

@@ -170,6 +170,7 @@ class ChainModel:
             )
             kept[kept] = rest.kept
             return rest._replace(kept=kept)
+        dataset = replace(dataset, allowed=evidence)
         feature_map = FeatureMap.build(
             dataset,
             annotation,
@@ -187,7 +188,6 @@ class ChainModel:
             feature_map = _without_plain_arcs(feature_map)
         if base is not None:
             feature_map = widened(feature_map, base, labels)
-        dataset = replace(dataset, allowed=evidence)
         if functions is None:
             model = cls(encoder, labels, feature_map, structure, dictionary=dictionary)
             return Lesson(model, dataset, annotation, kept)

@@ -50,7 +50,8 @@ class CRF(Estimator):
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)`, `SGD(max_iterations=…, rate=…)` for good
         weights after few passes, the name of one in small letters, or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
-    all_pairs : a weight for every feature and label; otherwise only for those seen together
+    all_pairs : a weight for every feature and label; otherwise only for those seen together. With `facets`: for every
+        feature and facet that a site may have at which the feature stands.
     all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
     min_count : features seen at fewer sites are left out
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
