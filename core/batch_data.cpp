@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "blocks.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -19,7 +20,7 @@ std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& des
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() && (last == first || ptr[last + 1] - ptr[first] <= kSitesPerBlock))
             ++last;
-        BatchBlock block{ptr[first], ptr[last], {}, first, last, {}, {0}};
+        BatchBlock block{ptr[first], ptr[last], {}, first, last, {}, {}};
         block.sequences.resize(static_cast<std::size_t>(last - first));
         std::iota(block.sequences.begin(), block.sequences.end(), static_cast<std::int32_t>(first));
         std::stable_sort(block.sequences.begin(), block.sequences.end(), [&](std::int32_t a, std::int32_t b) {
@@ -31,10 +32,7 @@ std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& des
         BatchBlock& block = blocks[i];
         std::vector<std::int32_t> scratch(static_cast<std::size_t>(layout.n_features()), 0);
         block.features = invert(design.features, block.first_site, block.last_site, scratch);
-        const Inverted& lists = block.features;
-        for (std::int64_t list = 1; list <= lists.n(); ++list)
-            if (list == lists.n() || lists.ptr[list] - lists.ptr[block.tasks.back()] >= kTermsPerTask)
-                block.tasks.push_back(list);
+        block.tasks = cut_lists(block.features, kTermsPerTask);
     });
     return blocks;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sequence.hpp"
+#include "site_scores.hpp"
 #include "threads.hpp"
 #include "total.hpp"
 
@@ -101,13 +102,7 @@ void BatchEvaluator<Real>::score_site(const Scores& scores, std::int64_t n, std:
     const std::int32_t L = layout_.n_labels;
     std::fill(row, row + L, Real(0));
     std::fill(row + L, row + stride_, static_cast<Real>(pad));
-    const Firing& features = design_.features;
-    for (std::int64_t i = features.ptr[site]; i < features.ptr[site + 1]; ++i) {
-        const std::int32_t f = features.ids[i];
-        const Real value = features.values.size() > 0 ? static_cast<Real>(features.values[i]) : Real(1);
-        for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
-            row[layout_.pair_labels[p]] += value * scores.pairs[p];
-    }
+    add_site_scores(layout_, design_.features, site, scores.pairs.data(), 0, row);
     const auto fold = [&](const std::vector<double>& ends, const std::vector<std::uint8_t>& possible) {
         for (std::int32_t b = 0; b < L; ++b)
             row[b] = pad == kNever && !possible[b] ? static_cast<Real>(kNever)

@@ -20,12 +20,8 @@ std::int64_t own_arc_sites(const Design& design, std::int64_t first, std::int64_
 }
 
 void add_tasks(const Inverted& lists, Gather kind, std::vector<GatherTask>& tasks) {
-    std::int64_t first = 0;
-    for (std::int64_t i = 1; i <= lists.n(); ++i)
-        if (i == lists.n() || lists.ptr[i] - lists.ptr[first] >= kTermsPerTask) {
-            tasks.push_back({kind, 0, first, i});
-            first = i;
-        }
+    const std::vector<std::int64_t> cuts = cut_lists(lists, kTermsPerTask);
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) tasks.push_back({kind, 0, cuts[i], cuts[i + 1]});
 }
 
 void fill(const Layout& layout, const Design& design, Block& block) {
@@ -52,6 +48,13 @@ void fill(const Layout& layout, const Design& design, Block& block) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> cut_lists(const Inverted& lists, std::int64_t least_terms) {
+    std::vector<std::int64_t> cuts{0};
+    for (std::int64_t i = 1; i <= lists.n(); ++i)
+        if (i == lists.n() || lists.ptr[i] - lists.ptr[cuts.back()] >= least_terms) cuts.push_back(i);
+    return cuts;
+}
 
 std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
                                      std::int64_t n_chunks) {

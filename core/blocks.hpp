@@ -37,6 +37,10 @@ struct Block {
 std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
                                      std::int64_t n_chunks);
 
+// Where lists 0..n−1 are cut into tasks of at least `least_terms` additions: task i has lists
+// cuts[i]..cuts[i+1]−1.
+std::vector<std::int64_t> cut_lists(const Inverted& lists, std::int64_t least_terms);
+
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, int n_threads);
 
 }  // namespace crfkit

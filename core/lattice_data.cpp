@@ -92,19 +92,15 @@ std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& de
                           design.sequence_ptr[last],
                           cut_evenly(design, first, last, n_chunks),
                           {},
-                          {0}});
+                          {}});
     }
     parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, [&](std::int64_t i, int) {
         LatticeBlock& block = blocks[i];
-        const std::int64_t most_terms = by_facet ? kTermsPerTask / 16 : kTermsPerTask;
         std::vector<std::int32_t> scratch(
             by_facet ? static_cast<std::size_t>(layout.n_features()) : layout.pair_labels.size(), 0);
         block.lists = by_facet ? invert(design.features, block.first_site, block.last_site, scratch)
                                : invert(data.weights, block.first_node, block.last_node, scratch);
-        for (std::int64_t list = 1; list <= block.lists.n(); ++list)
-            if (list == block.lists.n() ||
-                block.lists.ptr[list] - block.lists.ptr[block.tasks.back()] >= most_terms)
-                block.tasks.push_back(list);
+        block.tasks = cut_lists(block.lists, by_facet ? kTermsPerTask / 16 : kTermsPerTask);
     });
     return blocks;
 }

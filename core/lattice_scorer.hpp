@@ -9,6 +9,7 @@
 #include "lattice.hpp"
 #include "lattice_data.hpp"
 #include "layout.hpp"
+#include "site_scores.hpp"
 
 namespace crfkit {
 
@@ -75,19 +76,13 @@ class LatticeScorer {
     }
     // A site's features score facets, and the facets of its candidates add up.
     void score_by_facet(std::int64_t first_site, std::int64_t last_site, std::vector<double>& scores) const {
-        const Firing& features = design_.features;
         const Facets& facets = layout_.facets;
         const std::int32_t shift = layout_.n_labels + 1;
         std::vector<double> by_facet;  // [facets]
         std::size_t node = 0;
         for (std::int64_t t = first_site; t < last_site; ++t) {
             by_facet.assign(static_cast<std::size_t>(facets.n), 0.0);
-            for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
-                const std::int32_t f = features.ids[i];
-                const double value = features.values.size() > 0 ? features.values[i] : 1.0;
-                for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
-                    by_facet[layout_.pair_labels[p] - shift] += value * weights_[p];
-            }
+            add_site_scores(layout_, design_.features, t, weights_, shift, by_facet.data());
             for (std::int64_t k = data_.candidates.site_ptr[t]; k < data_.candidates.site_ptr[t + 1]; ++k) {
                 const std::int32_t b = data_.candidates.labels[k];
                 double sum = 0;

@@ -6,6 +6,7 @@
 #include "candidates.hpp"
 #include "lattice_data.hpp"
 #include "lattice_scorer.hpp"
+#include "site_scores.hpp"
 
 namespace crfkit {
 namespace {
@@ -51,7 +52,8 @@ class OpenLattices : public LatticeSource {
         room.nodes.clear();
         std::vector<double> row;  // [L]
         for (std::int64_t t = 0; t < n_sites; ++t) {
-            score_site(first + t, row);
+            row.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
+            add_site_scores(layout_, design_.features, first + t, w_, 0, row.data());
             for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j) {
                 const std::int32_t label = lattice.labels[j];
                 room.nodes.push_back(row[label] + (t == 0 ? tables_.start[label] : 0.0) +
@@ -62,17 +64,6 @@ class OpenLattices : public LatticeSource {
     }
 
   private:
-    void score_site(std::int64_t site, std::vector<double>& row) const {
-        const Firing& features = design_.features;
-        row.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-        for (std::int64_t i = features.ptr[site]; i < features.ptr[site + 1]; ++i) {
-            const double value = features.values.size() > 0 ? features.values[i] : 1.0;
-            for (std::int64_t p = layout_.pair_ptr[features.ids[i]];
-                 p < layout_.pair_ptr[features.ids[i] + 1]; ++p)
-                row[layout_.pair_labels[p]] += value * w_[p];
-        }
-    }
-
     const Layout& layout_;
     const Design& design_;
     const ArcModel& model_;
