@@ -3,6 +3,7 @@
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainScores, ChainTrellis
+from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
 from crfkit.structures.schemes import SCHEMES
 from crfkit.structures.structure import Evidence, Structure, Trellis
 from crfkit.structures.support import NoOutputError, Support
@@ -14,6 +15,8 @@ __all__ = [
     "UNSEEN",
     "Best",
     "Bigrams",
+    "BookState",
+    "BookWriter",
     "Chain",
     "ChainMarginals",
     "ChainScores",
@@ -22,6 +25,7 @@ __all__ = [
     "Missing",
     "NoOutputError",
     "Outside",
+    "PatternBook",
     "Structure",
     "Support",
     "Trellis",

@@ -1,0 +1,178 @@
+"""All patterns of a model as one automaton over labels.
+
+A pattern begins at a site in its start state and reads the labels from there on, one by one. A state has a few ways out, (set of
+labels, next state), whose sets are disjoint: at most one of them reads a label, and where none does the match has failed. Arriving in a
+state may fire a weight; a match that fired may go on. The pattern of the sets Z_1 × … × Z_k is a chain of k + 1 states, of which the last
+one fires; loops make patterns of any length.
+
+    score(y) = … + Σ_{starts (site, state, value)} Σ_{states q reached by y from there} value · w[fires[q]]
+
+States that read and fire the same from there on are best made one state: what is alive at a site is then the same more often, and
+the trellis smaller. `BookWriter` does so for chains.
+
+Letters: L labels, S label sets, Q states, E ways out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.structures.structure import Int32s, Int64s
+
+Float64s = npt.NDArray[np.float64]
+NO_WEIGHT = -1
+
+
+@dataclass(frozen=True, eq=False)
+class PatternBook:
+    """The automaton as flat arrays. Set s has the labels `set_labels[set_ptr[s]:set_ptr[s + 1]]`, ascending."""
+
+    n_labels: int
+    set_ptr: Int64s  # [S + 1]
+    set_labels: Int32s
+    out_ptr: Int64s  # [Q + 1] the ways out of state q are out_ptr[q], …, out_ptr[q + 1] − 1
+    out_set: Int32s  # [E] the labels that a way reads
+    out_next: Int32s  # [E] the state it leads to
+    fires: Int32s  # [Q] the weight that fires on arriving; −1: none
+    last_only: npt.NDArray[np.uint8]  # [Q] 1: fires at the last site of a sequence only
+
+    @classmethod
+    def linear(
+        cls, n_labels: int, configurations: Iterable[tuple[Sequence[Iterable[int]], int]]
+    ) -> tuple[PatternBook, Int32s]:
+        """The book of some configurations (label sets of consecutive sites, weight), and the start state of each.
+
+        >>> book, starts = PatternBook.linear(3, [([{0}, {1, 2}], 0), ([{2}, {1, 2}], 0)])
+        >>> book.n_states, starts.tolist()  # both end alike
+        (4, [2, 3])
+        """
+        writer = BookWriter(n_labels)
+        starts = [writer.chain(sets, weight) for sets, weight in configurations]
+        return writer.book(), np.array(starts, dtype=np.int32)
+
+    @property
+    def n_states(self) -> int:
+        """Q."""
+        return len(self.fires)
+
+    @property
+    def n_weights(self) -> int:
+        """One more than the highest weight that fires."""
+        return int(self.fires.max(initial=NO_WEIGHT)) + 1
+
+    def next_state(self, state: int, label: int) -> int:
+        """Where a label leads from a state; −1: the match fails."""
+        for way in range(self.out_ptr[state], self.out_ptr[state + 1]):
+            begin, end = self.set_ptr[self.out_set[way] : self.out_set[way] + 2]
+            if label in self.set_labels[begin:end]:
+                return int(self.out_next[way])
+        return -1
+
+    def counts(
+        self, output: Sequence[int], start_ptr: Int64s, start_states: Int32s, start_values: Float64s
+    ) -> Float64s:
+        """What fires on one labelling, [n_weights]: site t has the starts start_ptr[t], …, start_ptr[t + 1] − 1."""
+        fired = np.zeros(self.n_weights)
+        last = len(output) - 1
+        for begin in range(len(output)):
+            for start in range(start_ptr[begin], start_ptr[begin + 1]):
+                state = int(start_states[start])
+                for site in range(begin, len(output)):
+                    state = self.next_state(state, int(output[site]))
+                    if state < 0:
+                        break
+                    if self.fires[state] != NO_WEIGHT and (site == last or not self.last_only[state]):
+                        fired[self.fires[state]] += start_values[start]
+        return fired
+
+
+class BookState(NamedTuple):
+    """A state of a pattern with loops, whose states are numbered from 0."""
+
+    ways: Sequence[tuple[Iterable[int], int]] = ()  # (labels, next state), with disjoint labels
+    fires: int = NO_WEIGHT
+    last_only: bool = False
+
+
+class BookWriter:
+    """Collects patterns into a book. Equal ends of chains become one, and so do equal patterns.
+
+    >>> writer = BookWriter(n_labels=2)
+    >>> start = writer.chain([{0}, {0, 1}, {1}], weight=0)
+    >>> loop = writer.automaton([BookState([({0}, 1)]), BookState([({0}, 1)], fires=1)])  # one 0 or more
+    >>> writer.book().n_weights
+    2
+    """
+
+    def __init__(self, n_labels: int) -> None:
+        self._n_labels = n_labels
+        self._sets: dict[tuple[int, ...], int] = {}
+        self._states: list[
+            tuple[tuple[tuple[int, int], ...], int, bool]
+        ] = []  # (set, next) pairs, fires, last_only
+        self._known: dict[object, int] = {}  # equal states and equal automata → the first state
+
+    def chain(self, sets: Sequence[Iterable[int]], weight: int, *, last_only: bool = False) -> int:
+        """The start state of Z_1 × … × Z_k, which fires `weight`; with `last_only` where the match ends at the last site."""
+        if len(sets) == 0:
+            raise ValueError("A pattern has no label sets, expected at least one.")
+        state = self._state((), weight, last_only)
+        for labels in reversed(sets):
+            state = self._state(((self._set(labels), state),), NO_WEIGHT, False)
+        return state
+
+    def automaton(self, states: Sequence[BookState]) -> int:
+        """The start state of a pattern with loops: the first of its states, whose numbers count from 0 here."""
+        spelled = tuple(
+            (tuple((self._set(labels), after) for labels, after in state.ways), state.fires, state.last_only)
+            for state in states
+        )
+        first = len(self._states)
+        known = self._known.setdefault(("automaton", spelled), first)
+        if known == first:
+            for ways, fires, last_only in spelled:
+                shifted = tuple((labels, after + first) for labels, after in ways)
+                self._states.append((shifted, fires, last_only))
+        return known
+
+    def book(self) -> PatternBook:
+        """What has been collected so far."""
+        ways = [way for outs, _, _ in self._states for way in outs]
+        labels = [label for labels in self._sets for label in labels]
+        return PatternBook(
+            self._n_labels,
+            _pointers([len(labels) for labels in self._sets]),
+            np.array(labels, dtype=np.int32),
+            _pointers([len(outs) for outs, _, _ in self._states]),
+            np.array([labels for labels, _ in ways], dtype=np.int32),
+            np.array([after for _, after in ways], dtype=np.int32),
+            np.array([fires for _, fires, _ in self._states], dtype=np.int32),
+            np.array([last_only for _, _, last_only in self._states], dtype=np.uint8),
+        )
+
+    def _set(self, labels: Iterable[int]) -> int:
+        """The number of a label set."""
+        key = tuple(sorted({int(label) for label in labels}))
+        if not key or key[0] < 0 or key[-1] >= self._n_labels:
+            raise ValueError(
+                f"A pattern has the label set {list(key)}, expected labels from 0 to {self._n_labels - 1}, at least one."
+            )
+        return self._sets.setdefault(key, len(self._sets))
+
+    def _state(self, ways: tuple[tuple[int, int], ...], fires: int, last_only: bool) -> int:
+        """The state with these ways out, made if it is new."""
+        key = (ways, fires, last_only)
+        number = self._known.setdefault(key, len(self._states))
+        if number == len(self._states):
+            self._states.append(key)
+        return number
+
+
+def _pointers(counts: list[int]) -> Int64s:
+    """Offsets of lists with these lengths."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])

@@ -1,0 +1,77 @@
+"""Books of patterns: what is one state, what fires, what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pytest
+
+from crfkit.structures import BookState, BookWriter, PatternBook
+
+
+def counts(
+    book: PatternBook, output: Sequence[int], starts: dict[int, Sequence[tuple[int, float]]]
+) -> list[float]:
+    """What fires on an output; `starts` gives (state, value) by site."""
+    by_site = [starts.get(site, []) for site in range(len(output))]
+    ptr = np.cumsum([0, *map(len, by_site)])
+    flat = list(itertools.chain.from_iterable(by_site))
+    states = np.array([state for state, _ in flat], dtype=np.int32)
+    values = np.array([value for _, value in flat], dtype=np.float64)
+    return book.counts(output, ptr, states, values).tolist()
+
+
+def test_chains_share_their_ends() -> None:
+    book, starts = PatternBook.linear(
+        3, [([{0}, {1, 2}], 0), ([{2}, {1, 2}], 0), ([{1, 2}], 0), ([{1, 2}], 1)]
+    )
+    assert book.n_states == 6  # two ends, two before them, two in front of one of these
+    assert (
+        starts.tolist()[2] == book.out_next[book.out_ptr[starts[0]]] == book.out_next[book.out_ptr[starts[1]]]
+    )
+    assert (book.n_weights, len(book.set_ptr) - 1) == (2, 3)
+
+
+def test_a_configuration_fires_where_it_matches() -> None:
+    book, [state] = PatternBook.linear(3, [([{0}, {0, 1, 2}, {1, 2}], 0)])
+    for output in itertools.product(range(3), repeat=5):
+        matches = output[1] == 0 and output[3] in (1, 2)
+        assert counts(book, output, {1: [(state, 2.5)]}) == [2.5 * matches]
+    assert counts(book, [0, 0], {0: [(state, 1.0)]}) == [0.0]  # too short
+
+
+def test_a_loop_fires_again_and_again() -> None:
+    writer = BookWriter(2)
+    state = writer.automaton([BookState([({0}, 1)]), BookState([({0}, 1)], fires=0)])
+    book = writer.book()
+    assert counts(book, [0, 0, 0, 1, 0], {0: [(state, 1.0)], 4: [(state, 0.5)]}) == [3.5]
+
+
+def test_last_only_fires_at_the_last_site() -> None:
+    writer = BookWriter(2)
+    state = writer.chain([{0}, {1}], 0, last_only=True)
+    book = writer.book()
+    assert counts(book, [0, 1], {0: [(state, 1.0)]}) == [1.0]
+    assert counts(book, [0, 1, 1], {0: [(state, 1.0)]}) == [0.0]
+
+
+def test_equal_patterns_are_one() -> None:
+    writer = BookWriter(2)
+    loop = [BookState([({0}, 1)]), BookState([([0], 1)], fires=0)]
+    assert writer.automaton(loop) == writer.automaton(loop)
+    assert writer.chain([{0}], 0) == writer.chain([[0, 0]], 0)
+    assert writer.chain([{0}], 0) != writer.chain([{0}], 0, last_only=True)
+    assert writer.book().n_states == 6
+
+
+@pytest.mark.parametrize("labels", [set(), {3}, {-1, 0}])
+def test_a_set_of_no_labels_is_refused(labels: Iterable[int]) -> None:
+    with pytest.raises(ValueError, match="expected labels from 0 to 2, at least one"):
+        BookWriter(3).chain([labels], 0)
+
+
+def test_a_pattern_of_no_sites_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected at least one"):
+        BookWriter(3).chain([], 0)
