@@ -20,7 +20,7 @@ def counts(
     flat = list(itertools.chain.from_iterable(by_site))
     states = np.array([state for state, _ in flat], dtype=np.int32)
     values = np.array([value for _, value in flat], dtype=np.float64)
-    return book.counts(output, ptr, states, values).tolist()
+    return list(book.counts(output, ptr, states, values))
 
 
 def test_chains_share_their_ends() -> None:

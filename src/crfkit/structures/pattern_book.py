@@ -1,14 +1,14 @@
 """All patterns of a model as one automaton over labels.
 
-A pattern begins at a site in its start state and reads the labels from there on, one by one. A state has a few ways out, (set of
-labels, next state), whose sets are disjoint: at most one of them reads a label, and where none does the match has failed. Arriving in a
-state may fire a weight; a match that fired may go on. The pattern of the sets Z_1 × … × Z_k is a chain of k + 1 states, of which the last
-one fires; loops make patterns of any length.
+A pattern begins at a site in its start state and reads the labels from there on, one by one. A state has a few ways out,
+(set of labels, next state), whose sets are disjoint: at most one of them reads a label, and where none does the match has
+failed. Arriving in a state may fire a weight; a match that fired may go on. The pattern of the sets Z_1 × … × Z_k is a
+chain of k + 1 states, of which the last one fires; loops make patterns of any length.
 
     score(y) = … + Σ_{starts (site, state, value)} Σ_{states q reached by y from there} value · w[fires[q]]
 
-States that read and fire the same from there on are best made one state: what is alive at a site is then the same more often, and
-the trellis smaller. `BookWriter` does so for chains.
+States that read and fire the same from there on are best made one state: what is alive at a site is then the same more
+often, and the trellis smaller. `BookWriter` does so for chains.
 
 Letters: L labels, S label sets, Q states, E ways out.
 """
