@@ -22,11 +22,21 @@ class SecondsLeft:
     sequence. Its mean fall says how many more iterations it takes to the tolerance; the limit on them is never passed.
     """
 
-    def __init__(self, max_iterations: int, tolerance: float) -> None:
+    def __init__(self, max_iterations: int, tolerance: float = 0.0, time_budget: float | None = None) -> None:
         self._max_iterations = max_iterations
         self._tolerance = tolerance
+        self._time_budget = time_budget
         self._first: Progress | None = None
         self._lowest_norm = math.inf
+
+    @classmethod
+    def of(cls, optimizer: object, time_budget: float | None) -> SecondsLeft:
+        """For an optimizer; for "auto", whose limit is not known yet, L-BFGS stands in."""
+        if isinstance(optimizer, str):
+            from crfkit.optimizers import LBFGS
+
+            optimizer = LBFGS()
+        return cls(getattr(optimizer, "max_iterations", 0), getattr(optimizer, "tolerance", 0.0), time_budget)
 
     def __call__(self, progress: Progress) -> float | None:
         """Seconds left after this iteration; None while there is nothing to go by."""
@@ -40,7 +50,10 @@ class SecondsLeft:
         if 0.0 < goal < self._lowest_norm < self._first.gradient_norm:
             fall = math.log(self._first.gradient_norm / self._lowest_norm) / n_seen
             n_left = min(n_left, math.log(self._lowest_norm / goal) / fall)
-        return n_left * (progress.seconds - self._first.seconds) / n_seen
+        left = n_left * (progress.seconds - self._first.seconds) / n_seen
+        return (
+            left if self._time_budget is None else min(left, max(0.0, self._time_budget - progress.seconds))
+        )
 
 
 class Display:
@@ -87,8 +100,9 @@ class Display:
         parts = [
             f"iteration {progress.iteration:4d}",
             f"objective {progress.objective:14.4f}",
-            f"gradient {progress.gradient_norm:10.4g}",
         ]
+        if not math.isnan(progress.gradient_norm):  # stochastic methods do not know it
+            parts.append(f"gradient {progress.gradient_norm:10.4g}")
         if progress.dev_score is not None:
             parts.append(
                 f"dev {self._dev_name} {100 * progress.dev_score:6.2f}{'*' if progress.improved else ' '}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from crfkit.cli.constraints import (
     take_allowed,
 )
 from crfkit.cli.metrics import Metric, metric_for
+from crfkit.cli.optimizing import optimizer_of, optimizer_options, safety_of
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
@@ -41,17 +42,20 @@ def train(
     separator: str | None = None,
     allow_unknown: bool = False,
     callback: ProgressCallback | None = None,
+    safety: Mapping[str, Any] | None = None,
 ) -> bool:
     """Train a model on column data; True when Ctrl-C ended it, with the best weights until then.
+
+    `safety` is what else `CRF.fit` is told: time budget, checkpoint, the model to begin with.
 
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
     """
     from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
 
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {**(safety or {})}
     if dev is not None:
         held_out = (*_inputs_and_labels(dev), allowed_of(dev, _labels(examples)))
-        settings = {"dev": held_out, "metric": metric, "patience": patience}
+        settings |= {"dev": held_out, "metric": metric, "patience": patience}
         if not allow_unknown:
             known = _labels(examples)
             for example in dev:
@@ -158,10 +162,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     help="Sequences outside the bigrams: error, extend, skip or soft.",
 )
 @allowed_column_option
-@click.option("--max-iterations", default=1000, show_default=True, help="Iterations at most.")
-@click.option(
-    "--tolerance", default=1e-5, show_default=True, help="Stop when the gradient fell to this share."
-)
+@optimizer_options
 @click.option(
     "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
 )
@@ -176,18 +177,13 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     FILE has one word a line: input columns and a label, in the last column unless --label-column says otherwise; a blank
     line ends a sentence. Without --template and --features, features of the word in column 0 are used.
 
-    Ctrl-C ends the training, saves the best model so far and exits with status 130.
+    Ctrl-C ends the training, saves the best model so far and exits with status 130. A training with --checkpoint that was
+    killed goes on with --resume, and ends as if nothing had happened.
     """
     from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.features import preset
-    from crfkit.models import check_writable
 
-    for source in (file, dev, options["template"]):
-        if source is not None and model.exists() and source.exists() and model.samefile(source):
-            raise InputError(
-                f"{model}: the model would replace the file it is made of, expected another path"
-            )
-    check_writable(model)
+    check_outputs(model, options["checkpoint"], (file, dev, options["template"]))
     examples, held_out, reading = read_files(file, dev, options)
     n_inputs = len(examples[0].inputs[0])
     note = check_bigrams(examples, options["bigrams"], options["unseen"])
@@ -206,7 +202,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         say(f"{file}: {note}")
     n_words = sum(len(example.inputs) for example in examples)
     title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
-    seconds_left = SecondsLeft(options["max_iterations"], options["tolerance"])
+    seconds_left = SecondsLeft.of(crf.optimizer, options["time_budget"])
     with Display(title, seconds_left, metric.name, quiet=quiet) as display:
         interrupted = train(
             crf,
@@ -216,16 +212,36 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
             patience=options["patience"],
             allow_unknown=options["allow_unknown"],
             callback=display,
+            safety=safety_of(options),
             **reading,
         )
     if interrupted and crf.n_iter_ == 0:
         raise KeyboardInterrupt
     crf.save(model)
+    if options["optimizer"] == "auto":
+        say(crf.optimizer_reason_)
     say(f"{crf.stop_reason_}; the model of iteration {crf.n_iter_} is in {model}")
     say(f"{crf.n_features_:,} features, {len(crf.weights_):,} weights, {model.stat().st_size / 1e6:.1f} MB")
     if interrupted:
         click.echo(f"crfkit: interrupted; the best model so far is in {model}", err=True)
         click.get_current_context().exit(INTERRUPTED)
+
+
+def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path | None]) -> None:
+    """Refuse, before any work, files that would replace what they are made of, or that cannot be written."""
+    from crfkit.models import check_writable
+
+    for name, output in (("model", model), ("checkpoint", checkpoint)):
+        if output is None:
+            continue
+        for source in sources:
+            if source is not None and output.exists() and source.exists() and output.samefile(source):
+                raise InputError(
+                    f"{output}: the {name} would replace the file it is made of, expected another path"
+                )
+        check_writable(output)
+    if checkpoint is not None and checkpoint.resolve() == model.resolve():
+        raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
 
 
 def read_files(
@@ -251,17 +267,12 @@ def read_files(
 def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """An untrained model as the options of the command ask for it."""
     from crfkit.models import CRF
-    from crfkit.optimizers import LBFGS
     from crfkit.structures import Chain
 
-    try:
-        optimizer = LBFGS(max_iterations=options["max_iterations"], tolerance=options["tolerance"])
-    except ValueError as error:
-        raise InputError(str(error)) from None
     return CRF(
         structure=Chain(options["start"], options["end"], options["bigrams"], options["unseen"]),
         features=features_for(examples, options["template"], options["features"]),
-        optimizer=optimizer,
+        optimizer=optimizer_of(options),
         l1=options["l1"],
         l2=parse_block_l2(options["block_l2"], options["l2"]),
         all_pairs=options["all_pairs"],

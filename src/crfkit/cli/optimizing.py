@@ -1,0 +1,130 @@
+"""How `crfkit train` minimises: its optimizer with the settings of it, and what makes a long training safe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from crfkit.data import InputError
+
+if TYPE_CHECKING:
+    from crfkit.optimizers import Optimizer
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+WORDS = {"true": True, "false": False, "none": None}
+
+
+def optimizer_options(command: Command) -> Command:
+    """The options that `optimizer_of` and `safety_of` read."""
+    options = (
+        click.option(
+            "--optimizer",
+            default="lbfgs",
+            show_default=True,
+            metavar="NAME",
+            help="How to minimise: auto, lbfgs, tron, newton or sgd.",
+        ),
+        click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
+        click.option(
+            "--tolerance",
+            type=float,
+            help="Stop when the gradient fell to this share.  [default: the optimizer's]",
+        ),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Another setting of the optimizer, such as rate=0.1 or memory=30; repeatable.",
+        ),
+        click.option(
+            "--time-budget", type=float, metavar="SECONDS", help="End with the iteration that uses this up."
+        ),
+        click.option(
+            "--warm-start",
+            type=click.Path(path_type=Path),
+            metavar="MODEL",
+            help="Begin with the weights of this model.",
+        ),
+        click.option(
+            "--checkpoint",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Keep the state of the training here.",
+        ),
+        click.option(
+            "--every",
+            default=10,
+            show_default=True,
+            type=click.IntRange(min=1),
+            help="Iterations between checkpoints.",
+        ),
+        click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def optimizer_of(options: dict[str, Any]) -> Optimizer | str:
+    """The optimizer that the options ask for; a setting that it does not have is refused."""
+    from crfkit.optimizers import AUTO, OPTIMIZERS
+
+    name = options["optimizer"]
+    given = _numbers(options["settings"])
+    for setting in ("max_iterations", "tolerance"):
+        if options[setting] is not None:
+            given[setting] = options[setting]
+    if name == AUTO:
+        if given:
+            raise InputError(
+                f"--optimizer auto decides {next(iter(given))} too, expected the name of an optimizer beside it"
+            )
+        return AUTO
+    if name not in OPTIMIZERS:
+        raise InputError(
+            f"--optimizer {name}: there is no such one, expected {', '.join((AUTO, *OPTIMIZERS))}"
+        )
+    kind = OPTIMIZERS[name]
+    known = [field.name for field in fields(kind)]
+    for setting in given:
+        if setting not in known:
+            raise InputError(
+                f"--optimizer {name} has no setting {setting}, expected one of {', '.join(known)}"
+            )
+    try:
+        return kind(**given)
+    except (TypeError, ValueError) as error:
+        raise InputError(str(error)) from None
+
+
+def safety_of(options: dict[str, Any]) -> dict[str, Any]:
+    """What `CRF.fit` is to be told about time, start and checkpoints."""
+    names = ("time_budget", "checkpoint", "every", "resume")
+    return {"start": options["warm_start"], **{name: options[name] for name in names}}
+
+
+def _numbers(texts: Sequence[str]) -> dict[str, Any]:
+    """`["rate=0.1", …]` as settings: numbers, true, false and none as what they are, all else as text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"--set {text}: expected name=value, such as rate=0.1")
+        found[name] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
