@@ -1,0 +1,249 @@
+"""From a pattern to the smallest deterministic automaton that counts its matches.
+
+A pattern is turned into its positions (Glushkov: one for each single site of the text, repeats written out), sets of positions
+are determinised, and states with the same future are merged (Moore). An automaton that is begun at site s is in an accepting
+state after site e exactly where the sites s, …, e match: each interval counts once, however many ways there are to match it.
+
+Sets of labels are whole numbers: bit b says that label b is in the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from crfkit.structures.pattern_language import Either, InOrder, Node, OneSite, Parsed, Repeat
+
+MOST_POSITIONS = 5_000  # single sites of a pattern, with repeats written out
+MOST_STATES = 20_000
+_SHOWN = 20  # labels named in a message
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """State 0 is where a match begins. `arcs[q]` has (set of labels, next state), disjoint sets, the smallest first."""
+
+    arcs: tuple[tuple[tuple[int, int], ...], ...]
+    accepts: tuple[bool, ...]  # whether arriving in state q completes a match
+
+    def lengths(self) -> tuple[int, int | None]:
+        """The smallest and the largest number of sites of a match; None: there is no largest."""
+        least, reached, n = 0, {0}, 0
+        while not least:
+            reached, n = {to for q in reached for _, to in self.arcs[q]}, n + 1
+            least = n if any(self.accepts[q] for q in reached) else 0
+        longest: dict[int, int] = {}
+        for q in after_all(self.arcs):
+            if q is None:
+                return least, None
+            longest[q] = max((1 + longest[to] for _, to in self.arcs[q]), default=0)
+        return least, longest[0]
+
+
+def after_all(arcs: Sequence[Sequence[tuple[int, int]]]) -> Iterable[int | None]:
+    """The states, each after all that it leads to; None instead of those that are on, or lead to, a circle."""
+    waits = [len(out) for out in arcs]
+    before: list[list[int]] = [[] for _ in arcs]
+    for q, out in enumerate(arcs):
+        for _, to in out:
+            before[to].append(q)
+    ready, n_given = [q for q, n in enumerate(waits) if n == 0], 0
+    while ready:
+        q = ready.pop()
+        n_given += 1
+        yield q
+        for source in before[q]:
+            waits[source] -= 1
+            if waits[source] == 0:
+                ready.append(source)
+    if n_given < len(arcs):
+        yield None
+
+
+def label_ids(labels: Sequence[Hashable]) -> dict[str, int]:
+    """The id of each label by its text, which is how patterns speak of it; −1 where two labels have the same text."""
+    ids: dict[str, int] = {}
+    for i, label in enumerate(labels):
+        ids[str(label)] = -1 if str(label) in ids else i
+    return ids
+
+
+def label_set(site: OneSite, ids: Mapping[str, int], n_labels: int) -> int:
+    """The labels that a site of a pattern allows; ValueError for a name that no label has."""
+    named = 0
+    for name in sorted(site.names):
+        if name not in ids:
+            known = ", ".join(list(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
+            raise ValueError(f"there is no label {name!r}; the labels are {known}")
+        if ids[name] < 0:
+            raise ValueError(f"more than one label is written {name!r}, expected labels with texts of their own")
+        named |= 1 << ids[name]
+    return ~named & ((1 << n_labels) - 1) if site.others else named
+
+
+def automaton(pattern: Parsed, labels: Sequence[Hashable]) -> Automaton | None:
+    """The automaton of a pattern over these labels; None where no sequence of labels matches it."""
+    positions = _Positions(label_ids(labels), len(labels))
+    whole = positions.add(pattern.body)
+    classes = _classes(positions.sets, len(labels))
+    return _smallest(*_determinised(positions, whole, classes), classes)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a pattern: the positions, as bits, at which it may begin and end, and whether it may be empty."""
+
+    first: int
+    last: int
+    nullable: bool
+
+
+class _Positions:
+    """The single sites of a pattern: the labels of each, and the positions that may follow it."""
+
+    def __init__(self, ids: Mapping[str, int], n_labels: int) -> None:
+        self.ids, self.n_labels = ids, n_labels
+        self.sets: list[int] = []
+        self.follow: list[int] = []
+
+    def add(self, node: Node) -> _Part:
+        match node:
+            case OneSite():
+                if len(self.sets) >= MOST_POSITIONS:
+                    raise ValueError(
+                        f"it is longer than {MOST_POSITIONS:,} sites with its repeats written out"
+                    )
+                self.sets.append(label_set(node, self.ids, self.n_labels))
+                self.follow.append(0)
+                here = 1 << (len(self.sets) - 1)
+                return _Part(here, here, nullable=False)
+            case InOrder(items):
+                return self.in_order(map(self.add, items))
+            case Either(options):
+                parts = [self.add(option) for option in options]
+                first = last = 0
+                for part in parts:
+                    first, last = first | part.first, last | part.last
+                return _Part(first, last, any(part.nullable for part in parts))
+            case Repeat(item, least, most):
+                return self.in_order(self.repeated(item, least, most))
+
+    def repeated(self, item: Node, least: int, most: int | None) -> Iterable[_Part]:
+        """The copies that a repeat stands for."""
+        for _ in range(least - (most is None)):
+            yield self.add(item)
+        if most is None:
+            part = self.add(item)
+            self.link(part.last, part.first)
+            yield part if least else _Part(part.first, part.last, nullable=True)
+        for _ in range((most or 0) - least):
+            part = self.add(item)
+            yield _Part(part.first, part.last, nullable=True)
+
+    def in_order(self, parts: Iterable[_Part]) -> _Part:
+        first, last, nullable = 0, 0, True
+        for part in parts:
+            self.link(last, part.first)
+            first |= part.first if nullable else 0
+            last = part.last | (last if part.nullable else 0)
+            nullable &= part.nullable
+        return _Part(first, last, nullable)
+
+    def link(self, last: int, first: int) -> None:
+        for p in bits(last):
+            self.follow[p] |= first
+
+
+def bits(number: int) -> Iterable[int]:
+    """The places of the ones in a number, from the lowest on."""
+    while number:
+        low = number & -number
+        yield low.bit_length() - 1
+        number ^= low
+
+
+def _classes(sets: Iterable[int], n_labels: int) -> list[int]:
+    """The labels in classes that no set tells apart, as sets."""
+    classes = [(1 << n_labels) - 1]
+    for chosen in dict.fromkeys(sets):
+        classes = [part for whole in classes for part in (whole & chosen, whole & ~chosen) if part]
+    return classes
+
+
+def _determinised(
+    positions: _Positions, whole: _Part, classes: Sequence[int]
+) -> tuple[list[list[int | None]], list[bool]]:
+    """Sets of positions as states: the next one by class of labels (None: none), and which accept. State 0 begins."""
+    within = [sum(1 << p for p, s in enumerate(positions.sets) if s & chosen) for chosen in classes]
+    number: dict[int, int] = {}
+    nexts: list[list[int | None]] = []
+    accepts: list[bool] = []
+    waiting = [(-1, whole.first)]  # positions that a state is, and those that may come next
+    while waiting:
+        at, coming = waiting.pop(0)
+        row: list[int | None] = []
+        for allowed in within:
+            found = coming & allowed
+            if found and found not in number:
+                number[found] = len(number) + 1
+                following = 0
+                for p in bits(found):
+                    following |= positions.follow[p]
+                waiting.append((found, following))
+                if len(number) > MOST_STATES:
+                    raise ValueError(f"its automaton has more than {MOST_STATES:,} states")
+            row.append(number[found] if found else None)
+        nexts.append(row)
+        accepts.append(at >= 0 and at & whole.last > 0)
+    return nexts, accepts
+
+
+def _smallest(
+    nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], classes: Sequence[int]
+) -> Automaton | None:
+    """States with equal futures merged, those without any left out; state 0 stays apart, since nothing leads to it."""
+    alive = _alive(nexts, accepts)
+    if 0 not in alive:
+        return None
+    block = [int(accept) for accept in accepts]
+    block[0] = 2
+    n_blocks = 0
+    while len(set(block)) > n_blocks:
+        n_blocks = len(set(block))
+        keys: dict[tuple[object, ...], int] = {}
+        block = [
+            keys.setdefault(
+                (block[q], *(None if to is None or to not in alive else block[to] for to in row)), len(keys)
+            )
+            for q, row in enumerate(nexts)
+        ]
+    order = {block[0]: 0}  # blocks in the order in which they are met
+    arcs: list[tuple[tuple[int, int], ...]] = []
+    members = {b: q for q, b in reversed(list(enumerate(block)))}
+    met = [block[0]]
+    for b in met:
+        sets: dict[int, int] = {}
+        for chosen, to in zip(classes, nexts[members[b]], strict=True):
+            if to is not None and to in alive:
+                if block[to] not in order:
+                    order[block[to]] = len(order)
+                    met.append(block[to])
+                sets[order[block[to]]] = sets.get(order[block[to]], 0) | chosen
+        arcs.append(tuple(sorted((chosen, to) for to, chosen in sets.items())))
+    return Automaton(tuple(arcs), tuple(accepts[members[b]] for b in met))
+
+
+def _alive(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool]) -> set[int]:
+    """The states from which an accepting one can still be reached, by one site or more, and these themselves."""
+    before: list[set[int]] = [set() for _ in nexts]
+    for q, row in enumerate(nexts):
+        for to in row:
+            if to is not None:
+                before[to].add(q)
+    found = {q for q, accept in enumerate(accepts) if accept}
+    waiting = list(found)
+    while waiting:
+        for source in before[waiting.pop()] - found:
+            found.add(source)
+            waiting.append(source)
+    return found
