@@ -13,11 +13,23 @@ if TYPE_CHECKING:
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, load
     from crfkit.optimizers import LBFGS, SGD, TRON, Newton
-    from crfkit.structures import END, START, Bigrams, Chain, ChainScores
+    from crfkit.structures import (
+        END,
+        START,
+        Affixes,
+        Bigrams,
+        Chain,
+        ChainScores,
+        Growth,
+        Ngrams,
+        Pattern,
+        Patterns,
+    )
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
 _ROOMS = ("data", "evaluation", "features", "inference", "models", "objective", "optimizers", "structures")
 _ROOM_OF = {
+    "Affixes": "structures",
     "Bigrams": "structures",
     "CRF": "models",
     "Chain": "structures",
@@ -25,9 +37,13 @@ _ROOM_OF = {
     "END": "structures",
     "FeatureFunction": "features",
     "FeatureFunctions": "features",
+    "Growth": "structures",
     "InputError": "data",
     "LBFGS": "optimizers",
     "Newton": "optimizers",
+    "Ngrams": "structures",
+    "Pattern": "structures",
+    "Patterns": "structures",
     "SGD": "optimizers",
     "START": "structures",
     "TRON": "optimizers",
@@ -43,13 +59,18 @@ __all__ = [
     "SGD",
     "START",
     "TRON",
+    "Affixes",
     "Bigrams",
     "Chain",
     "ChainScores",
     "FeatureFunction",
     "FeatureFunctions",
+    "Growth",
     "InputError",
     "Newton",
+    "Ngrams",
+    "Pattern",
+    "Patterns",
     "TagDictionary",
     "Template",
     "__version__",

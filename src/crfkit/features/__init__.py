@@ -11,6 +11,7 @@ from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.import_paths import placeholder
 from crfkit.features.labels import Labels
+from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
@@ -36,6 +37,8 @@ __all__ = [
     "Line",
     "Macro",
     "Outputs",
+    "PatternData",
+    "PatternMap",
     "Program",
     "Slice",
     "Strength",

@@ -3,16 +3,24 @@
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainScores, ChainTrellis
+from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
+from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, windows
 from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
+from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
+from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name
 from crfkit.structures.schemes import SCHEMES
 from crfkit.structures.structure import Evidence, Structure, Trellis
 from crfkit.structures.support import NoOutputError, Support
 
 __all__ = [
+    "ANYWHERE",
     "END",
+    "FIRST",
+    "LAST",
     "SCHEMES",
     "START",
     "UNSEEN",
+    "Affixes",
     "Best",
     "Bigrams",
     "BookState",
@@ -21,12 +29,27 @@ __all__ = [
     "ChainMarginals",
     "ChainScores",
     "ChainTrellis",
+    "Condition",
+    "Configurations",
     "Evidence",
+    "Gate",
+    "Gram",
+    "Growth",
+    "Macro",
     "Missing",
+    "Ngrams",
     "NoOutputError",
     "Outside",
+    "Pattern",
     "PatternBook",
+    "Patterns",
+    "Rule",
     "Structure",
     "Support",
     "Trellis",
+    "function_name",
+    "parse_gate",
+    "windows",
+    "write_grams",
+    "write_pattern",
 ]

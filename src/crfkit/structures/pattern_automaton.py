@@ -1,8 +1,8 @@
 """From a pattern to the smallest deterministic automaton that counts its matches.
 
-A pattern is turned into its positions (Glushkov: one for each single site of the text, repeats written out), sets of positions
-are determinised, and states with the same future are merged (Moore). An automaton that is begun at site s is in an accepting
-state after site e exactly where the sites s, …, e match: each interval counts once, however many ways there are to match it.
+A pattern is turned into its positions (Glushkov: one for each single site of the text, repeats written out), sets of
+positions are determinised, and states with the same future are merged (Moore). An automaton that is begun at site s is in an
+accepting state after site e exactly where the sites s, …, e match: each interval counts once, in however many ways it does.
 
 Sets of labels are whole numbers: bit b says that label b is in the set.
 """
@@ -76,7 +76,9 @@ def label_set(site: OneSite, ids: Mapping[str, int], n_labels: int) -> int:
             known = ", ".join(list(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
             raise ValueError(f"there is no label {name!r}; the labels are {known}")
         if ids[name] < 0:
-            raise ValueError(f"more than one label is written {name!r}, expected labels with texts of their own")
+            raise ValueError(
+                f"more than one label is written {name!r}, expected labels with texts of their own"
+            )
         named |= 1 << ids[name]
     return ~named & ((1 << n_labels) - 1) if site.others else named
 

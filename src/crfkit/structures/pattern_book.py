@@ -126,6 +126,18 @@ class BookWriter:
             state = self._state(((self._set(labels), state),), NO_WEIGHT, False)
         return state
 
+    def state(
+        self,
+        ways: Iterable[tuple[Iterable[int], int]] = (),
+        fires: int = NO_WEIGHT,
+        *,
+        last_only: bool = False,
+    ) -> int:
+        """The state with these ways out, (labels, next state), made if it is new: for patterns without loops, ends first."""
+        return self._state(
+            tuple(sorted((self._set(labels), after) for labels, after in ways)), fires, last_only
+        )
+
     def automaton(self, states: Sequence[BookState]) -> int:
         """The start state of a pattern with loops: the first of its states, whose numbers count from 0 here."""
         spelled = tuple(
@@ -139,6 +151,12 @@ class BookWriter:
                 shifted = tuple((labels, after + first) for labels, after in ways)
                 self._states.append((shifted, fires, last_only))
         return known
+
+    def copy(self) -> BookWriter:
+        """Another writer that goes on from here."""
+        other = BookWriter(self._n_labels)
+        other._sets, other._states, other._known = dict(self._sets), list(self._states), dict(self._known)
+        return other
 
     def book(self) -> PatternBook:
         """What has been collected so far."""

@@ -146,7 +146,7 @@ class _Parser:
             self.complain("expected {m}, {m,} or {m,n} with whole numbers")
         least = int(counts[1])
         most = least if counts[2] is None else None if counts[3] is None else int(counts[3])
-        if (most or least) > MOST_REPEATS or most is not None and most < max(least, 1):
+        if (most or least) > MOST_REPEATS or (most is not None and most < max(least, 1)):
             self.complain(f"expected {{m,n}} with m ≤ n and n from 1 to {MOST_REPEATS}")
         self.at = counts.end()
         return least, most
@@ -166,7 +166,11 @@ class _Parser:
         if not found or found in _SPECIAL:
             self.complain(_MISPLACED.get(found) or f"expected a label, found {found or 'the end'}")
         begin = self.at
-        while self.at < len(self.text) and self.text[self.at] not in _SPECIAL and not self.text[self.at].isspace():
+        while (
+            self.at < len(self.text)
+            and self.text[self.at] not in _SPECIAL
+            and not self.text[self.at].isspace()
+        ):
             self.at += 1
         return OneSite(frozenset([self.text[begin : self.at]]))
 
@@ -192,7 +196,9 @@ class _Parser:
     def negated(self, at: int, node: Node) -> Node:
         if not isinstance(node, OneSite):
             self.at = at
-            self.complain("! is about one site, expected a label, or labels joined by | in brackets, after it")
+            self.complain(
+                "! is about one site, expected a label, or labels joined by | in brackets, after it"
+            )
         return OneSite(node.names, not node.others)
 
     def quoted_label(self, quote: str) -> str:

@@ -1,0 +1,101 @@
+"""Configurations: what functions of an input give as patterns of that input alone.
+
+A function yields (first site, labels of each site, name of the weight) or (…, value). The labels of a site are a label, a
+set or a list of labels, or None for any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.features.dataset import Int64s
+from crfkit.features.import_paths import NotLoaded
+from crfkit.features.wording import shown
+from crfkit.structures import Configurations, function_name
+
+_LARGEST = 1e20
+_KNOWN = 20  # labels named in a message
+_EXPECTED = "expected (first site, [labels of each site], name of the weight) or (…, value)"
+
+
+class Configuration(NamedTuple):
+    """One of them: `site` counts over all sequences, labels are ids. Sites at its ends with any label are cut off."""
+
+    site: int
+    sets: tuple[tuple[int, ...], ...]
+    weight: str
+    value: float
+
+
+def configurations(
+    function: Configurations, inputs: Sequence[Any], ptr: Int64s, labels: Sequence[Hashable]
+) -> Iterator[Configuration]:
+    """What a function gives for each input; InputError, which names function and sequence, for what is none."""
+    if isinstance(function, NotLoaded):
+        function()
+    reader = _Reader(labels)
+    for n, x in enumerate(inputs):
+        begin, end = int(ptr[n]), int(ptr[n + 1])
+        where = f"sequence {n}: the pattern function {function_name(function)!r}"
+        try:
+            given = list(function(x) or ())
+        except Exception as error:
+            raise InputError(f"{where} failed ({type(error).__name__}: {error})") from error
+        for entry in given:
+            found = reader.read(where, entry, end - begin)
+            if found is not None:
+                yield found._replace(site=begin + found.site)
+
+
+class _Reader:
+    """Reads configurations over known labels."""
+
+    def __init__(self, labels: Sequence[Hashable]) -> None:
+        self.ids = {label: i for i, label in enumerate(labels)}
+        self.any = tuple(range(len(labels)))
+
+    def read(self, where: str, entry: Any, n_sites: int) -> Configuration | None:
+        """A configuration of a sequence with so many sites; None for one of value 0."""
+        if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
+            raise InputError(f"{where} gives {shown(entry)}, {_EXPECTED}")
+        site, given, weight, *rest = entry
+        value = rest[0] if rest else 1.0
+        if not isinstance(weight, str) or not weight:
+            raise InputError(f"{where} gives the weight {shown(weight)}, expected a name")
+        if not isinstance(value, int | float | np.number | np.bool_) or not abs(float(value)) <= _LARGEST:
+            raise InputError(f"{where} gives the value {shown(value)}, expected a finite number")
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise InputError(
+                f"{where} gives the labels {shown(given)}, expected a list with those of each site"
+            )
+        sets = [self.set_of(where, labels) for labels in given]
+        if not isinstance(site, int | np.integer) or site < 0 or site + len(sets) > n_sites or not sets:
+            raise InputError(
+                f"{where} gives {len(sets)} sites from site {shown(site)} on, expected some of the {n_sites} of the sequence"
+            )
+        if not value:
+            return None
+        while len(sets) > 1 and sets[-1] == self.any:
+            sets.pop()
+        wild = 0
+        while wild < len(sets) - 1 and sets[wild] == self.any:
+            wild += 1
+        return Configuration(int(site) + wild, tuple(sets[wild:]), weight, float(value))
+
+    def set_of(self, where: str, labels: Any) -> tuple[int, ...]:
+        """The ids of the labels of a site."""
+        if labels is None:
+            return self.any
+        several = labels if isinstance(labels, set | frozenset | list) else (labels,)
+        try:
+            ids = tuple(sorted({self.ids[label] for label in several}))
+        except (KeyError, TypeError):
+            known = ", ".join(map(str, list(self.ids)[:_KNOWN])) + ", …" * (len(self.ids) > _KNOWN)
+            raise InputError(f"{where} gives {shown(labels)}, expected labels among {known}") from None
+        if not ids:
+            raise InputError(f"{where} gives a site without labels, expected one or more, or None for any")
+        return ids

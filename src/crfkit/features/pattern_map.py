@@ -1,0 +1,215 @@
+"""Which patterns of a model have weights, and the patterns that begin at each site of a data set.
+
+The weights of patterns lie behind all others, in the order of `PatternMap.names`: patterns that are written, n-grams and
+affixes that training took from data, and what functions of the input named in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features.configurations import Configuration, configurations
+from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
+from crfkit.features.gate_values import Gates
+from crfkit.structures import (
+    BookWriter,
+    Configurations,
+    Gram,
+    Ngrams,
+    Pattern,
+    PatternBook,
+    Patterns,
+    Rule,
+    write_grams,
+    write_pattern,
+)
+
+
+class PatternData(NamedTuple):
+    """The patterns of a data set: a book, and the starts of site i, `start_states[start_ptr[i]:start_ptr[i + 1]]`."""
+
+    book: PatternBook
+    start_ptr: Int64s  # [T + 1]
+    start_states: Int32s
+    start_values: Float64s | None  # None: all 1
+
+    def reachable(self, n_weights: int) -> npt.NDArray[np.bool_]:
+        """Which weights [P] something that begins here could fire."""
+        book = self.book
+        seen = np.zeros(book.n_states, np.bool_)
+        waiting = np.unique(self.start_states).tolist()
+        seen[waiting] = True
+        while waiting:
+            q = waiting.pop()
+            for to in book.out_next[book.out_ptr[q] : book.out_ptr[q + 1]].tolist():
+                if not seen[to]:
+                    seen[to] = True
+                    waiting.append(to)
+        found = np.zeros(n_weights, np.bool_)
+        found[book.fires[seen & (book.fires >= 0)]] = True
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PatternMap:
+    """The patterns of a trained model. Labels are ids, as in the feature map."""
+
+    labels: tuple[Hashable, ...]  # [L]
+    written: tuple[Pattern, ...] = ()
+    grams: tuple[Gram, ...] = ()  # taken from data, distinct
+    functions: tuple[Configurations, ...] = ()
+    given_names: tuple[str, ...] = ()  # what functions named in training, and no pattern is called
+    columns: bool = False  # sites are rows of columns, as templates read them
+    max_states: int = field(default=1, kw_only=True)
+
+    @classmethod
+    def learn(
+        cls,
+        structure: Patterns,
+        labels: Sequence[Hashable],
+        dataset: Dataset,
+        annotation: Annotation,
+        *,
+        columns: bool,
+        base: PatternMap | None = None,
+    ) -> tuple[PatternMap, PatternData]:
+        """The patterns that training data call for, beside those of a base, and the data themselves."""
+        ids, ptr = annotation.labels, dataset.sequence_ptr
+        grams: dict[Gram, None] = {} if base is None else dict.fromkeys(base.renamed(labels).grams)
+        for spec in structure.counted:
+            found = spec.grams(ids, ptr) if isinstance(spec, Ngrams) else spec.grams(ids, ptr, labels)
+            grams.update(dict.fromkeys(found))
+        fixed = cls(
+            tuple(labels),
+            tuple(structure.written),
+            tuple(grams),
+            tuple(structure.functions),
+            () if base is None else base.given_names,
+            columns,
+            max_states=structure.max_states,
+        )
+        try:
+            for pattern in fixed.written:
+                pattern.automaton(fixed.labels)
+        except ValueError as error:
+            raise InputError(str(error).rstrip(".")) from None
+        fired = list(fixed._configurations(dataset))
+        named = dict.fromkeys((*fixed.given_names, *(found.weight for found in fired)))
+        taken = set(fixed.names) - set(fixed.given_names)
+        complete = replace(fixed, given_names=tuple(name for name in named if name not in taken))
+        return complete, complete._data(dataset, fired)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of each weight, [P]."""
+        texts = (gram.text(self.labels) for gram in self.grams)
+        return list(dict.fromkeys((*(p.name for p in self.written), *texts, *self.given_names)))
+
+    @property
+    def n_weights(self) -> int:
+        """P."""
+        return len(self.names)
+
+    @property
+    def needs_inputs(self) -> bool:
+        """Whether the inputs themselves are looked at: by gates, or by functions."""
+        return bool(self.functions) or any(pattern.when is not None for pattern in self.written)
+
+    def data(self, dataset: Dataset) -> PatternData:
+        """The patterns that begin at the sites of a data set."""
+        return self._data(dataset, self._configurations(dataset))
+
+    def kept(self, used: npt.NDArray[np.bool_]) -> tuple[PatternMap, npt.NDArray[np.bool_]]:
+        """The map without the grams and given names whose weights [P] are not used, and the weights that are left."""
+        number = self._number
+        written = {pattern.name for pattern in self.written}
+        grams = tuple(g for g in self.grams if used[number[g.text(self.labels)]])
+        given = tuple(name for name in self.given_names if used[number[name]])
+        smaller = replace(self, grams=grams, given_names=given)
+        left = set(smaller.names)
+        return smaller, np.array([name in left or name in written for name in self.names], np.bool_)
+
+    def renamed(self, labels: Sequence[Hashable]) -> PatternMap:
+        """The same for other labels, which all of its own are among."""
+        place = {label: i for i, label in enumerate(labels)}
+        ids = [place[label] for label in self.labels]
+        grams = tuple(Gram(g.where, tuple(ids[label] for label in g.labels)) for g in self.grams)
+        return replace(self, labels=tuple(labels), grams=grams)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _rules(self) -> tuple[BookWriter, list[tuple[Rule, Pattern | None]]]:
+        """What every data set has of the book, and where its patterns begin."""
+        writer, number = BookWriter(len(self.labels)), self._number
+        rules: list[tuple[Rule, Pattern | None]] = []
+        for pattern in self.written:
+            automaton = pattern.automaton(self.labels)
+            if automaton is not None:
+                first, last = pattern.parsed.first, pattern.parsed.last
+                rule = write_pattern(writer, automaton, number[pattern.name], first=first, last=last)
+                rules.append((rule, pattern))
+        grams = {gram: number[gram.text(self.labels)] for gram in self.grams}
+        rules += ((rule, None) for rule in write_grams(writer, grams))
+        return writer, rules
+
+    @cached_property
+    def _book(self) -> PatternBook:
+        """The book of a model without functions."""
+        return self._rules[0].book()
+
+    def _configurations(self, dataset: Dataset) -> Iterator[Configuration]:
+        for function in self.functions:
+            assert dataset.inputs is not None
+            yield from configurations(function, dataset.inputs, dataset.sequence_ptr, self.labels)
+
+    def _data(self, dataset: Dataset, fired: Any) -> PatternData:
+        ptr = dataset.sequence_ptr
+        writer, rules = self._rules
+        gates = None if dataset.inputs is None else Gates(dataset.inputs, ptr, columns=self.columns)
+        sites, states, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0)]
+        for rule, pattern in rules:
+            begins = rule.sites(ptr)
+            counts = np.ones(len(begins))
+            if pattern is not None and pattern.when is not None:
+                assert gates is not None
+                if pattern.gate is not None:
+                    begins = begins[gates.written(pattern.gate, begins)]
+                    counts = np.ones(len(begins))
+                else:
+                    counts = gates.called(pattern.when, begins)  # type: ignore[arg-type]
+                    begins, counts = begins[counts != 0], counts[counts != 0]
+            sites.append(begins)
+            states.append(np.full(len(begins), rule.state, np.int32))
+            values.append(counts)
+        book = self._book
+        if self.functions:
+            writer = writer.copy()
+            number = self._number
+            known = [found for found in fired if found.weight in number]
+            chains = [writer.chain(found.sets, number[found.weight]) for found in known]
+            sites.append(np.array([found.site for found in known], np.int64))
+            states.append(np.array(chains, np.int32))
+            values.append(np.array([found.value for found in known], np.float64))
+            book = writer.book()
+        return _sorted(
+            book, np.concatenate(sites), np.concatenate(states), np.concatenate(values), dataset.n_sites
+        )
+
+
+def _sorted(book: PatternBook, sites: Int64s, states: Int32s, values: Float64s, n_sites: int) -> PatternData:
+    """Starts in the order of their sites."""
+    order = np.argsort(sites, kind="stable")
+    counts = np.bincount(sites, minlength=n_sites)
+    start_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    plain = bool((values == 1).all())
+    return PatternData(book, start_ptr, states[order], None if plain else values[order])

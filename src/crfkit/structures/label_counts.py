@@ -1,0 +1,188 @@
+"""Label n-grams and affixes, counted: what training data, or a list of words, suggest as patterns.
+
+A gram is a run of labels, anywhere or only at the first or the last sites of a sequence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.structures.pattern_language import quoted
+from crfkit.structures.structure import Int32s, Int64s
+
+ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may stand
+LONGEST = 1000
+ByLength = int | Mapping[int, int]
+
+
+class Gram(NamedTuple):
+    """A run of labels: their ids, and where it may stand."""
+
+    where: int
+    labels: tuple[int, ...]
+
+    def text(self, names: Sequence[Hashable]) -> str:
+        """The pattern that matches it, over labels with these names."""
+        run = " ".join(quoted(str(names[label])) for label in self.labels)
+        return f"{'^' * (self.where == FIRST)}{run}{'$' * (self.where == LAST)}"
+
+
+@dataclass(frozen=True)
+class Ngrams:
+    """The label n-grams of the training data, each a pattern with a weight of its own.
+
+    lengths : how many labels they have: a number, or several
+    min_count : those that occur less often are left out; a dict gives it by length
+    most : so many at most of each length, the most frequent; a dict gives it by length, None: all
+
+    >>> Ngrams(3, min_count=2)
+    Ngrams(lengths=(3,), min_count=2, most=None)
+    """
+
+    lengths: int | Iterable[int]
+    min_count: ByLength = 1
+    most: ByLength | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be counted."""
+        object.__setattr__(self, "lengths", _lengths("Ngrams", self.lengths))
+        _check_limits("Ngrams", self.min_count, self.most)
+
+    def grams(self, ids: Int32s, ptr: Int64s) -> list[Gram]:
+        """Those of label ids [T] (−1: unknown), the sites of sequence n being ptr[n]:ptr[n + 1]."""
+        found: list[Gram] = []
+        for length in self.lengths:  # type: ignore[union-attr]
+            runs, counts = windows(ids, ptr, length)
+            counted = {
+                (ANYWHERE, tuple(run)): n for run, n in zip(runs.tolist(), counts.tolist(), strict=True)
+            }
+            found += _chosen(counted, length, self.min_count, self.most)
+        return found
+
+
+@dataclass(frozen=True)
+class Affixes:
+    """The first and the last labels of sequences, as patterns that are fixed to the start and to the end.
+
+    lengths : how many labels they have: a number for 1 up to this many, or the lengths themselves
+    of : the sequences to take them from, None: the training data. A string is the sequence of its characters; a dict has
+        sequences and how often each counts. Sequences with labels that the model does not have count for as far as they go.
+    min_count : those that occur less often are left out; a dict gives it by length
+    most : so many at most of each length, first and last ones together, the most frequent; a dict gives it by length
+    prefixes, suffixes : which of the two
+
+    >>> Affixes(2, of=["in", "on"], suffixes=False).lengths
+    (1, 2)
+    """
+
+    lengths: int | Iterable[int]
+    of: Iterable[Sequence[Hashable]] | Mapping[Sequence[Hashable], int] | None = None
+    min_count: ByLength = 1
+    most: ByLength | None = None
+    prefixes: bool = True
+    suffixes: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be counted; read the sequences once."""
+        lengths = self.lengths
+        if isinstance(lengths, int | np.integer) and not isinstance(lengths, bool):
+            lengths = range(1, max(int(lengths), 0) + 1)
+        object.__setattr__(self, "lengths", _lengths("Affixes", lengths))
+        _check_limits("Affixes", self.min_count, self.most)
+        if not (self.prefixes or self.suffixes):
+            raise ValueError("Affixes: neither prefixes nor suffixes are asked for, expected one of them.")
+        if self.of is not None and not isinstance(self.of, Mapping):
+            if isinstance(self.of, str) or not isinstance(self.of, Iterable):
+                raise ValueError(f"Affixes.of is {self.of!r}, expected a list of sequences of labels.")
+            object.__setattr__(self, "of", tuple(self.of))
+
+    def __repr__(self) -> str:
+        given = [f"{name}={getattr(self, name)!r}" for name in ("min_count", "most", "prefixes", "suffixes")]
+        source = "" if self.of is None else f", of={len(self.of)} sequences"  # type: ignore[arg-type]
+        return f"Affixes({self.lengths}{source}, {', '.join(given)})"
+
+    def grams(self, ids: Int32s, ptr: Int64s, labels: Sequence[Hashable]) -> list[Gram]:
+        """Those of label ids [T] as for `Ngrams`, or of the sequences that were given."""
+        counted = Counter[tuple[int, tuple[int, ...]]]()
+        lengths: tuple[int, ...] = self.lengths  # type: ignore[assignment]
+        for sequence, count in self._sequences(ids, ptr, labels):
+            for length in lengths:
+                if length > len(sequence):
+                    continue
+                ends = [(FIRST, sequence[:length])] * self.prefixes
+                ends += [(LAST, sequence[-length:])] * self.suffixes
+                for where, run in ends:
+                    if min(run) >= 0:
+                        counted[where, run] += count
+        found: list[Gram] = []
+        for length in lengths:
+            of_length = {key: n for key, n in counted.items() if len(key[1]) == length}
+            found += _chosen(of_length, length, self.min_count, self.most)
+        return found
+
+    def _sequences(
+        self, ids: Int32s, ptr: Int64s, labels: Sequence[Hashable]
+    ) -> Iterable[tuple[tuple[int, ...], int]]:
+        if self.of is None:
+            for begin, end in zip(ptr[:-1].tolist(), ptr[1:].tolist(), strict=True):
+                yield tuple(ids[begin:end].tolist()), 1
+            return
+        known = {label: i for i, label in enumerate(labels)}
+        counted = self.of.items() if isinstance(self.of, Mapping) else ((word, 1) for word in self.of)
+        for word, count in counted:
+            yield tuple(known.get(label, -1) for label in word), count
+
+
+def windows(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s]:
+    """The distinct runs of `length` known labels within sequences, [n, length], ascending, and how often each occurs."""
+    n_sites = len(ids)
+    sequence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))  # [T]
+    begins = np.arange(max(n_sites - length + 1, 0))
+    inside = sequence[begins] == sequence[begins + length - 1]
+    unknown = np.concatenate([np.zeros(1, np.int64), np.cumsum(ids < 0)])
+    begins = begins[inside & (unknown[begins + length] == unknown[begins])]
+    runs: npt.NDArray[np.int32] = ids[begins[:, None] + np.arange(length)]
+    if not len(runs):
+        return np.zeros((0, length), np.int32), np.zeros(0, np.int64)
+    found, counts = np.unique(runs, axis=0, return_counts=True)
+    return found, counts.astype(np.int64)
+
+
+def _chosen(
+    counted: Mapping[tuple[int, tuple[int, ...]], int],
+    length: int,
+    min_count: ByLength,
+    most: ByLength | None,
+) -> list[Gram]:
+    """The grams of one length that the limits keep, the most frequent first."""
+    least = min_count.get(length, 1) if isinstance(min_count, Mapping) else min_count
+    limit = most.get(length) if isinstance(most, Mapping) else most
+    kept = [(-n, *key) for key, n in counted.items() if n >= least]
+    return [Gram(where, run) for _, where, run in sorted(kept)[:limit]]
+
+
+def _lengths(what: str, given: object) -> tuple[int, ...]:
+    numbers = (given,) if isinstance(given, int | np.integer) else given
+    if isinstance(numbers, str) or not isinstance(numbers, Iterable):
+        raise ValueError(f"{what}: lengths is {given!r}, expected how many labels, or several such numbers.")
+    lengths = tuple(numbers)
+    for length in lengths:
+        if not isinstance(length, int | np.integer) or isinstance(length, bool) or not 1 <= length <= LONGEST:
+            raise ValueError(f"{what}: the length {length!r}, expected a whole number from 1 to {LONGEST}.")
+    if not lengths:
+        raise ValueError(f"{what}: no length is given, expected at least one.")
+    return tuple(dict.fromkeys(int(length) for length in lengths))
+
+
+def _check_limits(what: str, min_count: object, most: object) -> None:
+    for name, limit in (("min_count", min_count), ("most", most)):
+        numbers = limit.values() if isinstance(limit, Mapping) else () if limit is None else (limit,)
+        for number in numbers:
+            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 0:
+                raise ValueError(f"{what}.{name} is {limit!r}, expected whole numbers of at least 0.")

@@ -1,0 +1,98 @@
+"""Patterns and grams written into a book, and where each of them may begin.
+
+All grams that may begin at the same sites are one tree: they have one start there, however many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from crfkit.structures.label_counts import FIRST, LAST, Gram
+from crfkit.structures.pattern_automaton import Automaton, after_all, bits
+from crfkit.structures.pattern_book import NO_WEIGHT, BookState, BookWriter
+from crfkit.structures.structure import Int64s
+
+
+class Rule(NamedTuple):
+    """A start state, and the sites of a sequence where it begins, before any gate."""
+
+    state: int
+    least: int  # sites that a match has at least
+    first: bool = False  # only at the first site
+    ends: int | None = None  # a match ends at the last site, and has so many sites at most
+
+    def sites(self, ptr: Int64s) -> Int64s:
+        """Where it begins in sequences whose sites are ptr[n]:ptr[n + 1], ascending."""
+        begins, ends = ptr[:-1], ptr[1:] - self.least + 1  # [N] from, and up to but without
+        if self.first:
+            ends = np.minimum(ends, begins + 1)
+        if self.ends is not None:
+            begins = np.maximum(begins, ptr[1:] - self.ends)
+        counts = np.maximum(ends - begins, 0)
+        shift = begins - np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)[:-1]])
+        sites: Int64s = np.arange(counts.sum()) + np.repeat(shift, counts)
+        return sites
+
+
+def write_pattern(writer: BookWriter, automaton: Automaton, weight: int, *, first: bool, last: bool) -> Rule:
+    """A pattern with its weight; `first` and `last` fix it to the ends of a sequence."""
+    least, most = automaton.lengths()
+    fires = [weight if accept else NO_WEIGHT for accept in automaton.accepts]
+    at_end = [last and accept for accept in automaton.accepts]
+    rule = Rule(0, least, first, most if last else None)
+    order = list(after_all(automaton.arcs))
+    if None in order:  # it has loops
+        states = [
+            BookState([(bits(labels), to) for labels, to in arcs], fires[q], at_end[q])
+            for q, arcs in enumerate(automaton.arcs)
+        ]
+        return rule._replace(state=writer.automaton(states))
+    number: dict[int | None, int] = {}
+    for q in order:
+        if q is not None:
+            ways = [(bits(labels), number[to]) for labels, to in automaton.arcs[q]]
+            number[q] = writer.state(ways, fires[q], last_only=at_end[q])
+    return rule._replace(state=number[0])
+
+
+def write_grams(writer: BookWriter, weights: Mapping[Gram, int]) -> list[Rule]:
+    """Grams with their weights, as trees: one for those anywhere, one for the first sites, one by length for the last."""
+    anywhere: dict[tuple[int, ...], int] = {}
+    first: dict[tuple[int, ...], int] = {}
+    last: dict[int, dict[tuple[int, ...], int]] = {}
+    for gram, weight in weights.items():
+        if gram.where == LAST:
+            last.setdefault(len(gram.labels), {})[gram.labels] = weight
+        else:
+            (first if gram.where == FIRST else anywhere)[gram.labels] = weight
+    rules = []
+    for runs, is_first in ((anywhere, False), (first, True)):
+        if runs:
+            rules.append(Rule(_tree(writer, runs), min(map(len, runs)), is_first))
+    for length, runs in sorted(last.items()):
+        rules.append(Rule(_tree(writer, runs), length, ends=length))
+    return rules
+
+
+def _tree(writer: BookWriter, runs: Mapping[tuple[int, ...], int]) -> int:
+    """The start state of a tree of runs of labels, each of which fires its weight."""
+    children: dict[tuple[int, ...], dict[int, list[int]]] = {}  # beginning of a run → next state → labels
+    by_length: dict[int, dict[tuple[int, ...], None]] = {}
+    for run in runs:
+        for length in range(len(run), 0, -1):
+            beginnings = by_length.setdefault(length, {})
+            if run[:length] in beginnings:
+                break
+            beginnings[run[:length]] = None
+    for length in sorted(by_length, reverse=True):
+        for run in by_length[length]:
+            state = writer.state(_ways(children.get(run, {})), runs.get(run, NO_WEIGHT))
+            children.setdefault(run[:-1], {}).setdefault(state, []).append(run[-1])
+    return writer.state(_ways(children[()]))
+
+
+def _ways(children: Mapping[int, Sequence[int]]) -> Iterable[tuple[Sequence[int], int]]:
+    return [(labels, state) for state, labels in children.items()]

@@ -1,0 +1,215 @@
+"""Chains in which whole runs of labels have weights: sparse higher-order CRFs.
+
+    score(y) = score of the chain + Σ_patterns Σ_{intervals s … e that match} b(x, s) · w[pattern]
+
+b is the gate of the pattern at the site where the match begins: 1 where there is none. The outputs that exist are those of
+the chain; what patterns add are scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crfkit.structures.bigrams import Bigrams
+from crfkit.structures.chain import Chain
+from crfkit.structures.gates import Gate, parse_gate
+from crfkit.structures.label_counts import Affixes, Ngrams
+from crfkit.structures.pattern_automaton import Automaton, automaton
+from crfkit.structures.pattern_language import Parsed, parse
+
+When = str | Callable[[Any, int], bool | float]
+Configurations = Callable[[Any], Iterable[tuple[Any, ...]]]
+
+MAX_STATES = 100_000
+_SPEC = "a Pattern, its text, Ngrams, Affixes, or a function of x"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A run of labels that has a weight: every interval of sites that matches counts once.
+
+    text : what the labels of the interval are, in a language like that of regular expressions over labels:
+        `B I* E`, alternatives `B|I`, any label but these `!O` and `!(B|I)`, any label `.`, quantifiers
+        `* + ? {m} {m,} {m,n}`, brackets, `^` and `$` for the first and the last site, quotes for labels such as "PRP$"
+    when : a condition on the input where the match begins, `word=Inc.` or `w=Inc.|Corp. & !w[1]=,`; or a function of the
+        input and the site, whose value, a bool or a number, is what a match counts
+    weight : the name of the weight; patterns with the same name share one. Without a name: the text, and the condition.
+
+    >>> Pattern("B I* E", when="w=Inc.").name
+    'B I* E when w=Inc.'
+    >>> Pattern("B I|* E")
+    Traceback (most recent call last):
+    ...
+    ValueError: Pattern, character 5: expected a label, found *.
+        B I|* E
+            ^
+    """
+
+    text: str
+    when: When | None = None
+    weight: str | None = None
+    parsed: Parsed = field(init=False, repr=False, compare=False)
+    gate: Gate | None = field(init=False, repr=False, compare=False)  # of a condition that is written
+
+    def __post_init__(self) -> None:
+        """Read the text and the condition; ValueError where they have no meaning."""
+        if not isinstance(self.text, str):
+            raise ValueError(f"Pattern: the text is {self.text!r}, expected a string.")
+        if self.when is not None and not isinstance(self.when, str) and not callable(self.when):
+            raise ValueError(
+                f"Pattern {self.text!r}: when is {self.when!r}, expected a condition, a function or None."
+            )
+        if self.weight is not None and (not isinstance(self.weight, str) or not self.weight):
+            raise ValueError(f"Pattern {self.text!r}: weight is {self.weight!r}, expected a name.")
+        object.__setattr__(self, "parsed", parse(self.text))
+        object.__setattr__(self, "gate", parse_gate(self.when) if isinstance(self.when, str) else None)
+
+    @property
+    def name(self) -> str:
+        """The name of the weight."""
+        if self.weight is not None:
+            return self.weight
+        text = " ".join(self.text.split())
+        if self.when is None:
+            return text
+        condition = " ".join(self.when.split()) if isinstance(self.when, str) else function_name(self.when)
+        return f"{text} when {condition}"
+
+    def automaton(self, labels: Sequence[Hashable]) -> Automaton | None:
+        """The automaton over these labels that counts the matches; None where nothing can match."""
+        try:
+            return automaton(self.parsed, labels)
+        except ValueError as error:
+            raise ValueError(f"Pattern {self.text!r}: {error}.") from None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Patterns that training finds by itself: label n-grams that pay, longer ones out of those that did.
+
+    In each round every kept n-gram (at first every bigram) is a candidate with one more label on either side. At the optimum
+    of the round before, the gradient of a weight that is not there yet is how often the model expects the n-gram, E, less
+    how often it occurs, O: one Newton step on it alone would gain about ½ (E − O)² / (E + l2). The best join the model.
+
+    order : labels at most that a label depends on: n-grams have at most `order` + 1
+    per_round : n-grams at most that join in a round
+    min_count : candidates that occur less often in the training data are left out
+    min_gain : candidates that gain less, in nats, are left out
+    held_out : share of the training sequences to measure rounds on, where `fit` has no `dev` set
+    patience : rounds in a row without a higher score on held-out data that end the growth
+    """
+
+    order: int = 5
+    per_round: int = 300
+    min_count: int = 3
+    min_gain: float = 1.0
+    held_out: float = 0.1
+    patience: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers without a meaning."""
+        for name in ("order", "per_round", "min_count", "patience"):
+            number = getattr(self, name)
+            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
+                raise ValueError(f"Growth.{name} is {number!r}, expected a whole number of at least 1.")
+        if not isinstance(self.min_gain, int | float) or not self.min_gain >= 0:
+            raise ValueError(f"Growth.min_gain is {self.min_gain!r}, expected a number of at least 0.")
+        if not isinstance(self.held_out, int | float) or not 0 < self.held_out < 1:
+            raise ValueError(f"Growth.held_out is {self.held_out!r}, expected a share between 0 and 1.")
+
+
+@dataclass(frozen=True, repr=False)
+class Patterns:
+    """A chain with patterns.
+
+    patterns : in one list, `Pattern(…)` or only its text; `Ngrams(…)` and `Affixes(…)`, taken from the training data; and
+        functions of the input x that give (first site, labels of each site, name of the weight) or (…, value): the labels of
+        a site are a label, a set of labels, or None for any. Names that training saw have weights, others are ignored.
+    start, end, bigrams, unseen : as of a `Chain`
+    max_states : states that a site may have in a trellis; what needs more is refused before it is built
+    grow : `Growth(…)` finds n-grams that pay; True: with its defaults
+
+    >>> Patterns(["B I* E", Pattern("B I", when="w=Inc.")], bigrams="observed")
+    Patterns(['B I* E', 'B I when w=Inc.'], bigrams='observed', unseen='error')
+    """
+
+    patterns: Sequence[Pattern | str | Ngrams | Affixes | Configurations] = ()
+    start: bool = True
+    end: bool = True
+    bigrams: Bigrams | str | None = None
+    unseen: str = "error"
+    max_states: int = MAX_STATES
+    grow: Growth | bool | None = None
+    chain: Chain = field(init=False, compare=False)  # what remains without the patterns
+
+    def __post_init__(self) -> None:
+        """Read the list; ValueError for what cannot be a pattern."""
+        given = self.patterns
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise ValueError(f"Patterns: got {given!r}, expected a list, each entry {_SPEC}.")
+        object.__setattr__(self, "patterns", tuple(map(_spec, given)))
+        try:
+            chain = Chain(self.start, self.end, self.bigrams, self.unseen)
+        except ValueError as error:
+            raise ValueError(str(error).replace("Chain.", "Patterns.", 1)) from None
+        object.__setattr__(self, "chain", chain)
+        if not isinstance(self.max_states, int | np.integer) or self.max_states < 1:
+            raise ValueError(f"Patterns.max_states is {self.max_states!r}, expected at least 1.")
+        if self.grow is True:
+            object.__setattr__(self, "grow", Growth())
+        if not isinstance(self.grow, Growth | None | bool):
+            raise ValueError(f"Patterns.grow is {self.grow!r}, expected Growth(…), True or None.")
+
+    def __repr__(self) -> str:
+        words = ", ".join(map(_shown, self.patterns))
+        changed = "".join(
+            f", {name}={getattr(self, name)!r}"
+            for name, default in (("start", True), ("end", True), ("max_states", MAX_STATES))
+            if getattr(self, name) != default
+        )
+        constraint = "" if self.bigrams is None else f", bigrams={self.bigrams!r}, unseen={self.unseen!r}"
+        return f"Patterns([{words}]{changed}{constraint}{f', grow={self.grow!r}' if self.grow else ''})"
+
+    def __deepcopy__(self, memo: object) -> Patterns:
+        """It never changes, and neither should what its functions hold be copied."""
+        return self
+
+    @property
+    def written(self) -> list[Pattern]:
+        """The patterns that are written out."""
+        return [spec for spec in self.patterns if isinstance(spec, Pattern)]
+
+    @property
+    def counted(self) -> list[Ngrams | Affixes]:
+        """Those that are to be taken from data."""
+        return [spec for spec in self.patterns if isinstance(spec, Ngrams | Affixes)]
+
+    @property
+    def functions(self) -> list[Configurations]:
+        """The functions of x."""
+        return [spec for spec in self.patterns if not isinstance(spec, Pattern | Ngrams | Affixes | str)]
+
+
+def function_name(function: object) -> str:
+    """By which messages and weights speak of a function."""
+    return str(getattr(function, "__name__", "") or type(function).__name__)
+
+
+def _spec(given: object) -> Pattern | Ngrams | Affixes | Configurations:
+    if isinstance(given, str):
+        return Pattern(given)
+    if isinstance(given, Pattern | Ngrams | Affixes):
+        return given
+    if not callable(given) or isinstance(given, type):
+        raise ValueError(f"Patterns: the entry {given!r}, expected {_SPEC}.")
+    return given
+
+
+def _shown(spec: object) -> str:
+    if isinstance(spec, Pattern):
+        return repr(spec.name)
+    return repr(spec) if isinstance(spec, Ngrams | Affixes) else function_name(spec)

@@ -1,0 +1,229 @@
+"""The language of patterns, beside Python's `re` on strings of labels; its automata; and what is said of bad patterns."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crfkit import Pattern
+from crfkit.structures import BookWriter, write_pattern
+from crfkit.structures.pattern_automaton import Automaton, automaton
+from crfkit.structures.pattern_language import parse, quoted
+
+LABELS = ["A", "B", "C"]
+
+# The same pattern in both languages, written side by side: (ours, that of re over one letter per site).
+Both = tuple[str, str]
+
+
+def sites() -> st.SearchStrategy[Both]:
+    label = st.sampled_from(LABELS).map(lambda name: (name, name))
+    wrapped = st.sampled_from(LABELS).map(lambda name: (f'"{name}"', name))
+    several = st.lists(st.sampled_from(LABELS), min_size=1, max_size=3).map(
+        lambda names: (f"({' | '.join(names)})", f"[{''.join(names)}]")
+    )
+    others = st.lists(st.sampled_from(LABELS), min_size=1, max_size=2).map(
+        lambda names: (f"!({'|'.join(names)})", f"[^{''.join(names)}]")
+    )
+    return st.one_of(label, wrapped, several, others, st.just((".", ".")), st.just(("!A", "[^A]")))
+
+
+def longer(inner: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:
+    def brackets(both: Both) -> Both:
+        return f"({both[0]})", f"(?:{both[1]})"
+
+    quantifier = st.sampled_from(["*", "+", "?", "{2}", "{1,2}", "{0,2}", "{1,}"])
+    repeated = st.tuples(inner.map(brackets), quantifier).map(lambda t: (t[0][0] + t[1], t[0][1] + t[1]))
+    in_order = st.lists(inner.map(brackets), min_size=1, max_size=3).map(
+        lambda parts: (" ".join(part[0] for part in parts), "".join(part[1] for part in parts))
+    )
+    either = st.lists(inner.map(brackets), min_size=2, max_size=3).map(
+        lambda parts: ("|".join(part[0] for part in parts), "|".join(part[1] for part in parts))
+    )
+    return st.one_of(repeated, in_order, either)
+
+
+BOTH = st.recursive(sites(), longer, max_leaves=6)
+WORDS = st.text(alphabet="ABC", max_size=7)
+
+
+def intervals(expression: str, word: str, *, first: bool, last: bool) -> set[tuple[int, int]]:
+    """The intervals (begin, end) of a string that match, by `re`; empty ones do not count."""
+    compiled = re.compile(expression)
+    return {
+        (begin, end)
+        for begin in range(1 if first else len(word))
+        for end in range(begin + 1, len(word) + 1)
+        if (end == len(word) or not last) and compiled.fullmatch(word, begin, end)
+    }
+
+
+def accepted(found: Automaton | None, word: str) -> set[tuple[int, int]]:
+    """The intervals of a string that an automaton accepts."""
+    intervals = set()
+    for begin in range(len(word) if found is not None else 0):
+        assert found is not None
+        state = 0
+        for end in range(begin, len(word)):
+            bit = 1 << LABELS.index(word[end])
+            ways = [to for labels, to in found.arcs[state] if labels & bit]
+            assert len(ways) <= 1  # deterministic
+            if not ways:
+                break
+            state = ways[0]
+            if found.accepts[state]:
+                intervals.add((begin, end + 1))
+    return intervals
+
+
+@given(BOTH, st.lists(WORDS, min_size=1, max_size=5))
+def test_patterns_match_what_re_matches(both: Both, words: list[str]) -> None:
+    ours, theirs = both
+    found = automaton(parse(ours), LABELS)
+    for word in words:
+        assert accepted(found, word) == intervals(theirs, word, first=False, last=False)
+
+
+@given(BOTH, st.booleans(), st.booleans(), WORDS)
+def test_books_count_what_re_matches(both: Both, first: bool, last: bool, word: str) -> None:
+    ours, theirs = both
+    pattern = Pattern("^" * first + ours + "$" * last)
+    found = pattern.automaton(LABELS)
+    if found is None:
+        assert not intervals(theirs, word, first=first, last=last)
+        return
+    writer = BookWriter(len(LABELS))
+    rule = write_pattern(writer, found, 0, first=first, last=last)
+    ptr = np.array([0, len(word)])
+    begins = rule.sites(ptr)
+    start_ptr = np.concatenate([[0], np.cumsum(np.bincount(begins, minlength=len(word)))])
+    states = np.full(len(begins), rule.state, np.int32)
+    output = [LABELS.index(label) for label in word]
+    counts = writer.book().counts(output, start_ptr, states, np.ones(len(begins)))
+    assert counts.tolist() == [len(intervals(theirs, word, first=first, last=last))]
+
+
+@given(BOTH)
+def test_automata_are_smallest(both: Both) -> None:
+    """No two states after the first have the same future, by brute force over short continuations."""
+    found = automaton(parse(both[0]), LABELS)
+    if found is None:
+        return
+
+    def future(state: int, depth: int) -> tuple[object, ...]:
+        if depth == 0:
+            return (found.accepts[state],)
+        ways = []
+        for bit in (1, 2, 4):
+            to = [next_state for labels, next_state in found.arcs[state] if labels & bit]
+            ways.append(future(to[0], depth - 1) if to else None)
+        return (found.accepts[state], *ways)
+
+    depth = min(len(found.accepts), 5)
+    futures = [future(q, depth) for q in range(1, len(found.accepts))]
+    if len(found.accepts) <= 5:
+        assert len(set(futures)) == len(futures)
+
+
+@given(BOTH)
+def test_lengths_of_matches(both: Both) -> None:
+    found = automaton(parse(both[0]), LABELS)
+    if found is None:
+        return
+    least, most = found.lengths()
+    reached, accepting = {0}, []
+    for n in range(1, 40):
+        reached = {to for q in reached for _, to in found.arcs[q]}
+        if any(found.accepts[q] for q in reached):
+            accepting.append(n)
+    assert accepting[0] == least
+    if most is None:
+        assert accepting[-1] > 20
+    elif most < 40:
+        assert accepting[-1] == most
+
+
+def test_labels_may_be_any_objects() -> None:
+    assert Pattern("1 (2)*").automaton([1, 2]) == Pattern("a b*").automaton(["a", "b"])
+    assert Pattern("'a b' \"PRP$\"").automaton(["a b", "PRP$"]) == Pattern("a b").automaton(["a", "b"])
+    assert Pattern(r'"a\"b\\"').automaton(['a"b\\']) == Pattern("a").automaton(["a"])
+    with pytest.raises(ValueError, match="more than one label is written '1'"):
+        Pattern("1").automaton([1, "1"])
+    with pytest.raises(ValueError, match="there is no label 'X'; the labels are a, b"):
+        Pattern("a !X").automaton(["a", "b"])
+
+
+@given(st.text(max_size=6))
+def test_quoted_labels_are_read_again(name: str) -> None:
+    assert parse(quoted(name)) == parse('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    assert parse(f"A {quoted(name)} B").body.items[1].names == {name}  # type: ignore[union-attr]
+
+
+def test_what_nothing_matches() -> None:
+    assert Pattern("!(A|B|C)").automaton(LABELS) is None
+    assert Pattern("A{0,1} !.").automaton(LABELS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "what"),
+    [
+        ("", 1, "expected a label, found the end"),
+        ("A |", 4, "expected a label, found the end"),
+        ("* A", 1, r"expected a label, found \*"),
+        ("A|B*", 4, "this repeats either all of the choice or only what stands before it"),
+        ("(A B", 1, "this bracket is not closed"),
+        ("A B)", 4, "this bracket was not opened"),
+        ("A $ B", 3, r"\$ can only be the last character"),
+        ("A ^ B", 3, r"\^ can only be the first character"),
+        ("(A $)", 4, r"\$ can only be the last character"),
+        ("A**", 3, "a second quantifier"),
+        ("A{3,2}", 2, r"expected \{m,n\} with m ≤ n and n from 1 to 1000"),
+        ("A{1001}", 2, r"expected \{m,n\} with m ≤ n and n from 1 to 1000"),
+        ("A{0}", 2, r"expected \{m,n\} with m ≤ n and n from 1 to 1000"),
+        ("A{x}", 2, r"expected \{m\}, \{m,\} or \{m,n\} with whole numbers"),
+        ("A 'b", 3, "this quote is not closed"),
+        ("B !(A B)", 3, "! is about one site"),
+        ("(" * 60 + "A" + ")" * 60, 52, "more than 50 brackets"),
+    ],
+)
+def test_bad_patterns_are_shown_with_their_place(text: str, at: int, what: str) -> None:
+    with pytest.raises(ValueError, match=f"^Pattern, character {at}: {what}") as complaint:
+        Pattern(text)
+    line, caret = str(complaint.value).splitlines()[1:]
+    assert line == f"    {text}"
+    assert caret.index("^") - 4 == at - 1
+
+
+def test_patterns_that_are_too_large() -> None:
+    with pytest.raises(ValueError, match=r"Pattern .* longer than 5,000 sites with its repeats written out"):
+        Pattern("(A{100}){100}").automaton(LABELS)
+    with pytest.raises(ValueError, match=r"its automaton has more than 20,000 states"):
+        Pattern(".* A .{30}").automaton(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({"text": 3}, "the text is 3, expected a string"),
+        ({"text": "A", "when": 3}, "when is 3, expected a condition, a function or None"),
+        ({"text": "A", "weight": ""}, "weight is '', expected a name"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, object], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        Pattern(**arguments)  # type: ignore[arg-type]
+
+
+def test_names_of_weights() -> None:
+    assert Pattern(" A  B ").name == "A B"
+    assert Pattern("A", when="w=x  & up").name == "A when w=x & up"
+    assert Pattern("A", when="w=x", weight="mine").name == "mine"
+
+    def gate(x: object, t: int) -> bool:
+        return True
+
+    assert Pattern("A", when=gate).name == "A when gate"
