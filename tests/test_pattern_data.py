@@ -23,6 +23,7 @@ Input = list[dict[str, Any]]
 class Loose:
     """The makers without their types, to be given what they refuse."""
 
+    Pattern: Any = Pattern
     Patterns: Any = Patterns
     Growth: Any = Growth
     Ngrams: Any = Ngrams
@@ -54,7 +55,8 @@ def counts(found: PatternData, n: int, ptr: npt.NDArray[np.int64], word: str) ->
     states = found.start_states[own]
     values = np.ones(len(states)) if found.start_values is None else found.start_values[own]
     output = [LABELS.index(label) for label in word]
-    return found.book.counts(output, start_ptr - start_ptr[0], states, values).tolist()
+    fired = found.book.counts(output, start_ptr - start_ptr[0], states, values)
+    return [float(count) for count in fired]
 
 
 def repeated_words(x: Input) -> Iterator[tuple[Any, ...]]:
@@ -244,7 +246,11 @@ def test_bad_gates_are_shown_with_their_place(text: str, at: int, what: str) -> 
         (Pattern("A", when="w=a"), True, "the gate asks for 'w'"),
         (Pattern("A", when="%nosuch[0,0]"), True, "unknown function %nosuch"),
         (Pattern("A", when=lambda x, t: x[9]), False, "sequence 0, site 0: the gate '<lambda>' failed"),
-        (Pattern("A", when=lambda x, t: "no"), False, "gives 'no', expected True, False or a finite number"),
+        (
+            Loose.Pattern("A", when=lambda x, t: "no"),
+            False,
+            "gives 'no', expected True, False or a finite number",
+        ),
         (Pattern("A", when=lambda x, t: float("nan")), False, "gives nan"),
         (Pattern("X"), False, "Pattern 'X': there is no label 'X'; the labels are A, B, C"),
         (lambda x: 3, False, "sequence 0: the pattern function '<lambda>' failed"),
