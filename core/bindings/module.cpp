@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain(m);
     crfkit::bind_objective(m);
     crfkit::bind_lattices(m);
+    crfkit::bind_trellis(m);
 }

@@ -261,3 +261,49 @@ def site_counts(site_ptr: Int64s, ids: Int32s, n_features: int) -> Int64s: ...
 def renamed_features(
     site_ptr: Int64s, ids: Int32s, values: Float64s | None, remap: Int32s
 ) -> tuple[Int64s, Int32s, Float64s | None]: ...
+
+# patterns, and the trellises in which they fire
+
+class TrellisSizeError(ValueError):  # args: message, sequence, site, n_states, n_arcs, weights [alive patterns]
+    ...
+
+class PatternBook:  # see crfkit.structures.PatternBook
+    def __init__(
+        self,
+        n_labels: int,
+        set_ptr: Int64s,
+        set_labels: Int32s,
+        out_ptr: Int64s,
+        out_set: Int32s,
+        out_next: Int32s,
+        fires: Int32s,
+        last_only: npt.NDArray[np.uint8],
+    ) -> None: ...
+    @property
+    def n_weights(self) -> int: ...
+
+class Trellises:  # site t of the data set has the starts start_ptr[t], …, start_ptr[t + 1] − 1; no values: all 1
+    def __init__(
+        self,
+        layout: Layout,
+        design: Design,
+        book: PatternBook,
+        start_ptr: Int64s,
+        start_states: Int32s,
+        start_values: Float64s | None,
+        first_weight: int,
+        max_states: int,
+        max_arcs: int,
+        n_threads: int,
+    ) -> None: ...
+    @property
+    def n_trellises(self) -> int: ...  # different ones
+    @property
+    def n_steps(self) -> int: ...  # different ones
+    @property
+    def n_arcs(self) -> int: ...  # of the different steps
+    @property
+    def n_fired(self) -> int: ...  # different sets of fired weights
+    @property
+    def trellis_of(self) -> Int32s: ...  # [N]
+    def sizes(self, sequence: int) -> tuple[Int64s, Int64s, Int64s]: ...  # nodes [T], arcs and grouped transitions [T + 1]

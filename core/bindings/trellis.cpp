@@ -1,0 +1,95 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <optional>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "trellis.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+template <class Number>
+using Maybe = std::optional<Array<Number>>;
+
+template <class Number>
+nb::object new_array(const std::vector<Number>& values) {
+    NewArray<Number> out({values.size()});
+    std::copy(values.begin(), values.end(), out.data());
+    return out.take();
+}
+
+// TrellisSizeError as a Python exception, with (message, sequence, site, n_states, n_arcs, weights) as args.
+void bind_too_large(nb::module_& m) {
+    static PyObject* type = PyErr_NewException("crfkit._core.TrellisSizeError", PyExc_ValueError, nullptr);
+    m.attr("TrellisSizeError") = nb::borrow(type);
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const TrellisSizeError& e) {
+            const nb::tuple args =
+                nb::make_tuple(e.what(), e.sequence, e.site, e.n_states, e.n_arcs, new_array(e.weights));
+            PyErr_SetObject(type, args.ptr());
+        }
+    });
+}
+
+// (nodes of each site [T], arcs of each step [T + 1], the same without pools [T + 1])
+nb::tuple sizes(const Trellises& self, std::int64_t n) {
+    if (n < 0 || n >= self.n_sequences()) throw nb::index_error("there is no such sequence");
+    std::vector<std::int64_t> nodes, arcs, transitions;
+    for (const std::int32_t number : self.steps_of_sequence(n)) {
+        const Step& step = self.table.steps[number];
+        nodes.push_back(step.n_after);
+        arcs.push_back(step.n_arcs);
+        transitions.push_back(step.n_transitions);
+    }
+    if (!nodes.empty()) nodes.pop_back();  // the sink
+    return nb::make_tuple(new_array(nodes), new_array(arcs), new_array(transitions));
+}
+
+}  // namespace
+
+void bind_trellis(nb::module_& m) {
+    bind_too_large(m);
+    nb::class_<PatternBook>(m, "PatternBook")
+        .def(
+            "__init__",
+            [](PatternBook* self, std::int32_t n_labels, const Array<std::int64_t>& set_ptr,
+               const Array<std::int32_t>& set_labels, const Array<std::int64_t>& out_ptr,
+               const Array<std::int32_t>& out_set, const Array<std::int32_t>& out_next,
+               const Array<std::int32_t>& fires, const Array<std::uint8_t>& last_only) {
+                new (self) PatternBook(n_labels, view(set_ptr), view(set_labels), view(out_ptr),
+                                       view(out_set), view(out_next), view(fires), view(last_only));
+            },
+            "n_labels"_a, "set_ptr"_a, "set_labels"_a, "out_ptr"_a, "out_set"_a, "out_next"_a, "fires"_a,
+            "last_only"_a)
+        .def_prop_ro("n_weights", [](const PatternBook& self) { return self.n_weights; });
+    nb::class_<Trellises>(m, "Trellises")
+        .def(
+            "__init__",
+            [](Trellises* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
+               std::shared_ptr<PatternBook> book, const Array<std::int64_t>& start_ptr,
+               const Array<std::int32_t>& start_states, const Maybe<double>& start_values,
+               std::int64_t first_weight, std::int64_t max_states, std::int64_t max_arcs, int n_threads) {
+                const PatternStarts starts{view(start_ptr), view(start_states), view(start_values)};
+                const nb::gil_scoped_release release;
+                new (self) Trellises(std::move(layout), std::move(design), std::move(book), starts,
+                                     first_weight, {max_states, max_arcs}, n_threads);
+            },
+            "layout"_a, "design"_a, "book"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(),
+            "first_weight"_a, "max_states"_a, "max_arcs"_a, "n_threads"_a)
+        .def_prop_ro("n_trellises", &Trellises::n_trellises)
+        .def_prop_ro("n_steps", [](const Trellises& self) { return self.table.steps.size(); })
+        .def_prop_ro("n_arcs", [](const Trellises& self) { return self.table.n_arcs(); })
+        .def_prop_ro("n_fired", [](const Trellises& self) { return self.table.n_fired(); })
+        .def_prop_ro("trellis_of", [](const Trellises& self) { return new_array(self.trellis_of); })
+        .def("sizes", &sizes, "sequence"_a);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,58 @@
+// All patterns of a model as one automaton over labels.
+//
+// A pattern begins at a site in a start state and reads the labels from there on. A state has a few ways out,
+// (label set, next state), with disjoint sets: at most one of them reads a label, and where none does the
+// match has failed. Arriving in a state may fire a weight; a match that fired may go on.
+//
+// Letters: L labels, S label sets, Q states.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace crfkit {
+
+struct PatternBook {
+    // Throws std::invalid_argument, in words, if the arrays do not fit together.
+    PatternBook(std::int32_t n_labels, std::span<const std::int64_t> set_ptr,
+                std::span<const std::int32_t> set_labels, std::span<const std::int64_t> out_ptr,
+                std::span<const std::int32_t> out_set, std::span<const std::int32_t> out_next,
+                std::span<const std::int32_t> fires, std::span<const std::uint8_t> last_only);
+
+    std::int32_t n_labels;
+    std::vector<std::int64_t> set_ptr;     // [S + 1]
+    std::vector<std::int32_t> set_labels;  // ascending within each set
+    std::vector<std::int64_t> out_ptr;     // [Q + 1] the ways out of each state
+    std::vector<std::int32_t> out_set, out_next;
+    std::vector<std::int32_t> fires;      // [Q] the weight that fires on arriving; −1: none
+    std::vector<std::uint8_t> last_only;  // [Q] whether it fires at the last site alone
+    std::int32_t n_weights;               // one more than the highest that fires
+
+    std::int32_t n_states() const { return static_cast<std::int32_t>(fires.size()); }
+    std::int32_t n_sets() const { return static_cast<std::int32_t>(set_ptr.size()) - 1; }
+    std::span<const std::int32_t> labels_of(std::int32_t set) const {
+        return std::span(set_labels).subspan(set_ptr[set], set_ptr[set + 1] - set_ptr[set]);
+    }
+};
+
+// A book read from the last site to the first. Only patterns without loops can be turned round: a start in
+// state q is then the configurations configurations[ptr[q]..ptr[q+1]−1], one for each way to fire.
+struct ReversedBook {
+    struct Configuration {
+        std::int32_t length;  // in sites
+        std::int32_t state;   // its start in `book`, at the site where it ends
+        bool last_only;       // it must end at the last site of the sequence
+    };
+    PatternBook book;
+    std::vector<std::int64_t> ptr;  // [Q + 1]
+    std::vector<Configuration> configurations;
+};
+
+// Turns the patterns round that begin in the states marked in `starts` [Q]; nothing where one has a loop, or
+// there are more than `most` configurations.
+std::optional<ReversedBook> reversed(const PatternBook& book, std::span<const std::uint8_t> starts,
+                                     std::int64_t most);
+
+}  // namespace crfkit

@@ -1,0 +1,274 @@
+#include "trellis.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "trellis_reading.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr std::int64_t kMostConfigurations = 1 << 16;  // to be turned round
+// Reading from the last site is tried where the patterns add more than this share of nodes.
+constexpr double kWorthTurning = 0.2;
+
+void check_starts(const PatternBook& book, const Design& design, const PatternStarts& starts) {
+    const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("starts: ") + what); };
+    const auto n = static_cast<std::int64_t>(starts.states.size());
+    if (static_cast<std::int64_t>(starts.ptr.size()) != design.n_sites() + 1 || starts.ptr.front() != 0 ||
+        starts.ptr.back() != n || !std::is_sorted(starts.ptr.begin(), starts.ptr.end()))
+        refuse("there must be one list for each site");
+    if (!starts.values.empty() && starts.values.size() != starts.states.size())
+        refuse("there must be one value for each, or none at all");
+    for (const std::int32_t state : starts.states)
+        if (state < 0 || state >= book.n_states()) refuse("one is in a state that the book does not have");
+    for (const double value : starts.values)
+        if (!std::isfinite(value)) refuse("one has a value that is not finite");
+}
+
+// The inputs of a data set, each once.
+class Inputs {
+  public:
+    Inputs(const PatternBook& book, const Bigrams& bigrams, const Design& design, const PatternStarts& starts,
+           int n_threads)
+        : starts_(starts), values_{1.0} {
+        if (!starts.values.empty()) values_.assign(starts.values.begin(), starts.values.end());
+        std::sort(values_.begin(), values_.end());
+        values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
+        forward_.emplace(book, bigrams, false, values_, label_sets_);
+        const Candidates candidates = find_candidates(bigrams, design, n_threads);
+        InternedLists known;
+        std::vector<std::int32_t> key;
+        for (std::int64_t n = 0; n < design.n_sequences(); ++n) {
+            TrellisInput input{{}, {}, n};
+            for (std::int64_t t = design.sequence_ptr[n]; t < design.sequence_ptr[n + 1]; ++t) {
+                const std::int64_t begin = candidates.site_ptr[t], end = candidates.site_ptr[t + 1];
+                input.labels.push_back(
+                    label_sets_.add(std::span(candidates.labels).subspan(begin, end - begin)));
+                input.starts.push_back(forward_->start_set(starts_at(t)));
+            }
+            key = input.labels;
+            key.insert(key.end(), input.starts.begin(), input.starts.end());
+            of_sequence.push_back(known.add(key));
+            if (of_sequence.back() == static_cast<std::int32_t>(inputs.size())) {
+                inputs.push_back(std::move(input));
+                first_sites_.push_back(design.sequence_ptr[n]);
+            }
+        }
+    }
+
+    TrellisReading& forward() { return *forward_; }
+    // The same inputs read from the last site; nothing where a pattern has a loop.
+    std::optional<std::vector<TrellisInput>> turned(const PatternBook& book, const Bigrams& bigrams) {
+        std::vector<std::uint8_t> begins(static_cast<std::size_t>(book.n_states()), 0);
+        for (const std::int32_t state : starts_.states) begins[state] = 1;
+        reversed_ = reversed(book, begins, kMostConfigurations);
+        if (!reversed_) return std::nullopt;
+        backward_.emplace(reversed_->book, bigrams, true, values_, label_sets_);
+        std::vector<TrellisInput> out;
+        for (std::size_t k = 0; k < inputs.size(); ++k) out.push_back(turn(inputs[k], first_sites_[k]));
+        return out;
+    }
+    TrellisReading& backward() { return *backward_; }
+    std::size_t n_labels(std::int32_t label_set) const { return label_sets_[label_set].size(); }
+
+    std::vector<TrellisInput> inputs;
+    std::vector<std::int32_t> of_sequence;  // [N]
+
+  private:
+    std::vector<PatternStart> starts_at(std::int64_t site) const {
+        std::vector<PatternStart> out;
+        for (std::int64_t i = starts_.ptr[site]; i < starts_.ptr[site + 1]; ++i) {
+            const double value = starts_.values.empty() ? 1.0 : starts_.values[i];
+            const auto place = std::lower_bound(values_.begin(), values_.end(), value) - values_.begin();
+            if (value != 0) out.push_back({starts_.states[i], static_cast<std::int32_t>(place)});
+        }
+        return out;
+    }
+    TrellisInput turn(const TrellisInput& input, std::int64_t first_site) {
+        const auto T = static_cast<std::int64_t>(input.labels.size());
+        std::vector<std::vector<PatternStart>> starts(
+            static_cast<std::size_t>(T));  // by the site they end at
+        for (std::int64_t t = 0; t < T; ++t)
+            for (const PatternStart& start : starts_at(first_site + t))
+                for (std::int64_t i = reversed_->ptr[start.state]; i < reversed_->ptr[start.state + 1]; ++i) {
+                    const auto& [length, state, last_only] = reversed_->configurations[i];
+                    const std::int64_t end = t + length - 1;
+                    if (end < T && (!last_only || end == T - 1)) starts[end].push_back({state, start.value});
+                }
+        TrellisInput out{{input.labels.rbegin(), input.labels.rend()}, {}, input.sequence};
+        for (std::int64_t t = T; t-- > 0;) out.starts.push_back(backward_->start_set(std::move(starts[t])));
+        return out;
+    }
+
+    const PatternStarts& starts_;
+    std::vector<double> values_;
+    InternedLists label_sets_;
+    std::vector<std::int64_t> first_sites_;  // of the inputs
+    std::optional<ReversedBook> reversed_;
+    std::optional<TrellisReading> forward_, backward_;
+};
+
+using StepLists = std::vector<std::vector<std::int32_t>>;
+
+std::int64_t n_arcs(const TrellisReading& reading, const std::vector<std::int32_t>& steps) {
+    std::int64_t sum = 0;
+    for (const std::int32_t s : steps) sum += reading.step(s).step.n_arcs;
+    return sum;
+}
+
+// Copies the steps that are used into the table, in the order of their first use.
+class TableWriter {
+  public:
+    explicit TableWriter(StepTable& table) : table_(table) {
+        table_.level_ptr.assign(1, 0);
+        table_.fired_ptr.assign(1, 0);
+    }
+
+    // The numbers in the table of steps of a reading; readings must come one after the other.
+    void begin(const TrellisReading& reading) {
+        reading_ = &reading;
+        steps_.assign(static_cast<std::size_t>(reading.n_steps()), -1);
+        levels_.assign(static_cast<std::size_t>(reading.levels().size()), -1);
+        fired_.assign(static_cast<std::size_t>(reading.fired().size()), -1);
+    }
+    std::int32_t write(std::int32_t number) {
+        if (steps_[number] >= 0) return steps_[number];
+        const SortedStep& sorted = reading_->step(number);
+        Step step = sorted.step;
+        step.before = write_level(step.before);
+        step.after = write_level(step.after);
+        step.first_arc = table_.n_arcs();
+        step.first_in = static_cast<std::int64_t>(table_.in_ptr.size());
+        step.first_out = static_cast<std::int64_t>(table_.out_ptr.size());
+        const auto append = [](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
+            to.insert(to.end(), from.begin(), from.end());
+        };
+        append(table_.source, sorted.source);
+        append(table_.destination, sorted.destination);
+        append(table_.arc, sorted.arc);
+        append(table_.in_ptr, sorted.in_ptr);
+        append(table_.out_ptr, sorted.out_ptr);
+        append(table_.out_arc, sorted.out_arc);
+        for (const std::int32_t set : sorted.fired) table_.fired.push_back(set < 0 ? -1 : write_fired(set));
+        table_.steps.push_back(step);
+        return steps_[number] = static_cast<std::int32_t>(table_.steps.size()) - 1;
+    }
+
+  private:
+    std::int32_t write_level(std::int32_t number) {
+        if (levels_[number] >= 0) return levels_[number];
+        const auto level = reading_->levels()[number];
+        for (std::size_t i = 0; i < level.size(); i += 2) table_.level_labels.push_back(level[i]);
+        table_.level_ptr.push_back(static_cast<std::int64_t>(table_.level_labels.size()));
+        return levels_[number] = static_cast<std::int32_t>(table_.level_ptr.size()) - 2;
+    }
+    std::int32_t write_fired(std::int32_t number) {
+        if (fired_[number] >= 0) return fired_[number];
+        const auto list = reading_->fired()[number];
+        for (std::size_t i = 0; i < list.size(); i += 3) {
+            table_.fired_weights.push_back(list[i]);
+            table_.fired_values.push_back(std::bit_cast<double>(std::array{list[i + 1], list[i + 2]}));
+        }
+        table_.fired_ptr.push_back(static_cast<std::int64_t>(table_.fired_weights.size()));
+        return fired_[number] = static_cast<std::int32_t>(table_.n_fired()) - 1;
+    }
+
+    StepTable& table_;
+    const TrellisReading* reading_ = nullptr;
+    std::vector<std::int32_t> steps_, levels_, fired_;  // numbers of the reading → numbers in the table
+};
+
+// Whether the patterns add so many nodes that the other direction may need fewer.
+bool worth_turning(const Inputs& data, TrellisReading& forward, const StepLists& steps) {
+    std::int64_t n_nodes = 0, n_labels = 0;
+    for (std::size_t k = 0; k < steps.size(); ++k)
+        for (std::size_t t = 0; t < data.inputs[k].labels.size(); ++t) {
+            n_nodes += forward.step(steps[k][t]).step.n_after;
+            n_labels += static_cast<std::int64_t>(data.n_labels(data.inputs[k].labels[t]));
+        }
+    return static_cast<double>(n_nodes) > (1 + kWorthTurning) * static_cast<double>(n_labels);
+}
+
+}  // namespace
+
+TrellisSizeError::TrellisSizeError(std::int64_t n, std::int64_t t, std::int64_t states, std::int64_t arcs,
+                                   std::vector<std::int32_t> alive)
+    : std::runtime_error("sequence " + std::to_string(n) + ", site " + std::to_string(t) +
+                         ": the trellis has too many states (" + std::to_string(states) +
+                         " here so far) or arcs (" + std::to_string(arcs) + " so far)"),
+      sequence(n),
+      site(t),
+      n_states(states),
+      n_arcs(arcs),
+      weights(std::move(alive)) {}
+
+void StepTable::score_fired(const double* w, std::vector<double>& scores) const {
+    scores.assign(static_cast<std::size_t>(n_fired()), 0.0);
+    for (std::int64_t s = 0; s < n_fired(); ++s)
+        for (std::int64_t i = fired_ptr[s]; i < fired_ptr[s + 1]; ++i)
+            scores[s] += fired_values[i] * w[fired_weights[i]];
+}
+
+void StepTable::add_fired(const std::vector<double>& numbers, double* w) const {
+    for (std::int64_t s = 0; s < n_fired(); ++s)
+        for (std::int64_t i = fired_ptr[s]; i < fired_ptr[s + 1]; ++i)
+            w[fired_weights[i]] += fired_values[i] * numbers[s];
+}
+
+Trellises::Trellises(std::shared_ptr<const Layout> model, std::shared_ptr<const Design> data,
+                     std::shared_ptr<const PatternBook> patterns, const PatternStarts& starts,
+                     std::int64_t first, const TrellisLimits& limits, int n_threads)
+    : layout(std::move(model)),
+      design(std::move(data)),
+      book(std::move(patterns)),
+      bigrams(existing_bigrams(*layout)),
+      first_weight(first) {
+    design->check_layout(*layout);
+    if (book->n_labels != layout->n_labels)
+        throw std::invalid_argument("the pattern book is of another number of labels");
+    if (first < 0) throw std::invalid_argument("first_weight must be 0 or more");
+    check_starts(*book, *design, starts);
+    Inputs inputs(*book, bigrams, *design, starts, n_threads);
+    const StepLists forward = inputs.forward().unroll(inputs.inputs, limits, n_threads);
+    StepLists backward;
+    if (worth_turning(inputs, inputs.forward(), forward))
+        if (const auto turned = inputs.turned(*book, bigrams)) {
+            try {
+                backward = inputs.backward().unroll(*turned, limits, n_threads);
+            } catch (const TrellisSizeError&) {  // the forward one is not
+            }
+        }
+    TableWriter writer(table);
+    StepLists chosen = forward;
+    writer.begin(inputs.forward());
+    const auto turns = [&](std::size_t k) {
+        return !backward.empty() &&
+               n_arcs(inputs.backward(), backward[k]) < n_arcs(inputs.forward(), forward[k]);
+    };
+    for (std::size_t k = 0; k < chosen.size(); ++k)
+        if (!turns(k))
+            for (std::int32_t& step : chosen[k]) step = writer.write(step);
+    if (!backward.empty()) {
+        writer.begin(inputs.backward());
+        for (std::size_t k = 0; k < chosen.size(); ++k) {
+            if (!turns(k)) continue;
+            chosen[k] = backward[k];
+            for (std::int32_t& step : chosen[k]) step = writer.write(step);
+        }
+    }
+    InternedLists lists;
+    for (const std::int32_t input : inputs.of_sequence) trellis_of.push_back(lists.add(chosen[input]));
+    trellis_ptr.push_back(0);
+    for (std::int32_t k = 0; k < lists.size(); ++k) {
+        const auto steps = lists[k];
+        trellis_steps.insert(trellis_steps.end(), steps.begin(), steps.end());
+        trellis_ptr.push_back(static_cast<std::int64_t>(trellis_steps.size()));
+    }
+}
+
+}  // namespace crfkit
