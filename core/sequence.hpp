@@ -85,6 +85,18 @@ struct Workspace {
         return {direction.data(), d_forward.data(), d_backward.data(), d_pushed.data(), shift.data(), out,
                 extra.data()};
     }
+    // After prepare_own_arcs: the arc scores into each site, tables of `size` numbers (null: the shared
+    // ones).
+    std::vector<const Real*> arc_scores(std::int64_t n_sites, std::int64_t size) const {
+        std::vector<const Real*> tables(static_cast<std::size_t>(n_sites), nullptr);
+        const Real* own = own_scores.data();
+        for (std::int64_t t = 1; t < n_sites; ++t)
+            if (site_arcs[t].weight) {
+                tables[t] = own;
+                own += size;
+            }
+        return tables;
+    }
 };
 
 // Closes the labels that are not allowed at the sites of a sequence: rows [T, S] of scores.

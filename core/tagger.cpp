@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "best_rows.hpp"
 #include "candidates.hpp"
 #include "threads.hpp"
 
@@ -37,17 +38,6 @@ struct Tagger::Room {
         const WeightTables<double>& tables = tagger.dense().tables;
         return PlainChain(work.scores.data(), tables.arcs, work.own_scores, work.site_arcs, n_sites,
                           tagger.layout_->n_labels, tables.stride);
-    }
-    // The arc scores [L, S] into each site (null: the shared ones).
-    std::vector<const double*> arc_scores(std::int64_t size) const {
-        std::vector<const double*> tables(static_cast<std::size_t>(n_sites), nullptr);
-        const double* own = work.own_scores.data();
-        for (std::int64_t t = 1; t < n_sites; ++t)
-            if (work.site_arcs[t].weight) {
-                tables[t] = own;
-                own += size;
-            }
-        return tables;
     }
     // log Z, and P(y_t) in work.probs. False when scaled messages are not exact for this sequence.
     bool sum_product(const Tagger& tagger, double& log_partition) {
@@ -109,25 +99,11 @@ void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) con
     check(design, n_threads);
     if (design.as_lattices || design.as_batches) return lattices_.best(design, labels, n_threads);
     const WeightTables<double>& tables = dense().tables;
-    const std::int64_t S = tables.stride, L = layout_->n_labels;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         std::vector<const double*> own;
-        if (room.own_arcs) own = room.arc_scores(L * S);
-        double* messages = room.work.forward.data();
-        tables.kernels.max_sum(tables.arcs.data(), own.empty() ? nullptr : own.data(), room.n_sites,
-                               layout_->n_labels, tables.stride, room.work.scores.data(), messages);
-        std::int32_t* out = labels + room.first_site;
-        const double* row = messages + (room.n_sites - 1) * S;
-        std::int64_t label = std::max_element(row, row + L) - row;
-        out[room.n_sites - 1] = static_cast<std::int32_t>(label);
-        for (std::int64_t t = room.n_sites - 1; t > 0; --t) {  // which label before gave the best?
-            const double* arcs = (own.empty() || !own[t] ? tables.arcs.data() : own[t]) + label;
-            row = messages + (t - 1) * S;
-            label = 0;
-            for (std::int64_t a = 1; a < L; ++a)
-                if (row[a] + arcs[a * S] > row[label] + arcs[label * S]) label = a;
-            out[t - 1] = static_cast<std::int32_t>(label);
-        }
+        if (room.own_arcs) own = room.work.arc_scores(room.n_sites, tables.arcs.size());
+        best_labels<double>(tables, own, room.n_sites, layout_->n_labels, room.work.scores.data(),
+                            room.work.forward.data(), labels + room.first_site);
     });
 }
 

@@ -13,5 +13,6 @@ void bind_objective(
     nanobind::module_& m);                 // value, gradient, Hessian · vector and tagging of a whole dataset
 void bind_lattices(nanobind::module_& m);  // the same for nodes and arcs with features of their own
 void bind_trellis(nanobind::module_& m);   // patterns, and the trellises in which they fire
+void bind_online(nanobind::module_& m);    // mistake-driven passes over a whole dataset
 
 }  // namespace crfkit

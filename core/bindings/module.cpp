@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_objective(m);
     crfkit::bind_lattices(m);
     crfkit::bind_trellis(m);
+    crfkit::bind_online(m);
 }

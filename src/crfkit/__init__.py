@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, load
-    from crfkit.optimizers import LBFGS, SGD, TRON, Newton
+    from crfkit.optimizers import AROW, LBFGS, SGD, TRON, AveragedPerceptron, Newton, PassiveAggressive
     from crfkit.structures import (
         END,
         START,
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
 _ROOMS = ("data", "evaluation", "features", "inference", "models", "objective", "optimizers", "structures")
 _ROOM_OF = {
+    "AROW": "optimizers",
     "Affixes": "structures",
+    "AveragedPerceptron": "optimizers",
     "Bigrams": "structures",
     "CRF": "models",
     "Chain": "structures",
@@ -42,6 +44,7 @@ _ROOM_OF = {
     "LBFGS": "optimizers",
     "Newton": "optimizers",
     "Ngrams": "structures",
+    "PassiveAggressive": "optimizers",
     "Pattern": "structures",
     "Patterns": "structures",
     "SGD": "optimizers",
@@ -53,6 +56,7 @@ _ROOM_OF = {
 }
 
 __all__ = [
+    "AROW",
     "CRF",
     "END",
     "LBFGS",
@@ -60,6 +64,7 @@ __all__ = [
     "START",
     "TRON",
     "Affixes",
+    "AveragedPerceptron",
     "Bigrams",
     "Chain",
     "ChainScores",
@@ -69,6 +74,7 @@ __all__ = [
     "InputError",
     "Newton",
     "Ngrams",
+    "PassiveAggressive",
     "Pattern",
     "Patterns",
     "TagDictionary",

@@ -87,6 +87,57 @@ class Objective:
         return self._core.refine()
 
 
+class OnlineObjective:
+    """The mistakes of a chain model over a data set, for training that moves the weights after each of them.
+
+    `l1` is kept for optimizers to refuse. `single_precision`: sequences are labelled at weights rounded to single
+    precision, where their labels are scored row by row; weights and losses are always double.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        annotation: Annotation,
+        feature_map: FeatureMap,
+        *,
+        l1: Float64s | float = 0.0,
+        sample_weight: npt.ArrayLike | None = None,
+        single_precision: bool = True,
+        n_threads: int = 1,
+    ) -> None:
+        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
+        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
+        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        self.n_sequences = dataset.n_sequences
+        sets = annotation.sets
+        self._core = _core.Online(
+            feature_map.layout,
+            feature_map.design(dataset, n_threads, purpose="training"),
+            annotation.labels,
+            None if sets is None else sets.site_ptr,
+            None if sets is None else sets.labels,
+            np.ascontiguousarray(weights, dtype=np.float64),
+            single_precision,
+            n_threads,
+        )
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self._core.n_weights
+
+    def online_pass(
+        self, rule: _core.OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
+    ) -> tuple[float, Float64s, Float64s, float]:
+        """Labels each sequence of `order` and moves the weights by `rule` where the labels are wrong.
+
+        `second` [D] is what the rule keeps beside each weight: AROW its variances, the others Σ time · step for the mean of
+        the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each by its
+        weight. Returns the sum of the losses, each before its step, and the new w, second and time.
+        """
+        return self._core.run(rule, w, second, time, order)
+
+
 class FunctionObjective:
     """The same objective for a model with feature functions, slice by slice; always in double precision."""
 

@@ -43,7 +43,7 @@ from crfkit.models.estimator import UnknownLabels
 from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
 from crfkit.models.gold import Metric, accuracy, checked_lists
 from crfkit.models.growth import widened
-from crfkit.objective import FunctionObjective, Objective
+from crfkit.objective import FunctionObjective, Objective, OnlineObjective
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -80,10 +80,11 @@ class Lesson(NamedTuple):
         l2: Strength,
         sample_weight: Float64s | None,
         stochastic: bool,
+        online: bool = False,
         n_threads: int,
         fixed: npt.NDArray[np.bool_] | None = None,
-    ) -> Objective | FunctionObjective:
-        """What training minimises; `stochastic`: by steps along single sequences.
+    ) -> Objective | FunctionObjective | OnlineObjective:
+        """What training minimises; `stochastic`: by steps along single sequences, `online`: after each mistake.
 
         `fixed` weights [D], which the data have no say in, are not penalised and stay as they are.
         """
@@ -96,6 +97,15 @@ class Lesson(NamedTuple):
                 self.annotation,
                 l1=first,
                 l2=second,
+                sample_weight=sample_weight,
+                n_threads=n_threads,
+            )
+        if online:
+            return OnlineObjective(
+                self.dataset,
+                self.annotation,
+                self.model.feature_map,
+                l1=first,
                 sample_weight=sample_weight,
                 n_threads=n_threads,
             )

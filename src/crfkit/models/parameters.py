@@ -23,7 +23,7 @@ from crfkit.features import (
 )
 from crfkit.models.constraints import structure_from_json, structure_to_json
 from crfkit.models.crf_file import setting
-from crfkit.optimizers import AUTO, OPTIMIZERS
+from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 from crfkit.structures import Bigrams, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -43,10 +43,12 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     structure, optimizer = params["structure"], params["optimizer"]
     if not isinstance(structure, Chain):
         raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…)")
-    if isinstance(optimizer, str) and optimizer not in (AUTO, *OPTIMIZERS):
-        raise InputError(f"optimizer is {optimizer!r}, expected {', '.join([*OPTIMIZERS, AUTO])}")
     if isinstance(optimizer, str) and optimizer != AUTO:
-        optimizer = OPTIMIZERS[optimizer]
+        optimizer = optimizer_named(optimizer)
+        if optimizer is None:
+            raise InputError(
+                f"optimizer is {params['optimizer']!r}, expected {', '.join([*OPTIMIZERS, AUTO])}"
+            )
     elif optimizer != AUTO and not (hasattr(optimizer, "minimize") and hasattr(optimizer, "needs")):
         raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
     l1 = params["l1"]
@@ -217,15 +219,16 @@ def _optimizer_to_json(optimizer: Any) -> Any:
     """Its name and settings, or the name that was given; None for one that is not of this package."""
     if isinstance(optimizer, str):
         return optimizer
-    if type(optimizer) not in OPTIMIZERS.values():
-        return None
-    return {"name": type(optimizer).__name__.lower(), **dataclasses.asdict(optimizer)}
+    for name, kind in OPTIMIZERS.items():
+        if type(optimizer) is kind:
+            return {"name": name, **dataclasses.asdict(optimizer)}
+    return None
 
 
 def _optimizer_from_json(value: Any) -> Any:
     """The inverse of `_optimizer_to_json`; settings without a name are those of LBFGS."""
     if isinstance(value, str):
-        if value not in (AUTO, *OPTIMIZERS):
+        if value != AUTO and optimizer_named(value) is None:
             raise InputError(f"its optimizer is {value[:40]!r}")
         return value
     settings = dict(value)

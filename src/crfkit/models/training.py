@@ -22,7 +22,7 @@ from crfkit.models.constraints import SequencesSkipped
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.gold import Metric
 from crfkit.models.growth import carried, pruned, touched
-from crfkit.optimizers import AUTO, OPTIMIZERS, Callback, Choice, History, Step, Watch, choose
+from crfkit.optimizers import AUTO, Callback, Choice, History, Step, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 Path = str | os.PathLike[str]
@@ -112,11 +112,12 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
     given = _given(params["optimizer"])
     stochastic = given is not None and "stochastic_pass" in given.optimizer.needs
-    objective = lesson.objective(
+    objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
         l1=params["l1"],
         l2=params["l2"],
         sample_weight=weights,
         stochastic=stochastic,
+        online=given is not None and "online_pass" in given.optimizer.needs,
         n_threads=n_threads,
         fixed=~touched(lesson) if plan.extend and not stochastic else None,
     )
@@ -179,7 +180,9 @@ def _given(optimizer: Any) -> Choice | None:
     if optimizer == AUTO:
         return None
     if isinstance(optimizer, str):
-        return Choice(OPTIMIZERS[optimizer](), f"{OPTIMIZERS[optimizer].__name__} was asked for by name")
+        named = optimizer_named(optimizer)
+        if named is not None:
+            return Choice(named(), f"{named.__name__} was asked for by name")
     return Choice(optimizer, f"{type(optimizer).__name__} was given")
 
 

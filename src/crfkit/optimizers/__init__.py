@@ -4,21 +4,26 @@ An optimizer declares in `needs` what it asks of an objective, and refuses in wo
 `Descent`; stopping, history, callbacks, snapshots and resuming are the same loop for all.
 """
 
-from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose
+from crfkit.optimizers.arow import AROW
+from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
+from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose, optimizer_named
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Snapshot, Step, Watch, minimize
 from crfkit.optimizers.newton import Newton
+from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.problem import Objective, Optimizer
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.tron import TRON
 
 __all__ = [
+    "AROW",
     "AUTO",
     "LBFGS",
     "OPTIMIZERS",
     "SGD",
     "TRON",
+    "AveragedPerceptron",
     "Best",
     "Callback",
     "Choice",
@@ -28,10 +33,12 @@ __all__ = [
     "Objective",
     "Optimizer",
     "Outcome",
+    "PassiveAggressive",
     "Record",
     "Snapshot",
     "Step",
     "Watch",
     "choose",
     "minimize",
+    "optimizer_named",
 ]

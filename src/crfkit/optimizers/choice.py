@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from crfkit.optimizers.arow import AROW
+from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.newton import Newton
+from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.problem import Objective, Optimizer, checked_l1
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.tron import TRON
 
 AUTO = "auto"
-OPTIMIZERS: dict[str, type[LBFGS] | type[Newton] | type[SGD] | type[TRON]] = {
+OPTIMIZERS: dict[str, type[Any]] = {
+    "arow": AROW,
+    "averaged_perceptron": AveragedPerceptron,
     "lbfgs": LBFGS,
     "newton": Newton,
+    "passive_aggressive": PassiveAggressive,
     "sgd": SGD,
     "tron": TRON,
 }
+SHORT_NAMES = {"ap": "averaged_perceptron", "pa": "passive_aggressive"}
 
 LARGE_MEMORY = 30  # pairs of L-BFGS where they are cheap
 PAIR_BYTES = 1 << 28  # what they may take
@@ -27,6 +34,11 @@ class Choice(NamedTuple):
 
     optimizer: Optimizer
     reason: str
+
+
+def optimizer_named(name: str) -> type[Any] | None:
+    """The optimizer of this name, long or short; None where there is none."""
+    return OPTIMIZERS.get(SHORT_NAMES.get(name, name))
 
 
 def choose(objective: Objective) -> Choice:

@@ -43,7 +43,7 @@ class Optimizer(Protocol):
     - `hessian_vector(w, v)`: H(w) v, [D]; where the objective has `hessian_diagonal(w)` too, it may be used;
     - `stochastic_pass(w, order, rates)`: one step along each sequence;
     - `batch_gradient(w, sequences)`: value and gradient of some of the sequences;
-    - `best_update(w, sequence)`: the best output against the right one, as features that differ;
+    - `online_pass(rule, w, second, time, order)`: one step after each sequence whose best output is wrong;
     - `stored_marginals(w, sequence)`: a gradient by way of marginals, which take less room than itself.
 
     `takes_l1` says whether it can minimise an objective with l1.

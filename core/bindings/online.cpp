@@ -1,0 +1,77 @@
+#include "online.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <algorithm>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+template <class Number>
+using Maybe = std::optional<Array<Number>>;
+
+void bind_rules(nb::module_& m) {
+    using Method = OnlineRule::Method;
+    nb::class_<OnlineRule>(m, "OnlineRule")
+        .def_static("perceptron", [] { return OnlineRule{}; })
+        .def_static(
+            "passive_aggressive",
+            [](int variant, double aggressiveness, bool error_sensitive) {
+                return OnlineRule{.method = Method::passive_aggressive,
+                                  .variant = variant,
+                                  .error_sensitive = error_sensitive,
+                                  .aggressiveness = aggressiveness};
+            },
+            "variant"_a, "aggressiveness"_a, "error_sensitive"_a)
+        .def_static(
+            "arow", [](double gamma) { return OnlineRule{.method = Method::arow, .gamma = gamma}; },
+            "gamma"_a);
+}
+
+}  // namespace
+
+void bind_online(nb::module_& m) {
+    bind_rules(m);
+    nb::class_<Online>(m, "Online")
+        .def(
+            "__init__",
+            [](Online* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
+               const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+               const Maybe<std::int32_t>& set_labels, const Array<double>& weights, bool single_precision,
+               int n_threads) {
+                Annotation gold{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)),
+                                copy(view(weights))};
+                const nb::gil_scoped_release release;
+                new (self) Online(std::move(layout), std::move(design), std::move(gold), single_precision,
+                                  n_threads);
+            },
+            "layout"_a, "design"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a,
+            "single_precision"_a, "n_threads"_a)
+        .def_prop_ro("n_weights", &Online::n_weights)
+        .def(
+            "run",
+            [](Online& self, const OnlineRule& rule, const Array<double>& w, const Array<double>& second,
+               double time, const Array<std::int32_t>& order) {
+                NewArray<double> moved({w.size()}), moved_second({second.size()});
+                std::copy_n(w.data(), w.size(), moved.data());
+                std::copy_n(second.data(), second.size(), moved_second.data());
+                OnlineState state{{moved.data(), w.size()}, {moved_second.data(), second.size()}, time};
+                double loss;
+                {
+                    const nb::gil_scoped_release release;
+                    loss = self.pass(rule, state, view(order));
+                }
+                return nb::make_tuple(loss, moved.take(), moved_second.take(), state.time);
+            },
+            "rule"_a, "w"_a, "second"_a, "time"_a, "order"_a);
+}
+
+}  // namespace crfkit

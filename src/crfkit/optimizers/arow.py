@@ -1,0 +1,48 @@
+"""Adaptive regularisation of weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.optimizers.online import OnlineLearner
+from crfkit.optimizers.problem import Vector
+
+
+@dataclass(frozen=True)
+class AROW(OnlineLearner):
+    """Adaptive regularisation of weights (Crammer et al. 2009; for sequences Mejer & Crammer 2010).
+
+    Each weight has a variance v, which falls with every mistake that it had a part in: often seen weights move less. With
+    d = φ(right) − φ(predicted) of a mistake (see `AveragedPerceptron`),
+
+        loss = score(predicted) − score(right) + number of wrong labels
+        w   ← w + loss / (Σ v d² + gamma) · v ∘ d
+        1/v ← 1/v + d² / gamma
+
+    Parameters
+    ----------
+    variance : of every weight, at the start
+    gamma : how much a single mistake counts for less, in steps and in variances
+
+    gamma is divided by the weight of a sequence. The objective in the history is the sum of the losses of the mistakes in
+    the pass. The weights after the last pass are learned, not their mean. Penalties, partial labels and the rest are as for
+    `AveragedPerceptron`.
+    """
+
+    variance: float = 1.0
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_positive("variance", "gamma")
+
+    def second(self, n_weights: int) -> Vector:
+        """The variances at the start."""
+        return np.full(n_weights, float(self.variance))
+
+    def rule(self) -> _core.OnlineRule:
+        """How a mistake moves the weights."""
+        return _core.OnlineRule.arow(float(self.gamma))
