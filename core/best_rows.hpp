@@ -26,8 +26,12 @@ double best_labels(const WeightTables<Real>& tables, std::span<const Real* const
         const Real* arcs = (own.empty() || !own[t] ? tables.arcs.data() : own[t]) + label;
         row = messages + (t - 1) * S;
         label = 0;
+        Real top = row[0] + arcs[0];
         for (std::int64_t a = 1; a < L; ++a)
-            if (row[a] + arcs[a * S] > row[label] + arcs[label * S]) label = a;
+            if (const Real reached = row[a] + arcs[a * S]; reached > top) {
+                top = reached;
+                label = a;
+            }
         labels[t - 1] = static_cast<std::int32_t>(label);
     }
     return score;

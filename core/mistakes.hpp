@@ -61,6 +61,8 @@ class Mistakes {
 
     // To be called when any weights may have changed.
     virtual void read_weights() = 0;
+    // Sequence n is labelled soon: what it reads may be fetched.
+    virtual void expect(std::int64_t) const {}
     // Labels sequence n, which is not empty, and adds its mistake to `difference`, which is empty. Returns
     // the number of sites with a wrong label.
     std::int64_t find(std::int64_t n, Difference& difference);

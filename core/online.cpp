@@ -36,7 +36,9 @@ double Online::pass(const OnlineRule& rule, OnlineState& state, std::span<const 
     std::copy(state.w.begin(), state.w.end(), w_.begin());
     mistakes_->read_weights();
     double loss = 0;
-    for (const std::int32_t n : order) {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const std::int32_t n = order[k];
+        if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
         const double weight = gold_.weights[n];
         state.time += weight;
         if (weight == 0 || design_->sequence_ptr[n] == design_->sequence_ptr[n + 1]) continue;

@@ -27,6 +27,19 @@ void RowMistakes<Real>::read_weights() {
     tables_.set(w_, 1);
 }
 
+// In random order nothing but this lets the memory know what comes.
+template <class Real>
+void RowMistakes<Real>::expect(std::int64_t n) const {
+    constexpr std::int64_t line = 64 / sizeof(std::int32_t);
+    const auto fetch = [](const Buffer<std::int32_t>& ids, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; i += line) __builtin_prefetch(ids.data() + i);
+    };
+    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
+    fetch(design_.rows.ids, design_.rows.ptr[first], design_.rows.ptr[last]);
+    fetch(design_.entries.ids, design_.entries.ptr[first], design_.entries.ptr[last]);
+    fetch(design_.entry_labels, design_.entries.ptr[first], design_.entries.ptr[last]);
+}
+
 template <class Real>
 void RowMistakes<Real>::predict(std::int64_t n) {
     const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;

@@ -21,6 +21,7 @@ class RowMistakes : public Mistakes {
                 const double* w);
 
     void read_weights() override;
+    void expect(std::int64_t n) const override;
     void read_changes(const Difference& difference) override;
 
   private:
