@@ -39,17 +39,22 @@ double Online::pass(const OnlineRule& rule, OnlineState& state, std::span<const 
     for (std::size_t k = 0; k < order.size(); ++k) {
         const std::int32_t n = order[k];
         if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
-        const double weight = gold_.weights[n];
-        state.time += weight;
-        if (weight == 0 || design_->sequence_ptr[n] == design_->sequence_ptr[n + 1]) continue;
-        const std::int64_t n_wrong = mistakes_->find(n, difference_);
-        if (n_wrong == 0) continue;
-        loss += weight * step(rule, state, n_wrong, weight);
-        mistakes_->read_changes(difference_);
-        difference_.clear();
+        loss += see(rule, state, n);
+        state.time += gold_.weights[n];
     }
     std::copy(w_.begin(), w_.end(), state.w.begin());
     return loss;
+}
+
+double Online::see(const OnlineRule& rule, OnlineState& state, std::int64_t n) {
+    const double weight = gold_.weights[n];
+    if (weight == 0 || design_->sequence_ptr[n] == design_->sequence_ptr[n + 1]) return 0;
+    const std::int64_t n_wrong = mistakes_->find(n, difference_);
+    if (n_wrong == 0) return 0;
+    const double loss = step(rule, state, n_wrong, weight);
+    mistakes_->read_changes(difference_);
+    difference_.clear();
+    return weight * loss;
 }
 
 void Online::check(const OnlineRule& rule, const OnlineState& state,
@@ -98,7 +103,7 @@ void Online::move(double step, OnlineState& state) {
     const bool averaged = !state.second.empty();
     difference_.each([&](std::int64_t i, double count) {
         w_[i] += step * count;
-        if (averaged) state.second[i] += state.time * (step * count);
+        if (averaged) state.second[i] += (state.time + 1) * (step * count);
     });
 }
 

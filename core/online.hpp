@@ -33,11 +33,11 @@ struct OnlineRule {
 };
 
 // What a pass changes. The mean of the weights over all steps is kept without touching all weights: a step
-// by x at time s adds s·x to `second`, and the mean at time t is w − second / (t + 1). (The weights before
-// the first step count for 1, those after a sequence for its weight.)
+// by x at time s adds (s + 1)·x to `second`, and the mean at time t is w − second / (t + 1). The weights
+// before the first sequence count for 1, those after each sequence for its weight.
 struct OnlineState {
     std::span<double> w;       // [D]
-    std::span<double> second;  // [D] Σ s·x; the variances of AROW; or empty where no mean is wanted
+    std::span<double> second;  // [D] Σ (s + 1)·x; the variances of AROW; or empty where no mean is wanted
     double time = 0;           // sum of the weights of the sequences until now
 };
 
@@ -53,6 +53,7 @@ class Online {
     double pass(const OnlineRule& rule, OnlineState& state, std::span<const std::int32_t> order);
 
   private:
+    double see(const OnlineRule& rule, OnlineState& state, std::int64_t n);
     double step(const OnlineRule& rule, OnlineState& state, std::int64_t n_wrong, double weight);
     void move(double step, OnlineState& state);
     void move_by_variance(double step, double per_count, OnlineState& state);

@@ -21,7 +21,8 @@ SMOOTH = ("newton", "tron")
 
 
 def test_every_optimizer_has_its_row() -> None:
-    assert {*EXACT, "sgd"} == set(OPTIMIZERS)  # tests/test_sgd.py: it steps along sequences
+    along_sequences = {"arow", "averaged_perceptron", "passive_aggressive"}  # tests/test_online.py
+    assert {*EXACT, *along_sequences, "sgd"} == set(OPTIMIZERS)  # tests/test_sgd.py
     assert all(type(optimizer) is OPTIMIZERS[name] for name, optimizer in EXACT.items())
 
 

@@ -48,7 +48,8 @@ class CRF(Estimator):
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)`, `SGD(max_iterations=…, rate=…)` for good
-        weights after few passes, the name of one in small letters, or "auto"
+        weights after few passes, `AveragedPerceptron(…)`, `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds
+        (they know no penalty), the name of one ("lbfgs", "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_pairs : a weight for every feature and label; otherwise only for those seen together. With `facets`: for every
         feature and facet that a site may have at which the feature stands.

@@ -1,0 +1,463 @@
+"""Mistake-driven training: each step against a plain reference that lists every labelling, and the whole through `CRF`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+from math import isnan, sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import crfkit
+from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
+from crfkit.objective import OnlineObjective
+from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive, Watch
+from crfkit.optimizers.online import OnlineLearner
+from crfkit.structures import Chain
+from tests.restricted import KINDS, Problem
+
+Float64s = npt.NDArray[np.float64]
+Counts = Mapping[Any, float]
+
+LEARNERS: list[OnlineLearner] = [
+    AveragedPerceptron(),
+    *(PassiveAggressive(variant=variant, aggressiveness=0.3) for variant in (0, 1, 2)),
+    PassiveAggressive(error_sensitive=False, average=False),
+    AROW(variance=0.7, gamma=1.4),
+]
+
+
+class Sequence(NamedTuple):
+    """One sequence for the reference: every labelling that exists, with what it has of each weight."""
+
+    labellings: list[tuple[int, ...]]
+    counts: list[Counts]
+    admitted: list[bool]  # by the annotation
+    weight: float
+
+
+class Reference:
+    """The methods as their papers have them, on dicts; the mean is taken over all weights after every sequence."""
+
+    def __init__(self, learner: OnlineLearner, start: Counts) -> None:
+        self.learner = learner
+        self.w = dict(start)
+        self.variances = {key: getattr(learner, "variance", 0.0) for key in start}
+        self.sum, self.time = dict(start), 1.0
+        self.losses = [0.0]
+
+    def score(self, counts: Counts) -> float:
+        return sum(self.w[key] * count for key, count in counts.items())
+
+    def see(self, sequence: Sequence) -> None:
+        if sequence.weight > 0 and sequence.labellings[0]:
+            scores = np.array([self.score(counts) for counts in sequence.counts])
+            best = int(scores.argmax())
+            right = int(np.where(sequence.admitted, scores, -np.inf).argmax())
+            if best != right:
+                pair = zip(sequence.labellings[right], sequence.labellings[best], strict=True)
+                n_wrong = sum(a != b for a, b in pair)
+                d = Counter(sequence.counts[right])
+                d.subtract(sequence.counts[best])
+                self.move(d, scores[best] - scores[right], n_wrong, sequence.weight)
+        for key, value in self.w.items():
+            self.sum[key] += sequence.weight * value
+        self.time += sequence.weight
+
+    def move(self, d: Counts, deficit: float, n_wrong: int, weight: float) -> None:
+        learner, norm = self.learner, sum(x * x for x in d.values())
+        if isinstance(learner, AveragedPerceptron):
+            self.losses.append(weight * deficit)
+            for key, x in d.items():
+                self.w[key] += weight * x
+        elif isinstance(learner, PassiveAggressive):
+            loss = deficit + (sqrt(n_wrong) if learner.error_sensitive else 1)
+            self.losses.append(weight * loss)
+            C = weight * learner.aggressiveness
+            step = (lambda: loss / norm, lambda: min(C, loss / norm), lambda: loss / (norm + 1 / (2 * C)))
+            tau = step[learner.variant]() if norm else 0.0
+            for key, x in d.items():
+                self.w[key] += tau * x
+        elif isinstance(learner, AROW):
+            loss, gamma = deficit + n_wrong, learner.gamma / weight
+            self.losses.append(weight * loss)
+            spread = sum(self.variances[key] * x * x for key, x in d.items())
+            for key, x in d.items():
+                v = self.variances[key]
+                self.w[key] += loss / (spread + gamma) * v * x
+                self.variances[key] = 1 / (1 / v + x * x / gamma)
+
+    def learned(self) -> Float64s:
+        mean = self.learner.averages()
+        return np.array([self.sum[key] / self.time if mean else self.w[key] for key in sorted(self.w)])
+
+
+def check(learner: OnlineLearner, objective: OnlineObjective, sequences: list[Sequence], w: Float64s) -> None:
+    """Three passes in random order: losses, weights and what is kept beside them."""
+    reference = Reference(learner, dict(enumerate(w)))
+    rng = np.random.default_rng(1)
+    state: list[Any] = [w, learner.second(len(w)), 0.0]
+    for _ in range(3):
+        order = rng.permutation(len(sequences)).astype(np.int32)
+        loss, *state[:] = objective.online_pass(learner.rule(), state[0], state[1], state[2], order)
+        reference.losses = [0.0]
+        for n in order:
+            reference.see(sequences[n])
+        assert loss == pytest.approx(sum(reference.losses), rel=1e-9)
+        np.testing.assert_allclose(state[0], [reference.w[i] for i in range(len(w))], atol=1e-9)
+        assert state[2] == pytest.approx(reference.time - 1)
+        if isinstance(learner, AROW):
+            np.testing.assert_allclose(state[1], [reference.variances[i] for i in range(len(w))], rtol=1e-9)
+        elif learner.averages():
+            np.testing.assert_allclose(state[0] - state[1] / (state[2] + 1), reference.learned(), atol=1e-9)
+
+
+def listed(problem: Problem) -> list[Sequence]:
+    """Every labelling of every sequence of a problem."""
+    sequences = []
+    for n in range(len(problem.lengths)):
+        paths = problem.labellings(n)
+        first = problem.ptr[n]
+        counts = [problem.counts(n, y) for y in paths]
+        sequences.append(
+            Sequence(
+                paths,
+                [{int(i): float(phi[i]) for i in np.flatnonzero(phi)} for phi in counts],
+                [all(b in problem.gold[first + i] for i, b in enumerate(y)) for y in paths],
+                float(problem.sample_weight[n]),
+            )
+        )
+    return sequences
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
+def test_every_step_is_that_of_the_reference(kind: dict[str, int | bool]) -> None:
+    problem = Problem(4, **kind)  # type: ignore[arg-type]
+    problem.sample_weight[2] = 0.0
+    objective = OnlineObjective(
+        problem.dataset,
+        problem.annotation,
+        problem.map,
+        sample_weight=problem.sample_weight,
+        single_precision=False,
+    )
+    sequences = listed(problem)
+    for learner in LEARNERS:
+        check(learner, objective, sequences, problem.w)
+
+
+def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Sequence]]:
+    """Features of sites with values, rare ones and common ones, features of arcs and a dense block."""
+    rng = np.random.default_rng(3)
+    L, lengths = 5, [3, 1, 4, 0, 2]
+    ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    T = int(ptr[-1])
+    site_ptr = np.arange(0, 3 * T + 1, 3, dtype=np.int64)
+    ids = np.stack([np.arange(T) % 4, 4 + np.arange(T), np.full(T, T + 4)], axis=1).ravel().astype(np.int32)
+    values = rng.normal(size=len(ids))
+    inner = ~np.isin(np.arange(T), ptr)
+    arc_ptr = np.concatenate([[0], np.cumsum(inner)]).astype(np.int64)
+    arcs = FeatureList(
+        arc_ptr, rng.integers(0, 2, arc_ptr[-1]).astype(np.int32), rng.normal(size=arc_ptr[-1])
+    )
+    dense = rng.normal(size=(T, 2))
+    dense[0, 0] = 0.0
+    dataset = Dataset(ptr, FeatureList(site_ptr, ids, values), arcs=arcs, dense={"v": dense})
+    labels = rng.integers(0, L, T).astype(np.int32)
+    annotation = Annotation(labels)
+    map_ = FeatureMap.build(
+        dataset, annotation, Chain(), n_labels=L, n_features=T + 5, n_arc_features=2, all_arcs=False
+    )
+    plain = list(zip(map_.arc_before.tolist(), map_.arc_after.tolist(), strict=True))
+
+    def counts(n: int, y: tuple[int, ...]) -> Counts:
+        phi: Counter[int] = Counter()
+        for i, b in enumerate(y):
+            t = int(ptr[n]) + i
+            for k in range(3 * t, 3 * t + 3):
+                for p in range(map_.pair_ptr[ids[k]], map_.pair_ptr[ids[k] + 1]):
+                    phi[p] += values[k] * (map_.pair_labels[p] == b)
+            for c in range(2):
+                phi[map_.dense_begin("v") + c * L + b] += dense[t, c]
+            for k in range(arc_ptr[t], arc_ptr[t + 1]):
+                f = arcs.ids[k]
+                for p in range(map_.arc_ptr[f], map_.arc_ptr[f + 1]):
+                    assert arcs.values is not None
+                    phi[map_.triples_begin + p] += arcs.values[k] * (map_.arc_triples[p] == y[i - 1] * L + b)
+        for arc in zip((L, *y), (*y, L), strict=True) if y else ():
+            if arc in plain:
+                phi[map_.arcs_begin + plain.index(arc)] += 1
+        return phi
+
+    sequences = []
+    for n, length in enumerate(lengths):
+        paths = [tuple(int(b) for b in y) for y in np.ndindex(*[L] * length)]
+        gold = tuple(labels[ptr[n] : ptr[n + 1]].tolist())
+        sequences.append(Sequence(paths, [counts(n, y) for y in paths], [y == gold for y in paths], 1.0))
+    return dataset, annotation, map_, sequences
+
+
+def test_features_of_arcs_and_dense_blocks() -> None:
+    dataset, annotation, map_, sequences = every_kind_of_feature()
+    objective = OnlineObjective(dataset, annotation, map_, single_precision=False)
+    w = np.random.default_rng(0).normal(size=map_.n_weights)
+    for learner in LEARNERS:
+        check(learner, objective, sequences, w)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_single_precision_comes_to_the_same_decisions(learner: OnlineLearner) -> None:
+    dataset, annotation, map_, _ = every_kind_of_feature()
+    w = np.random.default_rng(0).normal(size=map_.n_weights)
+    outcomes = [
+        learner.minimize(OnlineObjective(dataset, annotation, map_, single_precision=single), w)
+        for single in (True, False)
+    ]
+    assert np.array_equal(outcomes[0].weights, outcomes[1].weights)
+    assert not np.array_equal(outcomes[0].weights, w)
+
+
+def test_the_step_of_variant_0_puts_the_mistake_right_with_its_margin() -> None:
+    dataset, annotation, map_, sequences = every_kind_of_feature()
+    objective = OnlineObjective(dataset, annotation, map_, single_precision=False)
+    w = np.random.default_rng(0).normal(size=map_.n_weights)
+    rule = PassiveAggressive(variant=0).rule()
+    for n in (0, 1, 2, 4):
+        _, moved, _, _ = objective.online_pass(rule, w, np.zeros(0), 0.0, np.array([n], np.int32))
+        scores = [sum(float(w[i]) * x for i, x in phi.items()) for phi in sequences[n].counts]
+        best, right = int(np.argmax(scores)), sequences[n].admitted.index(True)
+        after = [sum(moved[i] * x for i, x in sequences[n].counts[k].items()) for k in (right, best)]
+        pair = zip(sequences[n].labellings[right], sequences[n].labellings[best], strict=True)
+        assert after[0] - after[1] == pytest.approx(sqrt(sum(a != b for a, b in pair)))
+
+
+X = [
+    [[f"w={w}", f"s={w[-1]}"] for w in words.split()]
+    for words in ("the dog runs", "a cat sees the dog", "dogs run", "she sees a bird", "birds sing and fly")
+]
+Y = [list("DNV"), list("DNVDN"), list("NV"), list("PVDN"), list("NVCV")]
+NAMES = {
+    "averaged_perceptron": AveragedPerceptron,
+    "ap": AveragedPerceptron,
+    "passive_aggressive": PassiveAggressive,
+    "pa": PassiveAggressive,
+    "arow": AROW,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_separable_problem_ends_without_mistakes(name: str) -> None:
+    model = crfkit.CRF(optimizer=name).fit(X, Y)
+    assert type(model.optimizer_) is NAMES[name]
+    assert model.predict(X) == Y
+    assert isnan(model.history_[0].objective)
+    assert model.history_[-1].objective == 0
+    assert all(isnan(record.gradient_norm) for record in model.history_)
+    assert [record.passes for record in model.history_] == list(range(11))
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_the_same_seed_gives_the_same_bits(learner: OnlineLearner) -> None:
+    models = [crfkit.CRF(optimizer=learner, n_threads=n).fit(X, Y) for n in (1, 2)]
+    assert models[0].weights_.tobytes() == models[1].weights_.tobytes()
+    other = type(learner)(max_iterations=1, random_state=5)
+    again = type(learner)(max_iterations=1, random_state=6)
+    orders = [crfkit.CRF(optimizer=o).fit(X, Y).weights_.tobytes() for o in (other, again)]
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_a_checkpoint_leads_to_the_same_bits(learner: OnlineLearner, tmp_path: Path) -> None:
+    noisy = [*Y[:-1], list("VNVN")]
+    model = crfkit.CRF(optimizer=learner)
+    fit: dict[str, Any] = {"dev": (X, Y), "every": 2}
+    whole = model.fit(X * 3, noisy + Y * 2, **fit)
+    weights, history = whole.weights_.copy(), whole.history_
+    path = tmp_path / "c"
+    model.fit(X * 3, noisy + Y * 2, **fit, checkpoint=path, callback=lambda progress: progress.iteration == 5)
+    model.fit(X * 3, noisy + Y * 2, **fit, checkpoint=path, resume=True)
+    assert model.weights_.tobytes() == weights.tobytes()
+    np.testing.assert_equal(model.history_.to_array()[:, 2:], history.to_array()[:, 2:])
+
+
+def test_more_passes_go_on_where_fewer_ended(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    crfkit.CRF(optimizer=AveragedPerceptron(max_iterations=2)).fit(X, Y, checkpoint=path, every=1)
+    longer = crfkit.CRF(optimizer=AveragedPerceptron(max_iterations=4))
+    resumed = longer.fit(X, Y, checkpoint=path, resume=True).weights_.tobytes()
+    assert resumed == longer.fit(X, Y).weights_.tobytes()
+    with pytest.raises(crfkit.InputError, match="with optimizer AveragedPerceptron"):
+        crfkit.CRF(optimizer=AveragedPerceptron(random_state=1)).fit(X, Y, checkpoint=path, resume=True)
+
+
+def test_patience_a_budget_and_a_callback_end_it() -> None:
+    model = crfkit.CRF(optimizer=AROW(max_iterations=50)).fit(X, Y, dev=(X, Y), patience=3)
+    assert model.stop_reason_ == "no better dev score in 3 iterations"
+    assert len(model.history_) == model.n_iter_ + 4
+    assert crfkit.CRF(optimizer="pa").fit(X, Y, time_budget=1e-9).n_iter_ == 0
+    model.fit(X, Y, callback=lambda progress: progress.iteration == 2)
+    assert model.n_iter_ == 2
+
+
+def test_ctrl_c_keeps_the_last_whole_pass() -> None:
+    dataset, annotation, map_, _ = every_kind_of_feature()
+
+    class Interrupted(OnlineObjective):
+        n_passes = 0
+
+        def online_pass(self, *args: Any) -> Any:
+            self.n_passes += 1
+            if self.n_passes == 3:
+                raise KeyboardInterrupt
+            return super().online_pass(*args)
+
+    start = np.zeros(map_.n_weights)
+    outcome = AveragedPerceptron().minimize(Interrupted(dataset, annotation, map_), start)
+    two = AveragedPerceptron(max_iterations=2).minimize(OnlineObjective(dataset, annotation, map_), start)
+    assert outcome.reason == "interrupted"
+    assert np.array_equal(outcome.weights, two.weights)
+
+
+def test_a_sequence_that_weighs_nothing_is_as_good_as_absent() -> None:
+    dataset, annotation, map_, _ = every_kind_of_feature()
+    weights = np.array([1.0, 0.0, 2.0, 1.0, 0.0])
+    objective = OnlineObjective(dataset, annotation, map_, sample_weight=weights)
+    w, order = np.zeros(map_.n_weights), np.arange(5, dtype=np.int32)
+    for learner in LEARNERS:
+        some, rest = (
+            objective.online_pass(learner.rule(), w, learner.second(len(w)), 0.0, chosen)
+            for chosen in (order, order[weights > 0])
+        )
+        for a, b in zip(some, rest, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["ap", "pa", "arow"])
+def test_predictions_obey_the_bigrams_in_training_and_after(name: str) -> None:
+    words = [[["w=a"], ["w=b"], ["w=c"]], [["w=c"], ["w=b"]], [["w=b"], ["w=a"], ["w=a"]]]
+    tags = [["B-X", "I-X", "O"], ["O", "B-X"], ["B-X", "I-X", "I-X"]]
+    chain = Chain(bigrams="observed")
+    model = crfkit.CRF(structure=chain, optimizer=name).fit(words, tags)
+    exists = {pair for y in tags for pair in pairwise(y)}
+    for y in model.predict([[["w=a"], ["w=c"], ["w=b"], ["w=b"]], *words]):
+        assert set(pairwise(y)) <= exists
+    assert model.predict(words) == tags
+
+
+@pytest.mark.parametrize("name", ["ap", "pa", "arow"])
+def test_unknown_labels_take_the_best_that_agree(name: str) -> None:
+    partial = [list(y) for y in Y]
+    partial[0][1] = partial[1][4] = None  # type: ignore[call-overload]
+    partial[3][1] = {"V", "N"}  # type: ignore[call-overload]
+    model = crfkit.CRF(optimizer=name).fit(X, partial)
+    assert model.history_[-1].objective == 0
+    for gold, found in zip(partial, model.predict(X), strict=True):
+        for label, b in zip(gold, found, strict=True):
+            assert label is None or str(b) in label
+
+
+def test_facets_and_a_tag_dictionary() -> None:
+    words = [
+        [(w,) for w in ["the", "dog", "sees", "the", "cats"]],
+        [(w,) for w in ["dogs", "see", "a", "cat"]],
+    ]
+    tags = [["d-", "ns", "vs", "d-", "np"], ["np", "vp", "d-", "ns"]]
+    for name in ("ap", "pa", "arow"):
+        model = crfkit.CRF(
+            features="pos",
+            facets="characters",
+            tag_dictionary=True,
+            optimizer=name,
+        ).fit(words, tags)
+        assert model.predict(words) == tags
+
+
+def test_the_settings_are_in_the_model_file(tmp_path: Path) -> None:
+    learners: list[Any] = [*LEARNERS, "ap"]
+    for learner in learners:
+        crfkit.CRF(optimizer=learner).fit(X, Y).save(tmp_path / "m.crf")
+        assert crfkit.load(tmp_path / "m.crf").get_params()["optimizer"] == learner
+
+
+def test_l2_is_ignored() -> None:
+    plain = crfkit.CRF(optimizer="ap", l2=0.0).fit(X, Y).weights_
+    for l2 in (7.0, {"arcs": 0.1, "default": 1.0}):
+        assert np.array_equal(crfkit.CRF(optimizer="ap", l2=l2).fit(X, Y).weights_, plain)
+
+
+def test_training_goes_on_from_a_model() -> None:
+    first = crfkit.CRF(optimizer=AROW(max_iterations=3)).fit(X, Y)
+    again = crfkit.CRF(optimizer=AROW(max_iterations=1)).fit(X, Y, start=first)
+    assert again.history_[-1].objective == 0
+    grown = crfkit.CRF(optimizer="pa").fit(X[:3], Y[:3]).partial_fit(X[3:], Y[3:])
+    assert grown.predict(X[3:]) == Y[3:]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: AveragedPerceptron(max_iterations=-1), "AveragedPerceptron got max_iterations=-1"),
+        (lambda: AROW(random_state=0.5), r"random_state=0.5, expected a whole number"),  # type: ignore[arg-type]
+        (lambda: PassiveAggressive(variant=3), "variant=3, expected 0, 1 or 2"),
+        (lambda: PassiveAggressive(variant=True), "variant=True, expected 0, 1 or 2"),
+        (lambda: PassiveAggressive(aggressiveness=0.0), "aggressiveness=0.0, expected a positive number"),
+        (lambda: PassiveAggressive(average=1), "average=1, expected True or False"),  # type: ignore[arg-type]
+        (lambda: AROW(variance=float("inf")), "AROW got variance=inf, expected a positive number"),
+        (lambda: AROW(gamma=-1.0), "gamma=-1.0, expected a positive number"),
+    ],
+)
+def test_bad_settings_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def same(x: Any, label: Any, i: int) -> float:
+    return float(x[i] == label)
+
+
+def test_l1_and_feature_functions_are_refused() -> None:
+    with pytest.raises(crfkit.InputError, match="AveragedPerceptron takes no l1 penalty"):
+        crfkit.CRF(l1=0.1, optimizer="ap").fit(X, Y)
+    dataset, annotation, map_, _ = every_kind_of_feature()
+    with pytest.raises(ValueError, match="AROW takes no l1 penalty"):
+        AROW().minimize(OnlineObjective(dataset, annotation, map_, l1=0.5), np.zeros(map_.n_weights))
+    functions = crfkit.FeatureFunctions([same])
+    with pytest.raises(TypeError, match="needs online_pass of an objective; FunctionObjective has none"):
+        crfkit.CRF(features=functions, optimizer="pa").fit([["A", "B"]], [["A", "B"]])
+
+
+def test_what_does_not_fit_the_data_is_refused() -> None:
+    dataset, annotation, map_, _ = every_kind_of_feature()
+    objective = OnlineObjective(dataset, annotation, map_)
+    w = np.zeros(map_.n_weights)
+    order = np.zeros(1, np.int32)
+    with pytest.raises(ValueError, match="order names sequence 5, expected 0 to 4"):
+        objective.online_pass(AROW().rule(), w, w, 0.0, order + 5)
+    with pytest.raises(ValueError, match=f"and 0 numbers, expected {len(w)}"):
+        objective.online_pass(AROW().rule(), w, w[:0], 0.0, order)
+    with pytest.raises(ValueError, match=f"has 3 and 3 numbers, expected {len(w)}"):
+        objective.online_pass(AveragedPerceptron().rule(), w[:3], w[:3], 0.0, order)
+    with pytest.raises(ValueError, match="left the range of numbers"):
+        objective.online_pass(AveragedPerceptron().rule(), w + 1e300, w[:0], 0.0, order)
+    assert np.isfinite(objective.online_pass(AveragedPerceptron().rule(), w, w[:0], 0.0, order)[0])
+
+
+def test_a_watch_sees_the_weights_that_are_learned() -> None:
+    dataset, annotation, map_, _ = every_kind_of_feature()
+    seen: list[Float64s] = []
+
+    def score(w: Float64s) -> float:
+        seen.append(w.copy())
+        return 0.0
+
+    outcome = AveragedPerceptron(max_iterations=3).minimize(
+        OnlineObjective(dataset, annotation, map_), np.zeros(map_.n_weights), watch=Watch(score=score)
+    )
+    assert np.array_equal(seen[-1], outcome.weights)
+    assert outcome.best is not None
+    assert outcome.best.iteration == 1
