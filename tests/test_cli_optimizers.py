@@ -49,6 +49,8 @@ def test_settings_are_read_as_numbers() -> None:
         memory=30, change=1e-3
     )
     assert train("--optimizer", "sgd", "--set", "rate=0.1").optimizer == crfkit.SGD(rate=0.1)
+    short = train("--optimizer", "pa", "--set", "average=false").optimizer
+    assert short == crfkit.PassiveAggressive(average=False)
 
 
 @pytest.mark.parametrize(

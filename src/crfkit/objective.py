@@ -131,9 +131,9 @@ class OnlineObjective:
     ) -> tuple[float, Float64s, Float64s, float]:
         """Labels each sequence of `order` and moves the weights by `rule` where the labels are wrong.
 
-        `second` [D] is what the rule keeps beside each weight: AROW its variances, the others Σ (time + 1) · step for the mean of
-        the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each by its
-        weight. Returns the sum of the losses, each before its step, and the new w, second and time.
+        `second` [D] is what the rule keeps beside each weight: AROW its variances, the others Σ (time + 1) · step for the
+        mean of the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each
+        by its weight. Returns the sum of the losses, each before its step, and the new w, second and time.
         """
         return self._core.run(rule, w, second, time, order)
 

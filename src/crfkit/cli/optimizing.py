@@ -26,7 +26,7 @@ def optimizer_options(command: Command) -> Command:
             default="lbfgs",
             show_default=True,
             metavar="NAME",
-            help="How to minimise: auto, lbfgs, tron, newton or sgd.",
+            help="How to minimise: auto, lbfgs, tron, newton, sgd, averaged_perceptron, passive_aggressive or arow.",
         ),
         click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
         click.option(
@@ -72,7 +72,7 @@ def optimizer_options(command: Command) -> Command:
 
 def optimizer_of(options: dict[str, Any]) -> Optimizer | str:
     """The optimizer that the options ask for; a setting that it does not have is refused."""
-    from crfkit.optimizers import AUTO, OPTIMIZERS
+    from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
     name = options["optimizer"]
     given = _numbers(options["settings"])
@@ -85,11 +85,11 @@ def optimizer_of(options: dict[str, Any]) -> Optimizer | str:
                 f"--optimizer auto decides {next(iter(given))} too, expected the name of an optimizer beside it"
             )
         return AUTO
-    if name not in OPTIMIZERS:
+    kind = optimizer_named(name)
+    if kind is None:
         raise InputError(
             f"--optimizer {name}: there is no such one, expected {', '.join((AUTO, *OPTIMIZERS))}"
         )
-    kind = OPTIMIZERS[name]
     known = [field.name for field in fields(kind)]
     for setting in given:
         if setting not in known:
@@ -97,9 +97,10 @@ def optimizer_of(options: dict[str, Any]) -> Optimizer | str:
                 f"--optimizer {name} has no setting {setting}, expected one of {', '.join(known)}"
             )
     try:
-        return kind(**given)
+        optimizer: Optimizer = kind(**given)
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
+    return optimizer
 
 
 def safety_of(options: dict[str, Any]) -> dict[str, Any]:
