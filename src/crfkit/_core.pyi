@@ -290,7 +290,9 @@ def renamed_features(
 
 # patterns, and the trellises in which they fire
 
-class TrellisSizeError(ValueError):  # args: message, sequence, site, n_states, n_arcs, weights [alive patterns]
+class TrellisSizeError(
+    ValueError
+):  # args: message, sequence, site, n_states, n_arcs, weights [alive patterns]
     ...
 
 class PatternBook:  # see crfkit.structures.PatternBook
@@ -332,4 +334,6 @@ class Trellises:  # site t of the data set has the starts start_ptr[t], …, sta
     def n_fired(self) -> int: ...  # different sets of fired weights
     @property
     def trellis_of(self) -> Int32s: ...  # [N]
-    def sizes(self, sequence: int) -> tuple[Int64s, Int64s, Int64s]: ...  # nodes [T], arcs and grouped transitions [T + 1]
+    def sizes(
+        self, sequence: int
+    ) -> tuple[Int64s, Int64s, Int64s]: ...  # nodes [T], arcs and grouped transitions [T + 1]

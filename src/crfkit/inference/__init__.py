@@ -10,11 +10,12 @@
     log_probability    score(y) − log Z
     parts              which parts an output has
 
-Each function takes a structure (`Chain()`) and its scores (`ChainScores(…)`). `evidence` restricts the outputs to the
+Each function takes a structure (`Chain()`) and its scores (`ChainScores(…)`); `crfkit.inference.questions` knows which
+module answers for which structure. `evidence` restricts the outputs to the
 labels that are allowed at each site: a bool array [T, L] or an `Evidence`.
 """
 
-from crfkit.inference.chain import (
+from crfkit.inference.questions import (
     best,
     entropy,
     k_best,
