@@ -43,6 +43,58 @@ struct LatticeGraph {
     }
 };
 
+class TrellisGraph {
+  public:
+    explicit TrellisGraph(const ScoredTrellis& trellis) : trellis_(trellis), first_node_{0} {
+        for (std::int64_t t = 0; t < n_sites(); ++t)
+            first_node_.push_back(first_node_.back() + trellis.step(t).n_after);
+    }
+
+    std::int64_t n_sites() const { return trellis_.n_sites(); }
+    std::int64_t first_node(std::int64_t t) const { return first_node_[t]; }
+    std::int32_t label(std::int64_t node) const {
+        const auto after = std::upper_bound(first_node_.begin(), first_node_.end(), node);
+        return label_at(after - first_node_.begin() - 1, node);
+    }
+    double first_score(std::int64_t node) const {  // each has one arc from the source
+        return trellis_.arcs.scores(0, trellis_.steps[0])[node] + node_score(0, node);
+    }
+    template <class Function>
+    void each_way(std::int64_t t, std::int64_t node, const Function& way) const {
+        const Step& step = trellis_.step(t);
+        const auto j = static_cast<std::int32_t>(step.n_pools + node - first_node_[t]);
+        each_source(t, step, j, node_score(t, node), way);
+    }
+
+  private:
+    std::int32_t label_at(std::int64_t t, std::int64_t node) const {
+        return trellis_.table.labels(trellis_.step(t).after)[node - first_node_[t]];
+    }
+    // The score of the label, and of the arc into the sink after the last site.
+    double node_score(std::int64_t t, std::int64_t node) const {
+        double score = trellis_.site(t)[label_at(t, node)];
+        if (t + 1 == n_sites())
+            score += trellis_.arcs.scores(t + 1, trellis_.steps[t + 1])[node - first_node_[t]];
+        return score;
+    }
+    template <class Function>
+    void each_source(std::int64_t t, const Step& step, std::int32_t j, double score,
+                     const Function& way) const {
+        const StepTable& table = trellis_.table;
+        const double* scores = trellis_.arcs.scores(t, trellis_.steps[t]);
+        for (std::int32_t e = table.in_ptr[step.first_in + j]; e < table.in_ptr[step.first_in + j + 1]; ++e) {
+            const std::int32_t source = table.source[step.first_arc + e];
+            if (source < step.n_before)
+                way(first_node_[t - 1] + source, score + scores[e]);
+            else
+                each_source(t, step, source - step.n_before, score + scores[e], way);
+        }
+    }
+
+    const ScoredTrellis& trellis_;
+    std::vector<std::int64_t> first_node_;  // [T + 1]
+};
+
 // One way to reach a node: from node `before`, by that node's path number `rank`; `step` is what it adds.
 struct Path {
     double score, step;
@@ -199,6 +251,10 @@ std::vector<ScoredLabels> k_best(const ChainView& chain, std::int64_t k) {
 std::vector<ScoredLabels> k_best(const Lattice& lattice, const ArcScores& arcs,
                                  std::span<const double> scores, std::int64_t k) {
     return k_best_paths(LatticeGraph{lattice, arcs, scores}, k);
+}
+
+std::vector<ScoredLabels> k_best(const ScoredTrellis& trellis, std::int64_t k) {
+    return k_best_paths(TrellisGraph(trellis), k);
 }
 
 }  // namespace crfkit

@@ -1,4 +1,4 @@
-// The highest-scoring labellings of one chain, or of one lattice.
+// The highest-scoring labellings of one chain, of one lattice, or of one trellis.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "lattice.hpp"
 #include "log_chain.hpp"
+#include "trellis_run.hpp"
 
 namespace crfkit {
 
@@ -25,5 +26,7 @@ std::vector<ScoredLabels> k_best(const ChainView& chain, std::int64_t k);
 // The same on a lattice with these scores of its nodes; L² is then the number of arcs between two sites.
 std::vector<ScoredLabels> k_best(const Lattice& lattice, const ArcScores& arcs,
                                  std::span<const double> scores, std::int64_t k);
+// The same on a trellis; its pools are passed through, so that L² is the number of arcs without them.
+std::vector<ScoredLabels> k_best(const ScoredTrellis& trellis, std::int64_t k);
 
 }  // namespace crfkit

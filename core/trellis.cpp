@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -15,20 +14,6 @@ namespace {
 constexpr std::int64_t kMostConfigurations = 1 << 16;  // to be turned round
 // Reading from the last site is tried where the patterns add more than this share of nodes.
 constexpr double kWorthTurning = 0.2;
-
-void check_starts(const PatternBook& book, const Design& design, const PatternStarts& starts) {
-    const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("starts: ") + what); };
-    const auto n = static_cast<std::int64_t>(starts.states.size());
-    if (static_cast<std::int64_t>(starts.ptr.size()) != design.n_sites() + 1 || starts.ptr.front() != 0 ||
-        starts.ptr.back() != n || !std::is_sorted(starts.ptr.begin(), starts.ptr.end()))
-        refuse("there must be one list for each site");
-    if (!starts.values.empty() && starts.values.size() != starts.states.size())
-        refuse("there must be one value for each, or none at all");
-    for (const std::int32_t state : starts.states)
-        if (state < 0 || state >= book.n_states()) refuse("one is in a state that the book does not have");
-    for (const double value : starts.values)
-        if (!std::isfinite(value)) refuse("one has a value that is not finite");
-}
 
 // The inputs of a data set, each once.
 class Inputs {
@@ -49,7 +34,7 @@ class Inputs {
                 const std::int64_t begin = candidates.site_ptr[t], end = candidates.site_ptr[t + 1];
                 input.labels.push_back(
                     label_sets_.add(std::span(candidates.labels).subspan(begin, end - begin)));
-                input.starts.push_back(forward_->start_set(starts_at(t)));
+                input.starts.push_back(forward_->start_set(starts_at(starts, values_, t)));
             }
             key = input.labels;
             key.insert(key.end(), input.starts.begin(), input.starts.end());
@@ -80,21 +65,12 @@ class Inputs {
     std::vector<std::int32_t> of_sequence;  // [N]
 
   private:
-    std::vector<PatternStart> starts_at(std::int64_t site) const {
-        std::vector<PatternStart> out;
-        for (std::int64_t i = starts_.ptr[site]; i < starts_.ptr[site + 1]; ++i) {
-            const double value = starts_.values.empty() ? 1.0 : starts_.values[i];
-            const auto place = std::lower_bound(values_.begin(), values_.end(), value) - values_.begin();
-            if (value != 0) out.push_back({starts_.states[i], static_cast<std::int32_t>(place)});
-        }
-        return out;
-    }
     TrellisInput turn(const TrellisInput& input, std::int64_t first_site) {
         const auto T = static_cast<std::int64_t>(input.labels.size());
         std::vector<std::vector<PatternStart>> starts(
             static_cast<std::size_t>(T));  // by the site they end at
         for (std::int64_t t = 0; t < T; ++t)
-            for (const PatternStart& start : starts_at(first_site + t))
+            for (const PatternStart& start : starts_at(starts_, values_, first_site + t))
                 for (std::int64_t i = reversed_->ptr[start.state]; i < reversed_->ptr[start.state + 1]; ++i) {
                     const auto& [length, state, last_only] = reversed_->configurations[i];
                     const std::int64_t end = t + length - 1;
@@ -232,7 +208,7 @@ Trellises::Trellises(std::shared_ptr<const Layout> model, std::shared_ptr<const 
     if (book->n_labels != layout->n_labels)
         throw std::invalid_argument("the pattern book is of another number of labels");
     if (first < 0) throw std::invalid_argument("first_weight must be 0 or more");
-    check_starts(*book, *design, starts);
+    check_starts(*book, design->n_sites(), starts);
     Inputs inputs(*book, bigrams, *design, starts, n_threads);
     const StepLists forward = inputs.forward().unroll(inputs.inputs, limits, n_threads);
     StepLists backward;

@@ -1,8 +1,11 @@
 #include "trellis_reading.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 
 #include "threads.hpp"
 
@@ -13,13 +16,38 @@ constexpr std::int64_t kStepsAtOnce = 32;  // made before the limit of arcs is l
 
 }  // namespace
 
+void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternStarts& starts) {
+    const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("starts: ") + what); };
+    const auto n = static_cast<std::int64_t>(starts.states.size());
+    if (static_cast<std::int64_t>(starts.ptr.size()) != n_sites + 1 || starts.ptr.front() != 0 ||
+        starts.ptr.back() != n || !std::is_sorted(starts.ptr.begin(), starts.ptr.end()))
+        refuse("there must be one list for each site");
+    if (!starts.values.empty() && starts.values.size() != starts.states.size())
+        refuse("there must be one value for each, or none at all");
+    for (const std::int32_t state : starts.states)
+        if (state < 0 || state >= book.n_states()) refuse("one is in a state that the book does not have");
+    for (const double value : starts.values)
+        if (!std::isfinite(value)) refuse("one has a value that is not finite");
+}
+
+std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
+                                    std::int64_t site) {
+    std::vector<PatternStart> out;
+    for (std::int64_t i = starts.ptr[site]; i < starts.ptr[site + 1]; ++i) {
+        const double value = starts.values.empty() ? 1.0 : starts.values[i];
+        const auto place = std::lower_bound(values.begin(), values.end(), value) - values.begin();
+        if (value != 0) out.push_back({starts.states[i], static_cast<std::int32_t>(place)});
+    }
+    return out;
+}
+
 TrellisReading::TrellisReading(const PatternBook& book, const Bigrams& bigrams, bool backwards,
-                               const std::vector<double>& values, const InternedLists& label_sets)
+                               const std::vector<double>& values, const InternedLists& label_sets, bool cells)
     : book_(book),
       backwards_(backwards),
       anchored_(std::ranges::any_of(book.last_only, [](std::uint8_t only) { return only != 0; })),
       reach_(book, label_sets, alive_),
-      material_{book, bigrams, backwards, values, label_sets, alive_, levels_, reach_.sets} {
+      material_{book, bigrams, backwards, values, label_sets, alive_, levels_, reach_.sets, cells} {
     alive_.add({});
     const std::int32_t edge[] = {-1, 0};  // the one node beyond the first site, or the last
     levels_.add(edge);

@@ -20,6 +20,12 @@ struct PatternStart {
     auto operator<=>(const PatternStart&) const = default;
 };
 
+// The starts of a site whose value is not 0; `values` are all values, ascending.
+std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
+                                    std::int64_t site);
+// Throws std::invalid_argument, in words, unless these are starts of the book at so many sites.
+void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternStarts& starts);
+
 // What a trellis depends on, in the order in which its sites are read.
 struct TrellisInput {
     std::vector<std::int32_t> labels;  // [T] number of the label set of each site
@@ -31,9 +37,10 @@ struct TrellisInput {
 // threads and numbered in the order in which the inputs first ask for them.
 class TrellisReading {
   public:
-    // Everything given must outlive it. `values`: those of the starts, by number.
+    // Everything given must outlive it. `values`: those of the starts, by number; `cells`: as in
+    // StepMaterial.
     TrellisReading(const PatternBook& book, const Bigrams& bigrams, bool backwards,
-                   const std::vector<double>& values, const InternedLists& label_sets);
+                   const std::vector<double>& values, const InternedLists& label_sets, bool cells = false);
 
     std::int32_t start_set(std::vector<PatternStart> starts);
     // The steps of each input, from the first site to the last. Throws TrellisSizeError.
@@ -42,6 +49,7 @@ class TrellisReading {
 
     const SortedStep& step(std::int32_t number) const { return steps_[number]; }
     std::int32_t n_steps() const { return static_cast<std::int32_t>(steps_.size()); }
+    const InternedLists& alive() const { return alive_; }
     const InternedLists& levels() const { return levels_; }
     const InternedLists& fired() const { return fired_; }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace crfkit {
 namespace {
@@ -48,36 +49,46 @@ MadeStep StepMaker::make(const StepKey& key, const TrellisLimits& limits) {
     step_.alive.add({});
     step_.n_before = static_cast<std::int32_t>(material_.levels[key.level].size() / 2);
     if (key.last == 2) {
-        make_sink(key);
+        make_sink();
         return std::move(step_);
     }
     read_starts(key);
-    const auto level = material_.levels[key.level];
-    std::vector<std::int32_t> order(static_cast<std::size_t>(step_.n_before));
-    std::iota(order.begin(), order.end(), 0);
-    // Nodes that may share a pool: those of one label where arcs link labels, else those with the same alive.
-    const std::size_t by = material_.linked() ? 0 : 1;
-    if (by == 1)
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::int32_t i, std::int32_t j) { return level[2 * i + 1] < level[2 * j + 1]; });
-    for (std::size_t begin = 0; begin < order.size() && !step_.too_large;) {
-        std::size_t end = begin + 1;
-        while (end < order.size() && level[2 * order[end] + by] == level[2 * order[begin] + by]) ++end;
-        step_.too_large = !link_group(key, std::span(order).subspan(begin, end - begin), limits);
-        begin = end;
-    }
-    // Pools were numbered from the level on; now it is known how many there are.
-    for (StepArc& arc : step_.arcs) {
-        const bool into_pool = arc.destination < 0;
-        arc.destination = into_pool ? step_.n_before - 1 - arc.destination
-                                    : step_.n_before + step_.n_pools + arc.destination;
+    link(key, true, limits);
+    if (!material_.linked()) {  // then what is alive says all: perhaps fewer arcs that way
+        StepLinks by_label = std::exchange(static_cast<StepLinks&>(step_), StepLinks{});
+        link(key, false, limits);
+        const auto better = [](const StepLinks& one, const StepLinks& other) {
+            return !one.too_large && (other.too_large || one.arcs.size() < other.arcs.size());
+        };
+        if (better(by_label, step_)) static_cast<StepLinks&>(step_) = std::move(by_label);
     }
     for (const std::int32_t label : labels_) place_[label] = -1;
     for (const std::int32_t state : material_.state_sets[key.useful]) useful_[state] = 0;
     return std::move(step_);
 }
 
-void StepMaker::make_sink(const StepKey&) {
+// All arcs, through pools for the nodes of one label, or for those with the same alive.
+void StepMaker::link(const StepKey& key, bool by_label, const TrellisLimits& limits) {
+    nodes_.clear();
+    const auto level = material_.levels[key.level];
+    const auto group = [&](std::int32_t i) { return level[2 * i + (by_label ? 0 : 1)]; };
+    std::vector<std::int32_t> order(static_cast<std::size_t>(step_.n_before));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t i, std::int32_t j) { return group(i) < group(j); });
+    for (std::size_t begin = 0; begin < order.size() && !step_.too_large;) {
+        std::size_t end = begin + 1;
+        while (end < order.size() && group(order[end]) == group(order[begin])) ++end;
+        step_.too_large = !link_group(key, std::span(order).subspan(begin, end - begin), limits);
+        begin = end;
+    }
+    // Destinations were counted from 0, pools downwards; now it is known how many pools there are.
+    for (StepArc& arc : step_.arcs)
+        arc.destination = arc.destination < 0 ? step_.n_before - 1 - arc.destination
+                                              : step_.n_before + step_.n_pools + arc.destination;
+}
+
+void StepMaker::make_sink() {
     step_.node_labels.push_back(-1);
     step_.node_alive.push_back(0);
     for (std::int32_t i = 0; i < step_.n_before; ++i) step_.arcs.push_back({i, step_.n_before, -1, -1});
@@ -90,7 +101,6 @@ void StepMaker::read_starts(const StepKey& key) {
     for (std::size_t c = 0; c < labels_.size(); ++c) place_[labels_[c]] = static_cast<std::int32_t>(c);
     for (const std::int32_t state : material_.state_sets[key.useful]) useful_[state] = 1;
     last_ = key.last != 0;
-    nodes_.clear();
     arrivals_.clear();
     outcomes_.clear();
     rows_.clear();
@@ -158,10 +168,10 @@ StepMaker::Outcome StepMaker::outcome(const Elements& arrived) {
 }
 
 std::int32_t StepMaker::find_node(std::int32_t label, std::int32_t alive) {
-    const std::int32_t node[] = {label, alive};
+    const std::int32_t node[] = {material_.cells ? -1 : label, alive};
     const std::int32_t place = nodes_.add(node);
     if (place == static_cast<std::int32_t>(step_.node_labels.size())) {
-        step_.node_labels.push_back(label);
+        step_.node_labels.push_back(node[0]);
         step_.node_alive.push_back(alive);
     }
     return place;
@@ -174,6 +184,17 @@ bool StepMaker::exists(std::int32_t before, std::int32_t label, std::int32_t& ar
     const Bigrams& bigrams = material_.bigrams;
     arc = material_.backwards ? bigrams.find(label, before) : bigrams.find(before, label);
     return arc >= 0 || bigrams.soft;
+}
+
+// How many different ways lead out of a node: one for each label, or for each outcome of labels that count as
+// one.
+std::int64_t StepMaker::count_transitions(const std::vector<Outcome>& row,
+                                          const std::vector<std::uint8_t>& possible) const {
+    if (!material_.cells) return std::count(possible.begin(), possible.end(), 1);
+    std::vector<std::pair<std::int32_t, std::int32_t>> outcomes;
+    for (const Outcome& to : row) outcomes.emplace_back(to.alive, to.fired);
+    std::sort(outcomes.begin(), outcomes.end());
+    return std::unique(outcomes.begin(), outcomes.end()) - outcomes.begin();
 }
 
 // The arcs out of nodes that may share a pool; false where there are too many. A label that leads all of them
@@ -192,11 +213,11 @@ bool StepMaker::link_group(const StepKey& key, std::span<const std::int32_t> nod
     for (std::size_t c = 0; c < labels_.size(); ++c) {
         possible[c] = exists(before, labels_[c], arcs[c]);
         if (!possible[c]) continue;
-        step_.n_transitions += n;
         shared[c] =
             std::ranges::all_of(rows, [&](std::size_t row) { return rows_[row][c] == rows_[rows[0]][c]; });
         n_shared += shared[c];
     }
+    for (const std::size_t row : rows) step_.n_transitions += count_transitions(rows_[row], possible);
     const bool pooled = n + n_shared < n * n_shared;
     if (pooled) {
         for (const std::int32_t i : nodes) step_.arcs.push_back({i, -1 - step_.n_pools, -1, -1});

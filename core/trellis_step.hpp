@@ -23,6 +23,7 @@ struct StepMaterial {
     const InternedLists& alive;         // lists of (state, value, count): starts, and what is alive
     const InternedLists& levels;        // lists of (label, alive)
     const InternedLists& state_sets;    // lists of states
+    bool cells = false;                 // nodes have no label: those that go on alike are one
 
     // Whether the label of a node matters for what follows, beside what is alive.
     bool linked() const { return !bigrams.soft || bigrams.n_arcs() > 0; }
@@ -40,13 +41,18 @@ struct StepArc {
     std::int32_t arc, fired;
 };
 
-// A step with lists of its own: `node_alive` and `StepArc::fired` are numbers in `alive` and in `fired`.
-struct MadeStep {
+// The nodes that a step leads to, and its arcs.
+struct StepLinks {
     bool too_large = false;
-    std::int32_t n_before = 0, n_pools = 0;
+    std::int32_t n_pools = 0;
     std::vector<std::int32_t> node_labels, node_alive;  // [n_after] in the order in which they were met
     std::vector<StepArc> arcs;
     std::int64_t n_transitions = 0;
+};
+
+// A step with lists of its own: `node_alive` and `StepArc::fired` are numbers in `alive` and in `fired`.
+struct MadeStep : StepLinks {
+    std::int32_t n_before = 0;
     InternedLists alive, fired;  // fired: (weight, both halves of its value)
 };
 
@@ -65,13 +71,16 @@ class StepMaker {
     };
     using Elements = std::vector<std::int32_t>;  // (state, value, count), one after the other
 
-    void make_sink(const StepKey& key);
+    void make_sink();
     void read_starts(const StepKey& key);
     std::size_t read_alive(std::int32_t alive);
     void follow(std::span<const std::int32_t> elements, std::vector<Elements>& arrivals,
                 std::vector<std::int32_t>* touched) const;
     Outcome outcome(const Elements& arrived);
+    void link(const StepKey& key, bool by_label, const TrellisLimits& limits);
     bool link_group(const StepKey& key, std::span<const std::int32_t> nodes, const TrellisLimits& limits);
+    std::int64_t count_transitions(const std::vector<Outcome>& row,
+                                   const std::vector<std::uint8_t>& possible) const;
     std::int32_t find_node(std::int32_t label, std::int32_t alive);
     bool exists(std::int32_t before, std::int32_t label, std::int32_t& arc) const;
 

@@ -14,5 +14,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_objective(m);
     crfkit::bind_lattices(m);
     crfkit::bind_trellis(m);
+    crfkit::bind_trellis_questions(m);
+    crfkit::bind_partition(m);
     crfkit::bind_online(m);
 }

@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "partition.hpp"
 #include "trellis.hpp"
 
 namespace nb = nanobind;
@@ -53,6 +54,13 @@ nb::tuple sizes(const Trellises& self, std::int64_t n) {
     return nb::make_tuple(new_array(nodes), new_array(arcs), new_array(transitions));
 }
 
+// Whether the sequence was read from its last site to its first.
+bool turned(const Trellises& self, std::int64_t n) {
+    if (n < 0 || n >= self.n_sequences()) throw nb::index_error("there is no such sequence");
+    const auto steps = self.steps_of_sequence(n);
+    return !steps.empty() && self.table.steps[steps[0]].silent_out;
+}
+
 }  // namespace
 
 void bind_trellis(nb::module_& m) {
@@ -89,7 +97,29 @@ void bind_trellis(nb::module_& m) {
         .def_prop_ro("n_arcs", [](const Trellises& self) { return self.table.n_arcs(); })
         .def_prop_ro("n_fired", [](const Trellises& self) { return self.table.n_fired(); })
         .def_prop_ro("trellis_of", [](const Trellises& self) { return new_array(self.trellis_of); })
-        .def("sizes", &sizes, "sequence"_a);
+        .def("turned", &turned, "sequence"_a)
+        .def("sizes", &sizes, "sequence"_a)
+        .def("arcs", [](const Trellises& self) {
+            std::vector<std::int32_t> after;
+            for (std::int32_t b = 0; b < self.bigrams.n_labels; ++b)
+                after.insert(after.end(), self.bigrams.in_ptr[b + 1] - self.bigrams.in_ptr[b], b);
+            return nb::make_tuple(new_array(self.bigrams.in_before), new_array(after));
+        });
+}
+
+// (cells, grouped transitions, spans) of each site of one sequence, as seed 002 counts.
+void bind_partition(nb::module_& m) {
+    m.def(
+        "pattern_partition",
+        [](const PatternBook& book, const Array<std::int64_t>& start_ptr,
+           const Array<std::int32_t>& start_states, const Maybe<double>& start_values,
+           std::int64_t max_states, std::int64_t max_arcs) {
+            const PatternStarts starts{view(start_ptr), view(start_states), view(start_values)};
+            const Partition found = partition_of(book, starts, {max_states, max_arcs});
+            return nb::make_tuple(new_array(found.cells), new_array(found.transitions),
+                                  new_array(found.spans));
+        },
+        "book"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(), "max_states"_a, "max_arcs"_a);
 }
 
 }  // namespace crfkit

@@ -1,0 +1,197 @@
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "answers.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "trellis_run.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+using States = Matrix<double>;
+using Arcs = AnyArray<double>;
+using Weights = Array<double>;
+
+// Scores as Python hands them over: states [T, L], arcs [A] or [T − 1, A], weights of patterns [W].
+struct Scores {
+    Scores(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& given_arcs,
+           const Weights& weights)
+        : steps(steps_of(trellises, n)),
+          trellis{trellises.table, steps, trellises.layout->n_labels, states.data(), arcs} {
+        const std::int64_t A = trellises.bigrams.n_arcs();
+        const bool by_site = given_arcs.ndim() == 2;
+        const std::int64_t n_pairs = std::max<std::int64_t>(trellis.n_sites() - 1, 0);
+        if (static_cast<std::int64_t>(states.shape(0)) != std::max<std::int64_t>(trellis.n_sites(), 0) ||
+            static_cast<std::int64_t>(states.shape(1)) != trellis.n_labels)
+            throw std::invalid_argument("the states must have the shape [T, L]");
+        if (given_arcs.ndim() < 1 || given_arcs.ndim() > 2 ||
+            static_cast<std::int64_t>(given_arcs.size()) != (by_site ? n_pairs : 1) * A)
+            throw std::invalid_argument("the arcs must have the shape [A] or [T − 1, A]");
+        if (static_cast<std::int64_t>(weights.size()) != trellises.book->n_weights)
+            throw std::invalid_argument("there must be one score for each weight of the patterns");
+        std::vector<double> fired;
+        trellises.table.score_fired(weights.data(), fired);
+        if (by_site)
+            arcs.score_each(trellises.table, steps, given_arcs.data(), A, fired);
+        else
+            arcs.score_all(trellises.table, given_arcs.data(), fired);
+        arcs.exponentiate(trellises.table);
+    }
+    Scores(const Scores&) = delete;
+    bool empty() const { return steps.empty(); }
+
+    static std::span<const std::int32_t> steps_of(const Trellises& trellises, std::int64_t n) {
+        if (n < 0 || n >= trellises.n_sequences()) throw nb::index_error("there is no such sequence");
+        return trellises.steps_of_sequence(n);
+    }
+
+    std::span<const std::int32_t> steps;
+    StepScores arcs;
+    ScoredTrellis trellis;
+};
+
+// Numbers of all parts: states [T, L], arcs [T − 1, A], weights [W].
+class Parts {
+  public:
+    Parts(const Trellises& trellises, const Scores& scores)
+        : table_(trellises.table),
+          n_arcs_(trellises.bigrams.n_arcs()),
+          n_sites_(scores.empty() ? 0 : static_cast<std::size_t>(scores.trellis.n_sites())),
+          states_({n_sites_, static_cast<std::size_t>(trellises.layout->n_labels)}),
+          arcs_({n_sites_ > 0 ? n_sites_ - 1 : 0, static_cast<std::size_t>(n_arcs_)}),
+          weights_({static_cast<std::size_t>(trellises.book->n_weights)}),
+          fired_(static_cast<std::size_t>(trellises.table.n_fired()), 0.0) {
+        std::fill_n(states_.data(), n_sites_ * static_cast<std::size_t>(trellises.layout->n_labels), 0.0);
+        std::fill_n(arcs_.data(), (n_sites_ > 0 ? n_sites_ - 1 : 0) * static_cast<std::size_t>(n_arcs_), 0.0);
+        std::fill_n(weights_.data(), trellises.book->n_weights, 0.0);
+    }
+    void collect(const TrellisRun& run, const ScoredTrellis& trellis, const std::vector<double>& of_nodes,
+                 const std::vector<double>& of_arcs) {
+        run.collect(trellis, of_nodes, of_arcs, n_arcs_, states_.data(), arcs_.data(), fired_);
+        table_.add_fired(fired_, weights_.data());
+    }
+    nb::tuple take() { return nb::make_tuple(states_.take(), arcs_.take(), weights_.take()); }
+
+  private:
+    const StepTable& table_;
+    const std::int64_t n_arcs_;
+    const std::size_t n_sites_;
+    NewArray<double> states_, arcs_, weights_;
+    std::vector<double> fired_;
+};
+
+double log_partition(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                     const Weights& weights, bool in_log_space) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    const nb::gil_scoped_release release;
+    return scores.empty() ? 0.0 : TrellisRun().log_partition(scores.trellis, in_log_space);
+}
+
+nb::tuple marginals(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                    const Weights& weights, bool in_log_space) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    Parts parts(trellises, scores);
+    if (!scores.empty()) {
+        const nb::gil_scoped_release release;
+        TrellisRun run;
+        if (run.marginals(scores.trellis, in_log_space) > -std::numeric_limits<double>::infinity())
+            parts.collect(run, scores.trellis, run.node_probs, run.arc_probs);
+    }
+    return parts.take();
+}
+
+nb::tuple tangent(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                  const Weights& weights, const States& d_states, const Arcs& d_arcs,
+                  const Weights& d_weights, bool in_log_space) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    const Scores direction(trellises, n, d_states, d_arcs, d_weights);
+    Parts parts(trellises, scores);
+    if (!scores.empty()) {
+        const nb::gil_scoped_release release;
+        TrellisRun run;
+        if (run.marginals(scores.trellis, in_log_space) > -std::numeric_limits<double>::infinity()) {
+            run.tangent(scores.trellis, d_states.data(), direction.arcs);
+            parts.collect(run, scores.trellis, run.node_changes, run.arc_changes);
+        }
+    }
+    return parts.take();
+}
+
+nb::list best_labellings(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                         const Weights& weights, std::int64_t k) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    std::vector<ScoredLabels> found;
+    {
+        const nb::gil_scoped_release release;
+        if (scores.empty() && k > 0)
+            found.push_back({0, {}});
+        else if (!scores.empty())
+            found = k_best(scores.trellis, k);
+    }
+    return labellings(found);
+}
+
+// (score, labels [T]); the score is −inf when nothing is possible.
+nb::tuple best_labelling(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                         const Weights& weights) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    NewArray<std::int32_t> labels({states.shape(0)});
+    std::fill_n(labels.data(), states.shape(0), 0);
+    const double score = scores.empty() ? 0.0 : TrellisRun().best(scores.trellis, labels.data());
+    return nb::make_tuple(score, labels.take());
+}
+
+nb::object draw_samples(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                        const Weights& weights, const Matrix<double>& uniforms) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    if (uniforms.shape(1) != states.shape(0))
+        throw std::invalid_argument("there must be one uniform number a site");
+    NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
+    if (!scores.empty()) {
+        const nb::gil_scoped_release release;
+        TrellisRun run;
+        if (run.log_partition(scores.trellis) == -std::numeric_limits<double>::infinity())
+            throw std::invalid_argument("no labelling is possible");
+        run.sample(scores.trellis, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
+    }
+    return out.take();
+}
+
+double find_entropy(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                    const Weights& weights) {
+    const Scores scores(trellises, n, states, arcs, weights);
+    const nb::gil_scoped_release release;
+    if (scores.empty()) return 0.0;
+    TrellisRun run;
+    if (run.marginals(scores.trellis) == -std::numeric_limits<double>::infinity())
+        throw std::invalid_argument("no labelling is possible");
+    return run.entropy();
+}
+
+}  // namespace
+
+// Questions on sequence n of some trellises at given scores: states [T, L] with start and end folded in, arcs
+// [A] or [T − 1, A] in the order of the bigrams, weights of the patterns [W].
+void bind_trellis_questions(nb::module_& m) {
+    m.def("trellis_log_partition", &log_partition, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a,
+          "weights"_a, "in_log_space"_a = false);
+    m.def("trellis_marginals", &marginals, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
+          "in_log_space"_a = false);
+    m.def("trellis_tangent", &tangent, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
+          "d_states"_a, "d_arcs"_a, "d_weights"_a, "in_log_space"_a = false);
+    m.def("trellis_best", &best_labelling, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a);
+    m.def("trellis_k_best", &best_labellings, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
+          "k"_a);
+    m.def("trellis_sample", &draw_samples, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
+          "uniforms"_a);
+    m.def("trellis_entropy", &find_entropy, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a);
+}
+
+}  // namespace crfkit
