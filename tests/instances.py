@@ -1,20 +1,20 @@
-"""Random instances of every structure, for the table of laws.
+"""Random chains, for the table of laws.
 
 An instance is a structure with scores and evidence, the oracle that knows the answers, and the ways in which
 it can be told differently without changing what it says: reversed, renamed, spelled out. A new structure is
-one class with these methods and its rows in `ROWS`.
+one class with these methods and its rows in `tests/rows.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from crfkit.structures import END, START, Bigrams, Chain, ChainMarginals, ChainScores
+from crfkit.structures import END, START, Bigrams, Chain, ChainScores
 from tests.oracle import Bools, ChainOracle, ChainParts, Floats
 
 
@@ -63,8 +63,8 @@ class ChainInstance:
         finite = np.abs(self.flat(self.scores))
         return float(np.max(finite[np.isfinite(finite)], initial=1.0))
 
-    def flat(self, parts: ChainScores | ChainMarginals) -> Floats:
-        """Numbers per part as one vector [P], in the order of the oracle."""
+    def flat(self, parts: Any) -> Floats:
+        """Numbers per part (scores, or marginals) as one vector [P], in the order of the oracle."""
         return self.parts.flat(parts.states, parts.arcs, parts.start, parts.end)
 
     def existing(self) -> Bools:
@@ -104,6 +104,20 @@ class ChainInstance:
             None if self.evidence is None else self.evidence[::-1],
             exists,
         )
+
+    def split(self, vector: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Numbers per part [P] of the chain as states, arcs, start, end."""
+        return self.parts.split(vector)
+
+    def reversed_parts(self, vector: Floats) -> Floats:
+        """Numbers per part [P] in the order of the reversed instance."""
+        states, arcs, start, end = self.parts.split(vector)
+        return self.parts.flat(states[::-1], arcs[::-1].transpose(0, 2, 1), end, start)
+
+    def renamed_parts(self, vector: Floats, order: Any) -> Floats:
+        """Numbers per part [P] in the order of the renamed instance."""
+        states, arcs, start, end = self.parts.split(vector)
+        return self.parts.flat(states[:, order], arcs[:, order][:, :, order], start[order], end[order])
 
     def renamed(self, order: Any) -> ChainInstance:
         """Label j of the new instance is label `order[j]` of this one."""
@@ -258,13 +272,3 @@ CHAINS: Mapping[str, Mapping[str, Any]] = {
     "bigrams, soft": {"bigrams": 0.3, "unseen": "soft", "restricted": 0.2},
     "bigrams, empty": {"bigrams": 0.5, "sites": (0, 0)},
 }
-
-ROWS: Mapping[str, Callable[[np.random.Generator], ChainInstance]] = {
-    name: partial(draw_chain, **how) for name, how in CHAINS.items()
-}
-
-
-@cache
-def instances(row: str, n: int = 6) -> tuple[ChainInstance, ...]:
-    """The instances of one row: the same ones in every run."""
-    return tuple(ROWS[row](np.random.default_rng([number, len(row)])) for number in range(n))

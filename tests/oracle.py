@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
@@ -155,6 +155,51 @@ class ChainOracle(Enumeration):
             ),
             parts.flat(states, arcs, start, end),
         )
+
+
+class PatternState(NamedTuple):
+    """A state of a pattern: (labels, next state) pairs, the weight that fires on arriving (−1: none), and where."""
+
+    ways: tuple[tuple[frozenset[int], int], ...] = ()
+    fires: int = -1
+    last_only: bool = False
+
+
+class StartedPattern(NamedTuple):
+    """A pattern that begins at a site, in the first of its states."""
+
+    site: int
+    states: tuple[PatternState, ...]
+    value: float
+
+    def firings(self, output: Output) -> Iterator[int]:
+        """The weights that fire on an output, as often as they do."""
+        here = self.states[0]
+        for t in range(self.site, len(output)):
+            leads_to = [after for labels, after in here.ways if output[t] in labels]
+            if not leads_to:
+                return
+            [after] = leads_to
+            here = self.states[after]
+            if here.fires >= 0 and (t == len(output) - 1 or not here.last_only):
+                yield here.fires
+
+
+class PatternOracle(ChainOracle):
+    """All label sequences of a chain in which patterns begin; part P + k is weight k, with what fires it as its count."""
+
+    def __init__(
+        self, patterns: Sequence[StartedPattern], weights: Floats, *chain: Any, **exists: Any
+    ) -> None:
+        super().__init__(*chain, **exists)
+        fired = np.zeros((len(self.outputs), len(weights)))
+        for row, y in zip(fired, self.outputs, strict=True):
+            for pattern in patterns:
+                for weight in pattern.firings(y):
+                    row[weight] += pattern.value
+        self.counts = np.hstack([self.counts, fired])
+        added = [math.fsum([score, *(row * weights)]) for score, row in zip(self.scores, fired, strict=True)]
+        self.scores = np.array(added)
 
 
 def log_sum(values: Any, axis: int) -> Any:

@@ -337,3 +337,60 @@ class Trellises:  # site t of the data set has the starts start_ptr[t], …, sta
     def sizes(
         self, sequence: int
     ) -> tuple[Int64s, Int64s, Int64s]: ...  # nodes [T], arcs and grouped transitions [T + 1]
+    def turned(self, sequence: int) -> bool: ...  # whether it is read from its last site to its first
+    def arcs(self) -> tuple[Int32s, Int32s]: ...  # before, after [A]
+
+# questions on one sequence: states [T, L] with start and end folded in, arcs [A] or [T − 1, A], weights [W]
+
+def trellis_log_partition(
+    trellises: Trellises,
+    sequence: int,
+    states: Float64s,
+    arcs: Float64s,
+    weights: Float64s,
+    in_log_space: bool = False,
+) -> float: ...
+def trellis_marginals(
+    trellises: Trellises,
+    sequence: int,
+    states: Float64s,
+    arcs: Float64s,
+    weights: Float64s,
+    in_log_space: bool = False,
+) -> tuple[Float64s, Float64s, Float64s]: ...  # states, arcs [T − 1, A], weights
+def trellis_tangent(
+    trellises: Trellises,
+    sequence: int,
+    states: Float64s,
+    arcs: Float64s,
+    weights: Float64s,
+    d_states: Float64s,
+    d_arcs: Float64s,
+    d_weights: Float64s,
+    in_log_space: bool = False,
+) -> tuple[Float64s, Float64s, Float64s]: ...
+def trellis_best(
+    trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
+) -> tuple[float, Int32s]: ...
+def trellis_k_best(
+    trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s, k: int
+) -> list[tuple[float, Int32s]]: ...
+def trellis_sample(
+    trellises: Trellises,
+    sequence: int,
+    states: Float64s,
+    arcs: Float64s,
+    weights: Float64s,
+    uniforms: Float64s,
+) -> Int32s: ...
+def trellis_entropy(
+    trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
+) -> float: ...
+def pattern_partition(  # cells, grouped transitions and spans of each site of one sequence
+    book: PatternBook,
+    start_ptr: Int64s,
+    start_states: Int32s,
+    start_values: Float64s | None,
+    max_states: int,
+    max_arcs: int,
+) -> tuple[Int64s, Int64s, Int64s]: ...

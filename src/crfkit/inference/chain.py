@@ -18,23 +18,23 @@ Allowed = Evidence | npt.ArrayLike | None
 def log_partition(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
     """log Z = log Σ_y exp(score(y)); −inf when no labelling is possible, 0 for an empty sequence."""
     try:
-        return _core.chain_log_partition(*_folded(structure, scores, evidence))
+        return _core.chain_log_partition(*folded(structure, scores, evidence))
     except NoOutputError:
         return -math.inf
 
 
 def marginals(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> ChainMarginals:
     """∇ log Z: the probability of every part."""
-    states, arcs = _core.chain_marginals(*_folded(structure, scores, evidence))
-    return _with_ends(structure, states, arcs)
+    states, arcs = _core.chain_marginals(*folded(structure, scores, evidence))
+    return with_ends(structure, states, arcs)
 
 
 def tangent(
     structure: Chain, scores: ChainScores, direction: ChainScores, *, evidence: Allowed = None
 ) -> ChainMarginals:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    states, arcs = _folded(structure, scores, evidence)
-    d_states, d_arcs = _folded(Chain(structure.start, structure.end), direction, None)
+    states, arcs = folded(structure, scores, evidence)
+    d_states, d_arcs = folded(Chain(structure.start, structure.end), direction, None)
     if direction.states.shape != scores.states.shape:
         raise ValueError(
             f"tangent: the direction's states have shape {list(direction.states.shape)}, "
@@ -43,12 +43,12 @@ def tangent(
     if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
         raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
     moved_states, moved_arcs = _core.chain_tangent(states, arcs, d_states, d_arcs)
-    return _with_ends(structure, moved_states, moved_arcs)
+    return with_ends(structure, moved_states, moved_arcs)
 
 
 def best(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> Best:
     """The highest-scoring labelling; among equals the one with the lower label at the last site where they differ."""
-    found = _core.chain_k_best(*_folded(structure, scores, evidence), 1)
+    found = _core.chain_k_best(*folded(structure, scores, evidence), 1)
     if not found:
         raise ValueError("best: no labelling is possible, every one has a part with score −inf.")
     return Best(found[0][1], found[0][0])
@@ -59,7 +59,7 @@ def k_best(structure: Chain, scores: ChainScores, k: int, *, evidence: Allowed =
     if k < 1:
         raise ValueError(f"k_best: k is {k}, expected 1 or more.")
     try:
-        found = _core.chain_k_best(*_folded(structure, scores, evidence), k)
+        found = _core.chain_k_best(*folded(structure, scores, evidence), k)
     except NoOutputError:
         return []
     return [Best(labels, score) for score, labels in found]
@@ -76,20 +76,20 @@ def sample(
     """`n` independent labellings drawn from p(y), as label ids [n, T]."""
     if n < 0:
         raise ValueError(f"sample: n is {n}, expected 0 or more.")
-    states, arcs = _folded(structure, scores, evidence)
+    states, arcs = folded(structure, scores, evidence)
     uniforms = np.random.default_rng(random_state).random((n, len(states)))
     return _core.chain_sample(states, arcs, uniforms)
 
 
 def entropy(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
     """−Σ_y p(y) log p(y), in nats, summed from terms ≥ 0 so that nothing cancels."""
-    return _core.chain_entropy(*_folded(structure, scores, evidence))
+    return _core.chain_entropy(*folded(structure, scores, evidence))
 
 
 def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float:
     """score(y) of one labelling, given as label ids [T]; −inf where it has an arc that does not exist."""
     _check(structure, scores)
-    y = _labels(output, scores.n_sites, scores.n_labels)
+    y = labels_of(output, scores.n_sites, scores.n_labels)
     chain = structure.of_ids(scores.n_labels)
     if chain.constrained and chain.support().first_break(y) is not None:
         return -math.inf
@@ -111,29 +111,27 @@ def log_probability(
     structure: Chain, scores: ChainScores, output: npt.ArrayLike, *, evidence: Allowed = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for a labelling that is not possible."""
-    total = _core.chain_log_partition(*_folded(structure, scores, evidence))
+    total = _core.chain_log_partition(*folded(structure, scores, evidence))
     if total == -math.inf:
         raise ValueError("log_probability: no labelling is possible, every one has a part with score −inf.")
-    y = _labels(output, scores.n_sites, scores.n_labels)
-    allowed = _evidence(evidence, scores)
-    if allowed is not None and not allowed.mask(scores.n_labels)[np.arange(len(y)), y].all():
+    if not admits(evidence, scores, output):
         return -math.inf
-    return min(0.0, score(structure, scores, y) - total)
+    return min(0.0, score(structure, scores, output) - total)
 
 
 def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMarginals:
     """Which parts a labelling has: 1 for those, 0 for all others, in the shapes of the marginals."""
-    y = _labels(output, None, n_labels)
+    y = labels_of(output, None, n_labels)
     n_sites = len(y)
     states = np.zeros((n_sites, n_labels))
     states[np.arange(n_sites), y] = 1
     arcs = np.zeros((max(n_sites - 1, 0), n_labels, n_labels))
     if n_sites > 1:
         arcs[np.arange(n_sites - 1), y[:-1], y[1:]] = 1
-    return _with_ends(structure, states, arcs)
+    return with_ends(structure, states, arcs)
 
 
-def _folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[Float64s, Float64s]:
+def folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[Float64s, Float64s]:
     """States [T, L] with start, end and evidence folded in, and arcs [L, L] or [T − 1, L, L].
 
     What the bigrams of the chain exclude scores −inf, states that no output has included; NoOutputError when that is all.
@@ -146,7 +144,7 @@ def _folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[F
         if scores.end is not None:
             states[-1] += scores.end
     arcs = np.zeros((scores.n_labels, scores.n_labels)) if scores.arcs is None else scores.arcs
-    allowed = _evidence(evidence, scores)
+    allowed = evidence_of(evidence, scores)
     chain = structure.of_ids(scores.n_labels)
     if chain.constrained:
         states[~chain.compile(scores.n_sites, allowed).support(scores.n_labels)] = -math.inf
@@ -163,7 +161,7 @@ def _check(structure: Chain, scores: ChainScores) -> None:
     scores.check(structure)
 
 
-def _evidence(evidence: Allowed, scores: ChainScores) -> Evidence | None:
+def evidence_of(evidence: Allowed, scores: ChainScores) -> Evidence | None:
     """The evidence as lists, if it goes with the scores."""
     if evidence is None:
         return None
@@ -179,7 +177,14 @@ def _evidence(evidence: Allowed, scores: ChainScores) -> Evidence | None:
     return evidence
 
 
-def _with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMarginals:
+def admits(evidence: Allowed, scores: ChainScores, output: npt.ArrayLike) -> bool:
+    """Whether the evidence allows every label of a labelling."""
+    y = labels_of(output, scores.n_sites, scores.n_labels)
+    allowed = evidence_of(evidence, scores)
+    return allowed is None or bool(allowed.mask(scores.n_labels)[np.arange(len(y)), y].all())
+
+
+def with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMarginals:
     """Marginals with those of the start and end arcs: the first and the last row of the states."""
     nothing = np.zeros(states.shape[1])
     some = len(states) > 0
@@ -191,7 +196,7 @@ def _with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMargi
     )
 
 
-def _labels(output: npt.ArrayLike, n_sites: int | None, n_labels: int) -> Int32s:
+def labels_of(output: npt.ArrayLike, n_sites: int | None, n_labels: int) -> Int32s:
     """One label id per site, checked."""
     y = np.asarray(output)
     if y.ndim != 1 or (y.size and y.dtype.kind not in "iu"):

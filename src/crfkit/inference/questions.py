@@ -12,8 +12,17 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference import chain
-from crfkit.structures import Best, Chain, ChainMarginals, ChainScores, Structure
+from crfkit.inference import chain, patterns
+from crfkit.structures import (
+    Best,
+    Chain,
+    ChainMarginals,
+    ChainScores,
+    PatternChain,
+    PatternMarginals,
+    PatternScores,
+    Structure,
+)
 
 Int32s = npt.NDArray[np.int32]
 
@@ -35,7 +44,7 @@ class _Answers(Protocol):
     def parts(self, structure: Any, output: Any, n_labels: Any) -> Any: ...
 
 
-_ANSWERS: Mapping[type, _Answers] = {Chain: chain}
+_ANSWERS: Mapping[type, _Answers] = {Chain: chain, PatternChain: patterns}
 
 
 def _answers(structure: object, question: str) -> _Answers:
@@ -61,6 +70,10 @@ def log_partition(structure: Structure, scores: Any, *, evidence: Any = None) ->
 @overload
 def marginals(structure: Chain, scores: ChainScores, *, evidence: Any = None) -> ChainMarginals: ...
 @overload
+def marginals(
+    structure: PatternChain, scores: PatternScores, *, evidence: Any = None
+) -> PatternMarginals: ...
+@overload
 def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any: ...
 def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any:
     """∇ log Z: the probability of every part."""
@@ -71,6 +84,10 @@ def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any
 def tangent(
     structure: Chain, scores: ChainScores, direction: ChainScores, *, evidence: Any = None
 ) -> ChainMarginals: ...
+@overload
+def tangent(
+    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, evidence: Any = None
+) -> PatternMarginals: ...
 @overload
 def tangent(structure: Structure, scores: Any, direction: Any, *, evidence: Any = None) -> Any: ...
 def tangent(structure: Structure, scores: Any, direction: Any, *, evidence: Any = None) -> Any:
@@ -121,6 +138,10 @@ def log_probability(
 
 @overload
 def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMarginals: ...
+@overload
+def parts(
+    structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None
+) -> PatternMarginals: ...
 @overload
 def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
 def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any:

@@ -6,6 +6,13 @@ from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainSc
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, windows
 from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
+from crfkit.structures.pattern_chain import (
+    PatternChain,
+    PatternMarginals,
+    PatternScores,
+    PatternStarts,
+    PatternTrellis,
+)
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name
 from crfkit.structures.schemes import SCHEMES
@@ -42,6 +49,11 @@ __all__ = [
     "Outside",
     "Pattern",
     "PatternBook",
+    "PatternChain",
+    "PatternMarginals",
+    "PatternScores",
+    "PatternStarts",
+    "PatternTrellis",
     "Patterns",
     "Rule",
     "Structure",

@@ -1,0 +1,219 @@
+"""The questions on a chain with patterns. Formulas stand in `crfkit.structures.pattern_chain`; the core does the work."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.inference import chain
+from crfkit.inference.chain import Allowed, Float64s, Int32s
+from crfkit.structures import (
+    Best,
+    Chain,
+    NoOutputError,
+    PatternBook,
+    PatternChain,
+    PatternMarginals,
+    PatternScores,
+)
+
+MAX_ARCS = 100_000_000
+Asked = tuple[
+    _core.Trellises, int, Float64s, Float64s, Float64s
+]  # states [T, L], arcs [A] or [T − 1, A], weights [W]
+
+
+def log_partition(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None) -> float:
+    """log Z; −inf when no labelling is possible, 0 for an empty sequence."""
+    try:
+        return _core.trellis_log_partition(*_asked(structure, scores, evidence))
+    except NoOutputError:
+        return -math.inf
+
+
+def marginals(
+    structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None
+) -> PatternMarginals:
+    """∇ log Z: the probability of every part, and what is expected to fire each weight."""
+    asked = _asked(structure, scores, evidence)
+    return _parts(structure, asked[0], *_core.trellis_marginals(*asked))
+
+
+def tangent(
+    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, evidence: Allowed = None
+) -> PatternMarginals:
+    """∇² log Z · direction."""
+    asked = _asked(structure, scores, evidence)
+    _check(structure, direction)
+    d_states, d_arcs = chain.folded(Chain(structure.start, structure.end), direction, None)
+    d_arcs = np.ascontiguousarray(d_arcs[..., *asked[0].arcs()])
+    if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
+        raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
+    return _parts(structure, asked[0], *_core.trellis_tangent(*asked, d_states, d_arcs, _weights(direction)))
+
+
+def best(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None) -> Best:
+    """The highest-scoring labelling; which one among equals is always the same."""
+    score, labels = _core.trellis_best(*_asked(structure, scores, evidence))
+    if score == -math.inf:
+        raise ValueError("best: no labelling is possible, every one has a part with score −inf.")
+    return Best(labels, score)
+
+
+def k_best(structure: PatternChain, scores: PatternScores, k: int, *, evidence: Allowed = None) -> list[Best]:
+    """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
+    if k < 1:
+        raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+    try:
+        found = _core.trellis_k_best(*_asked(structure, scores, evidence), k)
+    except NoOutputError:
+        return []
+    return [Best(labels, score) for score, labels in found]
+
+
+def sample(
+    structure: PatternChain,
+    scores: PatternScores,
+    n: int = 1,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    evidence: Allowed = None,
+) -> Int32s:
+    """`n` independent labellings drawn from p(y), as label ids [n, T]."""
+    if n < 0:
+        raise ValueError(f"sample: n is {n}, expected 0 or more.")
+    asked = _asked(structure, scores, evidence)
+    uniforms = np.random.default_rng(random_state).random((n, structure.n_sites))
+    return _core.trellis_sample(*asked, uniforms)
+
+
+def entropy(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None) -> float:
+    """−Σ_y p(y) log p(y), in nats, summed from terms ≥ 0 so that nothing cancels."""
+    return _core.trellis_entropy(*_asked(structure, scores, evidence))
+
+
+def score(structure: PatternChain, scores: PatternScores, output: npt.ArrayLike) -> float:
+    """score(y) of one labelling, given as label ids [T]; −inf where it has an arc that does not exist."""
+    _check(structure, scores)
+    plain = chain.score(structure.chain, scores, output)
+    fired = structure.counts(chain.labels_of(output, scores.n_sites, scores.n_labels).tolist())
+    return math.fsum([plain, *(fired * _weights(scores))])
+
+
+def log_probability(
+    structure: PatternChain, scores: PatternScores, output: npt.ArrayLike, *, evidence: Allowed = None
+) -> float:
+    """log p(y) = score(y) − log Z; −inf for a labelling that is not possible."""
+    total = _core.trellis_log_partition(*_asked(structure, scores, evidence))
+    if total == -math.inf:
+        raise ValueError("log_probability: no labelling is possible, every one has a part with score −inf.")
+    if not chain.admits(evidence, scores, output):
+        return -math.inf
+    return min(0.0, score(structure, scores, output) - total)
+
+
+def parts(structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None) -> PatternMarginals:
+    """Which parts a labelling has: 1 for those, 0 for all others; for each weight what fires it."""
+    labels = structure.book.n_labels if n_labels is None else n_labels
+    plain = chain.parts(structure.chain, output, labels)
+    return PatternMarginals(*plain, structure.counts(np.asarray(output).tolist()))
+
+
+def _asked(structure: PatternChain, scores: PatternScores, evidence: Allowed) -> Asked:
+    """The arguments of a question to the core; NoOutputError where the bigrams exclude every labelling."""
+    _check(structure, scores)
+    states, arcs = chain.folded(structure.chain, scores, evidence)
+    known = chain.evidence_of(evidence, scores)
+    allowed = None if known is None else (known.site_ptr.tobytes(), known.labels.tobytes())
+    trellises = _trellises(structure, allowed)
+    return trellises, 0, states, np.ascontiguousarray(arcs[..., *trellises.arcs()]), _weights(scores)
+
+
+def _check(structure: PatternChain, scores: PatternScores) -> None:
+    """Refuse what is not scores of this structure."""
+    if not isinstance(scores, PatternScores):
+        raise ValueError(
+            f"The scores of a chain with patterns are PatternScores, got {type(scores).__name__}."
+        )
+    scores.check_patterns(structure)
+
+
+def _weights(scores: PatternScores) -> Float64s:
+    """The scores of the weights [W]."""
+    return np.zeros(0) if scores.weights is None else scores.weights
+
+
+@lru_cache(maxsize=64)
+def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> _core.Trellises:
+    """The trellis of a structure with this evidence (site_ptr, labels), as a data set of one sequence."""
+    n_labels, n_sites = structure.book.n_labels, structure.n_sites
+    nothing, zero = np.zeros(0, np.int32), np.zeros(1, np.int64)
+    linked = structure.chain.of_ids(n_labels)
+    if linked.constrained:
+        existing = linked.support().exists  # [L + 1, L + 1] START and END included
+        before, after = (ids.astype(np.int32) for ids in np.nonzero(existing))
+        inside = (before < n_labels) & (after < n_labels)
+        pairs = (before[inside], after[inside], zero, nothing, before, after)
+        layout = _core.Layout(n_labels, zero, nothing, zero[:0], *pairs)
+    else:
+        first, second = np.divmod(np.arange(n_labels**2, dtype=np.int32), n_labels)
+        layout = _core.Layout(n_labels, zero, nothing, zero[:0], first, second, zero, nothing)
+    design = _core.Design(
+        layout,
+        np.array([0, n_sites], np.int64),
+        np.zeros(n_sites + 1, np.int64),
+        nothing,
+        None,
+        None,
+        None,
+        None,
+        [],
+        1,
+        None if allowed is None else np.frombuffer(allowed[0], np.int64),
+        None if allowed is None else np.frombuffer(allowed[1], np.int32),
+        "questions",
+    )
+    try:
+        return _core.Trellises(
+            layout,
+            design,
+            _core_book(structure.book),
+            *structure.starts,
+            0,
+            structure.max_states,
+            MAX_ARCS,
+            1,
+        )
+    except _core.TrellisSizeError as error:
+        raise ValueError(_too_large(error, structure.max_states)) from None
+
+
+def _core_book(book: PatternBook) -> _core.PatternBook:
+    """The same book in the core."""
+    arrays = (book.set_ptr, book.set_labels, book.out_ptr, book.out_set, book.out_next, book.fires)
+    return _core.PatternBook(book.n_labels, *arrays, book.last_only)
+
+
+def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
+    """What is too large, where, and what can be done, in words."""
+    _, _, site, n_states, _, weights = error.args
+    return (
+        f"Site {site}: the trellis would have more than {n_states:,} states, where {max_states:,} are allowed; "
+        f"{len(weights)} weights of patterns are alive there: shorten the patterns, let them share a weight, use fewer "
+        "wildcards, allow fewer labels, or raise max_states."
+    )
+
+
+def _parts(
+    structure: PatternChain, trellises: _core.Trellises, states: Float64s, arcs: Float64s, weights: Float64s
+) -> PatternMarginals:
+    """Numbers of the core's parts, arcs [T − 1, A], in the shapes of the marginals."""
+    n_labels = structure.book.n_labels
+    full = np.zeros((len(arcs), n_labels, n_labels))
+    full[:, *trellises.arcs()] = arcs
+    plain = chain.with_ends(structure.chain, states, full)
+    return PatternMarginals(*plain, weights)

@@ -1,0 +1,143 @@
+"""The labellings of one input in which some patterns begin, and the scores of their parts.
+
+    score(y) = chain score(y) + Σ_{starts} Σ_{states reached by y from there} value · weights[fires]
+
+Letters: T sites, L labels, W weights of patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.structures.chain import Chain, ChainScores, ChainTrellis
+from crfkit.structures.pattern_book import PatternBook
+from crfkit.structures.patterns import MAX_STATES
+from crfkit.structures.structure import Evidence, Int32s, Int64s
+
+Float64s = npt.NDArray[np.float64]
+
+
+class PatternStarts(NamedTuple):
+    """Where patterns begin: at site t in the states `states[ptr[t]:ptr[t + 1]]`, with these values."""
+
+    ptr: Int64s  # [T + 1]
+    states: Int32s
+    values: Float64s
+
+    @classmethod
+    def at(cls, n_sites: int, starts: Iterable[tuple[int, int, float]]) -> PatternStarts:
+        """From (site, state, value) in any order."""
+        in_order = sorted(starts, key=lambda start: start[0])
+        sites = np.array([site for site, _, _ in in_order], dtype=np.int64)
+        if len(sites) and not 0 <= sites[0] <= sites[-1] < n_sites:
+            raise ValueError(f"A pattern begins at site {sites[-1]}, expected sites from 0 to {n_sites - 1}.")
+        return cls(
+            np.searchsorted(sites, np.arange(n_sites + 1)).astype(np.int64),
+            np.array([state for _, state, _ in in_order], dtype=np.int32),
+            np.array([value for _, _, value in in_order], dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PatternChain:
+    """A chain, and the patterns that begin in one input.
+
+    `max_states` is how many states a site may have; what needs more is refused before it is built.
+    """
+
+    chain: Chain
+    book: PatternBook
+    starts: PatternStarts
+    max_states: int = MAX_STATES
+
+    @property
+    def n_sites(self) -> int:
+        """T."""
+        return len(self.starts.ptr) - 1
+
+    @property
+    def start(self) -> bool:
+        """Whether the arc into the first label has a score of its own."""
+        return self.chain.start
+
+    @property
+    def end(self) -> bool:
+        """Whether the arc out of the last label has a score of its own."""
+        return self.chain.end
+
+    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> PatternChain:
+        """The same with its chain bound."""
+        return replace(self, chain=self.chain.bind(labels, outputs))
+
+    def compile(self, n_sites: int, evidence: Evidence | None = None, fired: object = None) -> PatternTrellis:
+        """The labellings of the input, which has `n_sites` sites; NoOutputError where there are none."""
+        if fired is not None:
+            raise ValueError("A PatternChain knows what begins in its input already, `fired` must be None.")
+        if n_sites != self.n_sites:
+            raise ValueError(f"The patterns begin in an input of {self.n_sites} sites, got {n_sites} sites.")
+        return PatternTrellis(self, self.chain.compile(n_sites, evidence))
+
+    def counts(self, output: Sequence[int]) -> Float64s:
+        """What fires on one labelling: Σ of values by weight, [W]."""
+        return self.book.counts(output, *self.starts)
+
+
+@dataclass(frozen=True, eq=False)
+class PatternTrellis:
+    """The labellings of one input with patterns."""
+
+    structure: PatternChain
+    chain: ChainTrellis
+
+    @property
+    def n_sites(self) -> int:
+        """T, the length of every output."""
+        return self.chain.n_sites
+
+    @property
+    def key(self) -> Hashable:
+        """Equal keys mean the same outputs with the same patterns."""
+        starts = tuple(array.tobytes() for array in self.structure.starts)
+        return (self.chain.key, self.structure.book, starts)
+
+
+@dataclass(frozen=True, eq=False)
+class PatternScores(ChainScores):
+    """The scores of the parts of a chain with patterns: those of the chain, and one for each weight of the patterns."""
+
+    weights: Float64s | None = None  # [W] finite
+
+    def __post_init__(self) -> None:
+        """Convert and refuse what cannot be scores."""
+        super().__post_init__()
+        weights = np.array([] if self.weights is None else self.weights, dtype=np.float64)
+        if weights.ndim != 1 or not np.isfinite(weights).all():
+            raise ValueError(
+                f"PatternScores.weights: expected a list of finite numbers, got shape {list(weights.shape)}."
+            )
+        weights.flags.writeable = False
+        object.__setattr__(self, "weights", weights)
+
+    def check_patterns(self, structure: PatternChain) -> None:
+        """Refuse scores that are not of this structure."""
+        self.check(structure.chain)
+        given = (self.n_sites, self.n_labels, 0 if self.weights is None else len(self.weights))
+        expected = (structure.n_sites, structure.book.n_labels, structure.book.n_weights)
+        for name, value, wanted in zip(("sites", "labels", "weights"), given, expected, strict=True):
+            if value != wanted:
+                raise ValueError(f"PatternScores have {value} {name}, the patterns have {wanted}.")
+
+
+class PatternMarginals(NamedTuple):
+    """∇ log Z with respect to the scores, part by part; or other numbers in the same shapes."""
+
+    states: Float64s  # [T, L]         P(y_t = b)
+    arcs: Float64s  # [max(T − 1, 0), L, L]   P(y_t = a, y_{t+1} = b)
+    start: Float64s  # [L]
+    end: Float64s  # [L]
+    weights: Float64s  # [W]           E[Σ of values that fire the weight]

@@ -1,0 +1,51 @@
+"""The rows of the table of laws: random instances of every structure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tests.instances import CHAINS, ChainInstance, draw_chain
+from tests.pattern_instances import with_patterns
+
+BASE = {"sites": (2, 5), "labels": (2, 4)}  # of the chains in which patterns begin
+# what the chain is drawn with, and the patterns that begin in it
+PATTERNS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "patterns": ({}, {}),
+    "patterns, many": ({"sites": (4, 4), "labels": (4, 4)}, {"lines": 14}),
+    "patterns, loops": ({}, {"lines": 2, "loops": 3}),
+    "patterns, tied": ({"sites": (4, 6), "labels": (3, 3)}, {"tied": True, "weights": 2}),
+    "patterns, endings": ({"sites": (4, 4), "labels": (4, 4)}, {"lines": 16, "endings": True}),
+    "patterns, none begin": ({}, {"lines": 0}),
+    "patterns, no arcs": ({"arcs": "none", "start": False, "end": False}, {}),
+    "patterns, arcs by pair, evidence": ({"arcs": "pairs", "restricted": 0.4}, {"loops": 1}),
+    "patterns, forbidden": ({"forbidden": 0.4}, {"loops": 1}),
+    "patterns, bigrams": ({"bigrams": 0.5}, {"loops": 1}),
+    "patterns, few bigrams, evidence": ({"bigrams": 0.2, "restricted": 0.3, "sites": (3, 6)}, {}),
+    "patterns, soft bigrams": ({"bigrams": 0.3, "unseen": "soft"}, {}),
+    "patterns, ties": ({"whole": True}, {"scale": 0.0}),
+    "patterns, scores of 400": ({"scale": 400.0}, {"scale": 400.0, "loops": 1}),
+    "patterns, scores of 1e4": ({"scale": 1e4, "restricted": 0.2}, {"scale": 1e4}),
+    "patterns, one site": ({"sites": (1, 1)}, {"loops": 1}),
+    "patterns, empty": ({"sites": (0, 0)}, {}),
+}
+
+
+def draw(row: str, random: np.random.Generator) -> ChainInstance:
+    """An instance of a row."""
+    if row in CHAINS:
+        return draw_chain(random, **CHAINS[row])
+    chain, patterns = PATTERNS[row]
+    return with_patterns(random, draw_chain(random, **{**BASE, **chain}), **patterns)
+
+
+ROWS = (*CHAINS, *PATTERNS)
+
+
+@cache
+def instances(row: str, n: int = 6) -> tuple[ChainInstance, ...]:
+    """The instances of one row: the same ones in every run."""
+    return tuple(draw(row, np.random.default_rng([number, len(row)])) for number in range(n))
