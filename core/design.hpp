@@ -41,8 +41,9 @@ struct Firing {
     Buffer<double> values;  // empty: all 1
 };
 
-// What a design is for: many passes over all sequences, steps along single sequences, or questions alone.
-enum class Purpose { training, stochastic, questions };
+// What a design is for: many passes over all sequences, the same with patterns (whole rows, whatever is
+// restricted), steps along single sequences, or questions alone.
+enum class Purpose { training, patterns, stochastic, questions };
 
 class Design {
   public:

@@ -7,6 +7,7 @@
 #include "chain_kernels.hpp"
 #include "feature_kernels.hpp"
 #include "tangent_kernels.hpp"
+#include "trellis_kernels.hpp"
 #include "vector_kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
@@ -17,7 +18,7 @@ constexpr Kernels<Real> table() {
             score_listed<Real>,  score_dense<Real>, sum_product<Real>,       tangents<Real>,
             add_products<Real>,  add_changes<Real>, max_sum<Real>,           sum_rows<Real>,
             sum_entries<Real>,   sum_dense<Real>,   batch_sum_product<Real>, batch_tangents<Real>,
-            batch_products<Real>};
+            batch_products<Real>, trellis_forward<Real>, trellis_backward<Real>, trellis_products<Real>};
 }
 
 extern const Kernels<float> float_kernels;

@@ -163,6 +163,32 @@ struct BatchTangents {
     Real* extra;      // [L, W] scratch
 };
 
+// One step of a trellis (trellis.hpp) in exp space: weight = exp(score − peak of the step), 1 for silent arcs.
+// Destinations are counted from the first pool: pools, then the nodes of the level after.
+template <class Real>
+struct StepArcs {
+    std::int32_t n_before, n_pools, n_after;
+    std::int32_t first_scored;     // destinations below it have silent arcs only
+    const std::int32_t* in_ptr;    // [n_pools + n_after + 1]
+    const std::int32_t* source;    // [arcs] node before, or n_before + pool; by destination
+    const Real* weight;            // [arcs]
+    const std::int32_t* out_ptr;   // [n_before + n_pools + 1]
+    const std::int32_t* reached;   // [arcs] destination; by source
+    const Real* out_weight;        // [arcs]
+    const std::int32_t* labels;    // [n_before] of the nodes before; null at the source
+    const std::int32_t* following; // [n_after] labels of the nodes after; null at the sink
+};
+
+// Messages of a batch of sequences that share a trellis, W = kBatch lanes, at the nodes before a step. The
+// recursions are those of Messages, with nodes in place of labels.
+template <class Real>
+struct StepMessages {
+    const Real* states;  // [L, W] exp(score − peak) of the site before; null at the source
+    const Real* scale;   // [W] inverse mass of the level before that, by which `forward` was multiplied
+    Real* forward;       // [n_before + n_pools, W]
+    Real* following;     // [n_pools + n_after, W] backward of the pools, pushed of the nodes after
+};
+
 template <class Real>
 struct Kernels {
     int lanes;  // numbers in one vector
@@ -232,6 +258,19 @@ struct Kernels {
     // sums[k] += Σ_t Σ_lane left_{t−1}(before_k) · right_t(after_k), t = 1..T−1, for all listed arcs k.
     void (*batch_products)(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Real* left,
                            const Real* right, double* sums);
+
+    // From the forward messages of the nodes before a step, scaled by inverse_mass, to those of its pools and
+    // of the nodes after it: `after` [n_after, W], its sum `mass` [W] and the inverse of that. states [L, W]
+    // of the site after; null at the sink.
+    void (*trellis_forward)(const StepArcs<Real>& step, const Real* states, const Real* inverse_mass,
+                            Real* forward, Real* after, Real* mass, Real* next_inverse_mass);
+    // From pushed of the nodes after a step to backward of its pools (both in `following`), pushed [n_before,
+    // W] of the nodes before and P(label) [L, W] of their site; raises `largest` [W] as in BatchMessages.
+    void (*trellis_backward)(const StepArcs<Real>& step, std::int32_t n_labels,
+                             const StepMessages<Real>& messages, Real* pushed, Real* probs, Real* largest);
+    // sums[e] += Σ_lane forward(source) · following(destination) for all arcs e that may have a score.
+    void (*trellis_products)(const StepArcs<Real>& step, const Real* forward, const Real* following,
+                             double* sums);
 };
 
 // The fastest table that this processor can run for rows of this many labels: the widest vectors, unless they

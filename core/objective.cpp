@@ -7,11 +7,6 @@
 #include "threads.hpp"
 
 namespace crfkit {
-namespace {
-
-constexpr std::int64_t kWeightsPerTask = 1 << 14;
-
-}  // namespace
 
 void check_annotation(const Layout& layout, const Design& design, const Annotation& gold) {
     const std::int64_t n_sites = design.n_sites();
@@ -41,7 +36,7 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
       layout_(std::move(layout)),
       design_(std::move(design)),
       gold_(std::move(gold)),
-      l2_(std::move(l2)),
+      penalty_(std::move(l2), n_weights()),
       single_precision_(single_precision) {
     design_->check_layout(*layout_);
     if (!design_->is_split() && !design_->as_lattices && !design_->as_batches)
@@ -49,8 +44,6 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
     check_annotation(*layout_, *design_, gold_);
     if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
         throw std::invalid_argument("there must be one weight for each sequence");
-    if (l2_.size() != 1 && static_cast<std::int64_t>(l2_.size()) != n_weights())
-        throw std::invalid_argument("l2 must be one number, or one for each weight");
     if (layout_->bigrams || !design_->allowed.empty())
         check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
     if (design_->as_lattices || design_->as_batches) arcs_ = std::make_unique<ArcModel>(*layout_);
@@ -97,42 +90,25 @@ double Objective::evaluate(const double* w, const double* v, double* out) {
 
 double Objective::value_and_gradient(const double* w, double* gradient) {
     const double loss = evaluate(w, nullptr, gradient);
-    const std::int64_t D = n_weights(), n_tasks = (D + kWeightsPerTask - 1) / kWeightsPerTask;
-    std::vector<double> penalties(static_cast<std::size_t>(n_tasks));
-    parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
-        double sum = 0;
-        for (std::int64_t d = task * kWeightsPerTask; d < std::min(D, (task + 1) * kWeightsPerTask); ++d) {
-            const double slope = l2_[l2_.size() == 1 ? 0 : d] * w[d];
-            sum += slope * w[d];
-            gradient[d] += slope;
-        }
-        penalties[task] = sum;
-    });
-    double penalty = 0;
-    for (const double part : penalties) penalty += part;
-    return loss + 0.5 * penalty;
+    return loss + penalty_.add_gradient(w, gradient, n_threads);
 }
 
 void Objective::hessian_vector(const double* w, const double* v, double* out) {
     evaluate(w, v, out);
-    const std::int64_t D = n_weights(), step = l2_.size() == 1 ? 0 : 1;
-    parallel_for((D + kWeightsPerTask - 1) / kWeightsPerTask, n_threads, [&](std::int64_t task, int) {
-        for (std::int64_t d = task * kWeightsPerTask; d < std::min(D, (task + 1) * kWeightsPerTask); ++d)
-            out[d] += l2_[step * d] * v[d];
-    });
+    penalty_.add_product(v, out, n_threads);
 }
 
 double Objective::stochastic_pass(double* w, std::span<const std::int32_t> order,
                                   std::span<const double> rates) {
     const std::lock_guard one_at_a_time(mutex_);
     if (!lattices_) throw std::invalid_argument("stochastic passes need a design with lattices");
-    if (l2_.size() != 1) throw std::invalid_argument("stochastic passes need one l2 for all weights");
+    if (penalty_.l2().size() != 1) throw std::invalid_argument("stochastic passes need one l2 for all weights");
     if (order.size() != rates.size()) throw std::invalid_argument("order and rates must be equally long");
     for (const std::int32_t n : order)
         if (n < 0 || n >= design_->n_sequences())
             throw std::invalid_argument("order names sequence " + std::to_string(n) + ", expected 0 to " +
                                         std::to_string(design_->n_sequences() - 1));
-    return Stochastic(*layout_, *design_, gold_, *lattices_, l2_[0]).pass(w, order, rates);
+    return Stochastic(*layout_, *design_, gold_, *lattices_, penalty_.l2()[0]).pass(w, order, rates);
 }
 
 }  // namespace crfkit

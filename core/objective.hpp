@@ -10,6 +10,7 @@
 #include "batch_evaluator.hpp"
 #include "evaluator.hpp"
 #include "lattice_evaluator.hpp"
+#include "penalty.hpp"
 #include "stochastic.hpp"
 
 namespace crfkit {
@@ -43,7 +44,7 @@ class Objective {
     std::shared_ptr<const Layout> layout_;
     std::shared_ptr<const Design> design_;
     Annotation gold_;
-    std::vector<double> l2_;
+    SquaredPenalty penalty_;
     std::vector<Block> blocks_;
     std::unique_ptr<Evaluator<float>> single_;
     std::unique_ptr<Evaluator<double>> double_;

@@ -17,4 +17,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_trellis_questions(m);
     crfkit::bind_partition(m);
     crfkit::bind_online(m);
+    crfkit::bind_patterns(m);
 }

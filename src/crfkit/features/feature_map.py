@@ -23,7 +23,7 @@ from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64
 from crfkit.features.facets import Facets
 from crfkit.structures import Chain
 
-Purpose = Literal["training", "stochastic", "questions"]  # what a compiled data set is for
+Purpose = Literal["training", "patterns", "stochastic", "questions"]  # what a compiled data set is for
 
 
 @dataclass(frozen=True, eq=False)
