@@ -60,8 +60,8 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
         throw std::invalid_argument(
             "features of arcs and dense blocks go neither with facets nor with steps along single sequences");
     const bool many = layout.n_labels > kFewLabels;
-    as_lattices =
-        plain && purpose != Purpose::patterns && (purpose == Purpose::stochastic || !layout.facets.empty() || (many && !allowed.empty()));
+    as_lattices = plain && purpose != Purpose::patterns &&
+                  (purpose == Purpose::stochastic || !layout.facets.empty() || (many && !allowed.empty()));
     as_batches = plain && purpose != Purpose::patterns && !as_lattices && many && layout.bigrams &&
                  layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
     if (as_lattices || as_batches || purpose == Purpose::questions) {

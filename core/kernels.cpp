@@ -14,11 +14,11 @@ namespace crfkit::CRFKIT_ISA {
 
 template <class Real>
 constexpr Kernels<Real> table() {
-    return {Lanes<Real>::count,  exp_shifted<Real>, exponentiate<Real>,      score_sites<Real>,
-            score_listed<Real>,  score_dense<Real>, sum_product<Real>,       tangents<Real>,
-            add_products<Real>,  add_changes<Real>, max_sum<Real>,           sum_rows<Real>,
-            sum_entries<Real>,   sum_dense<Real>,   batch_sum_product<Real>, batch_tangents<Real>,
-            batch_products<Real>, trellis_forward<Real>, trellis_backward<Real>, trellis_products<Real>};
+    return {Lanes<Real>::count,   exp_shifted<Real>,     exponentiate<Real>,      score_sites<Real>,
+            score_listed<Real>,   score_dense<Real>,     sum_product<Real>,       tangents<Real>,
+            add_products<Real>,   add_changes<Real>,     max_sum<Real>,           sum_rows<Real>,
+            sum_entries<Real>,    sum_dense<Real>,       batch_sum_product<Real>, batch_tangents<Real>,
+            batch_products<Real>, trellis_forward<Real>, trellis_backward<Real>,  trellis_products<Real>};
 }
 
 extern const Kernels<float> float_kernels;

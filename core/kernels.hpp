@@ -163,20 +163,20 @@ struct BatchTangents {
     Real* extra;      // [L, W] scratch
 };
 
-// One step of a trellis (trellis.hpp) in exp space: weight = exp(score − peak of the step), 1 for silent arcs.
-// Destinations are counted from the first pool: pools, then the nodes of the level after.
+// One step of a trellis (trellis.hpp) in exp space: weight = exp(score − peak of the step), 1 for silent
+// arcs. Destinations are counted from the first pool: pools, then the nodes of the level after.
 template <class Real>
 struct StepArcs {
     std::int32_t n_before, n_pools, n_after;
-    std::int32_t first_scored;     // destinations below it have silent arcs only
-    const std::int32_t* in_ptr;    // [n_pools + n_after + 1]
-    const std::int32_t* source;    // [arcs] node before, or n_before + pool; by destination
-    const Real* weight;            // [arcs]
-    const std::int32_t* out_ptr;   // [n_before + n_pools + 1]
-    const std::int32_t* reached;   // [arcs] destination; by source
-    const Real* out_weight;        // [arcs]
-    const std::int32_t* labels;    // [n_before] of the nodes before; null at the source
-    const std::int32_t* following; // [n_after] labels of the nodes after; null at the sink
+    std::int32_t first_scored;      // destinations below it have silent arcs only
+    const std::int32_t* in_ptr;     // [n_pools + n_after + 1]
+    const std::int32_t* source;     // [arcs] node before, or n_before + pool; by destination
+    const Real* weight;             // [arcs]
+    const std::int32_t* out_ptr;    // [n_before + n_pools + 1]
+    const std::int32_t* reached;    // [arcs] destination; by source
+    const Real* out_weight;         // [arcs]
+    const std::int32_t* labels;     // [n_before] of the nodes before; null at the source
+    const std::int32_t* following;  // [n_after] labels of the nodes after; null at the sink
 };
 
 // Messages of a batch of sequences that share a trellis, W = kBatch lanes, at the nodes before a step. The

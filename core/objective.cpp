@@ -102,7 +102,8 @@ double Objective::stochastic_pass(double* w, std::span<const std::int32_t> order
                                   std::span<const double> rates) {
     const std::lock_guard one_at_a_time(mutex_);
     if (!lattices_) throw std::invalid_argument("stochastic passes need a design with lattices");
-    if (penalty_.l2().size() != 1) throw std::invalid_argument("stochastic passes need one l2 for all weights");
+    if (penalty_.l2().size() != 1)
+        throw std::invalid_argument("stochastic passes need one l2 for all weights");
     if (order.size() != rates.size()) throw std::invalid_argument("order and rates must be equally long");
     for (const std::int32_t n : order)
         if (n < 0 || n >= design_->n_sequences())

@@ -38,9 +38,8 @@ void each_way(const StepTable& table, const Step& step, std::int32_t node, std::
         if (to >= step.n_sources())
             arrive(arc, to);
         else
-            each_out(to, [&](std::int64_t next, std::int32_t end) {
-                arrive(step.silent_out ? arc : next, end);
-            });
+            each_out(to,
+                     [&](std::int64_t next, std::int32_t end) { arrive(step.silent_out ? arc : next, end); });
     });
 }
 
@@ -63,7 +62,8 @@ PatternBatches::PatternBatches(const Trellises& trellises, const Annotation& gol
             return trellises.trellis_of[a] < trellises.trellis_of[b];
         });
         for (std::size_t i = 0; i < members.size(); ++i) {
-            const bool full = static_cast<std::int64_t>(sequences_.size()) - batch_ptr_.back() == kMostSequences;
+            const bool full =
+                static_cast<std::int64_t>(sequences_.size()) - batch_ptr_.back() == kMostSequences;
             if (i > 0 && (full || trellises.trellis_of[members[i]] != trellises.trellis_of[members[i - 1]]))
                 batch_ptr_.push_back(static_cast<std::int64_t>(sequences_.size()));
             sequences_.push_back(members[i]);
@@ -80,15 +80,16 @@ PatternBatches::PatternBatches(const Trellises& trellises, const Annotation& gol
     n_chunks_ = std::clamp<std::int64_t>(std::min(n_summed / (4 * n_arcs), kArcBytes / (8 * n_arcs)), 1, 16);
 }
 
-// Each labelling is one path. Read from the left, several nodes may still be on it, but never two ways lead to
-// one of them.
+// Each labelling is one path. Read from the left, several nodes may still be on it, but never two ways lead
+// to one of them.
 void PatternBatches::add_gold(const Trellises& trellises, const Annotation& gold, std::int64_t n) {
     const StepTable& table = trellises.table;
     const auto steps = trellises.steps_of_sequence(n);
     const std::int64_t first = trellises.design->sequence_ptr[n];
     std::vector<std::vector<Place>> places{{{0, -1, 0}}};
     for (std::size_t t = 0; t < steps.size(); ++t) {
-        const std::int32_t label = t + 1 < steps.size() ? gold.labels[first + static_cast<std::int64_t>(t)] : -1;
+        const std::int32_t label =
+            t + 1 < steps.size() ? gold.labels[first + static_cast<std::int64_t>(t)] : -1;
         std::vector<Place> reached;
         for (std::size_t i = 0; i < places.back().size(); ++i)
             each_way(table, table.steps[steps[t]], places.back()[i].node, label,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 #include "sequence.hpp"
 #include "threads.hpp"
@@ -41,6 +40,7 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     tangent_ = v != nullptr;
     tables_.set(w, n_threads);
     score_arcs(w, arc_scores_);
+    exponentiated_ = std::make_unique<std::once_flag>();
     set_weights(n_threads);
     if (v) {
         direction_tables_.set(v, n_threads);
@@ -81,19 +81,13 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     return value;
 }
 
-// Φ w of all arcs of the step table; 0 for silent ones.
+// Φ w of all arcs of the step table.
 template <class Real>
-void PatternEvaluator<Real>::score_arcs(const double* w, std::vector<double>& scores) {
+void PatternEvaluator<Real>::score_arcs(const double* w, StepScores& scores) {
+    std::vector<double> fired;
     model_.score(w, arc_tables_);
-    table_.score_fired(w + trellises_.first_weight, fired_);
-    scores.assign(static_cast<std::size_t>(table_.n_arcs()), 0.0);
-    for (const Step& step : table_.steps)
-        for (std::int64_t e = 0; e < step.n_arcs; ++e) {
-            const std::int64_t k = step.first_arc + e;
-            if (silent_[k]) continue;
-            if (table_.arc[k] >= 0) scores[k] += arc_tables_.arcs.scores[table_.arc[k]];
-            if (table_.fired[k] >= 0) scores[k] += fired_[table_.fired[k]];
-        }
+    table_.score_fired(w + trellises_.first_weight, fired);
+    scores.score_all(table_, arc_tables_.arcs.scores.data(), fired);
 }
 
 // exp(score − peak of the step), in the order of the destinations and in that of the sources.
@@ -107,7 +101,7 @@ void PatternEvaluator<Real>::set_weights(int n_threads) {
     const auto n_steps = static_cast<std::int64_t>(table_.steps.size());
     parallel_for(n_steps, n_threads, [&](std::int64_t i, int) {
         const Step& step = table_.steps[i];
-        const double* scores = arc_scores_.data() + step.first_arc;
+        const double* scores = arc_scores_.scores(0, static_cast<std::int32_t>(i));
         double top = -std::numeric_limits<double>::infinity(), bottom = -top;
         for (std::int64_t e = 0; e < step.n_arcs; ++e) {
             if (silent_[step.first_arc + e]) continue;
@@ -237,13 +231,13 @@ void PatternEvaluator<Real>::score(std::int64_t n, bool admitted, Real* rows) {
     close_labels(design_.allowed, first, last - first, layout_.n_labels, S, rows);
     if (!admitted && gold_.complete(first, last)) {
         gold_scores_[n] = 0;
-        for (std::int64_t t = first; t < last; ++t) gold_scores_[n] += rows[(t - first) * S + gold_.labels[t]];
+        for (std::int64_t t = first; t < last; ++t)
+            gold_scores_[n] += rows[(t - first) * S + gold_.labels[t]];
     }
     if (!admitted) return;
     for (std::int64_t t = first; t < last; ++t)
-        gold_.forbidden(t, layout_.n_labels, [&](std::int32_t b) {
-            rows[(t - first) * S + b] = WeightTables<Real>::kNever;
-        });
+        gold_.forbidden(t, layout_.n_labels,
+                        [&](std::int32_t b) { rows[(t - first) * S + b] = WeightTables<Real>::kNever; });
 }
 
 // Forward messages of all levels: 0 the source, t + 1 site t, T + 1 the sink.
@@ -265,11 +259,10 @@ void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, W
     std::fill_n(work.inverse_mass.begin(), W, Real(1));
     for (std::int64_t s = 0; s <= T; ++s) {
         const Real* states = s < T ? work.states.data() + s * layout_.n_labels * W : nullptr;
-        tables_.kernels.trellis_forward(arcs_of(table_.steps[steps[s]]), states,
-                                        work.inverse_mass.data() + s * W,
-                                        work.forward.data() + work.forward_at[s],
-                                        work.forward.data() + work.forward_at[s + 1],
-                                        work.mass.data() + (s + 1) * W, work.inverse_mass.data() + (s + 1) * W);
+        tables_.kernels.trellis_forward(
+            arcs_of(table_.steps[steps[s]]), states, work.inverse_mass.data() + s * W,
+            work.forward.data() + work.forward_at[s], work.forward.data() + work.forward_at[s + 1],
+            work.mass.data() + (s + 1) * W, work.inverse_mass.data() + (s + 1) * W);
     }
 }
 
@@ -355,8 +348,26 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
         direction_.score(n, work.rows.data());
         widen(work.direction);
     }
-    (void)block; (void)weight; (void)sums;
-    throw std::logic_error("alone");
+    std::call_once(*exponentiated_, [&] { arc_scores_.exponentiate(table_); });
+    const ScoredTrellis trellis{table_, trellises_.steps_of_sequence(n), layout_.n_labels, work.scores.data(),
+                                arc_scores_};
+    const double log_partition = work.run.marginals(trellis);
+    if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
+    if (tangent_) work.run.tangent(trellis, work.direction.data(), arc_direction_);
+    const auto& nodes = tangent_ ? work.run.node_changes : work.run.node_probs;
+    const auto& arcs = tangent_ ? work.run.arc_changes : work.run.arc_probs;
+    sums.direct.resize(sums.products.size(), 0.0);
+    for (std::int64_t t = 0; t <= T; ++t) {
+        const Step& step = trellis.step(t);
+        for (std::int64_t e = 0; e < step.n_arcs; ++e)
+            sums.direct[step.first_arc + e] += weight * arcs[work.run.arc_begin[t] + e];
+        if (t == T) break;
+        const auto labels = table_.labels(step.after);
+        const double* after = nodes.data() + work.run.node_begin[t] + step.n_sources();
+        for (std::int32_t j = 0; j < step.n_after; ++j)
+            residuals(block, first + t)[labels[j]] += static_cast<Real>(weight * after[j]);
+    }
+    return weight * log_partition;
 }
 
 // After the first half of a block: gold labels off the residuals, start and end in the order of the
@@ -385,7 +396,9 @@ double PatternEvaluator<Real>::write_arcs(double* out) {
     std::vector<double> by_arc(static_cast<std::size_t>(model_.bigrams.n_arcs()), 0.0);
     std::vector<double> by_fired(static_cast<std::size_t>(table_.n_fired()), 0.0);
     double score = 0;
-    for (const Step& step : table_.steps)
+    for (std::size_t i = 0; i < table_.steps.size(); ++i) {
+        const Step& step = table_.steps[i];
+        const double* scores = arc_scores_.scores(0, static_cast<std::int32_t>(i));
         for (std::int64_t k = step.first_arc; k < step.first_arc + step.n_arcs; ++k) {
             if (silent_[k]) continue;
             double residual = 0;
@@ -395,11 +408,12 @@ double PatternEvaluator<Real>::write_arcs(double* out) {
             }
             if (!tangent_) {
                 residual -= gold[k];
-                score += gold[k] * arc_scores_[k];
+                score += gold[k] * scores[k - step.first_arc];
             }
             if (table_.arc[k] >= 0) by_arc[table_.arc[k]] += residual;
             if (table_.fired[k] >= 0) by_fired[table_.fired[k]] += residual;
         }
+    }
     model_.add_gradient(by_arc, start_, end_, out);
     table_.add_fired(by_fired, out + trellises_.first_weight);
     return score;

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "scorer.hpp"
 #include "total.hpp"
 #include "trellis.hpp"
+#include "trellis_run.hpp"
 
 namespace crfkit {
 
@@ -42,6 +45,7 @@ class PatternEvaluator {
         Buffer<Real> mass, inverse_mass;                     // [T + 2, W] of each level
         std::vector<Total> peaks;                            // [W] Σ of the peaks of a lane's sites
         std::vector<double> scores, direction;               // [T, L]
+        TrellisRun run;
     };
     // Sequences that share a trellis: with all labels, or with those that their annotation admits.
     struct Lanes {
@@ -54,7 +58,7 @@ class PatternEvaluator {
         std::vector<double> direct;    // [arcs] of sequences that were run alone; empty: none was
     };
 
-    void score_arcs(const double* w, std::vector<double>& scores);
+    void score_arcs(const double* w, StepScores& scores);
     void set_weights(int n_threads);
     StepArcs<Real> arcs_of(const Step& step) const;
     void run_batch(const Block& block, std::span<const std::int32_t> sequences, ChunkSums& sums,
@@ -90,20 +94,20 @@ class PatternEvaluator {
     bool tangent_ = false;
 
     // Of the arcs of the step table.
-    std::vector<std::int32_t> reached_;               // [arcs] see StepArcs
-    std::vector<std::uint8_t> silent_;                // [arcs]
-    std::vector<double> arc_scores_, arc_direction_;  // [arcs]
-    Buffer<Real> weight_, out_weight_;                // [arcs]
-    std::vector<double> peaks_;                       // [steps]
-    std::vector<std::uint8_t> wide_;                  // [steps] scores too far apart for scaled messages
+    std::vector<std::int32_t> reached_;  // [arcs] see StepArcs
+    std::vector<std::uint8_t> silent_;   // [arcs]
+    StepScores arc_scores_, arc_direction_;
+    std::unique_ptr<std::once_flag> exponentiated_;  // whether arc_scores_ has its weights
+    Buffer<Real> weight_, out_weight_;               // [arcs]
+    std::vector<double> peaks_;                      // [steps]
+    std::vector<std::uint8_t> wide_;                 // [steps] scores too far apart for scaled messages
     ArcTables arc_tables_;
-    std::vector<double> fired_;  // [fired sets]
 
     std::vector<Workspace> work_;
     std::vector<ChunkSums> chunks_;
-    Buffer<Real> residuals_;                     // [sites of a block, S]
-    std::vector<double> start_, end_;            // [L]
-    std::vector<double> losses_, gold_scores_;   // [N] weight · log Z (less that of the admitted); of labels
+    Buffer<Real> residuals_;                    // [sites of a block, S]
+    std::vector<double> start_, end_;           // [L]
+    std::vector<double> losses_, gold_scores_;  // [N] weight · log Z (less that of the admitted); of labels
 };
 
 extern template class PatternEvaluator<float>;

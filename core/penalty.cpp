@@ -42,8 +42,7 @@ double SquaredPenalty::add_gradient(const double* w, double* gradient, int n_thr
 }
 
 void SquaredPenalty::add_product(const double* v, double* out, int n_threads) const {
-    each_weight(n_weights_, n_threads,
-                [&](std::int64_t, std::int64_t d) { out[d] += strength(d) * v[d]; });
+    each_weight(n_weights_, n_threads, [&](std::int64_t, std::int64_t d) { out[d] += strength(d) * v[d]; });
 }
 
 }  // namespace crfkit

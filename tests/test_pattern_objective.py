@@ -103,15 +103,19 @@ class Case:
                 product += sign * self.weight[n] * ((p * (phi @ v)) @ phi - (p @ phi @ v) * mean)
         return value, gradient, product
 
-    def objective(self, *, single: bool = False, n_threads: int = 1, l2: float = 0.0) -> _core.PatternObjective:
-        before, after = (np.array(x, dtype=np.int32) for x in zip(*itertools.product(range(L), repeat=2), strict=True))
+    def trellises(
+        self, n_threads: int = 1, purpose: str = "patterns"
+    ) -> tuple[_core.Layout, _core.Trellises]:
+        before, after = (
+            np.array(x, dtype=np.int32) for x in zip(*itertools.product(range(L), repeat=2), strict=True)
+        )
         ends = np.arange(L, dtype=np.int32)
         outside = np.full(L, L, np.int32)
         arcs = (np.concatenate([before, outside, ends]), np.concatenate([after, ends, outside]))
-        exist: tuple[npt.NDArray[np.int32] | None, ...] = (None, None)
+        exist: tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None] = (None, None)
         if self.bigrams:
             listed = [*sorted(self.pairs), *((L, b) for b in range(L)), *((a, L) for a in range(L)), (L, L)]
-            exist = tuple(np.array([pair[i] for pair in listed], dtype=np.int32) for i in range(2))
+            exist = np.array([a for a, _ in listed], np.int32), np.array([b for _, b in listed], np.int32)
         none = np.zeros(0, np.int32)
         layout = _core.Layout(
             L, np.arange(0, F * L + 1, L), np.tile(ends, F), np.zeros(0, np.int64), *arcs, np.zeros(1, np.int64), none,
@@ -123,9 +127,9 @@ class Case:
         allowed: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int32] | None] = (None, None)
         if self.allowed:
             lists = [sorted(labels) if len(labels) < L else [] for labels in self.open]
-            allowed = np.cumsum([0, *map(len, lists)]), np.array(sum(lists, []), dtype=np.int32)
+            allowed = np.cumsum([0, *map(len, lists)]), np.array([*itertools.chain(*lists)], dtype=np.int32)
         design = _core.Design(
-            layout, self.ptr, site_ptr, ids, values, None, None, None, [], 1, *allowed, purpose="patterns"
+            layout, self.ptr, site_ptr, ids, values, None, None, None, [], 1, *allowed, purpose=purpose
         )
         writer = BookWriter(L)
         starts = sorted(
@@ -133,7 +137,7 @@ class Case:
             for n, first, sets, weight, value in self.patterns
         )
         at = np.array([start[0] for start in starts], dtype=np.int64)
-        trellises = _core.Trellises(
+        return layout, _core.Trellises(
             layout,
             design,
             core_book(writer.book()),
@@ -145,13 +149,24 @@ class Case:
             100_000,
             n_threads,
         )
+
+    def objective(
+        self, *, single: bool = False, n_threads: int = 1, l2: float = 0.0
+    ) -> _core.PatternObjective:
         known = np.array([next(iter(s)) if len(s) == 1 else -1 for s in self.gold], dtype=np.int32)
         sets = [sorted(s) if 1 < len(s) < L else [] for s in self.gold]
         partial: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int32] | None] = (None, None)
         if self.partly:
-            partial = np.cumsum([0, *map(len, sets)]), np.array(sum(sets, []), dtype=np.int32)
+            partial = np.cumsum([0, *map(len, sets)]), np.array([*itertools.chain(*sets)], dtype=np.int32)
         return _core.PatternObjective(
-            trellises, known, *partial, self.weight, np.array([l2]), PATTERNS + self.n_patterns, single, n_threads
+            self.trellises(n_threads)[1],
+            known,
+            *partial,
+            self.weight,
+            np.array([l2]),
+            PATTERNS + self.n_patterns,
+            single,
+            n_threads,
         )
 
 
@@ -206,3 +221,48 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
         assert other.value_and_gradient(w)[0] == first.value_and_gradient(w)[0]
         np.testing.assert_array_equal(other.value_and_gradient(w)[1], first.value_and_gradient(w)[1])
         np.testing.assert_array_equal(other.hessian_vector(w, v), first.hessian_vector(w, v))
+
+
+@pytest.mark.parametrize("settings", CASES, ids=str)
+@pytest.mark.parametrize("scale", [1.0, 60.0])
+def test_answers_for_a_data_set_are_those_of_enumeration(settings: dict[str, int], scale: float) -> None:
+    case = Case(**settings)  # type: ignore[arg-type]
+    w, _ = point(case, scale)
+    layout, trellises = case.trellises(purpose="questions")
+    tagger = _core.PatternTagger(layout, w, PATTERNS)
+    best, marginals = tagger.best(trellises, 2), tagger.marginals(trellises, 2)
+    log_z, k_best = tagger.log_partitions(trellises, None, None, None, 2), tagger.k_best(trellises, 3, 2)
+    pinned = tagger.log_partitions(trellises, best, None, None, 2)
+    for n, length in enumerate(case.lengths):
+        sites = slice(int(case.ptr[n]), int(case.ptr[n + 1]))
+        if length == 0:
+            assert log_z[n] == 0.0
+            continue
+        outputs = case.outputs(n)
+        scores = np.array([case.features(n, y) @ w for y in outputs])
+        p = np.exp(scores - scores.max())
+        assert log_z[n] == pytest.approx(np.log(p.sum()) + scores.max(), abs=1e-9 * scale)
+        assert pinned[n] == pytest.approx(scores.max(), abs=1e-9 * scale)
+        assert scores[outputs.index(tuple(best[sites].tolist()))] == pytest.approx(scores.max())
+        found = [score for score, _ in k_best[n]]
+        assert found == pytest.approx(sorted(scores.tolist(), reverse=True)[:3], abs=1e-9 * scale)
+        expected = np.zeros((length, L))
+        for y, weight in zip(outputs, p / p.sum(), strict=True):
+            expected[np.arange(length), list(y)] += weight
+        np.testing.assert_allclose(marginals[sites], expected, rtol=0, atol=1e-9)
+
+
+def test_samples_have_the_frequencies_of_the_model() -> None:
+    case = Case(1, bigrams=True)
+    w, _ = point(case)
+    layout, trellises = case.trellises(purpose="questions")
+    tagger = _core.PatternTagger(layout, w, PATTERNS)
+    n = 4000
+    drawn = tagger.sample(trellises, n, np.random.default_rng(0).random(n * int(case.ptr[-1])), 2)
+    marginals = tagger.marginals(trellises, 1)
+    for i, length in enumerate(case.lengths):
+        begin = int(case.ptr[i])
+        labels = drawn[n * begin : n * (begin + length)].reshape(n, length)
+        for t in range(length):
+            frequencies = np.bincount(labels[:, t], minlength=L) / n
+            np.testing.assert_allclose(frequencies, marginals[begin + t], atol=0.05)

@@ -16,6 +16,6 @@ void bind_trellis(nanobind::module_& m);   // patterns, and the trellises in whi
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them
 void bind_partition(nanobind::module_& m);          // how large trellises are, as seed 002 counts
 void bind_online(nanobind::module_& m);             // mistake-driven passes over a whole dataset
-void bind_patterns(nanobind::module_& m);  // training and tagging with them
+void bind_patterns(nanobind::module_& m);           // training and tagging with them
 
 }  // namespace crfkit

@@ -5,9 +5,12 @@
 #include <optional>
 #include <stdexcept>
 
+#include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "objective.hpp"
 #include "pattern_objective.hpp"
+#include "pattern_tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,9 +27,7 @@ void check_size(const Array<double>& w, std::int64_t n) {
                                     std::to_string(w.size()));
 }
 
-}  // namespace
-
-void bind_patterns(nb::module_& m) {
+void bind_pattern_objective(nb::module_& m) {
     nb::class_<PatternObjective>(m, "PatternObjective")
         .def(
             "__init__",
@@ -70,6 +71,84 @@ void bind_patterns(nb::module_& m) {
             },
             "w"_a, "v"_a)
         .def("refine", &PatternObjective::refine, nb::call_guard<nb::gil_scoped_release>());
+}
+
+// fill(out) into a new array of this shape, without the lock.
+template <class Number, class Fill>
+nb::object answer(std::initializer_list<std::size_t> shape, const Fill& fill) {
+    NewArray<Number> out(shape);
+    {
+        const nb::gil_scoped_release release;
+        fill(out.data());
+    }
+    return out.take();
+}
+
+nb::object log_partitions(const PatternTagger& self, const Trellises& trellises,
+                          const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+                          const Maybe<std::int32_t>& set_labels, int n_threads) {
+    const Annotation evidence{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)), {}};
+    if (labels) check_annotation(self.layout(), *trellises.design, evidence);
+    return answer<double>({static_cast<std::size_t>(trellises.n_sequences())}, [&](double* out) {
+        self.log_partitions(trellises, labels ? &evidence : nullptr, out, n_threads);
+    });
+}
+
+void bind_pattern_tagger(nb::module_& m) {
+    nb::class_<PatternTagger>(m, "PatternTagger")
+        .def(
+            "__init__",
+            [](PatternTagger* self, std::shared_ptr<Layout> layout, const Array<double>& w,
+               std::int64_t first_weight) {
+                new (self) PatternTagger(std::move(layout), copy(view(w)), first_weight);
+            },
+            "layout"_a, "w"_a, "first_weight"_a)
+        .def(
+            "best",
+            [](const PatternTagger& self, const Trellises& trellises, int n_threads) {
+                return answer<std::int32_t>({static_cast<std::size_t>(trellises.design->n_sites())},
+                                            [&](std::int32_t* out) { self.best(trellises, out, n_threads); });
+            },
+            "trellises"_a, "n_threads"_a)
+        .def(
+            "marginals",
+            [](const PatternTagger& self, const Trellises& trellises, int n_threads) {
+                return answer<double>({static_cast<std::size_t>(trellises.design->n_sites()),
+                                       static_cast<std::size_t>(self.layout().n_labels)},
+                                      [&](double* out) { self.marginals(trellises, out, n_threads); });
+            },
+            "trellises"_a, "n_threads"_a)
+        .def("log_partitions", &log_partitions, "trellises"_a, "labels"_a.none(), "set_ptr"_a.none(),
+             "set_labels"_a.none(), "n_threads"_a)
+        .def(
+            "k_best",
+            [](const PatternTagger& self, const Trellises& trellises, std::int64_t k, int n_threads) {
+                std::vector<std::vector<ScoredLabels>> found;
+                {
+                    const nb::gil_scoped_release release;
+                    found = self.k_best(trellises, k, n_threads);
+                }
+                return labellings(found);
+            },
+            "trellises"_a, "k"_a, "n_threads"_a)
+        .def(
+            "sample",
+            [](const PatternTagger& self, const Trellises& trellises, std::int64_t n,
+               const Array<double>& uniforms, int n_threads) {
+                if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * trellises.design->n_sites())
+                    throw std::invalid_argument("expected a uniform number for each sample and site");
+                return answer<std::int32_t>({uniforms.size()}, [&](std::int32_t* out) {
+                    self.sample(trellises, n, uniforms.data(), out, n_threads);
+                });
+            },
+            "trellises"_a, "n"_a, "uniforms"_a, "n_threads"_a);
+}
+
+}  // namespace
+
+void bind_patterns(nb::module_& m) {
+    bind_pattern_objective(m);
+    bind_pattern_tagger(m);
 }
 
 }  // namespace crfkit

@@ -394,3 +394,37 @@ def pattern_partition(  # cells, grouped transitions and spans of each site of o
     max_states: int,
     max_arcs: int,
 ) -> tuple[Int64s, Int64s, Int64s]: ...
+
+class PatternObjective:  # of trellises over a design made for "patterns"; l2 [1] or [D]
+    def __init__(
+        self,
+        trellises: Trellises,
+        labels: Int32s,
+        set_ptr: Int64s | None,
+        set_labels: Int32s | None,
+        weights: Float64s,
+        l2: Float64s,
+        n_weights: int,
+        single_precision: bool,
+        n_threads: int,
+    ) -> None: ...
+    @property
+    def n_weights(self) -> int: ...  # D
+    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
+    def refine(self) -> bool: ...
+
+class PatternTagger:  # as Tagger, with trellises in place of their design
+    def __init__(self, layout: Layout, w: Float64s, first_weight: int) -> None: ...
+    def best(self, trellises: Trellises, n_threads: int) -> Int32s: ...
+    def marginals(self, trellises: Trellises, n_threads: int) -> Float64s: ...
+    def log_partitions(
+        self,
+        trellises: Trellises,
+        labels: Int32s | None,
+        set_ptr: Int64s | None,
+        set_labels: Int32s | None,
+        n_threads: int,
+    ) -> Float64s: ...
+    def k_best(self, trellises: Trellises, k: int, n_threads: int) -> list[list[tuple[float, Int32s]]]: ...
+    def sample(self, trellises: Trellises, n: int, uniforms: Float64s, n_threads: int) -> Int32s: ...
