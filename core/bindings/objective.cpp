@@ -27,7 +27,8 @@ Purpose purpose_of(const std::string& name) {
     if (name == "patterns") return Purpose::patterns;
     if (name == "stochastic") return Purpose::stochastic;
     if (name == "questions") return Purpose::questions;
-    throw std::invalid_argument("the purpose is " + name + ", expected training, patterns, stochastic or questions");
+    throw std::invalid_argument("the purpose is " + name +
+                                ", expected training, patterns, stochastic or questions");
 }
 
 // The flat arrays of a data set, as crfkit.features.Dataset holds them.
