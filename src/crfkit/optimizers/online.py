@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from math import inf, isfinite, nan
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -46,7 +47,7 @@ class OnlineObjective(Protocol):
 
 
 @dataclass(frozen=True)
-class OnlineLearner:
+class OnlineLearner(ABC):
     """Settings of every mistake-driven method."""
 
     max_iterations: int = 10
@@ -87,9 +88,9 @@ class OnlineLearner:
         """What is kept beside each weight, at the start."""
         return np.zeros(n_weights if self.averages() else 0)
 
+    @abstractmethod
     def rule(self) -> _core.OnlineRule:
         """How a mistake moves the weights."""
-        raise NotImplementedError
 
     def _check_positive(self, *names: str) -> None:
         for name in names:
