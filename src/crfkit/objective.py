@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, Slice
+from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, PatternData, PatternMap, Slice
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -199,3 +199,54 @@ class FunctionObjective:
             self._weights[part.first : part.last],
             self._n_threads,
         )
+
+
+class PatternObjective:
+    """The same objective for a chain with patterns, on the trellises of its data."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        annotation: Annotation,
+        feature_map: FeatureMap,
+        patterns: PatternMap,
+        starts: PatternData,
+        *,
+        l1: Float64s | float = 0.0,
+        l2: Float64s | float = 1.0,
+        sample_weight: npt.ArrayLike | None = None,
+        single_precision: bool = True,
+        n_threads: int = 1,
+    ) -> None:
+        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
+        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
+        sets = annotation.sets
+        self._core = _core.PatternObjective(
+            patterns.trellises(starts, feature_map, dataset, n_threads, asked_often=True),
+            annotation.labels,
+            None if sets is None else sets.site_ptr,
+            None if sets is None else sets.labels,
+            np.ascontiguousarray(weights, dtype=np.float64),
+            np.atleast_1d(np.asarray(l2, dtype=np.float64)),
+            feature_map.n_weights + patterns.n_weights,
+            single_precision,
+            n_threads,
+        )
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self._core.n_weights
+
+    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
+        """The smooth part of f, and its gradient [D]."""
+        return self._core.value_and_gradient(w)
+
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
+        """H(w) v, [D], by the tangent recursions. Call `refine()` first for all its digits."""
+        return self._core.hessian_vector(w, v)
+
+    def refine(self) -> bool:
+        """Answer in double precision from now on. Returns whether that is a change."""
+        return self._core.refine()

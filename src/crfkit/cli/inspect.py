@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
-    from crfkit.structures import Chain
+    from crfkit.structures import Chain, Patterns
 
 
 def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
     }
 
 
-def _bigrams(chain: Chain) -> dict[str, Any] | None:
+def _bigrams(chain: Chain | Patterns) -> dict[str, Any] | None:
     """The pairs of labels that exist, START and END as None, and their picture; None: all."""
     from crfkit.structures import END, START, Bigrams
 

@@ -20,6 +20,7 @@ from crfkit.cli.constraints import (
 )
 from crfkit.cli.metrics import Metric, metric_for
 from crfkit.cli.optimizing import optimizer_of, optimizer_options, safety_of
+from crfkit.cli.structures import grown_words, order_options, structure_of
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     metavar="WHAT",
     help="Sequences outside the bigrams: error, extend, skip or soft.",
 )
+@order_options
 @allowed_column_option
 @optimizer_options
 @click.option(
@@ -218,6 +220,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     if interrupted and crf.n_iter_ == 0:
         raise KeyboardInterrupt
     crf.save(model)
+    for line in grown_words(crf):
+        say(line)
     if options["optimizer"] == "auto":
         say(crf.optimizer_reason_)
     say(f"{crf.stop_reason_}; the model of iteration {crf.n_iter_} is in {model}")
@@ -267,10 +271,9 @@ def read_files(
 def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """An untrained model as the options of the command ask for it."""
     from crfkit.models import CRF
-    from crfkit.structures import Chain
 
     return CRF(
-        structure=Chain(options["start"], options["end"], options["bigrams"], options["unseen"]),
+        structure=structure_of(options),
         features=features_for(examples, options["template"], options["features"]),
         optimizer=optimizer_of(options),
         l1=options["l1"],

@@ -9,7 +9,7 @@ from crfkit.features.function_data import FunctionData, Slice
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
-from crfkit.features.import_paths import placeholder
+from crfkit.features.import_paths import import_path, loaded, placeholder
 from crfkit.features.labels import Labels
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
@@ -50,6 +50,8 @@ __all__ = [
     "counted_columns",
     "encode_allowed",
     "first_of",
+    "import_path",
+    "loaded",
     "penalty_vector",
     "placeholder",
     "preset",

@@ -25,7 +25,7 @@ class NotLoaded:
     def __call__(self, *arguments: object) -> Any:
         """There is nothing to call."""
         raise InputError(
-            f"the feature function {self.path} is not loaded: crfkit.load(path, functions=[…]) takes the functions, "
+            f"the function {self.path} is not loaded: crfkit.load(path, functions=[…]) takes the functions, "
             "crfkit.load(path, trust_functions=True) imports them"
         )
 
@@ -47,6 +47,11 @@ def import_path(function: Callable[..., Any]) -> str | None:
 def placeholder(path: str) -> Callable[..., Any]:
     """What stands for a function until it is given, or imported on request."""
     return _SAFE.get(path) or NotLoaded(path)
+
+
+def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, or the one that a placeholder names. This runs the code of its module."""
+    return imported(function.path) if isinstance(function, NotLoaded) else function
 
 
 def imported(path: str) -> Callable[..., Any]:

@@ -7,16 +7,18 @@ affixes that training took from data, and what functions of the input named in t
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crfkit import _core
 from crfkit.data import InputError
 from crfkit.features.configurations import Configuration, configurations
 from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
+from crfkit.features.feature_map import FeatureMap
 from crfkit.features.gate_values import Gates
 from crfkit.structures import (
     BookWriter,
@@ -31,6 +33,9 @@ from crfkit.structures import (
     write_pattern,
 )
 
+MAX_ARCS = 200_000_000  # of the trellises of a data set
+_NAMED = 5  # patterns in a message
+
 
 class PatternData(NamedTuple):
     """The patterns of a data set: a book, and the starts of site i, `start_states[start_ptr[i]:start_ptr[i + 1]]`."""
@@ -39,6 +44,25 @@ class PatternData(NamedTuple):
     start_ptr: Int64s  # [T + 1]
     start_states: Int32s
     start_values: Float64s | None  # None: all 1
+
+    def native_book(self) -> _core.PatternBook:
+        """The book as the native core holds it."""
+        book = self.book
+        states = (book.out_ptr, book.out_set, book.out_next, book.fires, book.last_only)
+        return _core.PatternBook(book.n_labels, book.set_ptr, book.set_labels, *states)
+
+    def partition(self, begin: int, end: int, max_states: int) -> tuple[Int64s, Int64s]:
+        """What the patterns alone tell apart at each site of the sequence begin:end, all labels possible.
+
+        Grouped transitions into each site [T], and how many sites, itself included, these may depend on [T].
+        """
+        ptr = self.start_ptr[begin : end + 1]
+        some = slice(int(ptr[0]), int(ptr[-1]))
+        values = None if self.start_values is None else self.start_values[some]
+        _, transitions, spans = _core.pattern_partition(
+            self.native_book(), ptr - ptr[0], self.start_states[some], values, max_states, MAX_ARCS
+        )
+        return transitions, spans
 
     def reachable(self, n_weights: int) -> npt.NDArray[np.bool_]:
         """Which weights [P] something that begins here could fire."""
@@ -61,13 +85,11 @@ class PatternData(NamedTuple):
 class PatternMap:
     """The patterns of a trained model. Labels are ids, as in the feature map."""
 
+    structure: Patterns  # as it was asked for
     labels: tuple[Hashable, ...]  # [L]
-    written: tuple[Pattern, ...] = ()
-    grams: tuple[Gram, ...] = ()  # taken from data, distinct
-    functions: tuple[Configurations, ...] = ()
+    grams: tuple[Gram, ...] = ()  # taken from data, or written as plain runs of labels; distinct
     given_names: tuple[str, ...] = ()  # what functions named in training, and no pattern is called
     columns: bool = False  # sites are rows of columns, as templates read them
-    max_states: int = field(default=1, kw_only=True)
 
     @classmethod
     def learn(
@@ -82,29 +104,40 @@ class PatternMap:
     ) -> tuple[PatternMap, PatternData]:
         """The patterns that training data call for, beside those of a base, and the data themselves."""
         ids, ptr = annotation.labels, dataset.sequence_ptr
-        grams: dict[Gram, None] = {} if base is None else dict.fromkeys(base.renamed(labels).grams)
+        plain = (pattern.gram(labels) for pattern in structure.written)
+        grams = dict.fromkeys(gram for gram in plain if gram is not None)
+        if base is not None:
+            grams |= dict.fromkeys(base.renamed(labels).grams)
         for spec in structure.counted:
             found = spec.grams(ids, ptr) if isinstance(spec, Ngrams) else spec.grams(ids, ptr, labels)
             grams.update(dict.fromkeys(found))
-        fixed = cls(
-            tuple(labels),
-            tuple(structure.written),
-            tuple(grams),
-            tuple(structure.functions),
-            () if base is None else base.given_names,
-            columns,
-            max_states=structure.max_states,
-        )
-        try:
-            for pattern in fixed.written:
-                pattern.automaton(fixed.labels)
-        except ValueError as error:
-            raise InputError(str(error).rstrip(".")) from None
+        given = () if base is None else base.given_names
+        fixed = cls(structure, tuple(labels), tuple(grams), given, columns)
+        fixed.check()
         fired = list(fixed._configurations(dataset))
         named = dict.fromkeys((*fixed.given_names, *(found.weight for found in fired)))
         taken = set(fixed.names) - set(fixed.given_names)
         complete = replace(fixed, given_names=tuple(name for name in named if name not in taken))
         return complete, complete._data(dataset, fired)
+
+    def check(self) -> None:
+        """Refuse patterns that do not go with the labels."""
+        try:
+            for pattern in self.structure.written:
+                pattern.automaton(self.labels)
+        except ValueError as error:
+            raise InputError(str(error).rstrip(".")) from None
+
+    @cached_property
+    def written(self) -> list[Pattern]:
+        """The patterns that are no grams."""
+        grams = set(self.grams)
+        return [p for p in self.structure.written if p.gram(self.labels) not in grams]
+
+    @property
+    def functions(self) -> list[Configurations]:
+        """The functions of the input that give patterns."""
+        return self.structure.functions
 
     @cached_property
     def names(self) -> list[str]:
@@ -126,15 +159,41 @@ class PatternMap:
         """The patterns that begin at the sites of a data set."""
         return self._data(dataset, self._configurations(dataset))
 
+    def trellises(
+        self,
+        starts: PatternData,
+        feature_map: FeatureMap,
+        dataset: Dataset,
+        n_threads: int,
+        *,
+        asked_often: bool = False,
+    ) -> _core.Trellises:
+        """A data set as trellises, for the native core; InputError for one that would be too large."""
+        try:
+            return _core.Trellises(
+                feature_map.layout,
+                feature_map.design(dataset, n_threads, purpose="training" if asked_often else "questions"),
+                starts.native_book(),
+                starts.start_ptr,
+                starts.start_states,
+                starts.start_values,
+                feature_map.n_weights,
+                self.structure.max_states,
+                MAX_ARCS,
+                n_threads,
+            )
+        except _core.TrellisSizeError as error:
+            raise InputError(self._too_large(error)) from None
+
     def kept(self, used: npt.NDArray[np.bool_]) -> tuple[PatternMap, npt.NDArray[np.bool_]]:
         """The map without the grams and given names whose weights [P] are not used, and the weights that are left."""
         number = self._number
-        written = {pattern.name for pattern in self.written}
-        grams = tuple(g for g in self.grams if used[number[g.text(self.labels)]])
+        asked = {pattern.gram(self.labels) for pattern in self.structure.written}
+        grams = tuple(g for g in self.grams if g in asked or used[number[g.text(self.labels)]])
         given = tuple(name for name in self.given_names if used[number[name]])
         smaller = replace(self, grams=grams, given_names=given)
         left = set(smaller.names)
-        return smaller, np.array([name in left or name in written for name in self.names], np.bool_)
+        return smaller, np.array([name in left for name in self.names], np.bool_)
 
     def renamed(self, labels: Sequence[Hashable]) -> PatternMap:
         """The same for other labels, which all of its own are among."""
@@ -142,6 +201,17 @@ class PatternMap:
         ids = [place[label] for label in self.labels]
         grams = tuple(Gram(g.where, tuple(ids[label] for label in g.labels)) for g in self.grams)
         return replace(self, labels=tuple(labels), grams=grams)
+
+    def _too_large(self, error: _core.TrellisSizeError) -> str:
+        """What is too large, where, and what can be done, in words."""
+        _, sequence, site, n_states, _, weights = error.args
+        names = [repr(self.names[weight]) for weight in weights.tolist()]
+        several = ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        return (
+            f"sequence {sequence}, site {site}: the trellis would have more than {n_states:,} states, where "
+            f"{self.structure.max_states:,} are allowed; the patterns alive there are {several}: shorten them, let them "
+            "share a weight, use fewer wildcards, allow fewer labels, or raise max_states"
+        )
 
     @cached_property
     def _number(self) -> dict[str, int]:

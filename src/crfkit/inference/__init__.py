@@ -27,10 +27,11 @@ from crfkit.inference.questions import (
     score,
     tangent,
 )
-from crfkit.inference.tagger import LatticeTagger, Tagger
+from crfkit.inference.tagger import LatticeTagger, PatternTagger, Tagger
 
 __all__ = [
     "LatticeTagger",
+    "PatternTagger",
     "Tagger",
     "best",
     "entropy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -59,25 +59,29 @@ class LatticeSlices(Protocol):
         ...
 
 
+Compiled = Any  # a data set for the native core: _core.Design, or _core.Trellises for a chain with patterns
+
+
 class Tagger:
     """A layout of weights and their values, ready to answer. Designs come from `FeatureMap.design`."""
 
     def __init__(self, layout: _core.Layout, weights: Float64s) -> None:
         if not np.isfinite(weights).all():
             raise ValueError("Tagger: a weight is NaN or infinite, expected finite numbers.")
-        self._core = _core.Tagger(layout, np.ascontiguousarray(weights, dtype=np.float64))
+        w = np.ascontiguousarray(weights, dtype=np.float64)
+        self._core: _core.Tagger | _core.PatternTagger = _core.Tagger(layout, w)
 
-    def best(self, design: _core.Design, n_threads: int = 1) -> Int32s:
+    def best(self, design: Compiled, n_threads: int = 1) -> Int32s:
         """The best label of every site, [T] over all sequences."""
         return self._core.best(design, n_threads)
 
-    def marginals(self, design: _core.Design, n_threads: int = 1) -> Float64s:
+    def marginals(self, design: Compiled, n_threads: int = 1) -> Float64s:
         """P(y_t = b), [T, L] over all sequences."""
         return self._core.marginals(design, n_threads)
 
     def log_partitions(
         self,
-        design: _core.Design,
+        design: Compiled,
         labels: Int32s | None = None,
         sets: Sets | None = None,
         n_threads: int = 1,
@@ -89,13 +93,23 @@ class Tagger:
         set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
         return self._core.log_partitions(design, labels, set_ptr, set_labels, n_threads)
 
-    def k_best(self, design: _core.Design, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
+    def k_best(self, design: Compiled, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
         """The k best (score, labels) of every sequence, best first."""
         return self._core.k_best(design, k, n_threads)
 
-    def sample(self, design: _core.Design, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
+    def sample(self, design: Compiled, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
         """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
         return self._core.sample(design, n, uniforms, n_threads)
+
+
+class PatternTagger(Tagger):
+    """The same questions for chains with patterns, whose data sets are trellises (`PatternMap.trellises`)."""
+
+    def __init__(self, layout: _core.Layout, weights: Float64s) -> None:
+        if not np.isfinite(weights).all():
+            raise ValueError("PatternTagger: a weight is NaN or infinite, expected finite numbers.")
+        w = np.ascontiguousarray(weights, dtype=np.float64)
+        self._core = _core.PatternTagger(layout, w, layout.n_weights)
 
 
 class LatticeTagger:

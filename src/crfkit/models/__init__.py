@@ -7,13 +7,17 @@ from crfkit.models.inspection import (
     ArcFeatureWeight,
     ArcWeight,
     FeatureWeight,
+    TrellisSize,
     arc_weights,
     heaviest_arc_features,
     heaviest_features,
     heaviest_outputs,
+    heaviest_patterns,
+    trellis_sizes,
 )
 from crfkit.models.loading import load
 from crfkit.models.model_file import check_writable, replacing
+from crfkit.models.pattern_growth import GrowthRound
 from crfkit.models.training import Progress, ProgressCallback
 
 __all__ = [
@@ -21,12 +25,14 @@ __all__ = [
     "ArcFeatureWeight",
     "ArcWeight",
     "FeatureWeight",
+    "GrowthRound",
     "ImpossibleSequenceError",
     "NotFittedError",
     "Progress",
     "ProgressCallback",
     "SequencesSkipped",
     "TrainingInterrupted",
+    "TrellisSize",
     "UnknownLabels",
     "UnsavableModel",
     "arc_weights",
@@ -34,6 +40,8 @@ __all__ = [
     "heaviest_arc_features",
     "heaviest_features",
     "heaviest_outputs",
+    "heaviest_patterns",
     "load",
     "replacing",
+    "trellis_sizes",
 ]

@@ -7,24 +7,22 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import (
-    Annotation,
     Dataset,
     Encoder,
     Facets,
-    FacetsOf,
-    FeatureFunctions,
     FeatureMap,
     FunctionData,
     FunctionMap,
     Labels,
     Outputs,
+    PatternMap,
     Strength,
     TagDictionary,
     Template,
@@ -35,7 +33,8 @@ from crfkit.features import (
     penalty_vector,
     read_once,
 )
-from crfkit.inference import LatticeTagger, Tagger
+from crfkit.inference import LatticeTagger, PatternTagger, Tagger
+from crfkit.models import pattern_file
 from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
 from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels
 from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
@@ -43,82 +42,13 @@ from crfkit.models.estimator import UnknownLabels
 from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
 from crfkit.models.gold import Metric, accuracy, checked_lists
 from crfkit.models.growth import widened
-from crfkit.objective import FunctionObjective, Objective, OnlineObjective
-from crfkit.structures import Bigrams, Chain
+from crfkit.models.lesson import Choices, Lesson
+from crfkit.models.pattern_file import StoredPatterns
+from crfkit.structures import Bigrams, Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
-
-
-class Choices(NamedTuple):
-    """What a user asks of a model, apart from its training: the parameters of `CRF`, checked."""
-
-    structure: Chain
-    template: Template | None = None
-    min_count: int = 1
-    all_pairs: bool = False
-    all_arcs: bool = True
-    functions: FeatureFunctions | None = None
-    facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None
-    tag_dictionary: bool | TagDictionary | None = None
-
-
-class Lesson(NamedTuple):
-    """A training set in numbers, and the model that is to be trained on it."""
-
-    model: ChainModel
-    dataset: Dataset
-    annotation: Annotation
-    kept: npt.NDArray[np.bool_]  # which of the given sequences these are
-    values: FunctionData | None = None  # of feature functions, where the model has such
-
-    def objective(
-        self,
-        *,
-        l1: Strength,
-        l2: Strength,
-        sample_weight: Float64s | None,
-        stochastic: bool,
-        online: bool = False,
-        n_threads: int,
-        fixed: npt.NDArray[np.bool_] | None = None,
-    ) -> Objective | FunctionObjective | OnlineObjective:
-        """What training minimises; `stochastic`: by steps along single sequences, `online`: after each mistake.
-
-        `fixed` weights [D], which the data have no say in, are not penalised and stay as they are.
-        """
-        first, second = self.model.penalty("l1", l1), self.model.penalty("l2", l2)
-        if fixed is not None:
-            first, second = (np.where(fixed, 0.0, strengths) for strengths in (first, second))
-        if self.values is not None:
-            return FunctionObjective(
-                self.values,
-                self.annotation,
-                l1=first,
-                l2=second,
-                sample_weight=sample_weight,
-                n_threads=n_threads,
-            )
-        if online:
-            return OnlineObjective(
-                self.dataset,
-                self.annotation,
-                self.model.feature_map,
-                l1=first,
-                sample_weight=sample_weight,
-                n_threads=n_threads,
-            )
-        return Objective(
-            self.dataset,
-            self.annotation,
-            self.model.feature_map,
-            l1=first,
-            l2=second,
-            sample_weight=sample_weight,
-            stochastic=stochastic,
-            n_threads=n_threads,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +58,12 @@ class ChainModel:
     encoder: Encoder
     labels: Labels
     feature_map: FeatureMap
-    structure: Chain  # as it was asked for
+    structure: Chain  # as it was asked for, patterns apart
     functions: FunctionMap | None = (
         None  # feature functions; their weights lie behind those of the feature map
     )
     dictionary: TagDictionary | None = None  # the labels that words may have, as ids of these labels
+    patterns: PatternMap | None = None  # their weights lie behind those of the feature map
 
     @classmethod
     def learn(
@@ -149,8 +80,8 @@ class ChainModel:
         With a `base` the model has all that the base has, and what the data add to it, whatever `min_count` says.
         """
         X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
-        structure, functions = choices.structure, choices.functions
-        if choices.tag_dictionary:
+        structure, functions = _chain_of(choices.structure), choices.functions
+        if choices.tag_dictionary or isinstance(choices.structure, Patterns):
             X = read_once(X)
         encoder, dataset = _encoded(X, choices, base)
         ptr = dataset.sequence_ptr
@@ -200,7 +131,7 @@ class ChainModel:
             feature_map = widened(feature_map, base, labels)
         if functions is None:
             model = cls(encoder, labels, feature_map, structure, dictionary=dictionary)
-            return Lesson(model, dataset, annotation, kept)
+            return _with_patterns(Lesson(model, dataset, annotation, kept), choices.structure, X, base)
         if not functions.arcs:
             none = np.zeros(0, np.int32)
             feature_map = replace(feature_map, arc_before=none, arc_after=none)
@@ -214,6 +145,13 @@ class ChainModel:
     def chain(self) -> Chain:
         """The structure with its bigrams fixed by training."""
         return trained_chain(self.structure, self.labels, self.feature_map.bigrams)
+
+    @property
+    def trained_structure(self) -> Chain | Patterns:
+        """The structure, patterns included, with its bigrams fixed by training."""
+        if self.patterns is None:
+            return self.chain
+        return replace(self.patterns.structure, bigrams=self.chain.bigrams)
 
     @classmethod
     def from_contents(
@@ -249,7 +187,11 @@ class ChainModel:
         functions = None
         if stored is not None:
             functions = FunctionMap(*stored, labels.classes, structure, feature_map)
-        return cls(encoder, labels, feature_map, structure, functions, dictionary)
+        patterns = contents.patterns
+        if patterns is None:
+            return cls(encoder, labels, feature_map, structure, functions, dictionary)
+        opened = patterns.opened(labels.classes, structure, columns=template is not None)
+        return cls(encoder, labels, feature_map, structure, functions, dictionary, opened)
 
     def contents(self, settings: dict[str, Any], weights: Float64s, history: Float64s) -> Contents:
         """What the model file holds."""
@@ -268,6 +210,7 @@ class ChainModel:
             facets=feature_map.facets,
             dictionary=None if self.dictionary is None else StoredDictionary.of(self.dictionary),
             output_names=() if functions is None else output_names(functions),
+            patterns=None if self.patterns is None else StoredPatterns.of(self.patterns),
             weights=weights,
             history=history,
         )
@@ -278,7 +221,16 @@ class ChainModel:
         if self.functions is not None:
             return sum(self.functions.sizes)
         encoder = self.encoder
-        return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + sum(self.feature_map.dense.values())
+        n_patterns = 0 if self.patterns is None else self.patterns.n_weights
+        n_features = len(encoder.vocabulary) + len(encoder.arc_vocabulary)
+        return n_features + sum(self.feature_map.dense.values()) + n_patterns
+
+    @property
+    def n_weights(self) -> int:
+        """D, with the weights of functions or patterns."""
+        n_patterns = 0 if self.patterns is None else self.patterns.n_weights
+        own = self.feature_map if self.functions is None else self.functions
+        return own.n_weights + n_patterns
 
     def unsavable(self) -> str | None:
         """Why no file can hold this model; None where one can."""
@@ -286,6 +238,8 @@ class ChainModel:
             self.labels.to_json()
             if self.functions is not None:
                 return unsavable(self.functions.functions)
+            if self.patterns is not None and (reason := pattern_file.unsavable(self.patterns.structure)):
+                return reason
             check_labels(len(self.labels), self.feature_map.n_weights)
         except InputError as error:
             return str(error)
@@ -300,6 +254,8 @@ class ChainModel:
         if self.functions is not None:
             named = (function.name for function in self.functions.functions)
             outputs = dict(zip(named, self.functions.sizes, strict=True))
+        if self.patterns is not None:
+            outputs = {"patterns": self.patterns.n_weights}
         return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of, outputs)
 
     def decoded(self, ids: Int32s, ptr: Int64s) -> list[list[Hashable]]:
@@ -310,16 +266,20 @@ class ChainModel:
     def encode(self, X: Any, allowed: Any = None) -> Dataset:
         """New input in numbers."""
         functions, dictionary = self.functions, self.dictionary
-        if dictionary is not None:
+        looked_at = self.patterns is not None and self.patterns.needs_inputs
+        if dictionary is not None or looked_at:
             X = read_once(X)
         dataset = self.encoder.encode(X) if functions is None else functions.functions.dataset(X)
         evidence = encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr))
         if dictionary is not None:
             evidence = first_of(evidence, dictionary.allowed(X))
-        return replace(dataset, allowed=evidence)
+        return replace(dataset, allowed=evidence, inputs=X if looked_at else dataset.inputs)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Encoded input as the tagger reads it."""
+        if self.patterns is not None:
+            check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
+            return self.patterns.trellises(self.patterns.data(dataset), self.feature_map, dataset, n_threads)
         if self.functions is None:
             return self.feature_map.design(
                 dataset, n_threads, purpose="training" if asked_often else "questions"
@@ -327,8 +287,10 @@ class ChainModel:
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
         return FunctionData(self.functions, dataset, n_threads)
 
-    def tagger(self, weights: Float64s) -> Tagger | LatticeTagger:
+    def tagger(self, weights: Float64s) -> Tagger | LatticeTagger | PatternTagger:
         """What answers questions, with weights [D]."""
+        if self.patterns is not None:
+            return PatternTagger(self.feature_map.layout, weights)
         if self.functions is None:
             return Tagger(self.feature_map.layout, weights)
         return LatticeTagger(weights)
@@ -360,6 +322,27 @@ class ChainModel:
                 UnknownLabels,
                 stacklevel=6,
             )
+
+
+def _chain_of(structure: Chain | Patterns) -> Chain:
+    """What remains of a structure without its patterns."""
+    return structure.chain if isinstance(structure, Patterns) else structure
+
+
+def _with_patterns(lesson: Lesson, structure: Chain | Patterns, X: Any, base: ChainModel | None) -> Lesson:
+    """The same lesson for a model with the patterns that the structure asks for, if it does."""
+    if not isinstance(structure, Patterns):
+        return lesson
+    model = lesson.model
+    patterns, starts = PatternMap.learn(
+        structure,
+        model.labels.classes,
+        replace(lesson.dataset, inputs=X),
+        lesson.annotation,
+        columns=model.encoder.template is not None,
+        base=None if base is None else base.patterns,
+    )
+    return lesson._replace(model=replace(model, patterns=patterns), starts=starts)
 
 
 def _encoded(X: Any, choices: Choices, base: ChainModel | None) -> tuple[Encoder, Dataset]:

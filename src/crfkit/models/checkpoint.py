@@ -17,7 +17,7 @@ import numpy as np
 
 from crfkit.data import InputError
 from crfkit.models import model_file
-from crfkit.models.chain_model import Lesson
+from crfkit.models.lesson import Lesson
 from crfkit.models.model_file import ModelFile
 from crfkit.optimizers import Snapshot, Watch
 
@@ -50,7 +50,8 @@ def data_of(lesson: Lesson, sample_weight: Any, dev: Any, optimizer: str) -> Set
     )
     layout = dataclasses.replace(model.feature_map)
     dataset = dataclasses.replace(lesson.dataset, inputs=None)
-    for thing in (dataset, lesson.annotation, sample_weight, names, layout):
+    patterns = None if model.patterns is None else (model.patterns.names, lesson.starts)
+    for thing in (dataset, lesson.annotation, sample_weight, names, layout, patterns):
         _add(digest, thing)
     return {
         "data": digest.hexdigest(),

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import Annotation, Labels
-from crfkit.models.crf_file import setting
-from crfkit.structures import Bigrams, Chain, Evidence, NoOutputError
+from crfkit.models.file_arrays import setting
+from crfkit.structures import Bigrams, Chain, Evidence, NoOutputError, Patterns
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -115,8 +115,8 @@ def check_possible(chain: Chain, ptr: Int64s, allowed: Evidence | None = None, w
             raise ImpossibleSequenceError(f"{which}sequence {n}: {reason}", n, reason) from None
 
 
-def structure_to_json(structure: Chain) -> dict[str, Any]:
-    """The parameter `structure` for the model file; listed bigrams are kept apart, as label ids."""
+def structure_to_json(structure: Chain | Patterns) -> dict[str, Any]:
+    """The parameter `structure` for the model file; listed bigrams are kept apart, as label ids, and so are patterns."""
     bigrams = structure.bigrams
     return {
         "start": structure.start,

@@ -15,14 +15,15 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import LatticeTagger, Tagger
-from crfkit.models import crf_file, model_file, parameters
+from crfkit.models import crf_file, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.gold import Metric, accuracy, checked_lists
+from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
 from crfkit.models.question import Question
 from crfkit.models.training import Examples, Plan, ProgressCallback, Trained, Weighted, train
 from crfkit.optimizers import LBFGS, History, Optimizer
-from crfkit.structures import Chain
+from crfkit.structures import Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
@@ -44,7 +45,7 @@ class CRF(Estimator):
     Parameters
     ----------
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
-        `Chain(bigrams="observed")`
+        `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)`, `SGD(max_iterations=…, rate=…)` for good
@@ -92,6 +93,7 @@ class CRF(Estimator):
     stop_reason_: str
     optimizer_: Optimizer
     optimizer_reason_: str
+    growth_: list[GrowthRound]  # the rounds of `Patterns(grow=…)`, until the model is saved
     label_column_: int  # where column files have the label; kept for the command line
     separator_: str | None  # what stands between the columns of the training file, if it was one
     _model: ChainModel
@@ -100,7 +102,7 @@ class CRF(Estimator):
 
     def __init__(
         self,
-        structure: Chain = _CHAIN,
+        structure: Chain | Patterns = _CHAIN,
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str = _LBFGS,
         l1: float | Mapping[str, float] = 0.0,
@@ -159,7 +161,13 @@ class CRF(Estimator):
         """
         first = None if start is None else self._weighted(start)
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, every, resume, first)
-        self._keep(train(self.get_params(deep=False), Examples(X, y, sample_weight, allowed), plan))
+        params, examples = self.get_params(deep=False), Examples(X, y, sample_weight, allowed)
+        if growth_of(self.structure) is None:
+            self._keep(train(params, examples, plan))
+            return self
+        trained, rounds = grown(params, examples, plan)
+        self._keep(trained)
+        self.growth_ = rounds
         return self
 
     def partial_fit(
@@ -239,9 +247,9 @@ class CRF(Estimator):
         return list(self._trained().labels.classes)
 
     @property
-    def structure_(self) -> Chain:
+    def structure_(self) -> Chain | Patterns:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
-        return self._trained().chain
+        return self._trained().trained_structure
 
     @property
     def n_features_(self) -> int:
@@ -263,6 +271,12 @@ class CRF(Estimator):
         """The outputs of feature functions, in the order of their weights: the last ones of `weights_`."""
         functions = self._trained().functions
         return [] if functions is None else functions.output_names()
+
+    @property
+    def pattern_names_(self) -> list[str]:
+        """The names of the patterns that have weights, in the order of these: the last ones of `weights_`."""
+        patterns = self._trained().patterns
+        return [] if patterns is None else list(patterns.names)
 
     @property
     def encoder_(self) -> Encoder:
@@ -363,7 +377,10 @@ class CRF(Estimator):
         if state["model"] is not None:
             from crfkit.models.loading import from_bytes  # which makes models of this class
 
-            functions = parameters.functions_of(state["params"]["features"])
+            params = state["params"]
+            functions: Any = parameters.functions_of(params["features"])
+            if isinstance(params["structure"], Patterns):
+                functions = pattern_file.functions_of(params["structure"])
             self.__dict__.update(from_bytes(state["model"], "pickled model", functions).__dict__)
         self.__dict__.update(state["params"])
 

@@ -6,7 +6,9 @@
     facets    of each label, where labels share weights through these
     dictionary  the labels of its words and endings
     functions the names of the outputs of feature functions, for those that have names
-    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions
+    patterns  runs of labels that have weights
+    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions or
+              patterns
 
 Integers are stored in the smallest type that holds them. Every rule is checked here, before any of the arrays
 reaches the native core.
@@ -15,7 +17,6 @@ reaches the native core.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,18 @@ from crfkit.models.dictionary_file import (
     facets_to_json,
     read_facets,
 )
+from crfkit.models.file_arrays import (
+    array,
+    compact,
+    floats,
+    integers,
+    is_int,
+    pack_texts,
+    setting,
+    unpack_texts,
+)
 from crfkit.models.model_file import Array, ModelFile, compress, decompress
+from crfkit.models.pattern_file import StoredPatterns
 
 TYPE = "CRF"
 MAX_WEIGHT = 1e100
@@ -64,6 +76,7 @@ class Contents(NamedTuple):
     facets: Facets | None = None  # then state pairs name facets, and arcs facets too, from L + 1 on
     dictionary: StoredDictionary | None = None
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
+    patterns: StoredPatterns | None = None
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
@@ -71,8 +84,7 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
     n_labels = len(contents.labels)
     if contents.settings.get("functions") is None:
         check_labels(n_labels, len(contents.weights))
-    names = [name.encode() for name in contents.output_names]
-    settings = {
+    settings: dict[str, Any] = {
         **contents.settings,
         "labels": contents.labels,
         "dense": [[name, columns] for name, columns in contents.dense_columns.items()],
@@ -80,7 +92,6 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         "bytes": {
             "state_features": len(contents.state_names.blob),
             "arc_features": len(contents.arc_names.blob),
-            "functions": sum(map(len, names)),
         },
     }
     dictionary = contents.dictionary
@@ -91,15 +102,16 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
         "history": contents.history,
     }
-    arrays["arcs.before"] = _compact(contents.arc_before)
-    arrays["arcs.after"] = _compact(contents.arc_after)
+    arrays["arcs.before"] = compact(contents.arc_before)
+    arrays["arcs.after"] = compact(contents.arc_after)
     if contents.bigrams is not None:
-        arrays["bigrams.before"], arrays["bigrams.after"] = map(_compact, contents.bigrams)
-    if names:
-        arrays["functions.names"] = compress(b"".join(names))
-        arrays["functions.lengths"] = _compact(np.array([len(name) for name in names]))
+        arrays["bigrams.before"], arrays["bigrams.after"] = map(compact, contents.bigrams)
+    if contents.output_names:
+        settings["bytes"]["functions"] = pack_texts(arrays, "functions", contents.output_names)
+    if contents.patterns is not None:
+        settings["patterns"] = contents.patterns.pack(arrays, settings["bytes"])
     if contents.facets is not None:
-        arrays["facets.table"] = _compact(contents.facets.table.ravel() + 1)
+        arrays["facets.table"] = compact(contents.facets.table.ravel() + 1)
     if dictionary is not None:
         _pack_features(arrays, "words", dictionary.words, dictionary.word_lists, n_labels)
         _pack_features(arrays, "endings", dictionary.endings, dictionary.ending_lists, n_labels)
@@ -145,28 +157,30 @@ def _unpack(file: ModelFile) -> Contents:
     if not isinstance(n_bytes, dict):
         raise InputError("the sizes of its vocabularies are missing")
     n_labels = len(labels)
-    table = _integers(file, "facets.table", MAX_FACETS + 1) if "facets.table" in file.arrays else None
+    table = integers(file, "facets.table", MAX_FACETS + 1) if "facets.table" in file.arrays else None
     facets = read_facets(settings.pop("facets", None), table, n_labels)
     n_outcomes = _n_outcomes(n_labels, facets)
-    before = _integers(file, "arcs.before", max(n_labels + 1, n_outcomes))
-    after = _integers(file, "arcs.after", max(n_labels + 1, n_outcomes))
+    before = integers(file, "arcs.before", max(n_labels + 1, n_outcomes))
+    after = integers(file, "arcs.after", max(n_labels + 1, n_outcomes))
     _check_arcs(before, after, n_labels)
     bigrams = _bigrams(file, before, after, n_labels)
     state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_outcomes)
     if facets is not None and np.any(state_pairs.items <= n_labels):
         raise InputError("it has labels with facets, and weights for whole labels")
     arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
-    weights = _floats(file, "weights", 1, may_be_single=True)
+    weights = floats(file, "weights", 1, may_be_single=True)
     if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
         raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     n_weights = len(state_pairs.items) + n_labels * sum(dense.values())
     n_outputs, n_named = _n_outputs(settings)
-    n_weights += len(before) + len(arc_triples.items) + n_outputs
+    patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels)
+    n_patterns = 0 if patterns is None else patterns.n_weights
+    n_weights += len(before) + len(arc_triples.items) + n_outputs + n_patterns
     if len(weights) != n_weights:
         raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
-    history = _floats(file, "history", 2, may_be_unknown=True)
+    history = floats(file, "history", 2, may_be_unknown=True)
     if history.shape[1] not in (4, 6):
         raise InputError(f"'history' has {history.shape[1]} columns, expected 6")
     if np.isnan(history[:, :2]).any():
@@ -186,19 +200,20 @@ def _unpack(file: ModelFile) -> Contents:
         bigrams,
         facets,
         _dictionary(file, settings, n_bytes, n_labels),
-        _output_names(file, n_bytes, n_named),
+        unpack_texts(file, "functions", n_bytes, n_named),
+        patterns,
     )
 
 
 def _pack_features(arrays: dict[str, Array], what: str, names: Names, lists: Lists, n_items: int) -> None:
     """Add names, counts and items; counts and items are left out when every feature has all items."""
     arrays[f"{what}.names"] = compress(names.blob.tobytes())
-    arrays[f"{what}.lengths"] = _compact(names.lengths)
+    arrays[f"{what}.lengths"] = compact(names.lengths)
     n_features = len(names.lengths)
     counts = np.diff(lists.ptr)
     if n_features == 0 or len(lists.items) != n_features * n_items:
-        arrays[f"{what}.counts"] = _compact(counts)
-        arrays[f"{what}.items"] = _compact(lists.items)
+        arrays[f"{what}.counts"] = compact(counts)
+        arrays[f"{what}.items"] = compact(lists.items)
 
 
 def _n_outputs(settings: dict[str, Any]) -> tuple[int, int]:
@@ -214,38 +229,23 @@ def _n_outputs(settings: dict[str, Any]) -> tuple[int, int]:
     return total, named
 
 
-def _output_names(file: ModelFile, n_bytes: dict[str, Any], n_names: int) -> list[str]:
-    if not n_names:
-        return []
-    lengths = _integers(file, "functions.lengths", 2**32)
-    size = n_bytes.get("functions")
-    if len(lengths) != n_names or not _is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
-        raise InputError("the names of the outputs of its feature functions do not add up")
-    blob = decompress(_array(file, "functions.names"), size, "the names of outputs")
-    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    try:
-        return [blob[begin:end].decode() for begin, end in pairwise(ptr.tolist())]
-    except UnicodeDecodeError:
-        raise InputError("the names of the outputs of its feature functions are damaged") from None
-
-
 def _unpack_features(
     file: ModelFile, what: str, n_bytes: dict[str, Any], n_items: int
 ) -> tuple[Names, Lists]:
-    lengths = _integers(file, f"{what}.lengths", 2**32)
+    lengths = integers(file, f"{what}.lengths", 2**32)
     size = n_bytes.get(what)
-    if not _is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
+    if not is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
         raise InputError(f"the lengths of the names of its {what} do not add up to the declared size")
-    blob = decompress(_array(file, f"{what}.names"), size, f"the names of its {what}")
+    blob = decompress(array(file, f"{what}.names"), size, f"the names of its {what}")
     names = Names(np.frombuffer(blob, np.uint8), lengths.astype(np.uint32))
     n_features = len(lengths)
     if f"{what}.items" not in file.arrays:  # every feature has all items
-        if n_features * n_items > len(_array(file, "weights")):
+        if n_features * n_items > len(array(file, "weights")):
             raise InputError(f"its {what} need {n_features * n_items:,} weights, more than it has")
         items = np.tile(np.arange(n_items, dtype=np.int32), n_features)
         return names, Lists(np.arange(n_features + 1, dtype=np.int64) * n_items, items)
-    counts = _integers(file, f"{what}.counts", n_items + 1)
-    items = _integers(file, f"{what}.items", n_items).astype(np.int32)
+    counts = integers(file, f"{what}.counts", n_items + 1)
+    items = integers(file, f"{what}.items", n_items).astype(np.int32)
     if len(counts) != n_features or int(counts.sum(dtype=np.int64)) != len(items):
         raise InputError(f"its {what}, counts and items do not fit together")
     ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
@@ -264,7 +264,7 @@ def _dictionary(
     column = settings.pop("word_column", None)
     if column is None and "words.names" not in file.arrays:
         return None
-    if not isinstance(column, str) and not (_is_int(column) and abs(column) < 2**31):
+    if not isinstance(column, str) and not (is_int(column) and abs(column) < 2**31):
         raise InputError("the column of its tag dictionary is damaged")
     words, word_lists = _unpack_features(file, "words", n_bytes, n_labels)
     endings, ending_lists = _unpack_features(file, "endings", n_bytes, n_labels)
@@ -287,7 +287,7 @@ def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tup
     names = ("bigrams.before", "bigrams.after")
     if not any(name in file.arrays for name in names):
         return None
-    first, second = (_integers(file, name, n_labels + 1) for name in names)
+    first, second = (integers(file, name, n_labels + 1) for name in names)
     if len(first) != len(second):
         raise InputError(f"'{names[0]}' has {len(first)} entries, '{names[1]}' {len(second)}")
     codes = first * (n_labels + 1) + second
@@ -299,56 +299,13 @@ def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tup
     return first.astype(np.int32), second.astype(np.int32)
 
 
-def _compact(numbers: Array) -> Array:
-    """Numbers from 0 on in the smallest unsigned type that holds them."""
-    largest = int(numbers.max()) if numbers.size else 0
-    return numbers.astype(np.min_scalar_type(largest), copy=False)
-
-
-def _array(file: ModelFile, name: str) -> Array:
-    if name not in file.arrays:
-        raise InputError(f"array {name!r} is missing")
-    return file.arrays[name]
-
-
-def _integers(file: ModelFile, name: str, limit: int) -> Int64s:
-    """An array [·] of numbers from 0 to limit − 1."""
-    array = _array(file, name)
-    if array.dtype.kind != "u" or array.ndim != 1:
-        raise InputError(f"array {name!r} is {_kind(array)}, expected a list of unsigned integers")
-    if array.size and int(array.max()) >= limit:
-        raise InputError(f"array {name!r} holds {int(array.max())}, expected numbers below {limit}")
-    return array.astype(np.int64)
-
-
-def _kind(array: Array) -> str:
-    return f"{array.dtype} of shape {list(array.shape)}"
-
-
-def _floats(
-    file: ModelFile, name: str, n_axes: int, *, may_be_unknown: bool = False, may_be_single: bool = False
-) -> Float64s:
-    array = _array(file, name)
-    kinds = (np.float64, np.float32) if may_be_single else (np.float64,)
-    if array.dtype not in kinds or array.ndim != n_axes:
-        raise InputError(f"array {name!r} is {_kind(array)}, expected float64 with {n_axes} axes")
-    known = np.isfinite(array) | (np.isnan(array) & may_be_unknown)
-    if not known.all():
-        raise InputError(f"array {name!r} holds a number that is not finite")
-    return array.astype(np.float64, copy=False)
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _dense(value: Any) -> dict[str, int]:
     if not isinstance(value, list):
         raise InputError("the list of its dense blocks is missing")
     blocks = {}
     for entry in value:
         match entry:
-            case [str(name), int(columns)] if name not in blocks and 0 < columns < 2**31 and _is_int(columns):
+            case [str(name), int(columns)] if name not in blocks and 0 < columns < 2**31 and is_int(columns):
                 blocks[name] = columns
             case _:
                 raise InputError("the list of its dense blocks is damaged")
@@ -358,14 +315,4 @@ def _dense(value: Any) -> dict[str, int]:
 def _labels(value: Any) -> list[Any]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_LABELS:
         raise InputError(f"it has no list of 1 to {MAX_LABELS} labels")
-    return value
-
-
-def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...]) -> Any:
-    """A setting of the file, of one of these types (bool is not an int here)."""
-    value = settings.get(name)
-    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise InputError(f"its setting {name!r} is {str(value)[:40]!r}, expected {expected}")
     return value

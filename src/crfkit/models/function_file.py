@@ -8,16 +8,12 @@ The names of outputs lie in an array of their own, function after function.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from crfkit.data import InputError
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
-from crfkit.models.crf_file import setting
-
-_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_MOST = 2**31 - 1
+from crfkit.models.file_arrays import count_setting, path_setting, setting
 
 
 class StoredFunctions(NamedTuple):
@@ -114,7 +110,7 @@ def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions
     found: list[Outputs] = []
     begin = 0
     for entry in setting(stored, "functions", list):
-        size = _count(entry, "outputs")
+        size = count_setting(entry, "outputs")
         own = None
         if setting(entry, "named", bool):
             own, begin = tuple(names[begin : begin + size]), begin + size
@@ -124,7 +120,7 @@ def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions
         if declared and not size:
             raise InputError("a feature function of it has no outputs")
         function = FeatureFunction(
-            placeholder(_path(entry, "path")),
+            placeholder(path_setting(entry, "path")),
             (own if own is not None else size) if declared else None,
             setting(entry, "name", str),
             setting(entry, "on", str),
@@ -141,23 +137,9 @@ def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions
     return StoredFunctions(
         FeatureFunctions(
             functions,
-            length=placeholder(_path(stored, "length")),
+            length=placeholder(path_setting(stored, "length")),
             arcs=setting(stored, "arcs", bool),
-            memory=_count(stored, "memory", 2**63),
+            memory=count_setting(stored, "memory", 2**63),
         ),
         tuple(found),
     )
-
-
-def _path(settings: dict[str, Any], name: str) -> str:
-    path: str = setting(settings, name, str)
-    if not _PATH.fullmatch(path) or len(path) > 1000:
-        raise InputError(f"its function {path[:40]!r} is no import path, expected package.module:name")
-    return path
-
-
-def _count(settings: dict[str, Any], name: str, most: int = _MOST) -> int:
-    count: int = setting(settings, name, int)
-    if not 0 <= count <= most:
-        raise InputError(f"its setting {name!r} is {count}, expected a number from 0 to {most}")
-    return count

@@ -6,6 +6,7 @@ after), or the output of a feature function. What both models have keeps its wei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from crfkit.features import FeatureMap, Labels, Vocabulary
 from crfkit.models.crf_file import fewest_weights
 
 if TYPE_CHECKING:
-    from crfkit.models.chain_model import ChainModel, Lesson
+    from crfkit.models.chain_model import ChainModel
+    from crfkit.models.lesson import Lesson
 
 Bools = npt.NDArray[np.bool_]
 Float64s = npt.NDArray[np.float64]
@@ -32,8 +34,7 @@ def carried(old: ChainModel, weights: Float64s, new: ChainModel) -> Float64s:
     labels = _label_ids(old.labels, new.labels)
     states = _feature_ids(old.encoder.vocabulary, new.encoder.vocabulary)
     arcs = _feature_ids(old.encoder.arc_vocabulary, new.encoder.arc_vocabulary)
-    n_weights = there.n_weights if new.functions is None else new.functions.n_weights
-    start = np.zeros(n_weights)
+    start = np.zeros(new.n_weights)
     L = there.n_labels
     pairs = _keys(_owners(here.pair_ptr, states), labels[here.pair_labels], L)
     _carry(pairs, weights, 0, _keys(_owners(there.pair_ptr), there.pair_labels, L), start, 0)
@@ -57,10 +58,24 @@ def carried(old: ChainModel, weights: Float64s, new: ChainModel) -> Float64s:
     wanted = _keys(_owners(there.arc_ptr), there.arc_triples, L * L)
     _carry(triples, weights, here.triples_begin, wanted, start, there.triples_begin)
     if old.functions is not None and new.functions is not None:
-        place = {name: i for i, name in enumerate(new.functions.output_names())}
-        outputs = np.array([place.get(name, -1) for name in old.functions.output_names()], dtype=np.int64)
-        _carry(outputs, weights, here.n_weights, np.arange(len(place)), start, there.n_weights)
+        _carry_named(old.functions.output_names(), weights, here, new.functions.output_names(), start, there)
+    if old.patterns is not None and new.patterns is not None:
+        _carry_named(old.patterns.names, weights, here, new.patterns.names, start, there)
     return start
+
+
+def _carry_named(
+    names: Sequence[str],
+    weights: Float64s,
+    here: FeatureMap,
+    wanted: Sequence[str],
+    out: Float64s,
+    there: FeatureMap,
+) -> None:
+    """Copies what lies behind the weights of the feature maps, by name."""
+    place = {name: i for i, name in enumerate(wanted)}
+    known = np.array([place.get(name, -1) for name in names], dtype=np.int64)
+    _carry(known, weights, here.n_weights, np.arange(len(place)), out, there.n_weights)
 
 
 def widened(feature_map: FeatureMap, base: ChainModel, labels: Labels) -> FeatureMap:
@@ -105,14 +120,16 @@ def widened(feature_map: FeatureMap, base: ChainModel, labels: Labels) -> Featur
 def touched(lesson: Lesson) -> Bools:
     """Which weights [D] the data of a lesson have a say in: those of features that occur, and all arcs."""
     dataset, map_ = lesson.dataset, lesson.model.feature_map
-    out = np.ones(map_.n_weights, dtype=np.bool_)
+    out = np.ones(lesson.model.n_weights, dtype=np.bool_)
     n_features = len(map_.pair_ptr) - 1
     occurs = np.bincount(dataset.states.ids, minlength=n_features)[:n_features] > 0
     out[: map_.n_pairs] = np.repeat(occurs, np.diff(map_.pair_ptr))
     n_arc_features = len(map_.arc_ptr) - 1
     arc_ids = np.zeros(0, np.int32) if dataset.arcs is None else dataset.arcs.ids
     occurs = np.bincount(arc_ids, minlength=n_arc_features)[:n_arc_features] > 0
-    out[map_.triples_begin :] = np.repeat(occurs, np.diff(map_.arc_ptr))
+    out[map_.triples_begin : map_.n_weights] = np.repeat(occurs, np.diff(map_.arc_ptr))
+    if lesson.starts is not None:
+        out[map_.n_weights :] = lesson.starts.reachable(len(out) - map_.n_weights)
     return out
 
 
@@ -122,8 +139,13 @@ def pruned(model: ChainModel, weights: Float64s) -> tuple[ChainModel, Float64s]:
         return model, weights
     map_ = model.feature_map
     used_pairs = weights[: map_.n_pairs] != 0.0
-    used_triples = weights[map_.triples_begin :] != 0.0
-    n_unused = int(np.count_nonzero(~used_pairs) + np.count_nonzero(~used_triples))
+    used_triples = weights[map_.triples_begin : map_.n_weights] != 0.0
+    triples, behind = np.split(weights[map_.triples_begin :], [len(used_triples)])
+    used_behind = np.ones(len(behind), dtype=np.bool_)
+    patterns = model.patterns
+    if patterns is not None:
+        patterns, used_behind = patterns.kept(behind != 0.0)
+    n_unused = sum(int(np.count_nonzero(~used)) for used in (used_pairs, used_triples, used_behind))
     if n_unused == 0 or len(weights) - n_unused < fewest_weights(map_.n_labels):
         return model, weights
     pair_ptr, used_features = _without_unused(map_.pair_ptr, used_pairs)
@@ -136,15 +158,14 @@ def pruned(model: ChainModel, weights: Float64s) -> tuple[ChainModel, Float64s]:
         arc_triples=map_.arc_triples[used_triples],
     )
     between = weights[map_.n_pairs : map_.triples_begin]
-    kept = np.concatenate(
-        [weights[: map_.n_pairs][used_pairs], between, weights[map_.triples_begin :][used_triples]]
-    )
+    first = weights[: map_.n_pairs][used_pairs]
+    kept = np.concatenate([first, between, triples[used_triples], behind[used_behind]])
     encoder = replace(
         model.encoder,
         vocabulary=model.encoder.vocabulary.keep(used_features)[0],
         arc_vocabulary=model.encoder.arc_vocabulary.keep(used_arc_features)[0],
     )
-    return replace(model, encoder=encoder, feature_map=smaller), kept
+    return replace(model, encoder=encoder, feature_map=smaller, patterns=patterns), kept
 
 
 def _refuse_facets(*maps: FeatureMap) -> None:

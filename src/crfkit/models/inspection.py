@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.models.crf import CRF
+
+Float64s = npt.NDArray[np.float64]
 
 
 class FeatureWeight(NamedTuple):
@@ -33,6 +37,14 @@ class ArcFeatureWeight(NamedTuple):
     before: Hashable
     after: Hashable
     weight: float
+
+
+class TrellisSize(NamedTuple):
+    """The trellis of one sequence of T sites."""
+
+    states: npt.NDArray[np.int64]  # [T] at each site
+    arcs: npt.NDArray[np.int64]  # [T + 1] into each site, and into the end
+    sparsity: Float64s  # [T] κ: what the patterns tell apart there, by all runs of labels of their length
 
 
 def heaviest_features(model: CRF, label: Hashable, n: int = 10) -> list[FeatureWeight]:
@@ -92,6 +104,28 @@ def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
         ArcFeatureWeight(name(int(feature)), labels[before], labels[after], float(weights[at]))
         for at, feature, before, after in zip(order, features, befores, afters, strict=True)
     ]
+
+
+def heaviest_patterns(model: CRF, n: int = 10) -> list[FeatureWeight]:
+    """The n patterns with the largest weights, by absolute value."""
+    names, weights = model.pattern_names_, model.weights_[model.feature_map_.n_weights :]
+    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
+    return [FeatureWeight(names[at], float(weights[at])) for at in order.tolist()] if names else []
+
+
+def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSize]:
+    """How large the trellis of each sequence is, for a model with patterns."""
+    patterns = model._trained().patterns
+    if patterns is None:
+        raise InputError("the model has no patterns: each site has one state for each label")
+    ask = model._ask(X, allowed)
+    starts = patterns.data(model._trained().encode(X, allowed))
+    n_labels, found = float(len(model.classes_)), []
+    for n, (begin, end) in enumerate(pairwise(ask.ptr.tolist())):
+        states, arcs, _ = ask.design.sizes(n)
+        transitions, spans = starts.partition(begin, end, patterns.structure.max_states)
+        found.append(TrellisSize(states, arcs, transitions / n_labels**spans))
+    return found
 
 
 def heaviest_outputs(model: CRF, n: int = 10) -> list[FeatureWeight]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from crfkit.data import InputError
 from crfkit.features import FeatureFunctions, Labels
-from crfkit.models import crf_file, function_file, model_file, parameters
+from crfkit.models import crf_file, function_file, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
-from crfkit.models.crf_file import setting
+from crfkit.models.file_arrays import setting
 from crfkit.optimizers import History
 
 
@@ -40,7 +41,9 @@ def from_bytes(
     """The CRF in the bytes of a model file; InputError for any other bytes."""
     contents = crf_file.unpack(model_file.decode(data, source), source)
     settings = contents.settings
-    stored = function_file.read(settings, contents.output_names, source, functions, trust=trust_functions)
+    stored = None
+    if contents.patterns is None:
+        stored = function_file.read(settings, contents.output_names, source, functions, trust=trust_functions)
     try:
         n_columns = setting(settings, "n_columns", (int, type(None)))
         labels = Labels.from_json(contents.labels)
@@ -49,15 +52,22 @@ def from_bytes(
             None if contents.facets is None else contents.facets.of(labels.classes),
             None if contents.dictionary is None else contents.dictionary.opened(labels.classes),
         )
-        crf = CRF(**parameters.from_json(setting(settings, "parameters", dict), n_columns, learned))
+        params = parameters.from_json(setting(settings, "parameters", dict), n_columns, learned)
+        crf = CRF(**params)
         if stored is not None:
             crf.features = stored.functions
         template = parameters.template_of(crf.features, n_columns)
         crf.label_column_ = parameters.label_column(settings, n_columns, template)
         crf.separator_ = parameters.separator(settings)
         model = ChainModel.from_contents(
-            contents, template, n_columns, crf.structure, stored, learned.dictionary
+            contents, template, n_columns, params["structure"], stored, learned.dictionary
         )
+        if model.patterns is not None:
+            structure = pattern_file.with_functions(
+                model.patterns.structure, functions, trust=trust_functions
+            )
+            model = replace(model, patterns=replace(model.patterns, structure=structure))
+            crf.structure = structure
         crf._set_model(model, contents.weights)
         crf.n_iter_ = setting(settings, "n_iter", int)
         crf.stop_reason_ = setting(settings, "stop_reason", str)

@@ -22,9 +22,9 @@ from crfkit.features import (
     preset,
 )
 from crfkit.models.constraints import structure_from_json, structure_to_json
-from crfkit.models.crf_file import setting
+from crfkit.models.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-from crfkit.structures import Bigrams, Chain
+from crfkit.structures import Bigrams, Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
 
@@ -41,8 +41,10 @@ _ONE_LINE = re.compile(
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
     structure, optimizer = params["structure"], params["optimizer"]
-    if not isinstance(structure, Chain):
-        raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…)")
+    if not isinstance(structure, Chain | Patterns):
+        raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…) or crfkit.Patterns(…)")
+    if isinstance(structure, Patterns):
+        _check_beside_patterns(params)
     if isinstance(optimizer, str) and optimizer != AUTO:
         optimizer = optimizer_named(optimizer)
         if optimizer is None:
@@ -65,6 +67,16 @@ def check_parameters(params: Mapping[str, Any]) -> None:
         raise InputError("all_pairs and min_count are about counted features, not about feature functions")
     _check_labels(params["facets"], params["tag_dictionary"])
     thread_count(params["n_threads"])
+
+
+def _check_beside_patterns(params: Mapping[str, Any]) -> None:
+    """Refuse what does not go with patterns."""
+    if isinstance(params["features"], FeatureFunctions):
+        raise InputError(
+            "structure has patterns, which do not go with feature functions: expected other features, or crfkit.Chain(…)"
+        )
+    if params["facets"] is not None:
+        raise InputError("structure has patterns, which do not go with facets: expected facets=None")
 
 
 def _check_labels(facets: object, dictionary: object) -> None:

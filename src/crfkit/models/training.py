@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.models import checkpoint, parameters
-from crfkit.models.chain_model import ChainModel, Choices, Lesson
+from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import SequencesSkipped
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.gold import Metric
 from crfkit.models.growth import carried, pruned, touched
+from crfkit.models.lesson import Choices, Lesson
 from crfkit.optimizers import AUTO, Callback, Choice, History, Step, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
@@ -107,7 +108,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     saved = None
     if plan.checkpoint is not None:
         saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
-    lesson = _lesson(params, examples, plan, n_threads)
+    lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
     given = _given(params["optimizer"])
@@ -138,7 +139,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     return Trained(*pruned(model, found), outcome.history, max(n_iter, 0), outcome.reason, choice)
 
 
-def _lesson(params: Mapping[str, Any], examples: Examples, plan: Plan, n_threads: int) -> Lesson:
+def lesson_for(params: Mapping[str, Any], examples: Examples, plan: Plan, n_threads: int) -> Lesson:
     """The training set in numbers, and what is to be said about it."""
     X, template = parameters.fitting_template(params["features"], examples.X)
     base = None

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from crfkit.structures.pattern_language import quoted
 from crfkit.structures.structure import Int32s, Int64s
 
+Float64s = npt.NDArray[np.float64]
+
 ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may stand
 LONGEST = 1000
 ByLength = int | Mapping[int, int]
@@ -58,7 +60,7 @@ class Ngrams:
         """Those of label ids [T] (−1: unknown), the sites of sequence n being ptr[n]:ptr[n + 1]."""
         found: list[Gram] = []
         for length in self.lengths:  # type: ignore[union-attr]
-            runs, counts = windows(ids, ptr, length)
+            runs, counts, _ = windows(ids, ptr, length)
             counted = {
                 (ANYWHERE, tuple(run)): n for run, n in zip(runs.tolist(), counts.tolist(), strict=True)
             }
@@ -139,8 +141,13 @@ class Affixes:
             yield tuple(known.get(label, -1) for label in word), count
 
 
-def windows(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s]:
-    """The distinct runs of `length` known labels within sequences, [n, length], ascending, and how often each occurs."""
+def windows(
+    ids: Int32s, ptr: Int64s, length: int, weights: Float64s | None = None
+) -> tuple[Int32s, Int64s, Float64s]:
+    """The distinct runs of `length` known labels within sequences, [n, length], ascending.
+
+    With them, how often each occurs, [n], and the same with each sequence counted so many times as its weight [N] says.
+    """
     n_sites = len(ids)
     sequence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))  # [T]
     begins = np.arange(max(n_sites - length + 1, 0))
@@ -149,9 +156,13 @@ def windows(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s]:
     begins = begins[inside & (unknown[begins + length] == unknown[begins])]
     runs: npt.NDArray[np.int32] = ids[begins[:, None] + np.arange(length)]
     if not len(runs):
-        return np.zeros((0, length), np.int32), np.zeros(0, np.int64)
-    found, counts = np.unique(runs, axis=0, return_counts=True)
-    return found, counts.astype(np.int64)
+        return np.zeros((0, length), np.int32), np.zeros(0, np.int64), np.zeros(0)
+    found, which = np.unique(runs, axis=0, return_inverse=True)
+    counts = np.bincount(which.ravel()).astype(np.int64)
+    if weights is None:
+        return found, counts, counts.astype(np.float64)
+    sums = np.bincount(which.ravel(), weights[sequence[begins]]).astype(np.float64)
+    return found, counts, sums
 
 
 def _chosen(

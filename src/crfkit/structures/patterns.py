@@ -17,9 +17,9 @@ import numpy as np
 from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import Chain
 from crfkit.structures.gates import Gate, parse_gate
-from crfkit.structures.label_counts import Affixes, Ngrams
-from crfkit.structures.pattern_automaton import Automaton, automaton
-from crfkit.structures.pattern_language import Parsed, parse
+from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams
+from crfkit.structures.pattern_automaton import Automaton, automaton, label_ids
+from crfkit.structures.pattern_language import InOrder, OneSite, Parsed, parse
 
 When = str | Callable[[Any, int], bool | float]
 Configurations = Callable[[Any], Iterable[tuple[Any, ...]]]
@@ -78,6 +78,20 @@ class Pattern:
             return text
         condition = " ".join(self.when.split()) if isinstance(self.when, str) else function_name(self.when)
         return f"{text} when {condition}"
+
+    def gram(self, labels: Sequence[Hashable]) -> Gram | None:
+        """The gram that this is another word for: a run of labels without a gate or a name of its own; None: it is none."""
+        body, first, last = self.parsed.body, self.parsed.first, self.parsed.last
+        if self.when is not None or self.weight is not None or (first and last):
+            return None
+        ids = label_ids(labels)
+        run = []
+        for item in body.items if isinstance(body, InOrder) else (body,):
+            if not isinstance(item, OneSite) or item.others or len(item.names) != 1:
+                return None
+            run.append(ids.get(min(item.names), -1))
+        gram = Gram(FIRST if first else LAST if last else ANYWHERE, tuple(run))
+        return gram if min(run) >= 0 and gram.text(labels) == self.name else None
 
     def automaton(self, labels: Sequence[Hashable]) -> Automaton | None:
         """The automaton over these labels that counts the matches; None where nothing can match."""

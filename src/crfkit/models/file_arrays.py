@@ -1,0 +1,114 @@
+"""Arrays and settings of a model file, read with care: what is not as it should be is an InputError."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.models.model_file import Array, ModelFile, compress, decompress
+
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+
+def compact(numbers: Array) -> Array:
+    """Numbers from 0 on in the smallest unsigned type that holds them."""
+    largest = int(numbers.max()) if numbers.size else 0
+    return numbers.astype(np.min_scalar_type(largest), copy=False)
+
+
+def array(file: ModelFile, name: str) -> Array:
+    """An array of the file, which must be there."""
+    if name not in file.arrays:
+        raise InputError(f"array {name!r} is missing")
+    return file.arrays[name]
+
+
+def integers(file: ModelFile, name: str, limit: int) -> Int64s:
+    """An array [·] of numbers from 0 to limit − 1."""
+    found = array(file, name)
+    if found.dtype.kind != "u" or found.ndim != 1:
+        raise InputError(f"array {name!r} is {_kind(found)}, expected a list of unsigned integers")
+    if found.size and int(found.max()) >= limit:
+        raise InputError(f"array {name!r} holds {int(found.max())}, expected numbers below {limit}")
+    return found.astype(np.int64)
+
+
+def floats(
+    file: ModelFile, name: str, n_axes: int, *, may_be_unknown: bool = False, may_be_single: bool = False
+) -> Float64s:
+    """An array of finite numbers, or of NaN where they may be unknown."""
+    found = array(file, name)
+    kinds = (np.float64, np.float32) if may_be_single else (np.float64,)
+    if found.dtype not in kinds or found.ndim != n_axes:
+        raise InputError(f"array {name!r} is {_kind(found)}, expected float64 with {n_axes} axes")
+    known = np.isfinite(found) | (np.isnan(found) & may_be_unknown)
+    if not known.all():
+        raise InputError(f"array {name!r} holds a number that is not finite")
+    return found.astype(np.float64, copy=False)
+
+
+def pack_texts(arrays: dict[str, Array], what: str, texts: Sequence[str]) -> int:
+    """Adds texts as two arrays; how many bytes they have."""
+    encoded = [text.encode() for text in texts]
+    arrays[f"{what}.names"] = compress(b"".join(encoded))
+    arrays[f"{what}.lengths"] = compact(np.array([len(text) for text in encoded], dtype=np.int64))
+    return sum(map(len, encoded))
+
+
+def unpack_texts(file: ModelFile, what: str, n_bytes: dict[str, Any], n_texts: int) -> list[str]:
+    """The inverse of `pack_texts`, where so many texts are expected; none: there need be no arrays."""
+    if not n_texts:
+        return []
+    lengths = integers(file, f"{what}.lengths", 2**32)
+    size = n_bytes.get(what)
+    if len(lengths) != n_texts or not is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
+        raise InputError(f"the names of its {what} do not add up")
+    blob = decompress(array(file, f"{what}.names"), size, f"the names of its {what}")
+    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    try:
+        return [blob[begin:end].decode() for begin, end in pairwise(ptr.tolist())]
+    except UnicodeDecodeError:
+        raise InputError(f"the names of its {what} are damaged") from None
+
+
+def is_int(value: object) -> bool:
+    """Whether this is a whole number, which True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...]) -> Any:
+    """A setting of the file, of one of these types (bool is not an int here)."""
+    value = settings.get(name)
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise InputError(f"its setting {name!r} is {str(value)[:40]!r}, expected {expected}")
+    return value
+
+
+def path_setting(settings: dict[str, Any], name: str) -> str:
+    """A setting that is the import path of a function."""
+    path: str = setting(settings, name, str)
+    if not _PATH.fullmatch(path) or len(path) > 1000:
+        raise InputError(f"its function {path[:40]!r} is no import path, expected package.module:name")
+    return path
+
+
+def count_setting(settings: dict[str, Any], name: str, most: int = 2**31 - 1) -> int:
+    """A setting that is a whole number from 0 to `most`."""
+    count: int = setting(settings, name, int)
+    if not 0 <= count <= most:
+        raise InputError(f"its setting {name!r} is {count}, expected a number from 0 to {most}")
+    return count
+
+
+def _kind(found: Array) -> str:
+    return f"{found.dtype} of shape {list(found.shape)}"

@@ -1,0 +1,225 @@
+"""Patterns in a model file: the list that was asked for, and the runs of labels that training took from data.
+
+    {"list": [{"kind": "pattern", "text", "when", "path", "weight"} | {"kind": "ngrams", …} | {"kind": "affixes", …}
+     | {"kind": "function", "path"}, …], "max_states", "grow": {…} or null, "given": K}
+
+Functions are named by import path. Of a list that was given to take affixes from, only these are kept, as label ids.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.features import Labels, PatternMap, import_path, loaded, placeholder
+from crfkit.models.file_arrays import (
+    compact,
+    count_setting,
+    integers,
+    is_int,
+    pack_texts,
+    path_setting,
+    setting,
+    unpack_texts,
+)
+from crfkit.models.model_file import Array, ModelFile
+from crfkit.structures import (
+    FIRST,
+    LAST,
+    Affixes,
+    Chain,
+    Gram,
+    Growth,
+    Ngrams,
+    Pattern,
+    Patterns,
+    function_name,
+)
+
+
+class StoredPatterns(NamedTuple):
+    """The patterns of a model as its file holds them."""
+
+    settings: dict[str, Any]
+    grams: tuple[Gram, ...]
+    given_names: tuple[str, ...]
+    n_weights: int
+
+    @classmethod
+    def of(cls, patterns: PatternMap) -> Self:
+        """What the file is to hold; InputError where it cannot."""
+        structure = patterns.structure
+        if reason := unsavable(structure):
+            raise InputError(reason)
+        growth = structure.grow
+        settings = {
+            "list": [entry for spec in structure.patterns for entry in _to_json(spec, patterns.labels)],
+            "max_states": int(structure.max_states),
+            "grow": dataclasses.asdict(growth) if isinstance(growth, Growth) else None,
+            "given": len(patterns.given_names),
+        }
+        return cls(settings, patterns.grams, patterns.given_names, patterns.n_weights)
+
+    def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
+        """Adds the arrays; what the settings of the file have to say."""
+        labels = [label for gram in self.grams for label in gram.labels]
+        arrays["grams.where"] = compact(np.array([gram.where for gram in self.grams], dtype=np.int64))
+        arrays["grams.lengths"] = compact(np.array([len(gram.labels) for gram in self.grams], dtype=np.int64))
+        arrays["grams.labels"] = compact(np.array(labels, dtype=np.int64))
+        if self.given_names:
+            n_bytes["patterns"] = pack_texts(arrays, "patterns", self.given_names)
+        return self.settings
+
+    @classmethod
+    def unpack(
+        cls, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: list[Any]
+    ) -> Self | None:
+        """The inverse of `pack`; InputError for what cannot be patterns."""
+        if settings is None:
+            return None
+        if not isinstance(settings, dict):
+            raise InputError("its list of patterns is damaged")
+        given = tuple(unpack_texts(file, "patterns", n_bytes, count_setting(settings, "given")))
+        lengths = integers(file, "grams.lengths", 2**31).tolist()
+        where = integers(file, "grams.where", 3).tolist()
+        ids = integers(file, "grams.labels", len(labels)).tolist()
+        if len(where) != len(lengths) or sum(lengths) != len(ids) or 0 in lengths:
+            raise InputError("its runs of labels do not add up")
+        ends = np.cumsum([0, *lengths]).tolist()
+        grams = tuple(
+            Gram(place, tuple(ids[begin:end]))
+            for place, begin, end in zip(where, ends[:-1], ends[1:], strict=True)
+        )
+        stored = cls(settings, grams, given, 0)
+        known = stored.opened(Labels.from_json(labels).classes, Chain(), columns=False)
+        if len(set(grams)) != len(grams) or not set(given) <= set(known.names):
+            raise InputError("its patterns are not distinct")
+        return stored._replace(n_weights=known.n_weights)
+
+    def opened(self, labels: Sequence[Hashable], chain: Chain, *, columns: bool) -> PatternMap:
+        """The patterns themselves, with placeholders for functions; `chain` is the rest of their structure."""
+        growth = setting(self.settings, "grow", (dict, type(None)))
+        try:
+            structure = Patterns(
+                [_from_json(entry, labels) for entry in setting(self.settings, "list", list)],
+                *(chain.start, chain.end, chain.bigrams, chain.unseen),
+                max_states=count_setting(self.settings, "max_states"),
+                grow=None if growth is None else Growth(**growth),
+            )
+        except (TypeError, ValueError) as error:
+            raise InputError(f"its patterns are damaged ({str(error).splitlines()[0]})") from None
+        patterns = PatternMap(structure, tuple(labels), self.grams, self.given_names, columns)
+        patterns.check()
+        return patterns
+
+
+def unsavable(structure: Patterns) -> str | None:
+    """Why no file can name the functions of these patterns; None where one can."""
+    for function in functions_of(structure):
+        if import_path(function) is None:
+            return (
+                f"the function {function_name(function)!r} of its patterns has no import path; expected a function that "
+                "stands in a module, not a lambda or one that is defined inside another function"
+            )
+    return None
+
+
+def with_functions(structure: Patterns, given: object, *, trust: bool) -> Patterns:
+    """The structure of a file with functions, in the order of its list, or with those its import paths name."""
+    functions = functions_of(structure)
+    if given is None and not trust:
+        return structure
+    if given is None:
+        new = list(map(loaded, functions))
+    elif isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InputError(f"functions is {given!r}, expected a list of functions")
+    else:
+        new = list(given)
+    if len(new) != len(functions) or not all(map(callable, new)):
+        raise InputError(
+            f"functions has {len(new)} entries, the patterns of the model call {len(functions)} functions: "
+            f"{', '.join(map(repr, functions)) or 'none'}"
+        )
+    left = iter(new)
+    specs = [_with(spec, left) for spec in structure.patterns]
+    return dataclasses.replace(structure, patterns=specs)
+
+
+def functions_of(structure: Patterns) -> list[Callable[..., Any]]:
+    """The functions in the order of the list: gates, and those that give patterns."""
+    found = [spec.when if isinstance(spec, Pattern) else spec for spec in structure.patterns]
+    return [function for function in found if callable(function)]
+
+
+def _with(spec: Any, functions: Any) -> Any:
+    if isinstance(spec, Pattern):
+        return dataclasses.replace(spec, when=next(functions)) if callable(spec.when) else spec
+    return next(functions) if callable(spec) else spec
+
+
+def _to_json(spec: Any, labels: Sequence[Hashable]) -> list[dict[str, Any]]:
+    """An entry of the list, or several that say the same."""
+    if isinstance(spec, Pattern):
+        written = spec.when if isinstance(spec.when, str) else None
+        path = import_path(spec.when) if callable(spec.when) else None
+        weight = spec.name if callable(spec.when) else spec.weight
+        return [{"kind": "pattern", "text": spec.text, "when": written, "path": path, "weight": weight}]
+    if isinstance(spec, Affixes) and spec.of is not None:
+        grams = spec.grams(np.zeros(0, np.int32), np.zeros(1, np.int64), labels)
+        kinds = sorted({(gram.where, len(gram.labels)) for gram in grams})
+        return [
+            {
+                "kind": "affixes",
+                "lengths": [length],
+                "prefixes": where == FIRST,
+                "suffixes": where == LAST,
+                "of": [gram.labels for gram in grams if (gram.where, len(gram.labels)) == (where, length)],
+            }
+            for where, length in kinds
+        ]
+    if isinstance(spec, Ngrams | Affixes):
+        fields = {name: _plain(value) for name, value in vars(spec).items() if name != "of"}
+        return [{"kind": type(spec).__name__.lower(), **fields}]
+    return [{"kind": "function", "path": import_path(spec)}]
+
+
+def _from_json(entry: Any, labels: Sequence[Hashable]) -> Any:
+    if not isinstance(entry, dict):
+        raise InputError("its list of patterns is damaged")
+    kind = setting(entry, "kind", str)
+    match kind:
+        case "pattern":
+            when = setting(entry, "when", (str, type(None)))
+            path = setting(entry, "path", (str, type(None)))
+            gate = when if path is None else placeholder(path_setting(entry, "path"))
+            return Pattern(setting(entry, "text", str), gate, setting(entry, "weight", (str, type(None))))
+        case "ngrams" | "affixes":
+            fields = {name: _restored(value) for name, value in entry.items() if name not in ("kind", "of")}
+            if "of" in entry:
+                fields["of"] = [_run(run, labels) for run in setting(entry, "of", list)]
+            return Ngrams(**fields) if kind == "ngrams" else Affixes(**fields)
+        case "function":
+            return placeholder(path_setting(entry, "path"))
+    raise InputError(f"its list of patterns has an entry of the kind {kind[:40]!r}")
+
+
+def _run(ids: Any, labels: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """The labels with these ids."""
+    if not isinstance(ids, list) or not all(is_int(i) and 0 <= i < len(labels) for i in ids):
+        raise InputError("its affixes are damaged")
+    return tuple(labels[i] for i in ids)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers by length as JSON."""
+    if isinstance(value, Mapping):
+        return {str(length): int(number) for length, number in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _restored(value: Any) -> Any:
+    return {int(length): number for length, number in value.items()} if isinstance(value, dict) else value
