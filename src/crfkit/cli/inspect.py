@@ -15,9 +15,16 @@ if TYPE_CHECKING:
 
 def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
     """Labels, heaviest features, arcs, sizes and settings of a model, as JSON values."""
-    from crfkit.models import arc_weights, heaviest_arc_features, heaviest_features, heaviest_outputs
+    from crfkit.models import (
+        arc_weights,
+        heaviest_arc_features,
+        heaviest_features,
+        heaviest_outputs,
+        heaviest_patterns,
+    )
 
     feature_map = model.feature_map_
+    n_patterns = len(model.pattern_names_)
     return {
         "labels": [str(label) for label in model.classes_],
         "sizes": {
@@ -27,7 +34,8 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
             "dense weights": feature_map.arcs_begin - feature_map.n_pairs,
             "arc weights": feature_map.triples_begin - feature_map.arcs_begin,
             "arc feature weights": feature_map.n_weights - feature_map.triples_begin,
-            "feature function weights": len(model.weights_) - feature_map.n_weights,
+            "feature function weights": len(model.weights_) - feature_map.n_weights - n_patterns,
+            "pattern weights": n_patterns,
         },
         "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "training": {
@@ -44,8 +52,32 @@ def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
             for feature, before, after, weight in heaviest_arc_features(model, n_features)
         ],
         "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
+        "heaviest patterns": [[name, weight] for name, weight in heaviest_patterns(model, n_features)],
         "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
         "bigrams": _bigrams(model.structure_),
+    }
+
+
+def trellises_on(model: Path, file: Path) -> dict[str, Any]:
+    """How large the trellises of the sequences of a file are, as JSON values."""
+    import numpy as np
+
+    from crfkit.cli.taggers import load_tagger, read_for_tagger
+    from crfkit.models import trellis_sizes
+
+    tagger = load_tagger(model)
+    examples = list(read_for_tagger(tagger, str(file)))
+    sizes = trellis_sizes(tagger.crf, [example.inputs for example in examples])
+    states, sparsity = (
+        np.concatenate(parts) for parts in zip(*((s.states, s.sparsity) for s in sizes), strict=True)
+    )
+    return {
+        "sequences": len(sizes),
+        "sites": len(states),
+        "states of a site": float(states.mean()),
+        "states of a site at most": int(states.max()),
+        "arcs of a site": sum(int(size.arcs.sum()) for size in sizes) / len(states),
+        "sparsity (kappa)": float(sparsity.mean()),
     }
 
 
@@ -82,6 +114,12 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         lines += ["", "heaviest features on arcs"]
         for name, before, after, weight in description["heaviest arc features"]:
             lines.append(f"  {weight:+9.4f}  {before} → {after}  {name}")
+    if description["heaviest patterns"]:
+        lines += ["", "heaviest patterns"]
+        lines += (f"  {weight:+9.4f}  {name}" for name, weight in description["heaviest patterns"])
+    if "trellises" in description:
+        lines += ["", "trellises"]
+        lines += (f"  {name}: {_size(value)}" for name, value in description["trellises"].items())
     lines += ["", f"heaviest arcs (of {len(description['arcs'])})"]
     for before, after, weight in description["arcs"][:n_arcs]:
         lines.append(f"  {weight:+9.4f}  {before or '(start)'} → {after or '(end)'}")
@@ -94,6 +132,10 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         lines += ["", f"bigrams, label before down, label after across; {others}"]
         lines += (f"  {line}" for line in description["bigrams"]["picture"].splitlines())
     return "\n".join(lines)
+
+
+def _size(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 def _short(value: object) -> str:
@@ -111,10 +153,17 @@ def _short(value: object) -> str:
     type=click.IntRange(min=0),
     help="Features to show for each label, and on arcs.",
 )
+@click.option(
+    "--on",
+    type=click.Path(path_type=Path),
+    help="A file to show the sizes of trellises on, for a model with patterns.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all arcs.")
-def command(model: Path, top: int, as_json: bool) -> None:
+def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
     """Show what MODEL has learnt."""
     from crfkit.models import load
 
     description = describe(load(model), top)
+    if on is not None:
+        description["trellises"] = trellises_on(model, on)
     click.echo(json.dumps(description, ensure_ascii=False, indent=2) if as_json else as_text(description))
