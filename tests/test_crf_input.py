@@ -16,9 +16,10 @@ import crfkit
 from crfkit import CRF, LBFGS, Chain, InputError, Template
 from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnsavableModel
-from crfkit.models.chain_model import ChainModel, Choices
+from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf_file import fewest_weights
 from crfkit.models.growth import pruned
+from crfkit.models.lesson import Choices
 
 WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
 TAGS = [["D", "N", "V"]] * 8

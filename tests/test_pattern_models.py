@@ -7,7 +7,7 @@ import json
 import math
 import pickle
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,27 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, SGD, TRON, Affixes, Growth, InputError, Ngrams, Pattern, Patterns
+from crfkit import (
+    CRF,
+    LBFGS,
+    SGD,
+    TRON,
+    Affixes,
+    Bigrams,
+    Growth,
+    InputError,
+    Newton,
+    Ngrams,
+    Pattern,
+    Patterns,
+)
 from crfkit.models import arc_weights, heaviest_features, heaviest_patterns, trellis_sizes
 from tests.commands import run
 
 LABELS = ("B", "I", "O")
 STRUCTURE = Patterns(["B I* O", Pattern("!O .", when="w=a"), "^. O", "O B$"])
-# The same in the language of `re`, by the names of the weights: (expression, whether it may match from begin to end of a word).
-MATCHES = {
+# The same in the language of `re`, by the names of the weights: (expression, whether it may match from begin to end).
+MATCHES: dict[str, tuple[str, Any]] = {
     "B I* O": ("BI*O", lambda x, begin, end: True),
     "!O . when w=a": ("[^O].", lambda x, begin, end: x[begin]["w"] == "a"),
     "^. O": (".O", lambda x, begin, end: begin == 0),
@@ -60,23 +73,27 @@ class Oracle:
     """A trained model by the names of its weights: every labelling listed and scored."""
 
     def __init__(self, model: CRF) -> None:
-        self.features = {label: dict(heaviest_features(model, label, 100)) for label in LABELS}
+        self.features: dict[Hashable, dict[str, float]] = {
+            label: dict(heaviest_features(model, label, 100)) for label in LABELS
+        }
         self.arcs = {(before, after): weight for before, after, weight in arc_weights(model)}
         self.patterns = dict(heaviest_patterns(model, 100))
 
-    def score(self, x: Sequence[dict[str, str]], y: Sequence[str]) -> float:
+    def score(self, x: Sequence[dict[str, str]], y: Sequence[Hashable]) -> float:
         total = sum(self.features[label].get(f"w:{site['w']}", 0.0) for site, label in zip(x, y, strict=True))
         total += sum(self.arcs.get(pair, 0.0) for pair in itertools.pairwise((None, *y, None)))
-        word = "".join(y)
+        word = "".join(map(str, y))
         for begin, end in itertools.combinations(range(len(word) + 1), 2):
             for name, (expression, fits) in MATCHES.items():
                 if fits(x, begin, end) and re.fullmatch(expression, word[begin:end]):
                     total += self.patterns[name]
         return total
 
-    def table(self, x: Sequence[dict[str, str]]) -> dict[tuple[str, ...], float]:
+    def table(self, x: Sequence[dict[str, str]]) -> dict[tuple[Hashable, ...], float]:
         """The probability of every labelling."""
-        scores = {y: self.score(x, y) for y in itertools.product(LABELS, repeat=len(x))}
+        scores: dict[tuple[Hashable, ...], float] = {
+            y: self.score(x, y) for y in itertools.product(LABELS, repeat=len(x))
+        }
         total = math.fsum(map(math.exp, scores.values()))
         return {y: math.exp(score) / total for y, score in scores.items()}
 
@@ -109,8 +126,8 @@ def test_allowed_labels_and_partial_labels(crf: CRF) -> None:
         new, [[None, {"I", "O"}, *[None] * (len(x) - 2)] for x in new], allowed=allowed
     )
     for n, x in enumerate(new):
-        p = {y: q for y, q in oracle.table(x).items() if y[0] in "BO"}
-        inside = math.fsum(q for y, q in p.items() if y[1] in "IO")
+        p = {y: q for y, q in oracle.table(x).items() if y[0] in ("B", "O")}
+        inside = math.fsum(q for y, q in p.items() if y[1] in ("I", "O"))
         assert log_p[n] == pytest.approx(math.log(inside / math.fsum(p.values())))
         assert crf.predict([x], allowed=[allowed[n]])[0] == list(max(p, key=lambda y: p[y]))
 
@@ -123,12 +140,14 @@ def test_bigrams_hold_with_patterns() -> None:
     drawn = crf.sample(data(20, seed=3)[0], 20, random_state=0)
     assert {pair for several in drawn for labels in several for pair in itertools.pairwise(labels)} <= seen
     partly = [[None if i % 2 else label for i, label in enumerate(labels)] for labels in Y]
-    CRF(structure=structure, n_threads=1).fit(X, partly)
+    listed = Patterns(["B I* O"], bigrams=Bigrams.observed(Y))
+    partial = CRF(structure=listed, n_threads=1).fit(X, partly)
+    assert all(pair in seen for labels in partial.predict(X) for pair in itertools.pairwise(labels))
 
 
 def test_optimizers_agree_on_the_optimum() -> None:
     slow = fitted(optimizer=LBFGS(tolerance=1e-8))
-    for optimizer in (TRON(tolerance=1e-8), "newton"):
+    for optimizer in (TRON(tolerance=1e-8), Newton(tolerance=1e-8)):
         other = fitted(optimizer=optimizer)
         np.testing.assert_allclose(other.weights_, slow.weights_, atol=2e-4)
     assert fitted(optimizer="auto").score(X, Y) == pytest.approx(slow.score(X, Y), abs=0.05)
@@ -137,7 +156,9 @@ def test_optimizers_agree_on_the_optimum() -> None:
 def test_patterns_say_more_than_a_chain() -> None:
     chain = CRF(l2=0.5, n_threads=1).fit(X, Y)
     assert fitted().log_probability(X, Y).sum() > chain.log_probability(X, Y).sum() + 1
-    held = fitted(l2={"default": 0.5, "patterns": 1e9})  # patterns that are held at 0 change nothing
+    held = fitted(
+        l2={"default": 0.5, "patterns": 1e6}, optimizer=TRON(tolerance=1e-9)
+    )  # patterns that are held at 0 change nothing
     np.testing.assert_allclose(held.log_probability(X, Y), chain.log_probability(X, Y), atol=1e-3)
     with pytest.raises(InputError, match="l2 names the block 'nosuch'"):
         fitted(l2={"nosuch": 1.0})
@@ -206,7 +227,7 @@ def test_a_file_holds_all_of_it(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(model)).predict(new) == model.predict(new)
     bare = crfkit.load(tmp_path / "all.crf")
     assert heaviest_patterns(bare, 3) == heaviest_patterns(model, 3)
-    with pytest.raises(InputError, match="first_twice is not loaded"):
+    with pytest.raises(InputError, match="is not loaded"):
         bare.predict(new)
     with pytest.raises(
         InputError, match="functions has 1 entries, the patterns of the model call 2 functions"
@@ -293,8 +314,8 @@ def test_a_training_goes_on_from_another_one(tmp_path: Path) -> None:
     whole = fitted()
     resumed = CRF(structure=STRUCTURE, l2=0.5, n_threads=1).fit(X, Y, checkpoint=tmp_path / "c", resume=True)
     np.testing.assert_array_equal(resumed.weights_, whole.weights_)
+    other = CRF(structure=Patterns(["B"]), l2=0.5, n_threads=1)
     with pytest.raises(InputError, match="the checkpoint was written with structure"):
-        other = CRF(structure=Patterns(["B"]), l2=0.5, n_threads=1)
         other.fit(X, Y, checkpoint=tmp_path / "c", resume=True)
 
 
@@ -318,7 +339,7 @@ def test_partial_fit_keeps_what_the_new_data_do_not_touch() -> None:
             "do not go with feature functions",
         ),
         ({"facets": lambda label: {"kind": label}}, "do not go with facets"),
-        ({"optimizer": SGD()}, "SGD needs stochastic_pass"),
+        ({"optimizer": SGD()}, "which goes from sequence to sequence"),
         ({"structure": "nosuch"}, r"expected crfkit\.Chain\(…\) or crfkit\.Patterns\(…\)"),
     ],
 )
@@ -327,11 +348,12 @@ def test_what_does_not_go_with_patterns(settings: dict[str, Any], what: str) -> 
         CRF(**{"structure": STRUCTURE, **settings}).fit(X, Y)
 
 
-def test_too_large_a_trellis_is_refused_in_words() -> None:
-    def pairs(x: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        for i in range(len(x) // 2):
-            yield i, [{"B", "I"}, *[None] * (len(x) // 2 - 1), {"B", "I"}], f"pair {i}"
+def pairs(x: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    for i in range(len(x) // 2):
+        yield i, [{"B", "I"}, *[None] * (len(x) // 2 - 1), {"B", "I"}], f"pair {i}"
 
+
+def test_too_large_a_trellis_is_refused_in_words() -> None:
     long = [[{"w": "a"}] * 48]
     structure = Patterns([pairs], max_states=1000)
     with pytest.raises(
@@ -399,7 +421,7 @@ def test_growth_with_a_dev_set_and_weights(tmp_path: Path) -> None:
 
 
 def columns(path: Path, n: int = 40) -> Path:
-    X, y = turning(n)
+    _, y = turning(n)
     path.write_text(
         "\n\n".join("\n".join(f"w{i % 2} {label}" for i, label in enumerate(labels)) for labels in y) + "\n"
     )
@@ -413,12 +435,10 @@ def test_order_on_the_command_line(tmp_path: Path, order: str) -> None:
     trained = run(
         "train", str(file), "--model", str(model), "--order", order, "--l2", "0.1", "--threads", "1"
     )
-    assert trained.exit_code == 0, trained.output
     assert ("round 0: 0 runs of labels" in trained.output) == (order == "auto")
     names = crfkit.load(model).pattern_names_
     assert bool(names) == (order != "1")
-    tagged = run("tag", str(model), str(file))
-    assert tagged.exit_code == 0
+    run("tag", str(model), str(file))
     shown = run("inspect", str(model), *(["--on", str(file)] if names else []))
     assert ("heaviest patterns" in shown.output) == bool(names)
     assert ("states of a site at most" in shown.output) == bool(names)
@@ -427,6 +447,5 @@ def test_order_on_the_command_line(tmp_path: Path, order: str) -> None:
 @pytest.mark.parametrize("order", ["0", "x", "21", "-1"])
 def test_bad_orders(tmp_path: Path, order: str) -> None:
     file = columns(tmp_path / "train.txt", 4)
-    refused = run("train", str(file), "--model", str(tmp_path / "m.crf"), f"--order={order}")
-    assert refused.exit_code == 2
+    refused = run("train", str(file), "--model", str(tmp_path / "m.crf"), f"--order={order}", status=2)
     assert f"--order {order}: expected a number from 1 to 20, or auto" in refused.output

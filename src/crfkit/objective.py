@@ -223,7 +223,7 @@ class PatternObjective:
         weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         sets = annotation.sets
         self._core = _core.PatternObjective(
-            patterns.trellises(starts, feature_map, dataset, n_threads, asked_often=True),
+            patterns.trellises(starts, feature_map, dataset, n_threads),
             annotation.labels,
             None if sets is None else sets.site_ptr,
             None if sets is None else sets.labels,

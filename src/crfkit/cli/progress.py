@@ -40,10 +40,12 @@ class SecondsLeft:
 
     def __call__(self, progress: Progress) -> float | None:
         """Seconds left after this iteration; None while there is nothing to go by."""
-        self._lowest_norm = min(self._lowest_norm, progress.gradient_norm)
-        if self._first is None:
-            self._first = progress
+        if (
+            self._first is None or progress.iteration <= self._first.iteration
+        ):  # the first, or that of another round
+            self._first, self._lowest_norm = progress, progress.gradient_norm
             return None
+        self._lowest_norm = min(self._lowest_norm, progress.gradient_norm)
         n_seen = progress.iteration - self._first.iteration
         n_left = float(self._max_iterations - progress.iteration)
         goal = self._tolerance * self._first.gradient_norm

@@ -165,14 +165,12 @@ class PatternMap:
         feature_map: FeatureMap,
         dataset: Dataset,
         n_threads: int,
-        *,
-        asked_often: bool = False,
     ) -> _core.Trellises:
         """A data set as trellises, for the native core; InputError for one that would be too large."""
         try:
             return _core.Trellises(
                 feature_map.layout,
-                feature_map.design(dataset, n_threads, purpose="training" if asked_often else "questions"),
+                feature_map.design(dataset, n_threads, purpose="patterns"),
                 starts.native_book(),
                 starts.start_ptr,
                 starts.start_states,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -108,9 +108,7 @@ def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
 
 def heaviest_patterns(model: CRF, n: int = 10) -> list[FeatureWeight]:
     """The n patterns with the largest weights, by absolute value."""
-    names, weights = model.pattern_names_, model.weights_[model.feature_map_.n_weights :]
-    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
-    return [FeatureWeight(names[at], float(weights[at])) for at in order.tolist()] if names else []
+    return _heaviest(model, model.pattern_names_, n)
 
 
 def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSize]:
@@ -130,6 +128,11 @@ def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSiz
 
 def heaviest_outputs(model: CRF, n: int = 10) -> list[FeatureWeight]:
     """The n outputs of feature functions with the largest weights, by absolute value: `f`, `f[3]` or `f:name`."""
-    names, weights = model.output_names_, model.weights_[model.feature_map_.n_weights :]
-    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
+    return _heaviest(model, model.output_names_, n)
+
+
+def _heaviest(model: CRF, names: Sequence[str], n: int) -> list[FeatureWeight]:
+    """The n largest of the weights behind those of the feature map, if they have these names."""
+    weights = model.weights_[model.feature_map_.n_weights :]
+    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0) if names else 0]
     return [FeatureWeight(names[at], float(weights[at])) for at in order.tolist()]

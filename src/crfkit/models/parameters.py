@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Hashable, Mapping, Sized
+from collections.abc import Collection, Hashable, Mapping, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +43,6 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     structure, optimizer = params["structure"], params["optimizer"]
     if not isinstance(structure, Chain | Patterns):
         raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…) or crfkit.Patterns(…)")
-    if isinstance(structure, Patterns):
-        _check_beside_patterns(params)
     if isinstance(optimizer, str) and optimizer != AUTO:
         optimizer = optimizer_named(optimizer)
         if optimizer is None:
@@ -53,6 +51,8 @@ def check_parameters(params: Mapping[str, Any]) -> None:
             )
     elif optimizer != AUTO and not (hasattr(optimizer, "minimize") and hasattr(optimizer, "needs")):
         raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
+    if isinstance(structure, Patterns):
+        _check_beside_patterns(params, getattr(optimizer, "needs", ()))
     l1 = params["l1"]
     if any(l1.values() if isinstance(l1, Mapping) else [l1]) and not getattr(optimizer, "takes_l1", True):
         name = getattr(optimizer, "__name__", type(optimizer).__name__)
@@ -69,8 +69,13 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     thread_count(params["n_threads"])
 
 
-def _check_beside_patterns(params: Mapping[str, Any]) -> None:
-    """Refuse what does not go with patterns."""
+def _check_beside_patterns(params: Mapping[str, Any], needs: Collection[str]) -> None:
+    """Refuse what does not go with patterns, such as an optimizer that needs more than they offer."""
+    if not set(needs) <= {"value_and_gradient", "hessian_vector"}:
+        raise InputError(
+            f"optimizer is {params['optimizer']!r}, which goes from sequence to sequence: expected one for whole data sets "
+            "where the structure has patterns, such as crfkit.LBFGS(…) or crfkit.TRON(…)"
+        )
     if isinstance(params["features"], FeatureFunctions):
         raise InputError(
             "structure has patterns, which do not go with feature functions: expected other features, or crfkit.Chain(…)"
