@@ -38,6 +38,8 @@ char* write_utf8(const Unit* units, std::size_t n, char* out) {
     return out;
 }
 
+bool is_ascii(std::string_view bytes);
+
 // Whether the bytes are what write_utf8 can produce: shortest forms only, nothing above U+10FFFF.
 bool is_utf8(std::string_view bytes);
 

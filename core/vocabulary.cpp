@@ -32,6 +32,14 @@ std::uint64_t draw_seed() {
 
 const std::uint64_t hash_seed = draw_seed();
 
+bool is_ascii(std::string_view bytes) {
+    constexpr std::uint64_t high_bits = 0x8080808080808080;
+    std::uint64_t seen = 0;
+    for (; bytes.size() >= 8; bytes.remove_prefix(8)) seen |= load64(bytes.data());
+    for (const char byte : bytes) seen |= static_cast<unsigned char>(byte);
+    return !(seen & high_bits);
+}
+
 // Bytes 2.. of a sequence must be 10xxxxxx; the ranges of the first two bytes rule out longer forms than
 // needed.
 bool is_utf8(std::string_view bytes) {
@@ -120,6 +128,7 @@ Vocabulary Vocabulary::from_bytes(std::string_view blob, std::span<const std::ui
         throw std::invalid_argument("the lengths of the names add up to " + std::to_string(total) +
                                     " bytes, but " + std::to_string(blob.size()) + " are there");
     }
+    const bool all_ascii = is_ascii(blob);
     Vocabulary vocabulary;
     vocabulary.arena_.reserve(blob.size());
     vocabulary.ends_.reserve(lengths.size() + 1);
@@ -127,7 +136,7 @@ Vocabulary Vocabulary::from_bytes(std::string_view blob, std::span<const std::ui
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         const std::string_view name = blob.substr(0, lengths[i]);
         blob.remove_prefix(lengths[i]);
-        if (!is_utf8(name))
+        if (!all_ascii && !is_utf8(name))
             throw std::invalid_argument("name " + std::to_string(i) + " of the vocabulary is not UTF-8");
         const std::int32_t id = vocabulary.add(name);
         if (static_cast<std::size_t>(id) != i) {

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_vectors(m);
     crfkit::bind_strings(m);
     crfkit::bind_extraction(m);
+    crfkit::bind_crfsuite(m);
     crfkit::bind_chain(m);
     crfkit::bind_objective(m);
     crfkit::bind_lattices(m);

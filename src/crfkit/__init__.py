@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from crfkit import data, evaluation, features, inference, models, objective, optimizers, structures
+    from crfkit import (
+        compat,
+        data,
+        evaluation,
+        features,
+        inference,
+        models,
+        objective,
+        optimizers,
+        structures,
+    )
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, load
@@ -27,7 +37,17 @@ if TYPE_CHECKING:
     )
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
-_ROOMS = ("data", "evaluation", "features", "inference", "models", "objective", "optimizers", "structures")
+_ROOMS = (
+    "compat",
+    "data",
+    "evaluation",
+    "features",
+    "inference",
+    "models",
+    "objective",
+    "optimizers",
+    "structures",
+)
 _ROOM_OF = {
     "AROW": "optimizers",
     "Affixes": "structures",
@@ -80,6 +100,7 @@ __all__ = [
     "TagDictionary",
     "Template",
     "__version__",
+    "compat",
     "data",
     "evaluation",
     "features",

@@ -227,6 +227,15 @@ def fired_sample(
     lattices: Lattices, fired: list[Fired], w: Float64s, n: int, uniforms: Float64s, n_threads: int
 ) -> Int32s: ...
 
+# model files of CRFsuite
+
+def read_crfsuite(
+    file: npt.NDArray[np.uint8], most_labels: int, largest_weight: float
+) -> tuple[
+    list[str], npt.NDArray[np.uint8], npt.NDArray[np.uint32], Int64s, Int32s, Int32s, Int32s, Float64s
+]: ...
+def write_crfsuite(layout: Layout, labels: list[str], attributes: Vocabulary, w: Float64s) -> bytes: ...
+
 # strings
 
 class TemplateLike(Protocol):

@@ -1,8 +1,16 @@
 """What a user trains, saves and loads."""
 
+from crfkit.models.assembly import assembled
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
-from crfkit.models.estimator import NotFittedError, TrainingInterrupted, UnknownLabels, UnsavableModel
+from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT
+from crfkit.models.estimator import (
+    Estimator,
+    NotFittedError,
+    TrainingInterrupted,
+    UnknownLabels,
+    UnsavableModel,
+)
 from crfkit.models.inspection import (
     ArcFeatureWeight,
     ArcWeight,
@@ -22,8 +30,11 @@ from crfkit.models.training import Progress, ProgressCallback
 
 __all__ = [
     "CRF",
+    "MAX_LABELS",
+    "MAX_WEIGHT",
     "ArcFeatureWeight",
     "ArcWeight",
+    "Estimator",
     "FeatureWeight",
     "GrowthRound",
     "ImpossibleSequenceError",
@@ -36,6 +47,7 @@ __all__ = [
     "UnknownLabels",
     "UnsavableModel",
     "arc_weights",
+    "assembled",
     "check_writable",
     "heaviest_arc_features",
     "heaviest_features",

@@ -1,0 +1,268 @@
+#include "crfsuite_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "string_table.hpp"
+#include "utf8.hpp"
+
+namespace crfkit {
+
+namespace {
+
+constexpr std::size_t file_head = 48, chunk_head = 12, feature_size = 20;
+constexpr std::uint32_t version = 100;
+enum Kind : std::uint32_t { from_attribute = 0, from_label = 1 };
+
+double read_double(const char* bytes) {
+    const std::uint64_t low = read_u32(bytes), high = read_u32(bytes + 4);
+    return std::bit_cast<double>(high << 32 | low);
+}
+
+void append_double(std::string& out, double number) {
+    const auto bits = std::bit_cast<std::uint64_t>(number);
+    append_u32(out, static_cast<std::uint32_t>(bits));
+    append_u32(out, static_cast<std::uint32_t>(bits >> 32));
+}
+
+// FEAT, LFRF or AFRF: `items` of n items, of `item_size` bytes each, inside the file.
+struct Chunk {
+    const char* items;
+    std::uint32_t n;
+};
+
+Chunk read_chunk(std::string_view file, std::uint32_t offset, const char* name, std::size_t item_size) {
+    if (offset > file.size() || file.size() - offset < chunk_head || file.substr(offset, 4) != name)
+        throw std::invalid_argument("the chunk " + std::string(name) + " is not where the file says");
+    const std::uint32_t n = read_u32(file.data() + offset + 8);
+    if (n > (file.size() - offset - chunk_head) / item_size)
+        throw std::invalid_argument("the chunk " + std::string(name) + " says it has " + std::to_string(n) +
+                                    " items, more than the file");
+    return {file.data() + offset + chunk_head, n};
+}
+
+// Follows the lists of features of labels and attributes.
+class FeatureReader {
+  public:
+    FeatureReader(std::string_view file, Chunk features, std::uint32_t n_labels, double largest_weight)
+        : file_(file), features_(features), n_labels_(n_labels), largest_weight_(largest_weight) {}
+
+    // Appends the label and the weight of each feature of `source`, whose list is number `source` of `lists`;
+    // labels ascend.
+    void read(const Chunk& lists, std::uint32_t source, Kind kind, std::vector<std::int32_t>& labels,
+              std::vector<double>& weights) {
+        const std::uint32_t at = read_u32(lists.items + std::size_t{4} * source);
+        if (at == 0) return;
+        if (at > file_.size() || file_.size() - at < 4) complain(kind, source, "lies outside the file");
+        const std::uint32_t n = read_u32(file_.data() + at);
+        if (n > (file_.size() - at - 4) / 4) complain(kind, source, "lies outside the file");
+        const std::size_t first = labels.size();
+        bool ascending = true;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::uint32_t id = read_u32(file_.data() + at + 4 + std::size_t{4} * i);
+            if (id >= features_.n) complain(kind, source, "has a feature that does not exist");
+            const char* feature = features_.items + feature_size * id;
+            // A feature has one source, so all lists together are no longer than the file.
+            if (read_u32(feature) != kind || read_u32(feature + 4) != source)
+                complain(kind, source, "has a feature of another");
+            const std::uint32_t label = read_u32(feature + 8);
+            if (label >= n_labels_) complain(kind, source, "has a feature of a label that does not exist");
+            const double weight = read_double(feature + 12);
+            if (!(std::abs(weight) <= largest_weight_))
+                complain(kind, source, "has a weight that is too large or not a number");
+            ascending &= i == 0 || labels.back() < static_cast<std::int32_t>(label);
+            labels.push_back(static_cast<std::int32_t>(label));
+            weights.push_back(weight);
+        }
+        if (!ascending) sort(kind, source, first, labels, weights);
+    }
+
+  private:
+    void sort(Kind kind, std::uint32_t source, std::size_t first, std::vector<std::int32_t>& labels,
+              std::vector<double>& weights) {
+        std::vector<std::pair<std::int32_t, double>> pairs;
+        for (std::size_t i = first; i < labels.size(); ++i) pairs.emplace_back(labels[i], weights[i]);
+        std::sort(pairs.begin(), pairs.end());
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            if (i && pairs[i].first == pairs[i - 1].first)
+                complain(kind, source, "has two weights for one label");
+            std::tie(labels[first + i], weights[first + i]) = pairs[i];
+        }
+    }
+
+    [[noreturn]] static void complain(Kind kind, std::uint32_t source, const char* words) {
+        throw std::invalid_argument("the list of features of " +
+                                    std::string(kind == from_label ? "label " : "attribute ") +
+                                    std::to_string(source) + " " + words);
+    }
+
+    std::string_view file_;
+    Chunk features_;
+    std::uint32_t n_labels_;
+    double largest_weight_;
+};
+
+struct Head {
+    std::uint32_t n_labels, n_attributes, features, labels, attributes, label_lists, attribute_lists;
+};
+
+Head read_head(std::string_view file) {
+    if (file.size() < file_head || file.substr(0, 4) != "lCRF")
+        throw std::invalid_argument("it does not begin with lCRF and a header of 48 bytes");
+    if (file.substr(8, 4) != "FOMC" || read_u32(file.data() + 12) != version)
+        throw std::invalid_argument("it is not a first-order model of version 100");
+    if (read_u32(file.data() + 4) > file.size())
+        throw std::invalid_argument("it should have " + std::to_string(read_u32(file.data() + 4)) +
+                                    " bytes but has " + std::to_string(file.size()));
+    const auto number = [&](int i) { return read_u32(file.data() + 4 * i); };
+    return {number(5), number(6), number(7), number(8), number(9), number(10), number(11)};
+}
+
+void read_names(const std::vector<std::string_view>& names, CrfsuiteModel& model) {
+    std::size_t n_bytes = 0;
+    for (const std::string_view name : names) n_bytes += name.size();
+    model.names.resize(n_bytes);
+    model.name_lengths.resize(names.size());
+    std::uint8_t* out = model.names.data();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!names[i].empty()) std::memcpy(out, names[i].data(), names[i].size());
+        out += names[i].size();
+        model.name_lengths[i] = static_cast<std::uint32_t>(names[i].size());
+    }
+    if (is_ascii({reinterpret_cast<const char*>(model.names.data()), n_bytes})) return;
+    if (!std::all_of(names.begin(), names.end(), is_utf8))
+        throw std::invalid_argument("it has an attribute that is not UTF-8");
+}
+
+}  // namespace
+
+CrfsuiteModel read_crfsuite(std::string_view file, std::int64_t most_labels, double largest_weight) {
+    const Head head = read_head(file);
+    if (head.n_labels < 1 || head.n_labels > most_labels)
+        throw std::invalid_argument("it has " + std::to_string(head.n_labels) + " labels, expected 1 to " +
+                                    std::to_string(most_labels));
+    CrfsuiteModel model;
+    for (const std::string_view name : read_string_table(file, head.labels, head.n_labels, "labels")) {
+        if (!is_utf8(name)) throw std::invalid_argument("it has a label that is not UTF-8");
+        model.labels.emplace_back(name);
+    }
+    const Chunk features = read_chunk(file, head.features, "FEAT", feature_size);
+    const Chunk label_lists = read_chunk(file, head.label_lists, "LFRF", 4);
+    const Chunk attribute_lists = read_chunk(file, head.attribute_lists, "AFRF", 4);
+    if (label_lists.n < head.n_labels || attribute_lists.n < head.n_attributes)
+        throw std::invalid_argument("it has fewer lists of features than labels or attributes");
+    read_names(read_string_table(file, head.attributes, head.n_attributes, "attributes"), model);
+
+    FeatureReader reader(file, features, head.n_labels, largest_weight);
+    model.pair_ptr.reserve(head.n_attributes + 1);
+    model.pair_labels.reserve(features.n);
+    model.weights.reserve(features.n);
+    for (std::uint32_t attribute = 0; attribute < head.n_attributes; ++attribute) {
+        reader.read(attribute_lists, attribute, from_attribute, model.pair_labels, model.weights);
+        model.pair_ptr.push_back(static_cast<std::int64_t>(model.pair_labels.size()));
+    }
+    for (std::uint32_t before = 0; before < head.n_labels; ++before) {
+        reader.read(label_lists, before, from_label, model.arc_after, model.weights);
+        model.arc_before.resize(model.arc_after.size(), static_cast<std::int32_t>(before));
+    }
+    return model;
+}
+
+namespace {
+
+// Collects features, and the numbers of those of each source.
+class FeatureLists {
+  public:
+    void add(Kind kind, std::uint32_t source, std::int32_t label, double weight) {
+        for (const std::uint32_t number : {std::uint32_t{kind}, source, static_cast<std::uint32_t>(label)})
+            append_u32(features_, number);
+        append_double(features_, weight);
+        lists_[kind].resize(std::max<std::size_t>(lists_[kind].size(), source + 1));
+        lists_[kind][source].push_back(n_++);
+    }
+    void append_features(std::string& file) const {
+        append_head(file, "FEAT", chunk_head + features_.size(), n_);
+        file += features_;
+    }
+    // The lists of n sources, which may be empty, and `more` that do not exist.
+    void append_lists(std::string& file, const char* name, Kind kind, std::size_t n, std::size_t more) const {
+        while (file.size() % 4) file.push_back('\0');
+        std::string places, lists;
+        const std::size_t first = file.size() + chunk_head + 4 * (n + more);
+        for (std::size_t source = 0; source < n; ++source) {
+            append_u32(places, static_cast<std::uint32_t>(first + lists.size()));
+            const std::size_t size = source < lists_[kind].size() ? lists_[kind][source].size() : 0;
+            append_u32(lists, static_cast<std::uint32_t>(size));
+            for (std::size_t i = 0; i < size; ++i) append_u32(lists, lists_[kind][source][i]);
+        }
+        places.append(4 * more, '\0');
+        append_head(file, name, chunk_head + places.size() + lists.size(), n + more);
+        file += places + lists;
+    }
+
+  private:
+    static void append_head(std::string& file, const char* name, std::size_t size, std::size_t n) {
+        file += name;
+        append_u32(file, static_cast<std::uint32_t>(size));
+        append_u32(file, static_cast<std::uint32_t>(n));
+    }
+
+    std::string features_;
+    std::uint32_t n_ = 0;
+    std::vector<std::vector<std::uint32_t>> lists_[2];
+};
+
+}  // namespace
+
+std::string write_crfsuite(const Layout& layout, const std::vector<std::string>& labels,
+                           const Vocabulary& attributes, const double* w) {
+    FeatureLists features;
+    std::vector<std::string_view> names;
+    for (std::int32_t f = 0; f < attributes.size(); ++f) {
+        const auto id = static_cast<std::uint32_t>(names.size());
+        bool some = false;
+        for (std::int64_t p = layout.pair_ptr[f]; p < layout.pair_ptr[f + 1]; ++p) {
+            if (w[p] == 0) continue;
+            features.add(from_attribute, id, layout.pair_labels[p], w[p]);
+            some = true;
+        }
+        if (some) names.push_back(attributes.name(f));
+    }
+    const double* arcs = w + layout.arcs_begin();
+    for (std::size_t a = 0; a < layout.arc_before.size(); ++a)
+        if (arcs[a] != 0)
+            features.add(from_label, static_cast<std::uint32_t>(layout.arc_before[a]), layout.arc_after[a],
+                         arcs[a]);
+
+    std::string file(file_head, '\0'), head = "lCRF";
+    std::vector<std::uint32_t> places;
+    const auto begins = [&] { places.push_back(static_cast<std::uint32_t>(file.size())); };
+    begins();
+    features.append_features(file);
+    begins();
+    append_string_table(file, std::vector<std::string_view>(labels.begin(), labels.end()));
+    begins();
+    append_string_table(file, names);
+    while (file.size() % 4) file.push_back('\0');
+    begins();
+    features.append_lists(file, "LFRF", from_label, labels.size(), 2);  // start and end
+    begins();
+    features.append_lists(file, "AFRF", from_attribute, names.size(), 0);
+    if (file.size() > std::numeric_limits<std::uint32_t>::max())
+        throw std::invalid_argument("the model takes " + std::to_string(file.size()) +
+                                    " bytes, and a file of CRFsuite at most 4,294,967,295");
+    append_u32(head, static_cast<std::uint32_t>(file.size()));
+    head += "FOMC";
+    for (const std::size_t number : {std::size_t{version}, std::size_t{0}, labels.size(), names.size()})
+        append_u32(head, static_cast<std::uint32_t>(number));
+    for (const std::uint32_t place : places) append_u32(head, place);
+    return file.replace(0, file_head, head);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,133 @@
+#include "string_table.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+namespace crfkit {
+
+namespace {
+
+constexpr std::uint32_t byte_order_mark = 0x62445371;
+constexpr std::size_t head_size = 6 * 4, n_tables = 256;
+constexpr std::size_t first_record = head_size + n_tables * 8;
+
+struct Bucket {
+    std::uint32_t hash = 0, offset = 0;
+};
+
+void mix(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c) {
+    const auto turn = [](std::uint32_t& x, std::uint32_t& y, std::uint32_t& z, int shift) {
+        x -= z;
+        x ^= std::rotl(z, shift);
+        z += y;
+    };
+    turn(a, b, c, 4), turn(b, c, a, 6), turn(c, a, b, 8);
+    turn(a, b, c, 16), turn(b, c, a, 19), turn(c, a, b, 4);
+}
+
+void finish(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c) {
+    const auto turn = [](std::uint32_t& x, std::uint32_t y, int shift) {
+        x ^= y;
+        x -= std::rotl(y, shift);
+    };
+    turn(c, b, 14), turn(a, c, 11), turn(b, a, 25), turn(c, b, 16);
+    turn(a, c, 4), turn(b, a, 14), turn(c, b, 24);
+}
+
+// Bob Jenkins' lookup3 (2006), started at 0: three numbers take in twelve bytes at a time; the last one to
+// twelve bytes, filled up with zeros, are mixed more thoroughly.
+std::uint32_t jenkins_hash(std::string_view bytes) {
+    std::uint32_t a, b, c;
+    a = b = c = 0xDEADBEEF + static_cast<std::uint32_t>(bytes.size());
+    const auto take_in = [&](const char* twelve) {
+        a += read_u32(twelve);
+        b += read_u32(twelve + 4);
+        c += read_u32(twelve + 8);
+    };
+    for (; bytes.size() > 12; bytes.remove_prefix(12)) {
+        take_in(bytes.data());
+        mix(a, b, c);
+    }
+    if (bytes.empty()) return c;
+    std::array<char, 12> last{};
+    std::memcpy(last.data(), bytes.data(), bytes.size());
+    take_in(last.data());
+    finish(a, b, c);
+    return c;
+}
+
+[[noreturn]] void complain(const char* what, const std::string& words) {
+    throw std::invalid_argument(std::string("the table of ") + what + " " + words);
+}
+
+}  // namespace
+
+std::vector<std::string_view> read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n,
+                                                const char* what) {
+    if (offset > file.size() || file.size() - offset < first_record) complain(what, "lies outside the file");
+    std::string_view table = file.substr(offset);
+    if (table.substr(0, 4) != "CQDB") complain(what, "does not begin with CQDB");
+    const std::uint32_t size = read_u32(table.data() + 4), index = read_u32(table.data() + 20);
+    if (size > table.size() || size < first_record) complain(what, "lies outside the file");
+    table = table.substr(0, size);
+    if (read_u32(table.data() + 12) != byte_order_mark) complain(what, "has an unknown byte order");
+    if (read_u32(table.data() + 16) != n)
+        complain(what, "has " + std::to_string(read_u32(table.data() + 16)) + " entries, the file says " +
+                           std::to_string(n));
+    if (n > 0 && (index > size || n > (size - index) / 4)) complain(what, "has an index outside of it");
+    std::vector<std::string_view> strings(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+        const std::uint32_t at = read_u32(table.data() + index + std::size_t{4} * i);
+        if (at > size || size - at < 8) complain(what, "has an entry outside of it");
+        const std::uint32_t id = read_u32(table.data() + at), length = read_u32(table.data() + at + 4);
+        if (id != i || length == 0 || length > size - at - 8)
+            complain(what, "has a damaged entry " + std::to_string(i));
+        const std::string_view bytes = table.substr(at + 8, length);
+        if (bytes.find('\0') != length - 1) complain(what, "has a damaged entry " + std::to_string(i));
+        strings[i] = bytes.substr(0, length - 1);
+    }
+    return strings;
+}
+
+void append_string_table(std::string& file, std::span<const std::string_view> strings) {
+    const std::size_t begin = file.size();
+    const auto n = static_cast<std::uint32_t>(strings.size());
+    file.append(first_record, '\0');
+    std::array<std::vector<Bucket>, n_tables> hashed;
+    std::vector<std::uint32_t> index(strings.size());
+    for (std::uint32_t i = 0; i < n; ++i) {
+        std::string bytes(strings[i]);
+        bytes.push_back('\0');
+        index[i] = static_cast<std::uint32_t>(file.size() - begin);
+        append_u32(file, i);
+        append_u32(file, static_cast<std::uint32_t>(bytes.size()));
+        file += bytes;
+        const std::uint32_t hash = jenkins_hash(bytes);
+        hashed[hash % n_tables].push_back({hash, index[i]});
+    }
+    std::string head = "CQDB", references;
+    for (const std::vector<Bucket>& found : hashed) {
+        append_u32(references, found.empty() ? 0 : static_cast<std::uint32_t>(file.size() - begin));
+        append_u32(references, static_cast<std::uint32_t>(2 * found.size()));
+        std::vector<Bucket> buckets(2 * found.size());
+        for (const Bucket& bucket : found) {
+            std::size_t place = (bucket.hash >> 8) % buckets.size();
+            while (buckets[place].offset) place = (place + 1) % buckets.size();
+            buckets[place] = bucket;
+        }
+        for (const Bucket& bucket : buckets) {
+            append_u32(file, bucket.hash);
+            append_u32(file, bucket.offset);
+        }
+    }
+    const auto index_at = static_cast<std::uint32_t>(file.size() - begin);
+    for (const std::uint32_t at : index) append_u32(file, at);
+    for (const std::uint32_t number :
+         {static_cast<std::uint32_t>(file.size() - begin), 0u, byte_order_mark, n, index_at})
+        append_u32(head, number);
+    file.replace(begin, first_record, head + references);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,45 @@
+// CRFsuite's tables of strings ("CQDB"), which its model files hold two of: labels and attributes.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crfkit {
+
+// Little-endian numbers at any address.
+inline std::uint32_t read_u32(const char* bytes) {
+    std::uint32_t number;
+    std::memcpy(&number, bytes, sizeof number);
+    if constexpr (std::endian::native == std::endian::big) number = __builtin_bswap32(number);
+    return number;
+}
+
+inline void append_u32(std::string& out, std::uint32_t number) {
+    if constexpr (std::endian::native == std::endian::big) number = __builtin_bswap32(number);
+    out.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// A table is, with offsets counted from its first byte:
+//
+//   "CQDB", size, flag = 0, byte order mark, n, offset of the index     6 × u32
+//   (offset, n_buckets) of each of 256 hash tables                      512 × u32
+//   records: id, length of the string with its final NUL, the string    u32, u32, bytes
+//   hash tables: (hash, offset of the record); (0, 0): free             pairs of u32
+//   index: offset of the record of string 0, 1, …                       n × u32
+//
+// A string with hash h is in hash table h mod 256, in the first free bucket from (h / 256) mod n_buckets on;
+// n_buckets is twice the number of strings there.
+
+// The n strings of the table at `offset` of a file, as views into it. Throws std::invalid_argument, in words,
+// unless all lie inside the file.
+std::vector<std::string_view> read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n,
+                                                const char* what);
+
+void append_string_table(std::string& file, std::span<const std::string_view> strings);
+
+}  // namespace crfkit

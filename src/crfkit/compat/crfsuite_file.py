@@ -1,0 +1,173 @@
+"""CRFsuite's binary model files: read, written, and turned into models of this package and back.
+
+The layout of the bytes is told in the native core (`crfsuite_file.hpp`). Such a model has weights for attributes with
+labels and for arcs between labels. All arcs exist, those without a weight score 0, and there are none into the first
+label or out of the last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.data import InputError
+from crfkit.features import FeatureMap, Vocabulary
+from crfkit.inference import Tagger
+from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled, replacing
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+MAGIC = b"lCRF"
+_HEAD = 48
+_NO_TRIPLES = (np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class CrfsuiteModel:
+    """What a model file of CRFsuite holds. The vocabulary is made when it is first asked for."""
+
+    labels: list[str]  # [L]
+    names: npt.NDArray[np.uint8]  # of the attributes, UTF-8, one after the other
+    name_lengths: npt.NDArray[np.uint32]  # [F]
+    pair_ptr: Int64s  # [F + 1] attribute f has the pairs pair_ptr[f]:pair_ptr[f + 1]
+    pair_labels: Int32s  # [P]
+    arc_before: Int32s  # [A]
+    arc_after: Int32s  # [A]
+    weights: Float64s  # [P + A]
+    head: bytes  # the first 48 bytes of the file
+    source: str  # what complaints call it
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview, source: str = "<bytes>") -> CrfsuiteModel:
+        """The model in the bytes of a file; InputError for any other bytes."""
+        file = np.frombuffer(data, np.uint8)
+        try:
+            parts = _core.read_crfsuite(file, MAX_LABELS, MAX_WEIGHT)
+        except ValueError as error:
+            raise InputError(f"{source}: not a model of CRFsuite: {error}") from None
+        if len(set(parts[0])) != len(parts[0]):
+            raise InputError(f"{source}: not a model of CRFsuite: its labels are not distinct")
+        return cls(*parts, head=file[:_HEAD].tobytes(), source=source)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> CrfsuiteModel:
+        """The model in a file; InputError where there is none."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        return cls.from_bytes(data, str(path))
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The names of the attributes."""
+        try:
+            return Vocabulary.from_bytes(self.names, self.name_lengths)
+        except ValueError as error:
+            raise InputError(f"{self.source}: not a model of CRFsuite: {error}") from None
+
+    @cached_property
+    def feature_map(self) -> FeatureMap:
+        """Where the weights lie."""
+        return FeatureMap(
+            len(self.labels),
+            self.pair_ptr,
+            self.pair_labels,
+            {},
+            self.arc_before,
+            self.arc_after,
+            *_NO_TRIPLES,
+        )
+
+    @cached_property
+    def tagger(self) -> Tagger:
+        """What answers questions."""
+        return Tagger(self.feature_map.layout, self.weights)
+
+    def arcs(self) -> Iterator[tuple[str, str, float]]:
+        """Label before, label after and weight of each arc that has one."""
+        weights = self.weights[len(self.pair_labels) :].tolist()
+        for before, after, weight in zip(
+            self.arc_before.tolist(), self.arc_after.tolist(), weights, strict=True
+        ):
+            yield self.labels[before], self.labels[after], weight
+
+    def pairs(self) -> Iterator[tuple[str, str, float]]:
+        """Attribute, label and weight of each pair that has one."""
+        names, counts = self.vocabulary.names(), np.diff(self.pair_ptr).tolist()
+        labels, weights = self.pair_labels.tolist(), self.weights.tolist()
+        p = 0
+        for name, count in zip(names, counts, strict=True):
+            for _ in range(count):
+                yield name, self.labels[labels[p]], weights[p]
+                p += 1
+
+    def to_crf(self) -> CRF:
+        """The same model as a `crfkit.CRF`."""
+        return assembled(
+            self.labels,
+            self.vocabulary,
+            self.feature_map,
+            self.weights,
+            reason="the model was trained by CRFsuite",
+        )
+
+
+def read_crfsuite(path: str | os.PathLike[str]) -> CRF:
+    """The model of CRFsuite in a file, as a `crfkit.CRF`; InputError where there is none."""
+    return CrfsuiteModel.read(path).to_crf()
+
+
+def crfsuite_bytes(crf: CRF) -> bytes:
+    """The bytes of CRFsuite's file of a model; InputError for what such a file cannot hold.
+
+    That is all but lists of strings and dicts as sites, labels that are strings, and an unrestricted chain without start and
+    end arcs, `Chain(start=False, end=False)`.
+    """
+    labels, feature_map = crf.classes_, crf.feature_map_
+    check_expressible(crf)
+    names = [str(label) for label in labels]
+    vocabulary = crf.encoder_.vocabulary
+    for name in (*names, *(vocabulary.names() if b"\0" in vocabulary.to_bytes()[0].tobytes() else ())):
+        if "\0" in name:
+            raise InputError(f"{name!r} has a NUL character, which a file of CRFsuite cannot hold")
+    try:
+        return _core.write_crfsuite(feature_map.layout, names, vocabulary, crf.weights_)
+    except ValueError as error:
+        raise InputError(f"CRFsuite's file cannot hold this model: {error}") from None
+
+
+def check_expressible(crf: CRF) -> None:
+    """Refuse a model that has more than CRFsuite knows."""
+    feature_map, n = crf.feature_map_, len(crf.classes_)
+    ends = (feature_map.arc_before == n) | (feature_map.arc_after == n)
+    reasons = {
+        "a template: it makes features of columns": crf.encoder_.template is not None,
+        "feature functions": bool(crf.output_names_) or len(crf.weights_) > feature_map.n_weights,
+        "facets": feature_map.facets is not None,
+        "a tag dictionary": bool(crf.tag_dictionary),
+        "bigrams": feature_map.bigrams is not None,
+        "dense blocks": bool(feature_map.dense),
+        "features on arcs": len(feature_map.arc_triples) > 0,
+        "start or end arcs (train with Chain(start=False, end=False))": bool(ends.any()),
+        "labels that are not strings": not all(isinstance(label, str) for label in crf.classes_),
+    }
+    for what, has in reasons.items():
+        if has:
+            raise InputError(f"the model has {what}, which a file of CRFsuite cannot hold")
+
+
+def write_crfsuite(crf: CRF, path: str | os.PathLike[str]) -> None:
+    """Write a model as CRFsuite's file, which replaces an existing one in one step."""
+    data = crfsuite_bytes(crf)
+    with replacing(path) as stream:
+        stream.write(data)

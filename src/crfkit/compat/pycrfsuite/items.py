@@ -1,0 +1,113 @@
+"""What python-crfsuite takes for a sequence of items, and how it names their attributes.
+
+["a", "b"]                   attributes a and b
+{"w": "Rome", "len": 4.0}    attributes w:Rome, and len with the value 4
+{"up": True}                 attribute up with the value 1; False: with 0
+{"ctx": {…}}, {"ctx": […]}   those of the inner dict, list or set, their names after "ctx:"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from crfkit import _core
+from crfkit.data import InputError
+from crfkit.features import FeatureList, Vocabulary
+
+Attributes = list[tuple[str, float]]  # of one item: names and values
+_INNER = (dict, list, set)
+
+
+class ItemSequence:
+    """Items whose attributes are worked out once, for taggers and trainers that see them more than once.
+
+    >>> ItemSequence([{"foo": 1, "bar": 0}, {"foo": 1.5, "baz": 2}])
+    <ItemSequence of size 2>
+    """
+
+    def __init__(self, pyseq: Iterable[Any]) -> None:
+        self._attributes: list[Attributes] = (
+            pyseq._attributes if isinstance(pyseq, ItemSequence) else [attributes_of(item) for item in pyseq]
+        )
+        self._sites: list[Any] | None = None
+
+    def items(self) -> list[dict[str, float]]:
+        """The attributes of each item, {name: value}.
+
+        >>> ItemSequence([["foo"], {"bar": {"baz": 1}}]).items()
+        [{'foo': 1.0}, {'bar:baz': 1.0}]
+        """
+        return [dict(attributes) for attributes in self._attributes]
+
+    def sites(self) -> list[Any]:
+        """The items as sites that the native core reads."""
+        if self._sites is None:
+            self._sites = [_site(attributes) for attributes in self._attributes]
+        return self._sites
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence of size {len(self)}>"
+
+
+def attributes_of(item: Any) -> Attributes:
+    """Names and values of an item's attributes; TypeError for what cannot be one."""
+    if not isinstance(item, dict):
+        return [(_text(name), 1.0) for name in item]
+    found: Attributes = []
+    for key, value in item.items():
+        name = _text(key)
+        if isinstance(value, _INNER):
+            found += ((f"{name}:{inner}", number) for inner, number in attributes_of(value))
+        elif isinstance(value, str | bytes):
+            found.append((f"{name}:{_text(value)}", 1.0))
+        else:
+            found.append((name, float(value)))
+    return found
+
+
+def _text(name: Any) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, bytes):
+        return name.decode()
+    raise TypeError(f"expected a string, {type(name).__name__} found")
+
+
+def _site(attributes: Attributes) -> list[str] | dict[str, float]:
+    """A list of names where all values are 1, which may name one twice, or a dict."""
+    if all(value == 1.0 for _, value in attributes):
+        return [name for name, _ in attributes]
+    site: dict[str, float] = {}
+    for name, value in attributes:
+        site[name] = site.get(name, 0.0) + value
+    return site
+
+
+def encoded(xseq: Any, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
+    """The attributes of a sequence as ids of a vocabulary; those that it does not have are dropped, or with `grow` added.
+
+    Lists of strings and plain dicts are read by the native core. Whatever else python-crfsuite takes goes through
+    `ItemSequence`.
+    """
+    if isinstance(xseq, ItemSequence):
+        return _encoded(xseq.sites(), vocabulary, grow)
+    if type(xseq) is not list:
+        xseq = list(xseq)
+    try:
+        _, site_ptr, ids, values, rows = _core.encode_sites((xseq,), vocabulary, grow)
+    except _core.InvalidInput:
+        rows = {"": ([], [])}
+    if rows:
+        return _encoded(ItemSequence(xseq).sites(), vocabulary, grow)
+    return FeatureList(site_ptr, ids, values)
+
+
+def _encoded(sites: list[Any], vocabulary: Vocabulary, grow: bool) -> FeatureList:
+    try:
+        return FeatureList(*_core.encode_sites((sites,), vocabulary, grow)[1:4])
+    except _core.InvalidInput as complaint:
+        raise InputError(str(complaint)) from None

@@ -1,0 +1,241 @@
+"""A training as CRFsuite would do it, and its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.compat.pycrfsuite.calibration import calibrated
+from crfkit.compat.pycrfsuite.heldout import HeldOut
+from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
+from crfkit.features import FeatureMap
+from crfkit.objective import Objective, OnlineObjective
+from crfkit.optimizers import AROW, LBFGS, SGD, AveragedPerceptron, Outcome, PassiveAggressive, Step
+
+Float64s = npt.NDArray[np.float64]
+Say = Callable[[str], None]
+
+MOST_PASSES = 100  # of l2sgd: its rate falls to 0 over the passes it is given
+_INTERRUPTED = "interrupted"
+_TITLES = {
+    "averaged-perceptron": "Averaged perceptron",
+    "passive-aggressive": "Passive Aggressive",
+    "arow": "Adaptive Regularization of Weights (AROW)",
+}
+_ENDINGS = {  # of L-BFGS, in CRFsuite's words
+    "the callback asked to stop": "resulted in convergence",
+    "the objective no longer changes": "terminated with the stopping criteria",
+    "the iteration limit was reached": "terminated with the maximum number of iterations",
+}
+
+
+class Learned(NamedTuple):
+    """What a training gives."""
+
+    feature_map: FeatureMap
+    weights: Float64s  # [D]
+
+
+class Training:
+    """One training: the data, an algorithm and its parameters; `say` is given the log, message by message."""
+
+    def __init__(
+        self, instances: Instances, algorithm: str, params: dict[str, Any], say: Say, n_threads: int
+    ) -> None:
+        self._instances = instances
+        self._algorithm = algorithm
+        self._params = params
+        self._say = say
+        self._n_threads = n_threads
+        self._labels = list(instances.label_ids)
+        self._held_out: HeldOut | None = None
+        self._last = (0.0, 0.0, np.zeros(0))  # seconds, passes and weights of the iteration before
+
+    def run(self, holdout: int) -> Learned:
+        """Train on all groups but `holdout`, and report on that one after each iteration."""
+        if holdout >= 0:
+            self._say(f"Holdout group: {holdout + 1}\n")
+            self._say("\n")
+        examples = self._instances.without(holdout)
+        built = self._generated(examples)
+        held_out = self._instances.only(holdout) if holdout >= 0 else None
+        if held_out is not None and held_out.dataset.n_sequences:
+            self._held_out = HeldOut(held_out, built, self._labels, self._n_threads)
+        began = perf_counter()
+        self._last = (0.0, 1.0, np.zeros(built.n_weights))  # the start took one pass
+        minimize = {"lbfgs": self._lbfgs, "l2sgd": self._l2sgd}.get(self._algorithm, self._online)
+        outcome = minimize(examples, built)
+        if outcome.reason == _INTERRUPTED:
+            raise KeyboardInterrupt
+        self._say(f"Total seconds required for training: {perf_counter() - began:.3f}\n")
+        self._say("\n")
+        return Learned(built, outcome.weights)
+
+    def _generated(self, examples: Examples) -> FeatureMap:
+        """The features."""
+        params = self._params
+        began = perf_counter()
+        for line in (
+            "Feature generation\n",
+            "type: CRF1d\n",
+            f"feature.minfreq: {params['feature.minfreq']:f}\n",
+            f"feature.possible_states: {params['feature.possible_states']:d}\n",
+            f"feature.possible_transitions: {params['feature.possible_transitions']:d}\n",
+        ):
+            self._say(line)
+        built = feature_map(
+            examples,
+            len(self._instances.vocabulary),
+            len(self._labels),
+            minfreq=params["feature.minfreq"],
+            possible_states=params["feature.possible_states"],
+            possible_transitions=params["feature.possible_transitions"],
+        )
+        for percent in range(0, 101, 2):
+            self._say("." if percent % 10 else str(percent // 10))
+        self._say("\n")
+        self._say(f"Number of features: {built.n_weights}\n")
+        self._say(f"Seconds required: {perf_counter() - began:.3f}\n")
+        self._say("\n")
+        return built
+
+    def _lbfgs(self, examples: Examples, built: FeatureMap) -> Outcome:
+        params = self._params
+        self._tell_settings(
+            "L-BFGS optimization",
+            {
+                "c1": params["c1"],
+                "c2": params["c2"],
+                "num_memories": params["num_memories"],
+                "max_iterations": params["max_iterations"],
+                "epsilon": params["epsilon"],
+                "stop": params["period"],
+                "delta": params["delta"],
+                "linesearch": params["linesearch"],
+                "linesearch.max_iterations": params["max_linesearch"],
+            },
+        )
+        objective = Objective(
+            *examples, built, l1=params["c1"], l2=2.0 * params["c2"], n_threads=self._n_threads
+        )
+        optimizer = LBFGS(
+            max_iterations=params["max_iterations"],
+            tolerance=0.0,
+            memory=max(1, params["num_memories"]),
+            change=params["delta"],
+            period=max(1, params["period"]),
+        )
+
+        def tell(step: Step) -> bool:
+            norm, error = float(np.linalg.norm(step.weights)), step.gradient_norm
+            _, passes, before = self._last
+            self._tell_iteration(
+                "Iteration",
+                step,
+                {
+                    "Loss": f"{step.objective:f}",
+                    "Feature norm": f"{norm:f}",
+                    "Error norm": f"{error:f}",
+                    "Active features": str(np.count_nonzero(step.weights)),
+                    "Line search trials": str(max(1, round(step.passes - passes))),
+                    "Line search step": f"{float(np.linalg.norm(step.weights - before)):f}",
+                },
+            )
+            return bool(error < params["epsilon"] * max(1.0, norm))
+
+        outcome = optimizer.minimize(
+            objective, np.zeros(built.n_weights), callback=tell, n_threads=self._n_threads
+        )
+        self._say(f"L-BFGS {_ENDINGS.get(outcome.reason, f'terminated: {outcome.reason}')}\n")
+        return outcome
+
+    def _l2sgd(self, examples: Examples, built: FeatureMap) -> Outcome:
+        params = self._params
+        names = ("c2", "max_iterations", "period", "delta")
+        self._tell_settings("Stochastic Gradient Descent (SGD)", {name: params[name] for name in names})
+        objective = Objective(
+            *examples, built, l2=2.0 * params["c2"], stochastic=True, n_threads=self._n_threads
+        )
+        calibration = {name: value for name, value in params.items() if name.startswith("calibration.")}
+        self._tell_settings("Calibrating the learning rate (eta)", calibration)
+        rate = calibrated(objective, params, self._say)
+        self._say("\n")
+        losses: list[float] = []
+
+        def tell(step: Step) -> bool:
+            self._tell_iteration(
+                "Epoch",
+                step,
+                {
+                    "Loss": f"{step.objective:f}",
+                    "Feature L2-norm": f"{float(np.linalg.norm(step.weights)):f}",
+                    "Total number of feature updates": str(step.iteration * objective.n_sequences),
+                },
+            )
+            losses.append(step.objective)
+            fell = losses[-1 - params["period"]] - losses[-1] if len(losses) > params["period"] else np.inf
+            return bool(fell < params["delta"] * abs(losses[-1]))
+
+        passes = min(max(params["max_iterations"], 0), MOST_PASSES)
+        outcome = SGD(passes, rate).minimize(objective, np.zeros(built.n_weights), callback=tell)
+        self._say(f"SGD terminated: {outcome.reason}\n")
+        return outcome
+
+    def _online(self, examples: Examples, built: FeatureMap) -> Outcome:
+        params, passes = self._params, max(self._params["max_iterations"], 0)
+        optimizer = self._learner(passes)
+        self._tell_settings(
+            _TITLES[self._algorithm],
+            {name: value for name, value in params.items() if not name.startswith("feature.")},
+        )
+        objective = OnlineObjective(*examples, built, n_threads=self._n_threads)
+
+        def tell(step: Step) -> bool:
+            norm = float(np.linalg.norm(step.weights))
+            self._tell_iteration(
+                "Iteration", step, {"Loss": f"{step.objective:f}", "Feature norm": f"{norm:f}"}
+            )
+            return bool(step.objective < params["epsilon"] * max(objective.n_sequences, 1))
+
+        return optimizer.minimize(objective, np.zeros(built.n_weights), callback=tell)
+
+    def _learner(self, passes: int) -> AveragedPerceptron | PassiveAggressive | AROW:
+        params = self._params
+        if self._algorithm == "averaged-perceptron":
+            return AveragedPerceptron(passes)
+        if self._algorithm == "arow":
+            return AROW(passes, variance=params["variance"], gamma=params["gamma"])
+        return PassiveAggressive(
+            passes,
+            variant=params["type"],
+            aggressiveness=params["c"],
+            error_sensitive=params["error_sensitive"],
+            average=params["averaging"],
+        )
+
+    def _tell_settings(self, title: str, settings: dict[str, Any]) -> None:
+        self._say(f"{title}\n")
+        for name, value in settings.items():
+            self._say(f"{name}: {_shown(value)}\n")
+        self._say("\n")
+
+    def _tell_iteration(self, word: str, step: Step, numbers: dict[str, str]) -> None:
+        self._say(f"***** {word} #{step.iteration} *****\n")
+        for name, number in numbers.items():
+            self._say(f"{name}: {number}\n")
+        self._say(f"Seconds required for this iteration: {step.seconds - self._last[0]:.3f}\n")
+        if self._held_out is not None:
+            for line in self._held_out.report(step.weights):
+                self._say(line)
+        self._say("\n")
+        self._last = (step.seconds, step.passes, step.weights)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:f}"
+    return str(int(value)) if isinstance(value, bool) else str(value)

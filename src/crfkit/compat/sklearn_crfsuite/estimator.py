@@ -1,0 +1,250 @@
+"""sklearn-crfsuite's CRF."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from crfkit import models
+from crfkit.compat.crfsuite_file import CrfsuiteModel
+from crfkit.compat.pycrfsuite import Tagger, Trainer
+from crfkit.compat.pycrfsuite._logparser import TrainLogParser
+from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
+from crfkit.data import InputError
+from crfkit.models import Estimator
+
+# The names of parameters that CRFsuite calls otherwise.
+_NAMES = {
+    "min_freq": "feature.minfreq",
+    "all_possible_states": "feature.possible_states",
+    "all_possible_transitions": "feature.possible_transitions",
+    "calibration_eta": "calibration.eta",
+    "calibration_rate": "calibration.rate",
+    "calibration_samples": "calibration.samples",
+    "calibration_candidates": "calibration.candidates",
+    "calibration_max_trials": "calibration.max_trials",
+    "pa_type": "type",
+}
+_NOT_OF_CRFSUITE = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls")
+
+
+class ModelFile(NamedTuple):
+    """The file of the model: its path, None where it was not kept, and its bytes."""
+
+    name: str | None
+    bytes: bytes
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.bytes)
+
+
+class CRF(Estimator):
+    """python-crfsuite as an estimator of scikit-learn's kind.
+
+    Parameters that are None are CRFsuite's defaults (`pycrfsuite.Trainer.help` tells what they mean).
+
+    algorithm : "lbfgs", "l2sgd", "ap", "pa" or "arow"
+    verbose : print one line an iteration
+    model_filename : where to keep the model file; one that is there already is opened
+    keep_tempfiles : keep the model file even if it has no name
+    trainer_cls : a class to train with, in place of `pycrfsuite.Trainer`
+    """
+
+    training_log_: TrainLogParser | None
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        min_freq: float | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        c1: float | None = None,
+        c2: float | None = None,
+        max_iterations: int | None = None,
+        num_memories: int | None = None,
+        epsilon: float | None = None,
+        period: int | None = None,
+        delta: float | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: float | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        verbose: bool = False,
+        model_filename: str | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: type[Trainer] | None = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+        if model_filename is not None and Path(model_filename).exists():
+            self._open(ModelFile(model_filename, Path(model_filename).read_bytes()))
+
+    def fit(
+        self,
+        X: Iterable[Sequence[Any]],
+        y: Iterable[Sequence[str]],
+        X_dev: Iterable[Sequence[Any]] | None = None,
+        y_dev: Iterable[Sequence[str]] | None = None,
+    ) -> Self:
+        """Train on sequences of items and labels; after each iteration `training_log_` learns how the dev set does."""
+        if (X_dev is None) != (y_dev is None):
+            raise InputError("X_dev and y_dev go together, expected both or none")
+        trainer = self._trainer()
+        for xseq, yseq in zip(X, y, strict=True):
+            trainer.append(xseq, yseq)
+        if X_dev is not None and y_dev is not None:
+            for xseq, yseq in zip(X_dev, y_dev, strict=True):
+                trainer.append(xseq, yseq, 1)
+        path = self.model_filename
+        kept = path is not None or self.keep_tempfiles
+        if path is None:
+            handle, path = tempfile.mkstemp(suffix=".crfsuite", prefix="model")
+            os.close(handle)
+        try:
+            trainer.train(path, holdout=-1 if X_dev is None else 1)
+            data = Path(path).read_bytes()
+        finally:
+            if not kept:
+                Path(path).unlink()
+        self._open(ModelFile(path if kept else None, data))
+        self.training_log_ = trainer.logparser
+        return self
+
+    def _trainer(self) -> Trainer:
+        params = {
+            _NAMES.get(name, name): value
+            for name, value in self.get_params(deep=False).items()
+            if value is not None and name not in _NOT_OF_CRFSUITE
+        }
+        made = self.trainer_cls or LinePerIterationTrainer
+        return made(algorithm=self.algorithm, params=params, verbose=self.verbose)
+
+    def _open(self, file: ModelFile) -> None:
+        self.modelfile = file
+        self._model = CrfsuiteModel.from_bytes(file.bytes, file.name or "<model>")
+        self._native: models.CRF | None = None
+        self._tagger = Tagger()
+        self._tagger.open_inmemory(file.bytes)
+
+    def predict(self, X: Iterable[Sequence[Any]]) -> list[list[str]]:
+        """The best labels of each sequence."""
+        sequences = list(X)
+        try:
+            return self._crf().predict(sequences)  # type: ignore[return-value]
+        except InputError:  # items of a form that only python-crfsuite knows
+            return [self.predict_single(xseq) for xseq in sequences]
+
+    def predict_single(self, xseq: Sequence[Any]) -> list[str]:
+        """The best labels of one sequence."""
+        self._check_fitted()
+        return self._tagger.tag(xseq)
+
+    def predict_marginals(self, X: Iterable[Sequence[Any]]) -> list[list[dict[str, float]]]:
+        """{label: probability} for each site of each sequence."""
+        return [self.predict_marginals_single(xseq) for xseq in X]
+
+    def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[str, float]]:
+        """{label: probability} for each site of one sequence."""
+        self._check_fitted()
+        self._tagger.set(xseq)
+        labels = self._tagger.labels()
+        return [{label: self._tagger.marginal(label, i) for label in labels} for i in range(len(list(xseq)))]
+
+    def score(self, X: Iterable[Sequence[Any]], y: Iterable[Sequence[str]]) -> float:
+        """Share of right labels."""
+        gold = np.array(list(chain.from_iterable(y)), dtype=object)
+        found = np.array(list(chain.from_iterable(self.predict(X))), dtype=object)
+        return float(np.mean(gold == found)) if len(gold) else 0.0
+
+    @property
+    def tagger_(self) -> Tagger | None:
+        """A tagger with the model; None where there is none yet."""
+        return self._tagger if self.__sklearn_is_fitted__() else None
+
+    @property
+    def classes_(self) -> list[str] | None:
+        """The labels; None before the training, like all that follows."""
+        return list(self._model.labels) if self.__sklearn_is_fitted__() else None
+
+    @property
+    def size_(self) -> int | None:
+        """The size of the model file in bytes."""
+        return self.modelfile.size if self.__sklearn_is_fitted__() else None
+
+    @property
+    def num_attributes_(self) -> int | None:
+        """The number of attributes that have weights."""
+        return len(self._model.name_lengths) if self.__sklearn_is_fitted__() else None
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """The names of these attributes."""
+        return self._model.vocabulary.names() if self.__sklearn_is_fitted__() else None
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float] | None:
+        """{(attribute, label): weight}, with six digits."""
+        return self._tagger.info().state_features if self.__sklearn_is_fitted__() else None
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, str], float] | None:
+        """{(label before, label after): weight}, with six digits."""
+        return self._tagger.info().transitions if self.__sklearn_is_fitted__() else None
+
+    def _crf(self) -> models.CRF:
+        self._check_fitted()
+        if self._native is None:
+            self._native = self._model.to_crf()
+        return self._native
+
+    def __getstate__(self) -> dict[str, Any]:
+        made_again = ("_model", "_native", "_tagger")
+        return {name: value for name, value in self.__dict__.items() if name not in made_again}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "modelfile" in state:
+            self._open(state["modelfile"])

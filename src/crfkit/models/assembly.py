@@ -1,0 +1,55 @@
+"""A trained model from its parts: what was learned elsewhere, by another toolkit or another training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.crf import CRF
+from crfkit.models.crf_file import MAX_WEIGHT
+from crfkit.optimizers import History
+from crfkit.structures import Chain
+
+
+def assembled(
+    labels: Iterable[str],
+    vocabulary: Vocabulary,
+    feature_map: FeatureMap,
+    weights: npt.ArrayLike,
+    *,
+    history: History | None = None,
+    reason: str = "the weights were given",
+) -> CRF:
+    """The CRF with these labels, names of features and weights [D]; all arcs between labels exist.
+
+    Its sites are lists of strings and dicts. Start and end arcs are those of the feature map.
+    """
+    classes = Labels(labels)
+    values = np.array(weights, dtype=np.float64)
+    if values.shape != (feature_map.n_weights,):
+        raise InputError(f"weights has the shape {values.shape}, expected ({feature_map.n_weights},)")
+    if not (np.abs(values) <= MAX_WEIGHT).all():
+        raise InputError(f"weights has a number beyond ±{MAX_WEIGHT:g}, expected finite ones")
+    if len(classes) != feature_map.n_labels or len(vocabulary) != len(feature_map.pair_ptr) - 1:
+        raise InputError(
+            f"{len(classes)} labels and {len(vocabulary)} features were given, the feature map has "
+            f"{feature_map.n_labels} and {len(feature_map.pair_ptr) - 1}"
+        )
+    n = len(classes)
+    structure = Chain(
+        start=bool((feature_map.arc_before == n).any()), end=bool((feature_map.arc_after == n).any())
+    )
+    crf = CRF(structure)
+    crf._set_model(ChainModel(Encoder(None, vocabulary), classes, feature_map, structure), values)
+    crf.history_ = History() if history is None else history
+    crf.n_iter_ = len(crf.history_)
+    crf.stop_reason_ = reason
+    crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the training took place elsewhere"  # type: ignore[assignment]
+    crf.label_column_ = -1
+    crf.separator_ = None
+    return crf
