@@ -277,7 +277,7 @@ def test_inspect_shows_features_on_arcs(model: str) -> None:
 
 def test_help_and_version() -> None:
     listed = run("--help").stdout
-    for name in ("train", "tag", "eval", "inspect", "demo"):
+    for name in ("train", "tag", "eval", "inspect", "convert", "demo"):
         assert name in listed
         assert "Usage" in run(name, "--help").stdout
     assert run("--version").stdout == f"crfkit {crfkit.__version__}\n"

@@ -83,9 +83,10 @@ def test_a_written_file_means_the_same_to_a_plain_reader(params: Any) -> None:
     for name in model.attributes.names:
         assert model.attributes.names[model.attributes.find(name) or 0] == name
     assert model.attributes.find("never seen") is None
+    x: Any
     for x in X:
         expected = model.distribution([as_pairs(site) for site in x])
-        best = max(expected, key=lambda y: expected[y])
+        best = max(expected, key=expected.__getitem__)
         assert crf.predict([x]) == [list(best)]
         for y, probability in expected.items():
             assert np.exp(crf.log_probability([x], [list(y)])[0]) == pytest.approx(probability, abs=1e-9)

@@ -17,7 +17,14 @@ import click
 __all__ = ["main"]
 
 # command → the file beside this one that holds it; loaded when the command is called.
-_COMMANDS = {"train": "train", "tag": "tag", "eval": "evaluate", "inspect": "inspect", "demo": "demo"}
+_COMMANDS = {
+    "train": "train",
+    "tag": "tag",
+    "eval": "evaluate",
+    "inspect": "inspect",
+    "convert": "convert",
+    "demo": "demo",
+}
 
 
 class _Commands(click.Group):

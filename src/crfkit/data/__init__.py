@@ -1,5 +1,6 @@
 """Files in, sequences of rows out."""
 
+from crfkit.data.attributes import AttributeSequence, read_attributes, write_attributes
 from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
 from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu
 from crfkit.data.errors import InputError
@@ -7,14 +8,17 @@ from crfkit.data.files import read_text
 
 __all__ = [
     "AUTO",
+    "AttributeSequence",
     "ColumnSequence",
     "EmptyNode",
     "InputError",
     "Multiword",
     "Sentence",
     "Word",
+    "read_attributes",
     "read_columns",
     "read_conllu",
     "read_text",
+    "write_attributes",
     "write_columns",
 ]

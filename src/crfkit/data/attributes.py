@@ -1,0 +1,116 @@
+r"""CRFsuite's attribute files: one item a line, its label first and then its attributes, a blank line after each sequence.
+
+    B-NP<TAB>w=the<TAB>len:3<TAB>url=http\://x
+
+Fields are separated by tabs. An attribute may have a value after a colon, 1 otherwise. In names, `\:` is a colon and `\\` a
+backslash.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from crfkit.data.errors import InputError
+from crfkit.data.files import Source, numbered_lines, source_name
+
+Item = list[str] | dict[str, float]  # names, or names with values where one is not 1
+
+_FIELD = re.compile(r"((?:[^:\\]|\\.)*)(?::(.*))?", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_LARGEST = 1e20  # of a value; beyond it sums overflow in single precision
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSequence:
+    """One sequence of an attribute file."""
+
+    items: list[Item]  # [T]
+    labels: list[str]  # [T]
+    line: int  # number of the line of its first item, counted from 1
+    source: str = "<stream>"
+
+
+def read_attributes(source: Source) -> Iterator[AttributeSequence]:
+    r"""Read an attribute file, one sequence at a time; a path (also .gz, .xz, .bz2) or a stream.
+
+    >>> import io
+    >>> for sequence in read_attributes(io.StringIO("D\tw=the\tlen:3\nN\tw=a\\:b\n\n")):
+    ...     print(sequence.labels, sequence.items)
+    ['D', 'N'] [{'w=the': 1.0, 'len': 3.0}, ['w=a:b']]
+    """
+    name = source_name(source)
+    items: list[Item] = []
+    labels: list[str] = []
+    first = 1
+    for number, line in numbered_lines(source):
+        if line:
+            if not items:
+                first = number
+            label, *fields = line.split("\t")
+            labels.append(_unescaped(label))
+            items.append(_item(fields, f"{name}:{number}"))
+        elif items:
+            yield AttributeSequence(items, labels, first, name)
+            items, labels = [], []
+    if items:
+        yield AttributeSequence(items, labels, first, name)
+
+
+def write_attributes(items: Iterable[Item], labels: Sequence[str], stream: IO[str]) -> None:
+    """Write one sequence as `read_attributes` reads it, and the blank line that ends it."""
+    for item, label in zip(items, labels, strict=True):
+        fields = [_escaped(label)]
+        if isinstance(item, dict):
+            fields += (
+                _escaped(name) + ("" if value == 1.0 else f":{value!r}") for name, value in item.items()
+            )
+        else:
+            fields += map(_escaped, item)
+        stream.write("\t".join(fields) + "\n")
+    stream.write("\n")
+
+
+def _item(fields: list[str], place: str) -> Item:
+    """The attributes of one line; the values of one that is there twice are added up."""
+    if not any(":" in field or "\\" in field for field in fields):
+        return [field for field in fields if field]
+    found = [_attribute(field, place) for field in fields if field]
+    if all(value == 1.0 for _, value in found):
+        return [name for name, _ in found]
+    item: dict[str, float] = {}
+    for name, value in found:
+        item[name] = item.get(name, 0.0) + value
+    return item
+
+
+def _attribute(field: str, place: str) -> tuple[str, float]:
+    parts = _FIELD.fullmatch(field)
+    if parts is None:  # a backslash at the end escapes nothing
+        return _unescaped(field[:-1]) + "\\", 1.0
+    name, text = _unescaped(parts[1]), parts[2]
+    if text is None:
+        return name, 1.0
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= _LARGEST:
+        raise InputError(
+            f"{place}: attribute {name[:40]!r} has the value {text[:40]!r}, expected a number of at most 1e20 in size "
+            "(a colon in a name is written \\:)"
+        )
+    return name, value
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text) if "\\" in text else text
+
+
+def _escaped(text: str) -> str:
+    if "\t" in text or "\n" in text or "\r" in text:
+        raise InputError(f"{text[:40]!r} has a tab or a line end, which an attribute file cannot hold")
+    return text.replace("\\", "\\\\").replace(":", "\\:")
