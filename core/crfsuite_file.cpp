@@ -135,9 +135,10 @@ void read_names(const std::vector<std::string_view>& names, CrfsuiteModel& model
         out += names[i].size();
         model.name_lengths[i] = static_cast<std::uint32_t>(names[i].size());
     }
-    if (is_ascii({reinterpret_cast<const char*>(model.names.data()), n_bytes})) return;
-    if (!std::all_of(names.begin(), names.end(), is_utf8))
-        throw std::invalid_argument("it has an attribute that is not UTF-8");
+    const std::string_view blob{reinterpret_cast<const char*>(model.names.data()), n_bytes};
+    const bool all_utf8 = is_ascii(blob) || std::all_of(names.begin(), names.end(), is_utf8);
+    if (!all_utf8 || blob.find('\0') != std::string_view::npos)
+        throw std::invalid_argument("it has an attribute that is not UTF-8, or with a NUL");
 }
 
 }  // namespace
@@ -149,7 +150,8 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::int64_t most_labels, dou
                                     std::to_string(most_labels));
     CrfsuiteModel model;
     for (const std::string_view name : read_string_table(file, head.labels, head.n_labels, "labels")) {
-        if (!is_utf8(name)) throw std::invalid_argument("it has a label that is not UTF-8");
+        if (!is_utf8(name) || name.find('\0') != std::string_view::npos)
+            throw std::invalid_argument("it has a label that is not UTF-8, or with a NUL");
         model.labels.emplace_back(name);
     }
     const Chunk features = read_chunk(file, head.features, "FEAT", feature_size);

@@ -78,16 +78,18 @@ std::vector<std::string_view> read_string_table(std::string_view file, std::uint
                            std::to_string(n));
     if (n > 0 && (index > size || n > (size - index) / 4)) complain(what, "has an index outside of it");
     std::vector<std::string_view> strings(n);
+    std::uint64_t n_bytes = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
         const std::uint32_t at = read_u32(table.data() + index + std::size_t{4} * i);
         if (at > size || size - at < 8) complain(what, "has an entry outside of it");
         const std::uint32_t id = read_u32(table.data() + at), length = read_u32(table.data() + at + 4);
         if (id != i || length == 0 || length > size - at - 8)
             complain(what, "has a damaged entry " + std::to_string(i));
-        const std::string_view bytes = table.substr(at + 8, length);
-        if (bytes.find('\0') != length - 1) complain(what, "has a damaged entry " + std::to_string(i));
-        strings[i] = bytes.substr(0, length - 1);
+        strings[i] = {table.data() + at + 8, length - 1};
+        if (strings[i].data()[length - 1] != '\0') complain(what, "has a damaged entry " + std::to_string(i));
+        n_bytes += length;
     }
+    if (n_bytes > size) complain(what, "has entries that overlap");
     return strings;
 }
 

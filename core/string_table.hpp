@@ -36,7 +36,7 @@ inline void append_u32(std::string& out, std::uint32_t number) {
 // n_buckets is twice the number of strings there.
 
 // The n strings of the table at `offset` of a file, as views into it. Throws std::invalid_argument, in words,
-// unless all lie inside the file.
+// unless all lie inside the file, and are together no longer than the table. They may hold a NUL.
 std::vector<std::string_view> read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n,
                                                 const char* what);
 

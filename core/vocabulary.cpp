@@ -1,5 +1,6 @@
 #include "vocabulary.hpp"
 
+#include <array>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -133,12 +134,22 @@ Vocabulary Vocabulary::from_bytes(std::string_view blob, std::span<const std::ui
     vocabulary.arena_.reserve(blob.size());
     vocabulary.ends_.reserve(lengths.size() + 1);
     vocabulary.resize_table(slots_for(lengths.size()));
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
+    constexpr std::size_t ahead = 16;  // names whose slots are on their way from memory
+    std::array<std::pair<std::string_view, std::uint64_t>, ahead> waiting;
+    const auto fetch = [&](std::size_t i) {
+        if (i >= lengths.size()) return;
         const std::string_view name = blob.substr(0, lengths[i]);
         blob.remove_prefix(lengths[i]);
+        waiting[i % ahead] = {name, hash(name)};
+        vocabulary.prefetch_slot(waiting[i % ahead].second);
+    };
+    for (std::size_t i = 0; i < ahead; ++i) fetch(i);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        const auto [name, hash] = waiting[i % ahead];
+        fetch(i + ahead);
         if (!all_ascii && !is_utf8(name))
             throw std::invalid_argument("name " + std::to_string(i) + " of the vocabulary is not UTF-8");
-        const std::int32_t id = vocabulary.add(name);
+        const std::int32_t id = vocabulary.add(name, hash);
         if (static_cast<std::size_t>(id) != i) {
             throw std::invalid_argument("name " + std::to_string(i) +
                                         " of the vocabulary is the same as name " + std::to_string(id));

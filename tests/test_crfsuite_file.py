@@ -167,6 +167,9 @@ def test_what_a_file_cannot_hold_is_refused(crf: Any, complaint: str) -> None:
         (lambda d: d.replace(b"CQDB", b"CQDC", 1), "does not begin with CQDB"),
         (lambda d: d.replace("dö".encode(), b"d\xff\xff"), "not UTF-8"),
         (lambda d: d.replace(b"Z\0", b"Y\0", 1), "labels are not distinct"),
+        (lambda d: d.replace(b"w:x\0", b"w\0x\0", 1), "with a NUL"),
+        (lambda d: d.replace(b"Z\0", b"\0\0", 1), "with a NUL"),
+        (lambda d: d.replace(b"w:x\0", b"w:xy", 1), "damaged entry"),
     ],
 )
 def test_damaged_files_are_refused_in_words(change: Any, complaint: str) -> None:
