@@ -7,6 +7,7 @@
 #include "chain_kernels.hpp"
 #include "feature_kernels.hpp"
 #include "tangent_kernels.hpp"
+#include "tree_kernels.hpp"
 #include "trellis_kernels.hpp"
 #include "vector_kernels.hpp"
 
@@ -29,5 +30,9 @@ const Kernels<double> double_kernels = table<double>();
 extern const VectorKernels vector_kernels;
 const VectorKernels vector_kernels = {products,     step,       penalty,      pseudo_gradient,
                                       orthant_step, write_pair, row_products, combine};
+
+extern const TreeKernels tree_kernels;
+const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,
+                                  merge_rows, largest_of};
 
 }  // namespace crfkit::CRFKIT_ISA

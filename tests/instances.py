@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.structures import END, START, Bigrams, Chain, ChainScores
-from tests.oracle import Bools, ChainOracle, ChainParts, Floats
+from tests.oracle import Bools, ChainOracle, ChainParts, Floats, Output
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,40 @@ class ChainInstance:
             ),
             evidence=None if self.evidence is None else self.evidence[:, order],
         )
+
+    def draw_order(self, random: np.random.Generator) -> Any:
+        """New names for the labels."""
+        return random.permutation(self.n_labels)
+
+    def everything(self) -> Bools:
+        """Evidence that allows all labels."""
+        return np.ones((self.n_sites, self.n_labels), dtype=np.bool_)
+
+    def allowing(self, output: Output) -> Bools:
+        """Evidence that leaves one output."""
+        return np.asarray(np.arange(self.n_labels) == np.reshape(output, (-1, 1)))
+
+    def evidence_of_one(self, random: np.random.Generator) -> tuple[Bools, float]:
+        """Evidence of the likeliest label of one site, and its probability."""
+        site = int(random.integers(self.n_sites))
+        probabilities = self.split(self.oracle.marginals)[0][site]  # [L]
+        mask = self.everything() if self.evidence is None else self.evidence.copy()
+        mask[site] = np.arange(self.n_labels) == probabilities.argmax()
+        return mask, float(probabilities.max())
+
+    def draw_outputs(self, random: np.random.Generator, n: int) -> Any:
+        """Any labels, possible or not."""
+        return random.integers(self.n_labels, size=(n, self.n_sites))
+
+    def check_sums(self, vector: Floats) -> None:
+        """The labels of a site have probability 1, and arcs add up to the labels at their ends."""
+        states, arcs, start, end = self.split(vector)
+        np.testing.assert_allclose(states.sum(axis=1), 1.0, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(arcs.sum(axis=2), states[:-1], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(arcs.sum(axis=1), states[1:], rtol=0, atol=1e-9)
+        if self.n_sites:
+            np.testing.assert_allclose(start, states[0] * self.structure.start, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(end, states[-1] * self.structure.end, rtol=0, atol=1e-9)
 
     def spelled_out(self) -> ChainInstance:
         """The same with nothing left to default: arcs by pair, evidence and bigrams as forbidden states and arcs."""

@@ -1,7 +1,7 @@
 """Answers from the definition: every output is listed, scored and summed. Nothing of the library is used.
 
 `Enumeration` answers all questions about a finite list of outputs; a structure needs only a class that lists
-its outputs and their parts (`ChainOracle`). For what cannot be listed there are the textbook recursions, in
+its outputs and their parts (`ChainOracle`, `TreeOracle`). For what cannot be listed there are the textbook recursions, in
 log space (`LogSpaceChain`) and in arbitrary precision, where nothing can underflow or cancel (`long_chain`).
 
 Letters: T sites, L labels, P parts, N outputs.
@@ -200,6 +200,44 @@ class PatternOracle(ChainOracle):
         self.counts = np.hstack([self.counts, fired])
         added = [math.fsum([score, *(row * weights)]) for score, row in zip(self.scores, fired, strict=True)]
         self.scores = np.array(added)
+
+
+class TreeOracle(Enumeration):
+    """All spanning trees of a sentence: every choice of a head for each word in which each word leads up to the root.
+
+    An output is the heads, or pairs of head and label. Arcs are numbered as in the scores, [T + 1, T + 1] or
+    [T + 1, T + 1, R].
+    """
+
+    def __init__(self, scores: Floats, single_root: bool, allowed: Bools | None = None) -> None:
+        shape = scores.shape
+        open_arcs = scores > -np.inf if allowed is None else allowed & (scores > -np.inf)
+        numbers = np.arange(scores.size).reshape(shape)
+        choices = [
+            [tuple(int(i) for i in choice) for choice in np.argwhere(open_arcs[:, word])]
+            for word in range(1, shape[0])
+        ]
+        labelled = len(shape) == 3
+
+        def trees() -> Iterator[tuple[Any, list[int]]]:
+            for tree in itertools.product(*choices):
+                heads = [choice[0] for choice in tree]
+                if all_lead_to_the_root(heads) and not (single_root and heads.count(0) > 1):
+                    arcs = [int(numbers[c[0], word, *c[1:]]) for word, c in enumerate(tree, start=1)]
+                    yield (tree if labelled else tuple(heads)), arcs
+
+        super().__init__(trees(), scores.ravel())
+
+
+def all_lead_to_the_root(heads: list[int]) -> bool:
+    """Whether one comes to the root from every word by going from head to head."""
+    for word in range(1, len(heads) + 1):
+        here = word
+        for _ in heads:
+            here = heads[here - 1] if here else 0
+        if here:
+            return False
+    return True
 
 
 def log_sum(values: Any, axis: int) -> Any:

@@ -10,6 +10,9 @@ import numpy as np
 
 from tests.instances import CHAINS, ChainInstance, draw_chain
 from tests.pattern_instances import with_patterns
+from tests.tree_instances import TREES, TreeInstance, draw_tree
+
+Instance = ChainInstance | TreeInstance
 
 BASE = {"sites": (2, 5), "labels": (2, 4)}  # of the chains in which patterns begin
 # what the chain is drawn with, and the patterns that begin in it
@@ -34,18 +37,20 @@ PATTERNS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 }
 
 
-def draw(row: str, random: np.random.Generator) -> ChainInstance:
+def draw(row: str, random: np.random.Generator) -> Instance:
     """An instance of a row."""
+    if row in TREES:
+        return draw_tree(random, **TREES[row])
     if row in CHAINS:
         return draw_chain(random, **CHAINS[row])
     chain, patterns = PATTERNS[row]
     return with_patterns(random, draw_chain(random, **{**BASE, **chain}), **patterns)
 
 
-ROWS = (*CHAINS, *PATTERNS)
+ROWS = (*CHAINS, *PATTERNS, *TREES)
 
 
 @cache
-def instances(row: str, n: int = 6) -> tuple[ChainInstance, ...]:
+def instances(row: str, n: int = 6) -> tuple[Instance, ...]:
     """The instances of one row: the same ones in every run."""
     return tuple(draw(row, np.random.default_rng([number, len(row)])) for number in range(n))

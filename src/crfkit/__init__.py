@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Ngrams,
         Pattern,
         Patterns,
+        SpanningTree,
     )
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
@@ -68,6 +69,7 @@ _ROOM_OF = {
     "Pattern": "structures",
     "Patterns": "structures",
     "SGD": "optimizers",
+    "SpanningTree": "structures",
     "START": "structures",
     "TRON": "optimizers",
     "TagDictionary": "features",
@@ -97,6 +99,7 @@ __all__ = [
     "PassiveAggressive",
     "Pattern",
     "Patterns",
+    "SpanningTree",
     "TagDictionary",
     "Template",
     "__version__",

@@ -56,6 +56,36 @@ def chain_k_best(states: Float64s, arcs: Float64s, k: int) -> list[tuple[float, 
 def chain_sample(states: Float64s, arcs: Float64s, uniforms: Float64s) -> Int32s: ...
 def chain_entropy(states: Float64s, arcs: Float64s) -> float: ...
 
+# trees: sentences one after the other, scores [Σ (T + 1)² R] with lengths T [N]
+
+def tree_log_partition(
+    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+) -> Float64s: ...
+def tree_marginals(
+    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+) -> tuple[Float64s, Float64s]: ...
+def tree_tangent(
+    scores: Float64s, direction: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+) -> Float64s: ...
+def tree_entropy(
+    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+) -> Float64s: ...
+def tree_best(
+    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+) -> tuple[Float64s, Int32s, Int32s]: ...
+def tree_k_best(
+    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, k: int, n_threads: int
+) -> list[list[tuple[float, Int32s, Int32s]]]: ...
+def tree_sample(
+    scores: Float64s,
+    lengths: Int64s,
+    n_labels: int,
+    one_root: bool,
+    n_samples: int,
+    uniforms: Float64s,  # [Σ 2 n_samples T]
+    n_threads: int,
+) -> tuple[Int32s, Int32s]: ...
+
 # objective
 
 class Layout:

@@ -10,9 +10,11 @@
     log_probability    score(y) − log Z
     parts              which parts an output has
 
-Each function takes a structure (`Chain()`) and its scores (`ChainScores(…)`); `crfkit.inference.questions` knows which
-module answers for which structure. `evidence` restricts the outputs to the
-labels that are allowed at each site: a bool array [T, L] or an `Evidence`.
+Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`ChainScores(…)`, an array);
+`crfkit.inference.questions` knows which module answers for which structure. `evidence` restricts the outputs to the labels
+that are allowed at each site: a bool array [T, L] or an `Evidence`; for trees, to the arcs that are allowed.
+
+Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
 from crfkit.inference.questions import (
@@ -27,18 +29,25 @@ from crfkit.inference.questions import (
     score,
     tangent,
 )
+from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tagger import LatticeTagger, PatternTagger, Tagger
+from crfkit.inference.tree_batch import TreeBatch
+from crfkit.inference.tree_counts import count, log_count
 
 __all__ = [
     "LatticeTagger",
     "PatternTagger",
     "Tagger",
+    "TreeBatch",
     "best",
+    "count",
     "entropy",
     "k_best",
+    "log_count",
     "log_partition",
     "log_probability",
     "marginals",
+    "minimum_risk",
     "parts",
     "sample",
     "score",

@@ -12,7 +12,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference import chain, patterns
+from crfkit.inference import chain, patterns, spanning_tree
 from crfkit.structures import (
     Best,
     Chain,
@@ -21,9 +21,11 @@ from crfkit.structures import (
     PatternChain,
     PatternMarginals,
     PatternScores,
+    SpanningTree,
     Structure,
 )
 
+Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 
 
@@ -44,7 +46,7 @@ class _Answers(Protocol):
     def parts(self, structure: Any, output: Any, n_labels: Any) -> Any: ...
 
 
-_ANSWERS: Mapping[type, _Answers] = {Chain: chain, PatternChain: patterns}
+_ANSWERS: Mapping[type, _Answers] = {Chain: chain, PatternChain: patterns, SpanningTree: spanning_tree}
 
 
 def _answers(structure: object, question: str) -> _Answers:
@@ -74,6 +76,8 @@ def marginals(
     structure: PatternChain, scores: PatternScores, *, evidence: Any = None
 ) -> PatternMarginals: ...
 @overload
+def marginals(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Any = None) -> Float64s: ...
+@overload
 def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any: ...
 def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any:
     """∇ log Z: the probability of every part."""
@@ -88,6 +92,10 @@ def tangent(
 def tangent(
     structure: PatternChain, scores: PatternScores, direction: PatternScores, *, evidence: Any = None
 ) -> PatternMarginals: ...
+@overload
+def tangent(
+    structure: SpanningTree, scores: npt.ArrayLike, direction: npt.ArrayLike, *, evidence: Any = None
+) -> Float64s: ...
 @overload
 def tangent(structure: Structure, scores: Any, direction: Any, *, evidence: Any = None) -> Any: ...
 def tangent(structure: Structure, scores: Any, direction: Any, *, evidence: Any = None) -> Any:
@@ -142,6 +150,8 @@ def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMargin
 def parts(
     structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None
 ) -> PatternMarginals: ...
+@overload
+def parts(structure: SpanningTree, output: npt.ArrayLike, n_labels: int | None = None) -> Float64s: ...
 @overload
 def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
 def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any:

@@ -16,6 +16,14 @@ from crfkit.structures.pattern_chain import (
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name
 from crfkit.structures.schemes import SCHEMES
+from crfkit.structures.spanning_tree import (
+    SpanningTree,
+    TreeTrellis,
+    allowed_arcs,
+    is_tree,
+    tree_output,
+    tree_scores,
+)
 from crfkit.structures.structure import Evidence, Structure, Trellis
 from crfkit.structures.support import NoOutputError, Support
 
@@ -56,11 +64,17 @@ __all__ = [
     "PatternTrellis",
     "Patterns",
     "Rule",
+    "SpanningTree",
     "Structure",
     "Support",
+    "TreeTrellis",
     "Trellis",
+    "allowed_arcs",
     "function_name",
+    "is_tree",
     "parse_gate",
+    "tree_output",
+    "tree_scores",
     "windows",
     "write_grams",
     "write_pattern",

@@ -1,0 +1,56 @@
+// The graph of arcs that the spanning trees of a sentence choose from, and how it falls into parts.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace crfkit {
+
+inline constexpr double kNever =
+    -std::numeric_limits<double>::infinity();  // the score of an arc that is absent
+
+// Scores of one sentence of n words: [n + 1, n + 1, R] (head, dependent, label), 0 is the root. The diagonal
+// and column 0 are ignored; −inf forbids. Unlabelled trees have R = 1.
+struct TreeView {
+    std::int64_t n_words;   // n
+    std::int64_t n_labels;  // R
+    const double* scores;
+    bool one_root;  // exactly one word hangs on the root, else one or more
+
+    std::int64_t side() const { return n_words + 1; }
+    std::int64_t size() const { return side() * side() * n_labels; }
+    const double* labels(std::int64_t head, std::int64_t dependent) const {
+        return scores + (head * side() + dependent) * n_labels;
+    }
+};
+
+// No tree exists; `what` says which word is in the way.
+struct NoTree : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+// Throws NoTree for words (1, 2, …) that no tree reaches; `heads` tells whether the first has any possible
+// head.
+[[noreturn]] void refuse_unreached(std::int64_t word, bool has_heads);
+// Throws NoTree for two words that both have to hang on the root, which may have only one.
+[[noreturn]] void refuse_two_roots(std::int64_t word, std::int64_t other);
+
+// Words that reach each other by arcs. Every tree over all words is a tree within each part, so parts are
+// independent: Z = Π Z(part), with all arcs from outside into a word of the part as its arcs from the root.
+struct TreePart {
+    std::vector<std::int32_t> words;  // numbers 1 … n, ascending
+    bool one_root;      // exactly one word has its head outside: the part that the only root arc leads into
+    bool root_is_head;  // the root may be a head here
+};
+
+// The parts of a graph with arc scores [n + 1, n + 1], in no particular order. Throws NoTree.
+std::vector<TreePart> parts_of(const double* arcs, std::int64_t n_words, bool one_root);
+
+// Scores of arcs over all their labels: log Σ_r exp(score) [n + 1, n + 1]. The diagonal and column 0 hold
+// −inf.
+std::vector<double> summed_arcs(const TreeView& tree);
+
+}  // namespace crfkit

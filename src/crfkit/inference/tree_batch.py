@@ -1,0 +1,207 @@
+"""The questions on the spanning trees of many sentences at once, on several threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.structures import Best, SpanningTree, allowed_arcs, tree_scores
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+class TreeBatch:
+    """Sentences with scores of their arcs, and the questions about their trees.
+
+    `scores` is a list of arrays [T + 1, T + 1] (or all [T + 1, T + 1, R]), or one padded array [N, T + 1, T + 1] or
+    [N, T + 1, T + 1, R] with the `lengths` [N] of the sentences. `evidence` is a list of what is known about each (None:
+    nothing), in the forms of `crfkit.structures.allowed_arcs`. The answers do not depend on `n_threads`.
+
+    >>> trees = TreeBatch(SpanningTree(), [np.zeros((3, 3)), np.zeros((4, 4))])
+    >>> np.exp(trees.log_partition()).round(6)
+    array([2., 9.])
+    """
+
+    def __init__(
+        self,
+        structure: SpanningTree,
+        scores: Sequence[npt.ArrayLike] | npt.NDArray[np.generic],
+        lengths: npt.ArrayLike | None = None,
+        *,
+        evidence: Sequence[Any] | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        if not isinstance(structure, SpanningTree):
+            raise ValueError(f"TreeBatch: expected a SpanningTree, got {type(structure).__name__}.")
+        self.structure, self._n_threads = structure, n_threads
+        self._padded: tuple[int, ...] | None = None
+        if lengths is None:
+            matrices = [tree_scores(values, f"Scores of sentence {n}") for n, values in enumerate(scores)]
+        else:
+            matrices = self._cut(np.asarray(scores), np.asarray(lengths))
+        self._shapes = [matrix.shape for matrix in matrices]
+        self._labels = _common_labels(self._shapes)
+        self._lengths = np.array([shape[0] - 1 for shape in self._shapes], dtype=np.int64)
+        self._scores = _joined(matrices)
+        if evidence is not None:
+            self._forbid(evidence)
+
+    def _cut(self, padded: npt.NDArray[np.generic], lengths: npt.NDArray[np.generic]) -> list[Float64s]:
+        """The sentences of a padded batch."""
+        if padded.ndim not in (3, 4) or padded.shape[1] != padded.shape[2] or padded.shape[1] == 0:
+            raise ValueError(
+                f"TreeBatch: expected [N, T + 1, T + 1] or [N, T + 1, T + 1, R], got {list(padded.shape)}."
+            )
+        most = padded.shape[1] - 1
+        if lengths.shape != padded.shape[:1] or (lengths.size and lengths.dtype.kind not in "iu"):
+            raise ValueError(
+                f"TreeBatch: lengths are {lengths.dtype} with shape {list(lengths.shape)}, expected integers "
+                f"[N] = [{len(padded)}]."
+            )
+        self._padded = padded.shape
+        cut = []
+        for n, length in enumerate(lengths.tolist()):
+            if not 0 <= length <= most:
+                raise ValueError(f"TreeBatch: sentence {n} has length {length}, expected 0 to {most}.")
+            cut.append(tree_scores(padded[n, : length + 1, : length + 1], f"Scores of sentence {n}"))
+        return cut
+
+    def _forbid(self, evidence: Sequence[Any]) -> None:
+        """Give arcs that the evidence excludes the score −inf."""
+        if len(evidence) != len(self._shapes):
+            raise ValueError(
+                f"TreeBatch: evidence for {len(evidence)} sentences, scores for {len(self._shapes)}."
+            )
+        masks = [
+            np.ones(shape, dtype=np.bool_) if (allowed := allowed_arcs(known, shape)) is None else allowed
+            for known, shape in zip(evidence, self._shapes, strict=True)
+        ]
+        self._scores = np.where(_joined(masks), self._scores, -np.inf)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def log_partition(self) -> Float64s:
+        """log Z of each sentence, [N]; −inf where no tree exists."""
+        return _core.tree_log_partition(self._scores, *self._form, self._n_threads)
+
+    def marginals(self) -> list[Float64s] | Float64s:
+        """∇ log Z: the probability of every arc, in the form of the scores."""
+        return self._in_form(_core.tree_marginals(self._scores, *self._form, self._n_threads)[1])
+
+    def log_partition_and_marginals(self) -> tuple[Float64s, list[Float64s] | Float64s]:
+        """Both at the price of the second."""
+        log_partition, marginals = _core.tree_marginals(self._scores, *self._form, self._n_threads)
+        return log_partition, self._in_form(marginals)
+
+    def tangent(
+        self, direction: Sequence[npt.ArrayLike] | npt.NDArray[np.generic]
+    ) -> list[Float64s] | Float64s:
+        """∇² log Z · direction; the direction has the form of the scores, and is finite."""
+        if self._padded is not None:
+            given = np.asarray(direction)
+            if given.shape != self._padded:
+                raise ValueError(
+                    f"tangent: the direction has shape {list(given.shape)}, expected {list(self._padded)}."
+                )
+            moves = self._cut(given, self._lengths)
+        else:
+            moves = [tree_scores(values, f"Direction of sentence {n}") for n, values in enumerate(direction)]
+        shapes = [move.shape for move in moves]
+        if shapes != self._shapes:
+            raise ValueError(
+                f"tangent: the direction has shapes {list(map(list, shapes))}, expected those of the scores, "
+                f"{list(map(list, self._shapes))}."
+            )
+        for move in moves:
+            if not np.isfinite(move[:, 1:][~np.eye(len(move), dtype=np.bool_)[:, 1:]]).all():
+                raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
+        return self._in_form(_core.tree_tangent(self._scores, _joined(moves), *self._form, self._n_threads))
+
+    def entropy(self) -> Float64s:
+        """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""
+        return _core.tree_entropy(self._scores, *self._form, self._n_threads)
+
+    def best(self) -> list[Best]:
+        """The highest-scoring tree of each sentence."""
+        return self._bests(self._scores)
+
+    def minimum_risk(self) -> list[Best]:
+        """The tree with the most expected correct arcs (with their labels), Σ_m P(arc into m), and this number."""
+        _, marginals = _core.tree_marginals(self._scores, *self._form, self._n_threads)
+        return self._bests(np.where(self._scores > -np.inf, marginals, -np.inf))
+
+    def k_best(self, k: int) -> list[list[Best]]:
+        """The k highest-scoring trees of each sentence, best first, all distinct; fewer where fewer exist."""
+        if k < 1:
+            raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+        found = _core.tree_k_best(self._scores, *self._form, k, self._n_threads)
+        return [
+            [Best(self._output(heads, labels), score) for score, heads, labels in trees] for trees in found
+        ]
+
+    def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> list[Int32s]:
+        """`n` independent trees of each sentence drawn from p(y), [n, T] or [n, T, 2]."""
+        if n < 0:
+            raise ValueError(f"sample: n is {n}, expected 0 or more.")
+        uniforms = np.random.default_rng(random_state).random(2 * n * int(self._lengths.sum()))
+        heads, labels = _core.tree_sample(self._scores, *self._form, n, uniforms, self._n_threads)
+        outputs, begin = [], 0
+        for length in self._lengths.tolist():
+            here = slice(begin, begin + n * length)
+            shape = (n, length) if self._labels is None else (n, length, 2)
+            outputs.append(self._output(heads[here], labels[here]).reshape(shape))
+            begin += n * length
+        return outputs
+
+    @property
+    def _form(self) -> tuple[Int64s, int, bool]:
+        return self._lengths, self._labels or 1, self.structure.single_root
+
+    def _bests(self, scores: Float64s) -> list[Best]:
+        found, heads, labels = _core.tree_best(scores, *self._form, self._n_threads)
+        ends = np.cumsum(self._lengths).tolist()
+        return [
+            Best(self._output(heads[end - n : end], labels[end - n : end]), score)
+            for score, n, end in zip(found.tolist(), self._lengths.tolist(), ends, strict=True)
+        ]
+
+    def _output(self, heads: Int32s, labels: Int32s) -> Int32s:
+        return heads if self._labels is None else np.stack([heads, labels], axis=-1)
+
+    def _in_form(self, flat: Float64s) -> list[Float64s] | Float64s:
+        """Numbers for each arc in the form of the scores; 0 in the padding."""
+        pieces, begin = [], 0
+        for shape in self._shapes:
+            size = math.prod(shape)
+            pieces.append(flat[begin : begin + size].reshape(shape))
+            begin += size
+        if self._padded is None:
+            return pieces
+        padded = np.zeros(self._padded)
+        for n, piece in enumerate(pieces):
+            padded[n, : len(piece), : len(piece)] = piece
+        return padded
+
+
+def _common_labels(shapes: list[tuple[int, ...]]) -> int | None:
+    """R of all sentences; None for unlabelled trees."""
+    kinds = {shape[2:] for shape in shapes}
+    if len(kinds) > 1:
+        numbers = sorted(kind[0] if kind else 0 for kind in kinds)
+        raise ValueError(f"TreeBatch: sentences have {numbers} labels (0: none), expected the same for all.")
+    return next((kind[0] for kind in kinds if kind), None)
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """One after the other, flat."""
+    if len(arrays) == 1:
+        return np.ascontiguousarray(arrays[0]).reshape(-1)
+    return np.concatenate([array.reshape(-1) for array in arrays] or [np.zeros(0)])
