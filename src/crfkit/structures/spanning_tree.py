@@ -172,7 +172,7 @@ def tree_output(output: npt.ArrayLike, n_words: int | None, n_labels: int | None
     return heads.astype(np.int32), labels.astype(np.int32)
 
 
-def _refuse_outside(what: str, values: npt.NDArray[np.generic], highest: int) -> None:
+def _refuse_outside(what: str, values: npt.NDArray[np.integer], highest: int) -> None:
     """Refuse a head or label that does not exist."""
     wrong = np.flatnonzero((values < 0) | (values > highest))
     if len(wrong):
