@@ -7,9 +7,13 @@ import math
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
-from benchmarks import bigrams, chain, curves, morphology, table, tasks
+from benchmarks import bigrams, chain, curves, morphology, table, tasks, trees
 from benchmarks.corpora import find_corpus
+
+from crfkit import SpanningTree
+from crfkit.inference import TreeBatch
 
 ROWS: list[tuple[str, ...]] = [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), (".", ".", "O")]
 
@@ -145,3 +149,19 @@ def test_facets_of_polish_tags() -> None:
 
 def test_the_benchmark_of_bigrams_times_random_chains() -> None:
     assert bigrams.random_site(70, 3, repeats=1) > 0.0
+
+
+def test_quick_run_of_trees(capsys: pytest.CaptureFixture[str]) -> None:
+    trees.main(["--quick"])
+    printed = capsys.readouterr().out
+    assert "crfkit, one root" in printed
+    assert "LAPACK, many roots" in printed
+
+
+@pytest.mark.parametrize("structure", [trees.ONE, trees.MANY], ids=["one root", "many roots"])
+def test_determinants_of_the_benchmark_are_right(structure: SpanningTree) -> None:
+    scores = np.random.default_rng(0).normal(size=(3, 8, 8))
+    log_partition, marginals = trees.determinants(scores, structure.single_root)
+    batch = TreeBatch(structure, scores, [7, 7, 7])
+    np.testing.assert_allclose(log_partition, batch.log_partition(), rtol=1e-10)
+    np.testing.assert_allclose(marginals, np.asarray(batch.marginals())[:, :, 1:], rtol=0, atol=1e-10)
