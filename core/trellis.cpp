@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t kMostConfigurations = 1 << 16;  // to be turned round
 // Reading from the last site is tried where the patterns add more than this share of nodes.
 constexpr double kWorthTurning = 0.2;
+constexpr double kWorthSaving = 0.05;  // share of the arcs; and done where it saves so many
+constexpr std::size_t kTried = 32;     // inputs that are read from the last site before all are
 
 // The inputs of a data set, each once.
 class Inputs {
@@ -47,15 +49,19 @@ class Inputs {
     }
 
     TrellisReading& forward() { return *forward_; }
-    // The same inputs read from the last site; nothing where a pattern has a loop.
-    std::optional<std::vector<TrellisInput>> turned(const PatternBook& book, const Bigrams& bigrams) {
+    // Makes ready to read from the last site; false where a pattern has a loop.
+    bool can_turn(const PatternBook& book, const Bigrams& bigrams) {
         std::vector<std::uint8_t> begins(static_cast<std::size_t>(book.n_states()), 0);
         for (const std::int32_t state : starts_.states) begins[state] = 1;
         reversed_ = reversed(book, begins, kMostConfigurations);
-        if (!reversed_) return std::nullopt;
-        backward_.emplace(reversed_->book, bigrams, true, values_, label_sets_);
+        if (reversed_) backward_.emplace(reversed_->book, bigrams, true, values_, label_sets_);
+        return reversed_.has_value();
+    }
+    // Every so-many-th input, as read from the last site.
+    std::vector<TrellisInput> turned(std::size_t stride) {
         std::vector<TrellisInput> out;
-        for (std::size_t k = 0; k < inputs.size(); ++k) out.push_back(turn(inputs[k], first_sites_[k]));
+        for (std::size_t k = 0; k < inputs.size(); k += stride)
+            out.push_back(turn(inputs[k], first_sites_[k]));
         return out;
     }
     TrellisReading& backward() { return *backward_; }
@@ -170,6 +176,26 @@ bool worth_turning(const Inputs& data, TrellisReading& forward, const StepLists&
     return static_cast<double>(n_nodes) > (1 + kWorthTurning) * static_cast<double>(n_labels);
 }
 
+// The steps of all inputs read from the last site; none where that is not possible, or saves nothing among
+// some that are tried first.
+StepLists read_backwards(Inputs& data, const PatternBook& book, const Bigrams& bigrams,
+                         const StepLists& forward, const TrellisLimits& limits, int n_threads) {
+    if (!worth_turning(data, data.forward(), forward) || !data.can_turn(book, bigrams)) return {};
+    const std::size_t stride = (forward.size() + kTried - 1) / kTried;
+    try {
+        const StepLists tried = data.backward().unroll(data.turned(stride), limits, n_threads);
+        std::int64_t n_forward = 0, n_backward = 0;
+        for (std::size_t i = 0; i < tried.size(); ++i) {
+            n_forward += n_arcs(data.forward(), forward[i * stride]);
+            n_backward += n_arcs(data.backward(), tried[i]);
+        }
+        if (static_cast<double>(n_backward) > (1 - kWorthSaving) * static_cast<double>(n_forward)) return {};
+        return stride == 1 ? tried : data.backward().unroll(data.turned(1), limits, n_threads);
+    } catch (const TrellisSizeError&) {  // the other direction is not too large
+        return {};
+    }
+}
+
 }  // namespace
 
 TrellisSizeError::TrellisSizeError(std::int64_t n, std::int64_t t, std::int64_t states, std::int64_t arcs,
@@ -211,14 +237,7 @@ Trellises::Trellises(std::shared_ptr<const Layout> model, std::shared_ptr<const 
     check_starts(*book, design->n_sites(), starts);
     Inputs inputs(*book, bigrams, *design, starts, n_threads);
     const StepLists forward = inputs.forward().unroll(inputs.inputs, limits, n_threads);
-    StepLists backward;
-    if (worth_turning(inputs, inputs.forward(), forward))
-        if (const auto turned = inputs.turned(*book, bigrams)) {
-            try {
-                backward = inputs.backward().unroll(*turned, limits, n_threads);
-            } catch (const TrellisSizeError&) {  // the forward one is not
-            }
-        }
+    const StepLists backward = read_backwards(inputs, *book, bigrams, forward, limits, n_threads);
     TableWriter writer(table);
     StepLists chosen = forward;
     writer.begin(inputs.forward());

@@ -31,9 +31,10 @@ namespace crfkit {
 // The nodes of a step have numbers of their own: first the n_before nodes of the level before, then n_pools
 // pools, then the n_after nodes of the level after. Arcs are sorted by destination, then by source.
 //
-// A pool stands for several nodes that go on alike. Each path has one scored arc in a step, straight from
-// node to node or beside a pool; the other arc at a pool, the silent one, scores 0 and weighs 1. Silent are
-// the arcs into pools or, where `silent_out` is set, those out of pools.
+// A pool stands for several nodes that go on alike on some labels; a node may lead to several pools. Each
+// path has one scored arc in a step, straight from node to node or beside a pool; the other arc at a pool,
+// the silent one, scores 0 and weighs 1. Silent are the arcs into pools or, where `silent_out` is set, those
+// out of pools.
 struct Step {
     std::int32_t before, after;  // levels
     std::int32_t n_before, n_pools, n_after;

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "pools.hpp"
+
 namespace crfkit {
 namespace {
 
@@ -189,48 +191,74 @@ bool StepMaker::exists(std::int32_t before, std::int32_t label, std::int32_t& ar
 // How many different ways lead out of a node: one for each label, or for each outcome of labels that count as
 // one.
 std::int64_t StepMaker::count_transitions(const std::vector<Outcome>& row,
-                                          const std::vector<std::uint8_t>& possible) const {
-    if (!material_.cells) return std::count(possible.begin(), possible.end(), 1);
+                                          const std::vector<std::size_t>& possible) const {
+    if (!material_.cells) return static_cast<std::int64_t>(possible.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> outcomes;
-    for (const Outcome& to : row) outcomes.emplace_back(to.alive, to.fired);
+    for (const std::size_t c : possible) outcomes.emplace_back(row[c].alive, row[c].fired);
     std::sort(outcomes.begin(), outcomes.end());
     return std::unique(outcomes.begin(), outcomes.end()) - outcomes.begin();
 }
 
-// The arcs out of nodes that may share a pool; false where there are too many. A label that leads all of them
-// to the same outcome is left by way of the pool, where that saves arcs:  n + d < n · d  for n nodes and d
-// such labels. Pools and nodes are counted from 0: destination −1 − p is pool p, n_before + p its source.
+// The outcome of label c that most rows have, the first of them where several do.
+StepMaker::Outcome StepMaker::common_outcome(std::span<const std::size_t> rows, std::size_t c) const {
+    const Outcome first = rows_[rows[0]][c];
+    if (std::ranges::all_of(rows, [&](std::size_t row) { return rows_[row][c] == first; })) return first;
+    std::vector<std::pair<std::int32_t, std::int32_t>> sorted;
+    for (const std::size_t row : rows) sorted.emplace_back(rows_[row][c].alive, rows_[row][c].fired);
+    std::sort(sorted.begin(), sorted.end());
+    std::size_t most = 0;
+    Outcome common{};
+    for (std::size_t i = 0; i < sorted.size();) {
+        const std::size_t begin = i;
+        while (i < sorted.size() && sorted[i] == sorted[begin]) ++i;
+        if (i - begin > most) common = {sorted[begin].first, sorted[begin].second};
+        most = std::max(most, i - begin);
+    }
+    return common;
+}
+
+// The arcs out of nodes that may share pools; false where there are too many. Destinations are counted from
+// 0: −1 − p is pool p.
 bool StepMaker::link_group(const StepKey& key, std::span<const std::int32_t> nodes,
                            const TrellisLimits& limits) {
     const auto level = material_.levels[key.level];
-    const auto n = static_cast<std::int64_t>(nodes.size());
     const std::int32_t before = level[2 * nodes[0]];
     std::vector<std::size_t> rows;
     for (const std::int32_t i : nodes) rows.push_back(read_alive(level[2 * i + 1]));
-    std::vector<std::int32_t> arcs(labels_.size());
-    std::vector<std::uint8_t> shared(labels_.size(), 0), possible(labels_.size(), 0);
-    std::int64_t n_shared = 0;
+    std::vector<std::size_t> possible;  // places in labels_
+    std::vector<std::int32_t> arcs;
+    std::vector<Outcome> common;
+    std::vector<std::vector<std::int32_t>> exceptions;
     for (std::size_t c = 0; c < labels_.size(); ++c) {
-        possible[c] = exists(before, labels_[c], arcs[c]);
-        if (!possible[c]) continue;
-        shared[c] =
-            std::ranges::all_of(rows, [&](std::size_t row) { return rows_[row][c] == rows_[rows[0]][c]; });
-        n_shared += shared[c];
+        std::int32_t arc;
+        if (!exists(before, labels_[c], arc)) continue;
+        possible.push_back(c);
+        arcs.push_back(arc);
+        common.push_back(common_outcome(rows, c));
+        exceptions.emplace_back();
+        for (std::size_t k = 0; k < rows.size(); ++k)
+            if (rows_[rows[k]][c] != common.back()) exceptions.back().push_back(static_cast<std::int32_t>(k));
     }
     for (const std::size_t row : rows) step_.n_transitions += count_transitions(rows_[row], possible);
-    const bool pooled = n + n_shared < n * n_shared;
-    if (pooled) {
-        for (const std::int32_t i : nodes) step_.arcs.push_back({i, -1 - step_.n_pools, -1, -1});
-        ++step_.n_pools;
-    }
-    for (std::size_t c = 0; c < labels_.size(); ++c) {
-        if (!possible[c]) continue;
-        const bool together = pooled && shared[c];
-        for (std::size_t k = 0; k < (together ? 1 : nodes.size()); ++k) {
-            const Outcome to = rows_[rows[k]][c];
-            const std::int32_t source = together ? step_.n_before + step_.n_pools - 1 : nodes[k];
-            step_.arcs.push_back({source, find_node(labels_[c], to.alive), arcs[c], to.fired});
+    std::vector<std::uint8_t> excepted(nodes.size());
+    const auto link = [&](std::int32_t source, std::int32_t place, const Outcome& to) {
+        const std::int32_t node = find_node(labels_[possible[place]], to.alive);
+        step_.arcs.push_back({source, node, arcs[place], to.fired});
+    };
+    for (const auto& [pooled, places] : plan_pools(static_cast<std::int64_t>(nodes.size()), exceptions)) {
+        std::fill(excepted.begin(), excepted.end(), !pooled);
+        if (pooled) {
+            for (const std::int32_t place : places)
+                for (const std::int32_t k : exceptions[place]) excepted[k] = 1;
+            for (std::size_t k = 0; k < nodes.size(); ++k)
+                if (!excepted[k]) step_.arcs.push_back({nodes[k], -1 - step_.n_pools, -1, -1});
+            for (const std::int32_t place : places)
+                link(step_.n_before + step_.n_pools, place, common[place]);
+            ++step_.n_pools;
         }
+        for (const std::int32_t place : places)
+            for (std::size_t k = 0; k < nodes.size(); ++k)
+                if (excepted[k]) link(nodes[k], place, rows_[rows[k]][possible[place]]);
         if (static_cast<std::int64_t>(step_.node_labels.size()) > limits.max_states ||
             static_cast<std::int64_t>(step_.arcs.size()) > limits.max_arcs)
             return false;

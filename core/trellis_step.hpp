@@ -80,7 +80,8 @@ class StepMaker {
     void link(const StepKey& key, bool by_label, const TrellisLimits& limits);
     bool link_group(const StepKey& key, std::span<const std::int32_t> nodes, const TrellisLimits& limits);
     std::int64_t count_transitions(const std::vector<Outcome>& row,
-                                   const std::vector<std::uint8_t>& possible) const;
+                                   const std::vector<std::size_t>& possible) const;
+    Outcome common_outcome(std::span<const std::size_t> rows, std::size_t c) const;
     std::int32_t find_node(std::int32_t label, std::int32_t alive);
     bool exists(std::int32_t before, std::int32_t label, std::int32_t& arc) const;
 

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.structures import BookWriter, PatternBook
+from crfkit.structures import BookWriter, PatternBook, PatternStarts
 
 Start = tuple[int, int, float]  # site of the data set, state, value
 NOTHING = np.zeros(0, np.int32)
@@ -69,6 +70,13 @@ def trellises(
         max_arcs,
         n_threads,
     )
+
+
+def partition(
+    book: PatternBook, starts: Iterable[Start], n_sites: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Cells, grouped transitions and spans of one sequence."""
+    return _core.pattern_partition(core_book(book), *PatternStarts.at(n_sites, starts), 100_000, 1_000_000)
 
 
 def configurations(

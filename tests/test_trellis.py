@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import resource
+from typing import Any
 
 import numpy as np
 import pytest
 
 from crfkit import _core
 from crfkit.structures import BookState, BookWriter
-from tests.patterns import configurations, trellises
+from tests.patterns import configurations, partition, trellises
 
 B, I, O = range(3)  # noqa: E741
 ANY = {B, I, O}
@@ -109,3 +110,140 @@ def test_any_number_of_threads_gives_the_same() -> None:
     for n in range(len(lengths)):
         for ours, theirs in zip(one.sizes(n), four.sizes(n), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+def straddling_prefixes(given: list[tuple[int, tuple[int, ...]]], site: int) -> int:
+    """Distinct (start, prefix of two sites or more) of runs of labels that are not at their end after a site."""
+    prefixes = {
+        (start, run[: site + 1 - start]) for start, run in given if start < site < start + len(run) - 1
+    }
+    return len(prefixes)
+
+
+@pytest.mark.parametrize(
+    ("ending", "n_runs", "turned"), [(False, 60, False), (True, 20, False), (True, 200, True)]
+)
+def test_runs_of_single_labels_add_a_state_for_each_prefix(ending: bool, n_runs: int, turned: bool) -> None:
+    random = np.random.default_rng(5)
+    n_sites, n_labels = 7, 12
+    runs = {tuple(random.integers(n_labels, size=random.integers(2, 7)).tolist()) for _ in range(n_runs)}
+    given = [(n_sites - len(run) if ending else 0, run) for run in sorted(runs)]
+    book, starts = configurations(n_labels, [(s, [{b} for b in run], k) for k, (s, run) in enumerate(given)])
+    made = trellises(book, starts, [n_sites])
+    nodes = made.sizes(0)[0]
+    assert made.turned(0) is turned
+    if turned:  # read from the last site, they are prefixes of what is read
+        given = [(0, run[::-1]) for _, run in given]
+        nodes = nodes[::-1]
+    assert nodes.tolist() == [n_labels + straddling_prefixes(given, site) for site in range(n_sites)]
+
+
+def test_pools_save_arcs_and_lose_none() -> None:
+    random = np.random.default_rng(6)
+    n_labels = 8
+    runs = {tuple(random.integers(n_labels, size=3).tolist()) for _ in range(60)}
+    given = [(t, [{b} for b in run], k) for k, run in enumerate(sorted(runs)) for t in range(3)]
+    book, starts = configurations(n_labels, given)
+    made = trellises(book, starts, [5])
+    nodes, arcs, transitions = made.sizes(0)
+    assert transitions[1:-1].tolist() == (nodes[:-1] * n_labels).tolist()
+    assert arcs[3] < 0.75 * transitions[3]
+    states, weights = random.normal(size=(5, n_labels)), random.normal(size=book.n_weights)
+    found = _core.trellis_k_best(made, 0, states, np.zeros(n_labels**2), weights, n_labels**5)
+    assert len(found) == n_labels**5  # each labelling is one path
+
+
+def cells(given: list[tuple[int, list[set[int]], int]], n_labels: int, n_sites: int) -> list[int]:
+    """The partition of seed 002 by enumeration: which of the configurations that go on match so far."""
+    counts = []
+    for t in range(n_sites):
+        straddling = [(s, sets) for s, sets, _ in given if s <= t < s + len(sets) - 1 < n_sites]
+        vectors = {
+            tuple(all(y[i] in sets[i - s] for i in range(s, t + 1)) for s, sets in straddling)
+            for y in itertools.product(range(n_labels), repeat=t + 1)
+        }
+        counts.append(len(vectors))
+    return counts
+
+
+def test_cells_are_those_of_the_paper() -> None:
+    random = np.random.default_rng(7)
+    for _ in range(25):
+        n_labels, n_sites = int(random.integers(2, 4)), int(random.integers(1, 7))
+        given = []
+        for weight in range(6):
+            site = int(random.integers(n_sites))
+            sizes = random.integers(1, n_labels + 1, size=random.integers(1, n_sites - site + 2))
+            sets = [set(random.choice(n_labels, size=size, replace=False).tolist()) for size in sizes]
+            given.append((site, sets, weight))
+        book, starts = configurations(n_labels, given)
+        found, _, _ = partition(book, starts, n_sites)
+        assert found.tolist() == cells(given, n_labels, n_sites)
+
+
+def test_grouped_transitions_and_spans() -> None:
+    book, starts = configurations(3, [(1, [{B}, {I}, {I}, {I}], 0)])
+    found, transitions, spans = partition(book, starts, 6)
+    assert found.tolist() == [1, 2, 2, 2, 1, 1]
+    assert transitions.tolist() == [1, 2, 3, 3, 3, 1]  # B or not; I or not while it is alive
+    assert spans.tolist() == [1, 1, 2, 3, 4, 1]  # κ(4) = 12 / 3⁴ with the arcs between labels
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"set_labels": [0, 3]}, "set_labels has the value 3, expected 0 to 2"),
+        ({"set_ptr": [0, 0, 2]}, "must list at least one label, ascending"),
+        ({"set_ptr": [0, 1]}, "set_ptr must rise from 0 to the number of its items"),
+        ({"out_next": [1, 5]}, "out_next has the value 5, expected 0 to 1"),
+        ({"out_next": [1]}, "out_set and out_next must have the same length"),
+        ({"fires": [-1]}, "of the same number of states"),
+        ({"out_set": [0, 0]}, "state 0 has two ways out for label 0, expected disjoint sets"),
+        ({"n_labels": 0}, "there are no labels"),
+    ],
+)
+def test_books_that_do_not_fit_together(change: dict[str, Any], complaint: str) -> None:
+    kinds = {"set_ptr": np.int64, "out_ptr": np.int64, "last_only": np.uint8}
+    arrays: dict[str, Any] = {
+        "n_labels": 3,
+        "set_ptr": [0, 1, 2],
+        "set_labels": [0, 1],
+        "out_ptr": [0, 2, 2],
+        "out_set": [0, 1],
+        "out_next": [1, 1],
+        "fires": [-1, 0],
+        "last_only": [0, 0],
+        **change,
+    }
+    given: dict[str, Any] = {
+        name: value if name == "n_labels" else np.array(value, dtype=kinds.get(name, np.int32))
+        for name, value in arrays.items()
+    }
+    with pytest.raises(ValueError, match=f"pattern book: .*{complaint}"):
+        _core.PatternBook(**given)
+
+
+def test_starts_that_do_not_fit() -> None:
+    book, [(_, state, _)] = configurations(3, [(0, [{B}], 0)])
+    with pytest.raises(ValueError, match="one is in a state that the book does not have"):
+        trellises(book, [(0, 7, 1.0)], [2])
+    with pytest.raises(ValueError, match="one has a value that is not finite"):
+        trellises(book, [(0, state, float("nan"))], [2])
+    with pytest.raises(ValueError, match="there must be one list for each site"):
+        trellises(book, [(5, state, 1.0)], [2])
+
+
+def test_long_sequences_with_large_scores_lose_nothing() -> None:
+    """Label 1 after label 0 has a weight of −1e5: what is left is T − k ones, then k zeros."""
+    n_sites = 3000
+    writer = BookWriter(2)
+    never = writer.automaton(
+        [BookState([({0}, 1), ({1}, 0)]), BookState([({0}, 1), ({1}, 2)]), BookState(fires=0)]
+    )
+    made = trellises(writer.book(), [(0, never, 1.0)], [n_sites])
+    states, arcs, weights = np.zeros((n_sites, 2)), np.zeros(4), np.array([-1e5])
+    states[:, 0] = -0.01
+    expected = np.log(np.exp(-0.01 * np.arange(n_sites + 1)).sum())
+    for in_log_space in (False, True):
+        found = _core.trellis_log_partition(made, 0, states, arcs, weights, in_log_space)
+        assert found == pytest.approx(expected, rel=1e-12)
