@@ -277,7 +277,7 @@ class ChainModel:
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Encoded input as the tagger reads it."""
-        if self.patterns is not None:
+        if self.patterns is not None and self.patterns.n_weights:
             check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
             return self.patterns.trellises(self.patterns.data(dataset), self.feature_map, dataset, n_threads)
         if self.functions is None:
@@ -289,7 +289,7 @@ class ChainModel:
 
     def tagger(self, weights: Float64s) -> Tagger | LatticeTagger | PatternTagger:
         """What answers questions, with weights [D]."""
-        if self.patterns is not None:
+        if self.patterns is not None and self.patterns.n_weights:
             return PatternTagger(self.feature_map.layout, weights)
         if self.functions is None:
             return Tagger(self.feature_map.layout, weights)

@@ -114,7 +114,7 @@ def heaviest_patterns(model: CRF, n: int = 10) -> list[FeatureWeight]:
 def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSize]:
     """How large the trellis of each sequence is, for a model with patterns."""
     patterns = model._trained().patterns
-    if patterns is None:
+    if patterns is None or not patterns.n_weights:
         raise InputError("the model has no patterns: each site has one state for each label")
     ask = model._ask(X, allowed)
     starts = patterns.data(model._trained().encode(X, allowed))

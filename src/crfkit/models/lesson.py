@@ -78,7 +78,7 @@ class Lesson(NamedTuple):
                 sample_weight=sample_weight,
                 n_threads=n_threads,
             )
-        if self.starts is not None and self.model.patterns is not None:
+        if self.starts is not None and self.model.patterns is not None and self.model.patterns.n_weights:
             return PatternObjective(
                 self.dataset,
                 self.annotation,

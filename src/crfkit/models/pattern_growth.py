@@ -1,8 +1,9 @@
 """Growth: training that finds the label n-grams that pay, longer ones out of those that did (`crfkit.structures.Growth`).
 
 A candidate is absent as long as its weight is 0. With it in the trellis at weight 0, its gradient is exactly E − O: how
-often the model of now expects it, less how often it occurs. Its count varies about as a Poisson number does, by E, so that
-a Newton step on this weight alone lowers the objective by about ½ (E − O)² / (E + l2).
+often the model of now expects it, less how often it occurs. With V the variance of its count, a Newton step on this weight
+alone lowers the objective by about ½ (E − O)² / (V + l2). V is on the diagonal of the Hessian: a few products with vectors s
+of random signs estimate all of it, since the mean of s ∘ H s is that diagonal; and it is E at most.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 
 _MOST_CANDIDATES = 20_000  # of a round, the most frequent
+_PROBES = 8  # products with the Hessian
 
 
 class GrowthRound(NamedTuple):
@@ -137,15 +139,18 @@ def _joining(
         return []
     texts = [gram.text(labels) for gram in (*kept, *counts)]
     lesson = lesson_for(_with(params, texts), part, plan, n_threads)
-    objective = lesson.objective(
+    objective: Any = lesson.objective(
         l1=0.0, l2=params["l2"], sample_weight=weights, stochastic=False, n_threads=n_threads
     )
     model = lesson.model
     start = carried(trained.model, trained.weights, model)
-    gradient = objective.value_and_gradient(start)[1]  # type: ignore[union-attr]
+    gradient = objective.value_and_gradient(start)[1]
     place = {name: model.feature_map.n_weights + i for i, name in enumerate(model.patterns.names)}  # type: ignore[union-attr]
     at = np.array([place[gram.text(labels)] for gram in counts])
-    gains = _gains(gradient[at], np.array(list(counts.values())), *_strengths(model, params, at))
+    expected = np.maximum(gradient[at] + np.array(list(counts.values())), 0.0)
+    l1, l2 = _strengths(model, params, at)
+    variances = np.minimum(_diagonal(objective, start, at) - l2, expected)
+    gains = _gains(gradient[at], variances, l1, l2)
     order = np.argsort(-gains, kind="stable")[: growth.per_round]
     grams = list(counts)
     return [grams[i] for i in order.tolist() if gains[i] >= max(growth.min_gain, 1e-12)]
@@ -160,11 +165,22 @@ def _strengths(
     return l1, l2
 
 
-def _gains(gradient: Float64s, observed: Float64s, l1: Float64s, l2: Float64s) -> Float64s:
-    """½ (|E − O| − l1)² / (E + l2), 0 where l1 holds the weight at 0."""
+def _diagonal(objective: Any, w: Float64s, at: npt.NDArray[Any]) -> Float64s:
+    """The diagonal of the Hessian at these weights, estimated."""
+    random = np.random.default_rng(0)
+    total = np.zeros(len(at))
+    for _ in range(_PROBES):
+        signs = random.choice([-1.0, 1.0], size=len(at))
+        v = np.zeros_like(w)
+        v[at] = signs
+        total += signs * objective.hessian_vector(w, v)[at]
+    return total / _PROBES
+
+
+def _gains(gradient: Float64s, variances: Float64s, l1: Float64s, l2: Float64s) -> Float64s:
+    """½ (|E − O| − l1)² / (V + l2), 0 where l1 holds the weight at 0."""
     slope = np.maximum(np.abs(gradient) - l1, 0.0)
-    expected = np.maximum(observed + gradient, 0.0)
-    gains: Float64s = 0.5 * slope**2 / np.maximum(expected + l2, 1e-12)
+    gains: Float64s = 0.5 * slope**2 / (np.maximum(variances, 0.1 * np.abs(gradient)) + l2 + 1e-12)
     return gains
 
 

@@ -61,10 +61,7 @@ class Ngrams:
         found: list[Gram] = []
         for length in self.lengths:  # type: ignore[union-attr]
             runs, counts, _ = windows(ids, ptr, length)
-            counted = {
-                (ANYWHERE, tuple(run)): n for run, n in zip(runs.tolist(), counts.tolist(), strict=True)
-            }
-            found += _chosen(counted, length, self.min_count, self.most)
+            found += _chosen([(ANYWHERE, runs, counts)], length, self.min_count, self.most)
         return found
 
 
@@ -111,34 +108,39 @@ class Affixes:
 
     def grams(self, ids: Int32s, ptr: Int64s, labels: Sequence[Hashable]) -> list[Gram]:
         """Those of label ids [T] as for `Ngrams`, or of the sequences that were given."""
-        counted = Counter[tuple[int, tuple[int, ...]]]()
-        lengths: tuple[int, ...] = self.lengths  # type: ignore[assignment]
-        for sequence, count in self._sequences(ids, ptr, labels):
-            for length in lengths:
-                if length > len(sequence):
-                    continue
-                ends = [(FIRST, sequence[:length])] * self.prefixes
-                ends += [(LAST, sequence[-length:])] * self.suffixes
-                for where, run in ends:
-                    if min(run) >= 0:
-                        counted[where, run] += count
+        counts = np.ones(len(ptr) - 1)
+        if self.of is not None:
+            ids, ptr, counts = self._encoded(labels)
         found: list[Gram] = []
-        for length in lengths:
-            of_length = {key: n for key, n in counted.items() if len(key[1]) == length}
-            found += _chosen(of_length, length, self.min_count, self.most)
+        for length in self.lengths:  # type: ignore[union-attr]
+            long = np.flatnonzero(np.diff(ptr) >= length)  # the sequences that have such
+            ends = []
+            for where, wanted, begins in (
+                (FIRST, self.prefixes, ptr[:-1][long]),
+                (LAST, self.suffixes, ptr[1:][long] - length),
+            ):
+                if wanted:
+                    runs = ids[begins[:, None] + np.arange(length)]
+                    known = (runs >= 0).all(axis=1)
+                    distinct, which = _distinct(runs[known])
+                    sums = np.bincount(which, counts[long][known], len(distinct))
+                    ends.append((where, distinct, sums.astype(np.int64)))
+            found += _chosen(ends, length, self.min_count, self.most)
         return found
 
-    def _sequences(
-        self, ids: Int32s, ptr: Int64s, labels: Sequence[Hashable]
-    ) -> Iterable[tuple[tuple[int, ...], int]]:
-        if self.of is None:
-            for begin, end in zip(ptr[:-1].tolist(), ptr[1:].tolist(), strict=True):
-                yield tuple(ids[begin:end].tolist()), 1
-            return
+    def _encoded(self, labels: Sequence[Hashable]) -> tuple[Int32s, Int64s, Float64s]:
+        """The sequences that were given: label ids (−1: no label of the model), where each begins, how often it counts."""
         known = {label: i for i, label in enumerate(labels)}
-        counted = self.of.items() if isinstance(self.of, Mapping) else ((word, 1) for word in self.of)
-        for word, count in counted:
-            yield tuple(known.get(label, -1) for label in word), count
+        counted = dict(self.of) if isinstance(self.of, Mapping) else Counter(map(_hashable, self.of or ()))
+        lengths = np.fromiter(map(len, counted), np.int64, len(counted))
+        every = (known.get(label, -1) for word in counted for label in word)
+        ids = np.fromiter(every, np.int32, int(lengths.sum()))
+        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return ids, ptr, np.fromiter(counted.values(), np.float64, len(counted))
+
+
+def _hashable(word: Sequence[Hashable]) -> Sequence[Hashable]:
+    return word if isinstance(word, str | tuple) else tuple(word)
 
 
 def windows(
@@ -155,27 +157,39 @@ def windows(
     unknown = np.concatenate([np.zeros(1, np.int64), np.cumsum(ids < 0)])
     begins = begins[inside & (unknown[begins + length] == unknown[begins])]
     runs: npt.NDArray[np.int32] = ids[begins[:, None] + np.arange(length)]
-    if not len(runs):
-        return np.zeros((0, length), np.int32), np.zeros(0, np.int64), np.zeros(0)
-    found, which = np.unique(runs, axis=0, return_inverse=True)
-    counts = np.bincount(which.ravel()).astype(np.int64)
+    found, which = _distinct(runs)
+    counts = np.bincount(which, minlength=len(found)).astype(np.int64)
     if weights is None:
         return found, counts, counts.astype(np.float64)
-    sums = np.bincount(which.ravel(), weights[sequence[begins]]).astype(np.float64)
+    sums = np.bincount(which, weights[sequence[begins]], len(found)).astype(np.float64)
     return found, counts, sums
 
 
+def _distinct(runs: Int32s) -> tuple[Int32s, Int64s]:
+    """The distinct ones among runs of labels [n, length], ascending, and which of them each is, [n]."""
+    which = np.zeros(len(runs), np.int64)
+    for labels in runs.T:  # ranked by what is read so far
+        keys = which * (int(labels.max(initial=0)) + 1) + labels
+        which = np.unique(keys, return_inverse=True)[1].ravel()
+    _, first = np.unique(which, return_index=True)
+    return runs[first], which
+
+
 def _chosen(
-    counted: Mapping[tuple[int, tuple[int, ...]], int],
-    length: int,
-    min_count: ByLength,
-    most: ByLength | None,
+    counted: Sequence[tuple[int, Int32s, Int64s]], length: int, min_count: ByLength, most: ByLength | None
 ) -> list[Gram]:
-    """The grams of one length that the limits keep, the most frequent first."""
+    """The grams of one length that the limits keep, of (where, runs, counts), the most frequent first."""
     least = min_count.get(length, 1) if isinstance(min_count, Mapping) else min_count
     limit = most.get(length) if isinstance(most, Mapping) else most
-    kept = [(-n, *key) for key, n in counted.items() if n >= least]
-    return [Gram(where, run) for _, where, run in sorted(kept)[:limit]]
+    where = np.concatenate([np.full(len(runs), place) for place, runs, _ in counted])
+    runs = np.concatenate([runs for _, runs, _ in counted])
+    counts = np.concatenate([counts for _, _, counts in counted])
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= least][:limit]
+    return [
+        Gram(place, tuple(run))
+        for place, run in zip(where[order].tolist(), runs[order].tolist(), strict=True)
+    ]
 
 
 def _lengths(what: str, given: object) -> tuple[int, ...]:

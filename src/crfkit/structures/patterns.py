@@ -107,7 +107,8 @@ class Growth:
 
     In each round every kept n-gram (at first every bigram) is a candidate with one more label on either side. At the optimum
     of the round before, the gradient of a weight that is not there yet is how often the model expects the n-gram, E, less
-    how often it occurs, O: one Newton step on it alone would gain about ½ (E − O)² / (E + l2). The best join the model.
+    how often it occurs, O; one Newton step on it alone would gain about ½ (E − O)² / (V + l2), V the variance of the count.
+    The best join the model.
 
     order : labels at most that a label depends on: n-grams have at most `order` + 1
     per_round : n-grams at most that join in a round
