@@ -56,14 +56,15 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     check_allowed();
     const bool with_arc_features = !arc_features.site_ptr.empty() && layout.n_arc_features() > 0;
     const bool plain = !with_arc_features && blocks.empty();
-    if (!plain && (!layout.facets.empty() || purpose == Purpose::stochastic))
-        throw std::invalid_argument(
-            "features of arcs and dense blocks go neither with facets nor with steps along single sequences");
+    if (!plain && !layout.facets.empty())
+        throw std::invalid_argument("features of arcs and dense blocks do not go with facets");
     const bool many = layout.n_labels > kFewLabels;
+    const bool few_arcs = layout.bigrams && !layout.bigrams->soft;
+    const bool by_sequence = purpose == Purpose::stochastic;  // for which batches have no way
     as_lattices = plain && purpose != Purpose::patterns &&
-                  (purpose == Purpose::stochastic || !layout.facets.empty() || (many && !allowed.empty()));
-    as_batches = plain && purpose != Purpose::patterns && !as_lattices && many && layout.bigrams &&
-                 layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
+                  (!layout.facets.empty() || (many && (!allowed.empty() || (by_sequence && few_arcs))));
+    as_batches = plain && purpose != Purpose::patterns && !as_lattices && !by_sequence && many &&
+                 layout.bigrams && layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
     if (as_lattices || as_batches || purpose == Purpose::questions) {
         fill(features.ptr, states.site_ptr);
         fill(features.ids, states.ids);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels.hpp"
+#include "steps.hpp"
 #include "tree_rows.hpp"
 #include "vectors.hpp"
 
@@ -15,6 +16,7 @@ namespace crfkit {
     extern const Kernels<double> double_kernels; \
     extern const VectorKernels vector_kernels;   \
     extern const TreeKernels tree_kernels;       \
+    extern const StepKernels step_kernels;       \
     }
 CRFKIT_DECLARE(baseline)
 #ifdef CRFKIT_HAS_V3
@@ -54,11 +56,13 @@ constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::do
 constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels, &v3::vector_kernels,
                                              &v4::vector_kernels};
 constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels, &v3::tree_kernels, &v4::tree_kernels};
+constexpr const StepKernels* kSteps[] = {&baseline::step_kernels, &v3::step_kernels, &v4::step_kernels};
 #else
 constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels};
 constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels};
 constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels};
 constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels};
+constexpr const StepKernels* kSteps[] = {&baseline::step_kernels};
 #endif
 
 int usable() {
@@ -91,6 +95,7 @@ const Kernels<double>& kernels_for<double>(std::int32_t n_labels) {
 const VectorKernels& vector_kernels() { return *kVectors[usable() - 1]; }
 
 const TreeKernels& tree_kernels() { return *kTrees[usable() - 1]; }
+const StepKernels& step_kernels() { return *kSteps[usable() - 1]; }
 
 const char* instruction_set() { return kNames[usable() - 1]; }
 

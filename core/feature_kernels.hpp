@@ -117,6 +117,16 @@ void score_dense(const Real* x, std::int64_t n_sites, std::int64_t n_columns, co
 // of features that fire everywhere.
 inline constexpr std::int64_t kFlush = 64;
 
+template <class Real>
+inline void add_to_doubles(Vector<Real> part, double* sums) {
+    if constexpr (sizeof(Real) == sizeof(double)) {
+        using Unaligned = double __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
+        *reinterpret_cast<Unaligned*>(sums) += part;
+    } else {
+        for (int k = 0; k < Lanes<Real>::count; ++k) sums[k] += static_cast<double>(part[k]);
+    }
+}
+
 template <class Real, int NV>
 inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals,
                               std::int32_t stride, double* sums) {
@@ -134,8 +144,7 @@ inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, c
                 for (int j = 0; j < NV; ++j) part[j] += load(row + j * lanes);
             }
         }
-        for (int j = 0; j < NV; ++j)
-            for (int k = 0; k < lanes; ++k) sums[j * lanes + k] += static_cast<double>(part[j][k]);
+        for (int j = 0; j < NV; ++j) add_to_doubles<Real>(part[j], sums + j * lanes);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "batch_kernels.hpp"
 #include "chain_kernels.hpp"
 #include "feature_kernels.hpp"
+#include "step_kernels.hpp"
 #include "tangent_kernels.hpp"
 #include "tree_kernels.hpp"
 #include "trellis_kernels.hpp"
@@ -34,5 +35,8 @@ const VectorKernels vector_kernels = {products,     step,       penalty,      ps
 extern const TreeKernels tree_kernels;
 const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,
                                   merge_rows, largest_of};
+extern const StepKernels step_kernels;
+const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
+                                  move_adaptive, read_late,    close_gaps};
 
 }  // namespace crfkit::CRFKIT_ISA

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "chain_sequence.hpp"
+#include "lattice_sequence.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -47,16 +49,9 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
     if (layout_->bigrams || !design_->allowed.empty())
         check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
     if (design_->as_lattices || design_->as_batches) arcs_ = std::make_unique<ArcModel>(*layout_);
-    if (design_->as_batches) {
-        batches_ = cut_into_batches(*layout_, *design_, n_threads);
-        return;
-    }
-    if (design_->as_lattices) {
+    if (design_->as_batches) batches_ = cut_into_batches(*layout_, *design_, n_threads);
+    if (design_->as_lattices)
         lattices_ = std::make_unique<LatticeData>(*layout_, *arcs_, *design_, n_threads);
-        lattice_blocks_ = cut_into_blocks(*layout_, *design_, *lattices_, n_threads);
-        return;
-    }
-    blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
 }
 
 bool Objective::refine() {
@@ -78,9 +73,14 @@ double Objective::evaluate(const double* w, const double* v, double* out) {
     if (design_->as_batches)
         return single_precision_ ? answer(single_batches_, *arcs_, batches_)
                                  : answer(double_batches_, *arcs_, batches_);
-    if (lattices_)
+    // Steps along single sequences need no blocks, so these are cut at the first question about all.
+    if (lattices_) {
+        if (lattice_blocks_.empty())
+            lattice_blocks_ = cut_into_blocks(*layout_, *design_, *lattices_, n_threads);
         return single_precision_ ? answer(single_lattices_, *lattices_, lattice_blocks_)
                                  : answer(double_lattices_, *lattices_, lattice_blocks_);
+    }
+    if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
     if (single_precision_) {
         const double value = answer(single_, blocks_);
         if (!single_->unsafe) return value;
@@ -98,18 +98,14 @@ void Objective::hessian_vector(const double* w, const double* v, double* out) {
     penalty_.add_product(v, out, n_threads);
 }
 
-double Objective::stochastic_pass(double* w, std::span<const std::int32_t> order,
-                                  std::span<const double> rates) {
-    const std::lock_guard one_at_a_time(mutex_);
-    if (!lattices_) throw std::invalid_argument("stochastic passes need a design with lattices");
-    if (penalty_.l2().size() != 1)
-        throw std::invalid_argument("stochastic passes need one l2 for all weights");
-    if (order.size() != rates.size()) throw std::invalid_argument("order and rates must be equally long");
-    for (const std::int32_t n : order)
-        if (n < 0 || n >= design_->n_sequences())
-            throw std::invalid_argument("order names sequence " + std::to_string(n) + ", expected 0 to " +
-                                        std::to_string(design_->n_sequences() - 1));
-    return Stochastic(*layout_, *design_, gold_, *lattices_, penalty_.l2()[0]).pass(w, order, rates);
+const SequenceSource& Objective::sequences() {
+    if (design_->as_batches)
+        throw std::invalid_argument("a design in batches has no steps along single sequences");
+    if (!sequences_ && lattices_)
+        sequences_ = std::make_unique<LatticeSequences>(*layout_, *design_, gold_, *lattices_, n_threads);
+    else if (!sequences_)
+        sequences_ = std::make_unique<ChainSequences>(*layout_, *design_, gold_, n_threads);
+    return *sequences_;
 }
 
 }  // namespace crfkit

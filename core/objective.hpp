@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "batch_evaluator.hpp"
 #include "evaluator.hpp"
 #include "lattice_evaluator.hpp"
 #include "penalty.hpp"
-#include "stochastic.hpp"
+#include "sequence_loss.hpp"
 
 namespace crfkit {
 
@@ -29,9 +30,14 @@ class Objective {
     double value_and_gradient(const double* w, double* gradient);
     void hessian_vector(const double* w, const double* v, double* out);
 
-    // One pass of stochastic gradient descent (see Stochastic) from w [D], which is changed in place. Only
-    // for designs with lattices and one l2 for all weights.
-    double stochastic_pass(double* w, std::span<const std::int32_t> order, std::span<const double> rates);
+    // Calls use(sequences) with the losses of single sequences, without penalty, while nobody else asks
+    // anything. Not for a design in batches.
+    template <class Function>
+    void with_sequences(const Function& use) {
+        const std::lock_guard one_at_a_time(mutex_);
+        use(sequences());
+    }
+    std::span<const double> l2() const { return penalty_.l2(); }
 
     // From now on answers in double precision. Returns whether that is a change.
     bool refine();
@@ -40,6 +46,7 @@ class Objective {
 
   private:
     double evaluate(const double* w, const double* v, double* out);
+    const SequenceSource& sequences();
 
     std::shared_ptr<const Layout> layout_;
     std::shared_ptr<const Design> design_;
@@ -59,6 +66,7 @@ class Objective {
     std::vector<BatchBlock> batches_;
     std::unique_ptr<BatchEvaluator<float>> single_batches_;
     std::unique_ptr<BatchEvaluator<double>> double_batches_;
+    std::unique_ptr<SequenceSource> sequences_;  // from the first question about single sequences on
     std::mutex
         mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
 };

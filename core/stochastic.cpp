@@ -1,119 +1,250 @@
 #include "stochastic.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <string>
 
-#include "lattice_loss.hpp"
+#include "buffer.hpp"
+#include "threads.hpp"
 
 namespace crfkit {
 namespace {
 
-constexpr double kSmallestFactor = 1e-6;
+constexpr double kSmallestFactor = 1e-9;  // P of a group: below, all weights are settled and P begins at 1
 
-double sum_of(std::span<const std::int64_t> weights, const double* v) {
-    double sum = 0;
-    for (const std::int64_t i : weights) sum += v[i];
-    return sum;
-}
+double soft(double x, double a) { return x > a ? x - a : x < -a ? x + a : 0.0; }
 
-void move(std::span<const std::int64_t> weights, double by, double* v) {
-    for (const std::int64_t i : weights) v[i] += by;
+// One sequence of a step.
+struct Slot {
+    std::unique_ptr<SequenceLoss> sequence;
+    Buffer<double> weights, gradient, residuals;
+    double loss = 0;
+
+    template <class Rule>
+    void differentiate(std::int64_t n, const Rule& rule) {
+        sequence->load(n);
+        weights.resize(sequence->n_weights());
+        gradient.resize(sequence->n_weights());
+        rule.read(sequence->runs(), weights.data());
+        residuals.resize(sequence->n_residuals());
+        loss = sequence->differentiate(weights.data(), residuals.data());
+        sequence->gradient(residuals.data(), gradient.data());
+    }
+};
+
+// Takes all steps by a rule: `read` gives a weight before the step, `move` adds the gradient of one sequence
+// of the step, `end_step` closes it.
+template <class Rule>
+double take_steps(const SequenceSource& source, const Steps& steps, Rule& rule) {
+    check_order(source, steps.order);
+    if (steps.batch < 1) throw std::invalid_argument("batch must be at least 1");
+    const auto n = static_cast<std::int64_t>(steps.order.size());
+    std::vector<Slot> slots(static_cast<std::size_t>(std::min(steps.batch, n)));
+    for (Slot& slot : slots) slot.sequence = source.open();
+    double loss = 0;
+    for (std::int64_t k = 0; k < steps.n_steps(); ++k) {
+        const std::int64_t first = k * steps.batch, size = std::min(steps.batch, n - first);
+        rule.begin_step(k);
+        parallel_for(size, steps.n_threads,
+                     [&](std::int64_t i, int) { slots[i].differentiate(steps.order[first + i], rule); });
+        for (std::int64_t i = 0; i < size; ++i) {
+            rule.move(slots[i].sequence->runs(), slots[i].weights.data(), slots[i].gradient.data());
+            loss += slots[i].loss;
+        }
+        rule.end_step(size);
+    }
+    return loss;
 }
 
 }  // namespace
 
-Stochastic::Stochastic(const Layout& layout, const Design& design, const Annotation& gold,
-                       const LatticeData& data, double l2)
-    : layout_(layout), design_(design), gold_(gold), data_(data), l2_(l2), scorer_(layout, design, data) {}
+void check_order(const SequenceSource& source, std::span<const std::int32_t> order) {
+    for (const std::int32_t n : order)
+        if (n < 0 || n >= source.n_sequences())
+            throw std::invalid_argument("order names sequence " + std::to_string(n) + ", expected 0 to " +
+                                        std::to_string(source.n_sequences() - 1));
+}
 
-double Stochastic::pass(double* w, std::span<const std::int32_t> order, std::span<const double> rates) {
-    const std::int64_t n_weights = layout_.n_weights();
-    const auto n_sequences = static_cast<double>(std::max<std::int64_t>(1, design_.n_sequences()));
-    const auto fold = [&] {
-        for (std::int64_t i = 0; i < n_weights; ++i) w[i] *= factor_;
-        factor_ = 1;
-    };
-    factor_ = 1;
-    double loss = 0;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        factor_ *= 1 - rates[k] * l2_ / n_sequences;
-        if (factor_ < kSmallestFactor) fold();
-        if (design_.sequence_ptr[order[k]] < design_.sequence_ptr[order[k] + 1])
-            loss += step(order[k], rates[k], w);
+PenaltyGroups::PenaltyGroups(std::span<const double> strengths) {
+    l2.assign(strengths.begin(), strengths.end());
+    std::sort(l2.begin(), l2.end());
+    l2.erase(std::unique(l2.begin(), l2.end()), l2.end());
+    if (l2.size() > kMost)
+        throw std::invalid_argument("l2 has " + std::to_string(l2.size()) +
+                                    " different strengths, expected at most " + std::to_string(kMost) +
+                                    " for stochastic steps");
+    if (l2.size() == 1) return;
+    groups_.reserve(strengths.size());
+    for (const double strength : strengths)
+        groups_.push_back(
+            static_cast<std::uint8_t>(std::lower_bound(l2.begin(), l2.end(), strength) - l2.begin()));
+}
+
+GradientSteps::GradientSteps(const SequenceSource& source, const Penalty& penalty)
+    : source_(source),
+      l1_(source.pack_strengths(penalty.l1)),
+      groups_(source.pack_strengths(penalty.l2)),
+      has_l1_(std::any_of(l1_.begin(), l1_.end(), [](double strength) { return strength > 0; })) {}
+
+double GradientSteps::pass(double* w, double* total, const Steps& steps, std::span<const double> rates) {
+    if (static_cast<std::int64_t>(rates.size()) != steps.n_steps())
+        throw std::invalid_argument("there are " + std::to_string(rates.size()) + " rates, expected " +
+                                    std::to_string(steps.n_steps()) + ": one for each step");
+    averaging_ = total != nullptr;
+    lazy_ = has_l1_ || averaging_;
+    rates_ = rates;
+    v_.resize(source_.n_slots());
+    source_.pack(w, 0, v_.data());
+    if (averaging_) {
+        total_.resize(source_.n_slots());
+        source_.pack(total, 0, total_.data());
     }
+    stamps_.assign(lazy_ ? static_cast<std::size_t>(source_.n_slots()) : 0, 0);
+    sums_.assign(groups_.l2.size(), {Sums{}});
+    const double loss = take_steps(source_, steps, *this);
     fold();
+    source_.unpack(v_.data(), w);
+    if (averaging_) source_.unpack(total_.data(), total);
     return loss;
 }
 
-double Stochastic::step(std::int64_t n, double rate, double* v) {
-    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-    lattice_.build(data_.model.bigrams, data_.candidates, first, last);
-    static const ArcTables none;
-    scorer_.set(v, none);
-    scorer_.score_features(n, scores_);
-    for (std::int64_t j = 0; j < lattice_.site_ptr[1]; ++j)
-        scores_[j] += sum_of(data_.model.of_start(lattice_.labels[j]), v);
-    for (std::int64_t j = lattice_.site_ptr[lattice_.n_sites() - 1]; j < lattice_.n_nodes(); ++j)
-        scores_[j] += sum_of(data_.model.of_end(lattice_.labels[j]), v);
-    for (double& score : scores_) score *= factor_;
-    localise_arcs(v);
-    node_residuals_.assign(scores_.size(), 0.0);
-    arc_residuals_.assign(lattice_.arc.size(), 0.0);
-    const double loss =
-        lattice_loss<double>(lattice_, arcs_, scores_, nullptr, gold_, first, gold_.weights[n],
-                             {node_residuals_.data(), arc_residuals_.data()});
-    move_nodes(n, -rate / factor_, v);
-    move_arcs(-rate / factor_, v);
-    return loss;
-}
-
-// Numbers the arcs of the lattice by themselves and scores them: the weights move with every step.
-void Stochastic::localise_arcs(const double* v) {
-    numbers_ = lattice_.arc;
-    arcs_.scores.assign(numbers_.size(), 0.0);
-    for (std::size_t e = 0; e < numbers_.size(); ++e) {
-        if (numbers_[e] < 0) continue;
-        arcs_.scores[e] = factor_ * sum_of(data_.model.of_arc(numbers_[e]), v);
-        lattice_.arc[e] = static_cast<std::int32_t>(e);
-    }
-    arcs_.exponentiate(data_.model.bigrams.soft);
-}
-
-// v += step · Φᵀ residuals of the nodes.
-void Stochastic::move_nodes(std::int64_t n, double step, double* v) {
-    const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-    for (std::int64_t j = 0; j < lattice_.site_ptr[1]; ++j)
-        move(data_.model.of_start(lattice_.labels[j]), step * node_residuals_[j], v);
-    for (std::int64_t j = lattice_.site_ptr[lattice_.n_sites() - 1]; j < lattice_.n_nodes(); ++j)
-        move(data_.model.of_end(lattice_.labels[j]), step * node_residuals_[j], v);
-    if (layout_.facets.empty()) {
-        const Firing& fired = data_.weights;
-        const std::int64_t node = data_.candidates.site_ptr[first];
-        for (std::int64_t j = 0; j < lattice_.n_nodes(); ++j)
-            for (std::int64_t i = fired.ptr[node + j]; i < fired.ptr[node + j + 1]; ++i)
-                v[fired.ids[i]] +=
-                    step * node_residuals_[j] * (fired.values.size() > 0 ? fired.values[i] : 1.0);
+void GradientSteps::read(const std::vector<Run>& runs, double* to) const {
+    if (!has_l1_ && is_even()) {
+        step_kernels().read(runs.data(), static_cast<std::int64_t>(runs.size()), v_.data(), sums_[0].back().P,
+                            to);
         return;
     }
-    const Facets& facets = layout_.facets;
-    const Firing& features = design_.features;
-    const std::int32_t shift = layout_.n_labels + 1;
-    for (std::int64_t t = first; t < last; ++t) {
-        by_facet_.assign(static_cast<std::size_t>(facets.n), 0.0);
-        for (std::int64_t j = lattice_.site_ptr[t - first]; j < lattice_.site_ptr[t - first + 1]; ++j)
-            for (std::int64_t i = facets.ptr[lattice_.labels[j]]; i < facets.ptr[lattice_.labels[j] + 1]; ++i)
-                by_facet_[facets.ids[i] - shift] += step * node_residuals_[j];
-        for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
-            const std::int32_t f = features.ids[i];
-            const double value = features.values.size() > 0 ? features.values[i] : 1.0;
-            for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
-                v[p] += value * by_facet_[layout_.pair_labels[p] - shift];
+    for (const Run run : runs)
+        for (std::int64_t d = run.begin; d < run.end; ++d) {
+            const std::vector<Sums>& sums = sums_[groups_.of(d)];
+            const double shrink = has_l1_ ? l1_of(d) * (sums.back().Q - sums[stamps_[run.begin]].Q) : 0.0;
+            *to++ = soft(v_[d], shrink) * sums.back().P;
         }
+}
+
+void GradientSteps::begin_step(std::int64_t k) { rate_ = rates_[k]; }
+
+void GradientSteps::move(const std::vector<Run>& runs, const double*, const double* gradient) {
+    if (lazy_)
+        for (const Run run : runs) settle(run);
+    if (sums_.size() == 1) {
+        step_kernels().add(runs.data(), static_cast<std::int64_t>(runs.size()), gradient,
+                           -rate_ / sums_[0].back().P, v_.data());
+        return;
+    }
+    for (const Run run : runs)
+        for (std::int64_t d = run.begin; d < run.end; ++d)
+            v_[d] -= rate_ / sums_[groups_.of(d)].back().P * *gradient++;
+}
+
+void GradientSteps::end_step(std::int64_t n_sequences) {
+    const double c = rate_ * static_cast<double>(n_sequences) / static_cast<double>(source_.n_sequences());
+    bool small = false;
+    for (std::size_t g = 0; g < sums_.size(); ++g) {
+        const Sums before = sums_[g].back();
+        Sums after;
+        after.P = before.P / (1 + c * groups_.l2[g]);
+        after.Q = before.Q + c / before.P;
+        after.A = before.A + after.P;
+        after.B = before.B + after.P * after.Q;
+        small = small || after.P < kSmallestFactor;
+        if (lazy_)
+            sums_[g].push_back(after);
+        else
+            sums_[g].back() = after;
+    }
+    if (small) fold();
+}
+
+// Makes up for the steps since a run was last touched.
+void GradientSteps::settle(Run run) {
+    const std::size_t from = stamps_[run.begin], now = sums_[0].size() - 1;
+    if (from == now) return;
+    stamps_[run.begin] = static_cast<std::uint32_t>(now);
+    if (is_even() && !(averaging_ && has_l1_)) {
+        const Sums &then = sums_[0][from], &here = sums_[0][now];
+        step_kernels().settle(v_.data() + run.begin, averaging_ ? total_.data() + run.begin : nullptr,
+                              here.A - then.A, l1_[0] * (here.Q - then.Q), run.end - run.begin);
+        return;
+    }
+    for (std::int64_t d = run.begin; d < run.end; ++d) {
+        const std::vector<Sums>& sums = sums_[groups_.of(d)];
+        if (averaging_) total_[d] += sum_of_iterates(d, sums, from);
+        v_[d] = soft(v_[d], l1_of(d) * (sums[now].Q - sums[from].Q));
     }
 }
 
-void Stochastic::move_arcs(double step, double* v) const {
-    for (std::size_t e = 0; e < numbers_.size(); ++e)
-        if (numbers_[e] >= 0) move(data_.model.of_arc(numbers_[e]), step * arc_residuals_[e], v);
+// Σ_m P_m soft(v, l1 (Q_m − Q_from)) over m = from + 1..now; from some m on the terms may all be 0.
+double GradientSteps::sum_of_iterates(std::int64_t d, const std::vector<Sums>& sums, std::size_t from) const {
+    const double v = std::abs(v_[d]), l1 = l1_of(d);
+    if (v == 0) return 0;
+    std::size_t last = sums.size() - 1;
+    if (l1 * (sums[last].Q - sums[from].Q) >= v) {
+        const auto remains = [&](const Sums& at) { return l1 * (at.Q - sums[from].Q) < v; };
+        const auto first = sums.begin() + static_cast<std::ptrdiff_t>(from);
+        last = static_cast<std::size_t>(std::partition_point(first, sums.end(), remains) - sums.begin()) - 1;
+    }
+    const double size =
+        (v + l1 * sums[from].Q) * (sums[last].A - sums[from].A) - l1 * (sums[last].B - sums[from].B);
+    return v_[d] > 0 ? size : -size;
+}
+
+// Settles all weights, and begins the tables anew.
+void GradientSteps::fold() {
+    if (lazy_) source_.each_run([&](Run run) { settle(run); });
+    for (std::int64_t d = 0; d < source_.n_slots(); ++d) v_[d] *= sums_[groups_.of(d)].back().P;
+    std::fill(stamps_.begin(), stamps_.end(), 0);
+    for (auto& sums : sums_) sums.assign(1, Sums{});
+}
+
+AdaptiveSteps::AdaptiveSteps(const SequenceSource& source, const Penalty& penalty, double rate, double passes)
+    : source_(source),
+      l1_(source.pack_strengths(penalty.l1)),
+      l2_(source.pack_strengths(penalty.l2)),
+      z_(source.n_slots()),
+      root_(source.n_slots()),
+      weights_{z_.data(),      root_.data(),   l1_.data(), l2_.data(),
+               l1_.size() > 1, l2_.size() > 1, rate,       passes} {}
+
+double AdaptiveSteps::pass(double* w, double* z, double* root, const Steps& steps) {
+    source_.pack(z, 0, z_.data());
+    source_.pack(root, 1, root_.data());
+    alone_ = steps.batch == 1;
+    if (!alone_) gradient_.assign(static_cast<std::size_t>(source_.n_slots()), 0.0);
+    const double loss = take_steps(source_, steps, *this);
+    source_.unpack(z_.data(), z);
+    source_.unpack(root_.data(), root);
+    Buffer<double> slots(source_.n_slots());
+    read({{0, source_.n_slots()}}, slots.data());
+    source_.unpack(slots.data(), w);
+    return loss;
+}
+
+void AdaptiveSteps::read(const std::vector<Run>& runs, double* to) const {
+    step_kernels().read_adaptive(runs.data(), static_cast<std::int64_t>(runs.size()), weights_, to);
+}
+
+void AdaptiveSteps::move(const std::vector<Run>& runs, const double* weights, const double* gradient) {
+    const auto n = static_cast<std::int64_t>(runs.size());
+    if (alone_) {
+        step_kernels().move_adaptive(runs.data(), n, weights_, weights, gradient);
+        return;
+    }
+    step_kernels().add(runs.data(), n, gradient, 1.0, gradient_.data());
+    for (const Run run : runs)
+        for (std::int64_t d = run.begin; d < run.end; ++d) met_.push_back({{d, d + 1}, *weights++});
+}
+
+void AdaptiveSteps::end_step(std::int64_t n_sequences) {
+    for (const auto& [slot, weight] :
+         met_) {  // a slot that was met before in this step has a gradient of 0 now
+        step_kernels().move_adaptive(&slot, 1, weights_, &weight, &gradient_[slot.begin]);
+        gradient_[slot.begin] = 0;
+    }
+    met_.clear();
+    weights_.passes += static_cast<double>(n_sequences) / static_cast<double>(source_.n_sequences());
 }
 
 }  // namespace crfkit

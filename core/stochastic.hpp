@@ -1,49 +1,122 @@
-// Stochastic gradient descent, sequence by sequence: each step costs what the sequence touches.
+// Stochastic descent: steps along few sequences, each at the cost of the weights that they touch.
+//
+// All of them minimise f(w) = Σ_n loss_n(w) + Σ_d (l1_d |w_d| + ½ l2_d w_d²) over N sequences. A step along b
+// of them takes the share b/N of the penalty. What a step does to weights that it does not touch has a closed
+// form, and is made up for when they are touched again.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
-#include "annotation.hpp"
-#include "arc_model.hpp"
-#include "design.hpp"
-#include "lattice.hpp"
-#include "lattice_data.hpp"
-#include "lattice_scorer.hpp"
-#include "layout.hpp"
+#include "buffer.hpp"
+#include "sequence_loss.hpp"
 
 namespace crfkit {
 
-// Minimises Σ_n weight_n (log Z_n − log Z_gold,n) + ½ l2 |w|² over lattices. A step along sequence n of N is
-//   w ← (1 − rate · l2 / N) w − rate · ∇ loss_n(w)
-// The decay is kept as one factor, w = factor · v, so that no step touches all weights.
-class Stochastic {
-  public:
-    Stochastic(const Layout& layout, const Design& design, const Annotation& gold, const LatticeData& data,
-               double l2);
+// Strengths: one number for all weights, or one for each.
+struct Penalty {
+    std::span<const double> l1, l2;
+};
 
-    // Takes one step for each sequence of `order`, with the rate at the same place. w [D] is changed in
-    // place. Returns the sum of the losses, each before its step.
-    double pass(double* w, std::span<const std::int32_t> order, std::span<const double> rates);
+// The weights of one pass in the order of its steps: sequences order[k·batch]..order[(k+1)·batch − 1] make
+// step k. Their losses and gradients are all taken before the step, on several threads, and add up in this
+// order: the same bits for any number of threads.
+struct Steps {
+    std::span<const std::int32_t> order;
+    std::int64_t batch;
+    int n_threads;
+
+    std::int64_t n_steps() const { return (static_cast<std::int64_t>(order.size()) + batch - 1) / batch; }
+};
+
+// Throws std::invalid_argument, in words, where an order names sequences that there are not.
+void check_order(const SequenceSource& source, std::span<const std::int32_t> order);
+
+// Slots by the strength of their l2: each strength once.
+class PenaltyGroups {
+  public:
+    static constexpr std::size_t kMost = 256;
+    // Throws std::invalid_argument for more than kMost different strengths.
+    explicit PenaltyGroups(std::span<const double> l2);
+    std::size_t of(std::int64_t d) const { return groups_.empty() ? 0 : groups_[d]; }
+    std::vector<double> l2;  // [groups]
 
   private:
-    double step(std::int64_t n, double rate, double* v);
-    void localise_arcs(const double* v);
-    void move_nodes(std::int64_t n, double step, double* v);
-    void move_arcs(double step, double* v) const;
+    std::vector<std::uint8_t> groups_;  // by slot; empty: all of group 0
+};
 
-    const Layout& layout_;
-    const Design& design_;
-    const Annotation& gold_;
-    const LatticeData& data_;
-    const double l2_;
-    LatticeScorer<double> scorer_;
-    double factor_ = 1;
-    Lattice lattice_;
-    ArcScores arcs_;                     // of the arcs of one lattice
-    std::vector<std::int32_t> numbers_;  // [arcs of the lattice] their numbers among the listed arcs
-    std::vector<double> scores_, node_residuals_, arc_residuals_, by_facet_;
+// Stochastic gradient descent. Step k with rate η along b sequences, c = η b / N:
+//   w ← soft(w − η Σ ∇loss_n(w), c l1) / (1 + c l2),         soft(x, a) = sign(x) max(|x| − a, 0)
+// the proximal form of the penalty, which is stable for every strength.
+//
+// A weight that no step touches keeps v in w = P v, where P = Π 1 / (1 + c l2), but for l1, which takes
+// l1 · c / P off |v| at each step. With Q = Σ c / P, and A = Σ P and B = Σ P Q for the sum of the iterates,
+// what steps i..k−1 did to it follows from the tables at i and k alone.
+class GradientSteps {
+  public:
+    GradientSteps(const SequenceSource& source, const Penalty& penalty);
+
+    // One pass; rates has one number for each step. w [D] is changed in place. With `total` [D], the sum of
+    // the weights after each step is added to it. Returns the sum of the losses, each before its step.
+    double pass(double* w, double* total, const Steps& steps, std::span<const double> rates);
+
+    // What the driver of the steps asks; see stochastic.cpp.
+    void read(const std::vector<Run>& runs, double* to) const;
+    void begin_step(std::int64_t k);
+    void move(const std::vector<Run>& runs, const double* weights, const double* gradient);
+    void end_step(std::int64_t n_sequences);
+
+  private:
+    struct Sums {
+        double P = 1, Q = 0, A = 0, B = 0;
+    };
+    double l1_of(std::int64_t d) const { return l1_[l1_.size() == 1 ? 0 : d]; }
+    bool is_even() const { return l1_.size() == 1 && sums_.size() == 1; }
+    void settle(Run run);
+    double sum_of_iterates(std::int64_t d, const std::vector<Sums>& sums, std::size_t from) const;
+    void fold();
+
+    const SequenceSource& source_;
+    const std::vector<double> l1_;  // by slot, or one
+    const PenaltyGroups groups_;
+    const bool has_l1_;
+    bool averaging_ = false, lazy_ = false;
+    Buffer<double> v_, total_;  // by slot
+    std::span<const double> rates_;
+    double rate_ = 0;
+    std::vector<std::vector<Sums>>
+        sums_;  // [groups][steps since the last fold + 1]; the last alone unless lazy
+    std::vector<std::uint32_t> stamps_;  // where a run begins: the step up to which it is settled; or empty
+};
+
+// AdaGrad's rates with penalties that are exact: follow the regularised leader (McMahan 2011, FTRL-Proximal).
+// With G = Σ g² of the gradients g that a weight has met, each at its own weight w, and C the number of
+// passes so far (a step along b sequences adds b / N),
+//   z += g − (√(G + g²) − √G) / rate · w,       w = −soft(z, l1 C) / (√G / rate + l2 C)
+// Without penalties that is w ← w − rate / √G · g.
+class AdaptiveSteps {
+  public:
+    AdaptiveSteps(const SequenceSource& source, const Penalty& penalty, double rate, double passes);
+
+    // One pass. z and root [D], which is √G, are changed in place; w [D] is set to the weights after it.
+    // Returns the sum of the losses, each before its step.
+    double pass(double* w, double* z, double* root, const Steps& steps);
+
+    void read(const std::vector<Run>& runs, double* to) const;
+    void begin_step(std::int64_t) {}
+    void move(const std::vector<Run>& runs, const double* weights, const double* gradient);
+    void end_step(std::int64_t n_sequences);
+
+  private:
+    const SequenceSource& source_;
+    const std::vector<double> l1_, l2_;  // by slot, or one
+    Buffer<double> z_, root_;            // by slot
+    AdaptiveWeights weights_;
+    bool alone_ = true;                        // steps along single sequences
+    std::vector<double> gradient_;             // by slot, of the step so far; 0 between steps
+    std::vector<std::pair<Run, double>> met_;  // slots of the step, and their weights before it
 };
 
 }  // namespace crfkit

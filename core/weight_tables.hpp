@@ -48,7 +48,28 @@ class WeightTables {
     void set(const double* w, int n_threads) {
         expand_rows(w, n_threads);
         expand_dense(w);
-        expand_arcs(w);
+        set_arcs(w + layout_.arcs_begin());
+        expand_triples(w + layout_.triples_begin());
+    }
+
+    // Arcs, start and end alone, from the weights of the arcs; for one who has those of the features
+    // elsewhere.
+    void set_arcs(const double* from) {
+        const std::int32_t L = layout_.n_labels;
+        base.assign(stride, 0);
+        start.assign(stride, 0);
+        end.assign(stride, 0);
+        arcs.assign(static_cast<std::int64_t>(L) * stride, 0);
+        for (std::int32_t b = L; b < stride; ++b) {
+            base[b] = pad_;
+            for (std::int32_t a = 0; a < L; ++a) arcs[static_cast<std::int64_t>(a) * stride + b] = pad_;
+        }
+        for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
+            const std::int64_t a = layout_.arc_before[i], b = layout_.arc_after[i];
+            (a == L ? start[b] : b == L ? end[a] : arcs[a * stride + b]) += static_cast<Real>(from[i]);
+        }
+        if (pad_ == kNever && layout_.bigrams && !layout_.bigrams->soft) forbid_arcs(*layout_.bigrams);
+        std::tie(arc_peak, arc_spread) = range(arcs.data());
     }
 
     // Maximum and spread of a table of arc scores [L, S], pads and forbidden arcs left out.
@@ -97,26 +118,9 @@ class WeightTables {
         }
     }
 
-    void expand_arcs(const double* w) {
-        const std::int32_t L = layout_.n_labels;
-        base.assign(stride, 0);
-        start.assign(stride, 0);
-        end.assign(stride, 0);
-        arcs.assign(static_cast<std::int64_t>(L) * stride, 0);
-        for (std::int32_t b = L; b < stride; ++b) {
-            base[b] = pad_;
-            for (std::int32_t a = 0; a < L; ++a) arcs[static_cast<std::int64_t>(a) * stride + b] = pad_;
-        }
-        const double* from = w + layout_.arcs_begin();
-        for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
-            const std::int64_t a = layout_.arc_before[i], b = layout_.arc_after[i];
-            (a == L ? start[b] : b == L ? end[a] : arcs[a * stride + b]) += static_cast<Real>(from[i]);
-        }
-        if (pad_ == kNever && layout_.bigrams && !layout_.bigrams->soft) forbid_arcs(*layout_.bigrams);
-        std::tie(arc_peak, arc_spread) = range(arcs.data());
-        const double* triple = w + layout_.triples_begin();
+    void expand_triples(const double* from) {
         triples.resize(static_cast<std::int64_t>(layout_.arc_triples.size()));
-        for (std::int64_t i = 0; i < triples.size(); ++i) triples[i] = static_cast<Real>(triple[i]);
+        for (std::int64_t i = 0; i < triples.size(); ++i) triples[i] = static_cast<Real>(from[i]);
     }
 
     void forbid_arcs(const Bigrams& bigrams) {

@@ -102,22 +102,7 @@ void bind_training(nb::module_& m) {
                 }
                 return product.take();
             },
-            "w"_a, "v"_a)
-        .def(
-            "stochastic_pass",
-            [](Objective& self, const Array<double>& w, const Array<std::int32_t>& order,
-               const Array<double>& rates) {
-                check_size(w, self.n_weights(), "w");
-                NewArray<double> moved({static_cast<std::size_t>(self.n_weights())});
-                std::copy_n(w.data(), w.size(), moved.data());
-                double loss;
-                {
-                    const nb::gil_scoped_release release;
-                    loss = self.stochastic_pass(moved.data(), view(order), view(rates));
-                }
-                return nb::make_tuple(loss, moved.take());
-            },
-            "w"_a, "order"_a, "rates"_a);
+            "w"_a, "v"_a);
 }
 
 void bind_tagging(nb::module_& m) {

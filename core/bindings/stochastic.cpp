@@ -1,0 +1,112 @@
+#include "stochastic.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "arrays.hpp"
+#include "average_gradient.hpp"
+#include "bindings.hpp"
+#include "objective.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+// An array that is changed in place.
+template <class Number>
+using Changed = nb::ndarray<Number, nb::numpy, nb::c_contig>;
+
+template <class Size>
+void check_size(const char* name, Size size, std::int64_t expected) {
+    if (static_cast<std::int64_t>(size) != expected)
+        throw std::invalid_argument(std::string(name) + " has " + std::to_string(size) +
+                                    " numbers, expected " + std::to_string(expected));
+}
+
+Penalty checked_penalty(const Objective& objective, const Array<double>& l1) {
+    if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());
+    return {view(l1), objective.l2()};
+}
+
+double gradient_pass(Objective& objective, Changed<double> w, std::optional<Changed<double>> total,
+                     const Array<double>& l1, const Array<std::int32_t>& order, const Array<double>& rates,
+                     std::int64_t batch) {
+    check_size("w", w.size(), objective.n_weights());
+    if (total) check_size("total", total->size(), objective.n_weights());
+    const Penalty penalty = checked_penalty(objective, l1);
+    double loss = 0;
+    const nb::gil_scoped_release release;
+    objective.with_sequences([&](const SequenceSource& sequences) {
+        GradientSteps steps(sequences, penalty);
+        loss = steps.pass(w.data(), total ? total->data() : nullptr,
+                          {view(order), batch, objective.n_threads}, view(rates));
+    });
+    return loss;
+}
+
+double adaptive_pass(Objective& objective, Changed<double> w, Changed<double> z, Changed<double> root,
+                     const Array<double>& l1, const Array<std::int32_t>& order, double rate, double passes,
+                     std::int64_t batch) {
+    for (const Changed<double>* array : {&w, &z, &root})
+        check_size("w, z or root", array->size(), objective.n_weights());
+    const Penalty penalty = checked_penalty(objective, l1);
+    double loss = 0;
+    const nb::gil_scoped_release release;
+    objective.with_sequences([&](const SequenceSource& sequences) {
+        AdaptiveSteps steps(sequences, penalty, rate, passes);
+        loss = steps.pass(w.data(), z.data(), root.data(), {view(order), batch, objective.n_threads});
+    });
+    return loss;
+}
+
+nb::object residual_places_of(Objective& objective) {
+    std::vector<std::int64_t> places;
+    {
+        const nb::gil_scoped_release release;
+        objective.with_sequences([&](const SequenceSource& sequences) {
+            places = residual_places(sequences, objective.n_threads);
+        });
+    }
+    NewArray<std::int64_t> out({places.size()});
+    std::copy(places.begin(), places.end(), out.data());
+    return out.take();
+}
+
+void average_pass(Objective& objective, Changed<double> w, Changed<double> slopes, Changed<double> residuals,
+                  Changed<double> visits, const Array<std::int64_t>& places, const Array<std::int32_t>& order,
+                  const AnyArray<double>& uniforms) {
+    static_assert(sizeof(Visit) == 4 * sizeof(double));
+    check_size("w", w.size(), objective.n_weights());
+    check_size("slopes", slopes.size(), objective.n_weights());
+    const nb::gil_scoped_release release;
+    objective.with_sequences([&](const SequenceSource& sequences) {
+        const std::int64_t n = sequences.n_sequences();
+        check_size("visits", visits.size(), 4 * n);
+        check_size("places", places.size(), n + 1);
+        check_size("residuals", residuals.size(), places.data()[n]);
+        AverageGradient steps(sequences, objective.l2(), view(places), w.data(), slopes.data(),
+                              residuals.data(),
+                              {reinterpret_cast<Visit*>(visits.data()), static_cast<std::size_t>(n)});
+        steps.pass(view(order), view(uniforms));
+    });
+}
+
+}  // namespace
+
+void bind_stochastic(nb::module_& m) {
+    m.def("gradient_pass", gradient_pass, "objective"_a, "w"_a, "total"_a.none(), "l1"_a, "order"_a,
+          "rates"_a, "batch"_a);
+    m.def("adaptive_pass", adaptive_pass, "objective"_a, "w"_a, "z"_a, "root"_a, "l1"_a, "order"_a, "rate"_a,
+          "passes"_a, "batch"_a);
+    m.def("residual_places", residual_places_of, "objective"_a);
+    m.def("average_pass", average_pass, "objective"_a, "w"_a, "slopes"_a, "residuals"_a, "visits"_a,
+          "places"_a, "order"_a, "uniforms"_a);
+}
+
+}  // namespace crfkit
