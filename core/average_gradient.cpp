@@ -81,7 +81,7 @@ AverageGradient::AverageGradient(const SequenceSource& source, std::span<const d
     }
 }
 
-void AverageGradient::pass(std::span<const std::int32_t> order, std::span<const double> uniforms) {
+std::int64_t AverageGradient::pass(std::span<const std::int32_t> order, std::span<const double> uniforms) {
     if (uniforms.size() != 2 * order.size())
         throw std::invalid_argument("expected two uniform numbers for each step");
     const std::int64_t n = source_.n_sequences();
@@ -100,6 +100,7 @@ void AverageGradient::pass(std::span<const std::int32_t> order, std::span<const 
     fold();
     source_.unpack(v_.data(), w_);
     source_.unpack(slopes_.data(), s_);
+    return n_losses_;
 }
 
 // The weights of the sequence, brought up to date.
@@ -128,6 +129,7 @@ void AverageGradient::visit(std::int64_t i) {
     for (Buffer<double>* numbers : {&fresh_, &scratch_}) numbers->resize(n_residuals);
     read();
     const double loss = sequence_->differentiate(weights_.data(), fresh_.data());
+    ++n_losses_;
     double* kept = residuals_ + places_[i];
     for (std::int64_t k = 0; k < n_residuals; ++k) {
         scratch_[k] = fresh_[k] - kept[k];
@@ -163,6 +165,7 @@ void AverageGradient::search(std::int64_t i, double loss) {
     visit.lipschitz *= kShrink;
     for (int doublings = 0; doublings < kMostDoublings; ++doublings) {
         for (std::int64_t k = 0; k < n; ++k) trial_[k] = weights_[k] - gradient_[k] / visit.lipschitz;
+        ++n_losses_;
         const double there = sequence_->differentiate(trial_.data(), scratch_.data());
         if (there <= loss - 0.5 * slope / visit.lipschitz) {
             visit.streak = doublings == 0 ? std::min(visit.streak + 1, kLongestStreak) : 0;

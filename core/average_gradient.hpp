@@ -54,8 +54,9 @@ class AverageGradient {
                     std::span<Visit> visits);
 
     // A step for each entry of `order`: that sequence, or where it is −1, one that is drawn by the two
-    // uniform numbers of the step. uniforms [steps, 2].
-    void pass(std::span<const std::int32_t> order, std::span<const double> uniforms);
+    // uniform numbers of the step. uniforms [steps, 2]. Returns how often losses were asked for: once a step,
+    // and for line searches.
+    std::int64_t pass(std::span<const std::int32_t> order, std::span<const double> uniforms);
 
   private:
     void read();
@@ -73,7 +74,7 @@ class AverageGradient {
     const std::span<Visit> visits_;
     NumberTree tree_;
     std::unique_ptr<SequenceLoss> sequence_;
-    std::int64_t n_visited_ = 0;
+    std::int64_t n_visited_ = 0, n_losses_ = 0;
     // w = P v, and while a weight is not touched, v loses slope · (R − R when it was last touched).
     struct Sums {
         double P = 1, R = 0;

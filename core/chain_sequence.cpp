@@ -1,6 +1,7 @@
 #include "chain_sequence.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -61,9 +62,10 @@ void ChainSequences::each_run(const std::function<void(Run)>& function) const {
     for (std::int64_t slot = 0; slot < weights; slot += stride) function({slot, slot + stride});
     for (std::int64_t slot = weights; slot < weights + layout.dense_begin(0); ++slot)
         function({slot, slot + 1});
-    function({weights + layout.dense_begin(0), triples});
+    if (weights + layout.dense_begin(0) < triples) function({weights + layout.dense_begin(0), triples});
     for (std::int64_t f = 0; f < layout.n_arc_features(); ++f)
-        function({triples + layout.arc_ptr[f], triples + layout.arc_ptr[f + 1]});
+        if (layout.arc_ptr[f] < layout.arc_ptr[f + 1])
+            function({triples + layout.arc_ptr[f], triples + layout.arc_ptr[f + 1]});
 }
 
 std::unique_ptr<SequenceLoss> ChainSequences::open() const { return std::make_unique<ChainSequence>(*this); }
@@ -111,6 +113,10 @@ double ChainSequence::differentiate(const double* weights, double* residuals) {
     const Annotation& gold = source_.gold;
     const double weight = gold.weights[n_];
     score(weights);
+    if (!std::isfinite(tables_.arc_spread)) {  // weights that have left the range of numbers
+        std::fill_n(residuals, n_residuals(), 0.0);
+        return std::numeric_limits<double>::quiet_NaN();
+    }
     std::fill(arc_residuals(residuals), residuals + n_residuals(), 0.0);
     const bool complete = gold.complete(first_, first_ + n_sites_);
     double loss = complete ? -take_off_gold(arc_residuals(residuals)) : 0.0;

@@ -20,7 +20,8 @@ LatticeSequences::LatticeSequences(const Layout& model, const Design& compiled, 
 void LatticeSequences::each_run(const std::function<void(Run)>& function) const {
     const bool by_feature = !layout.facets.empty();
     for (std::int64_t f = 0; by_feature && f < layout.n_features(); ++f)
-        function({layout.pair_ptr[f], layout.pair_ptr[f + 1]});
+        if (layout.pair_ptr[f] < layout.pair_ptr[f + 1])
+            function({layout.pair_ptr[f], layout.pair_ptr[f + 1]});
     for (std::int64_t d = by_feature ? layout.arcs_begin() : 0; d < n_slots(); ++d) function({d, d + 1});
 }
 

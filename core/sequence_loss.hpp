@@ -56,7 +56,7 @@ class SequenceSource {
     // slots ← w, and `other` where a slot belongs to no weight; w ← slots.
     virtual void pack(const double* w, double other, double* slots) const = 0;
     virtual void unpack(const double* slots, double* w) const = 0;
-    // All runs that sequences may touch, and the slots between them as runs of their own.
+    // All runs that sequences may touch, and the slots between them as runs of their own; none is empty.
     virtual void each_run(const std::function<void(Run)>& function) const = 0;
     // A new one for one thread; the source must outlive it.
     virtual std::unique_ptr<SequenceLoss> open() const = 0;

@@ -38,8 +38,7 @@ struct Slot {
 // of the step, `end_step` closes it.
 template <class Rule>
 double take_steps(const SequenceSource& source, const Steps& steps, Rule& rule) {
-    check_order(source, steps.order);
-    if (steps.batch < 1) throw std::invalid_argument("batch must be at least 1");
+    steps.check(source);
     const auto n = static_cast<std::int64_t>(steps.order.size());
     std::vector<Slot> slots(static_cast<std::size_t>(std::min(steps.batch, n)));
     for (Slot& slot : slots) slot.sequence = source.open();
@@ -60,7 +59,8 @@ double take_steps(const SequenceSource& source, const Steps& steps, Rule& rule) 
 
 }  // namespace
 
-void check_order(const SequenceSource& source, std::span<const std::int32_t> order) {
+void Steps::check(const SequenceSource& source) const {
+    if (batch < 1) throw std::invalid_argument("batch must be at least 1");
     for (const std::int32_t n : order)
         if (n < 0 || n >= source.n_sequences())
             throw std::invalid_argument("order names sequence " + std::to_string(n) + ", expected 0 to " +
@@ -89,6 +89,7 @@ GradientSteps::GradientSteps(const SequenceSource& source, const Penalty& penalt
       has_l1_(std::any_of(l1_.begin(), l1_.end(), [](double strength) { return strength > 0; })) {}
 
 double GradientSteps::pass(double* w, double* total, const Steps& steps, std::span<const double> rates) {
+    steps.check(source_);
     if (static_cast<std::int64_t>(rates.size()) != steps.n_steps())
         throw std::invalid_argument("there are " + std::to_string(rates.size()) + " rates, expected " +
                                     std::to_string(steps.n_steps()) + ": one for each step");

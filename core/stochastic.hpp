@@ -28,11 +28,10 @@ struct Steps {
     std::int64_t batch;
     int n_threads;
 
+    // Throws std::invalid_argument, in words, where the order names sequences that there are not.
+    void check(const SequenceSource& source) const;
     std::int64_t n_steps() const { return (static_cast<std::int64_t>(order.size()) + batch - 1) / batch; }
 };
-
-// Throws std::invalid_argument, in words, where an order names sequences that there are not.
-void check_order(const SequenceSource& source, std::span<const std::int32_t> order);
 
 // Slots by the strength of their l2: each strength once.
 class PenaltyGroups {

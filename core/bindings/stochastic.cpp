@@ -78,12 +78,14 @@ nb::object residual_places_of(Objective& objective) {
     return out.take();
 }
 
-void average_pass(Objective& objective, Changed<double> w, Changed<double> slopes, Changed<double> residuals,
-                  Changed<double> visits, const Array<std::int64_t>& places, const Array<std::int32_t>& order,
-                  const AnyArray<double>& uniforms) {
+std::int64_t average_pass(Objective& objective, Changed<double> w, Changed<double> slopes,
+                          Changed<double> residuals, Changed<double> visits,
+                          const Array<std::int64_t>& places, const Array<std::int32_t>& order,
+                          const AnyArray<double>& uniforms) {
     static_assert(sizeof(Visit) == 4 * sizeof(double));
     check_size("w", w.size(), objective.n_weights());
     check_size("slopes", slopes.size(), objective.n_weights());
+    std::int64_t n_losses = 0;
     const nb::gil_scoped_release release;
     objective.with_sequences([&](const SequenceSource& sequences) {
         const std::int64_t n = sequences.n_sequences();
@@ -93,8 +95,9 @@ void average_pass(Objective& objective, Changed<double> w, Changed<double> slope
         AverageGradient steps(sequences, objective.l2(), view(places), w.data(), slopes.data(),
                               residuals.data(),
                               {reinterpret_cast<Visit*>(visits.data()), static_cast<std::size_t>(n)});
-        steps.pass(view(order), view(uniforms));
+        n_losses = steps.pass(view(order), view(uniforms));
     });
+    return n_losses;
 }
 
 }  // namespace

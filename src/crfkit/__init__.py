@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, load
-    from crfkit.optimizers import AROW, LBFGS, SGD, TRON, AveragedPerceptron, Newton, PassiveAggressive
+    from crfkit.optimizers import (
+        AROW,
+        LBFGS,
+        SAG,
+        SGD,
+        TRON,
+        AdaGrad,
+        AveragedPerceptron,
+        Newton,
+        PassiveAggressive,
+    )
     from crfkit.structures import (
         END,
         START,
@@ -51,6 +61,7 @@ _ROOMS = (
 )
 _ROOM_OF = {
     "AROW": "optimizers",
+    "AdaGrad": "optimizers",
     "Affixes": "structures",
     "AveragedPerceptron": "optimizers",
     "Bigrams": "structures",
@@ -68,6 +79,7 @@ _ROOM_OF = {
     "PassiveAggressive": "optimizers",
     "Pattern": "structures",
     "Patterns": "structures",
+    "SAG": "optimizers",
     "SGD": "optimizers",
     "SpanningTree": "structures",
     "START": "structures",
@@ -82,9 +94,11 @@ __all__ = [
     "CRF",
     "END",
     "LBFGS",
+    "SAG",
     "SGD",
     "START",
     "TRON",
+    "AdaGrad",
     "Affixes",
     "AveragedPerceptron",
     "Bigrams",

@@ -150,7 +150,6 @@ class Objective:
     def refine(self) -> bool: ...
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
-    def stochastic_pass(self, w: Float64s, order: Int32s, rates: Float64s) -> tuple[float, Float64s]: ...
 
 class OnlineRule:
     @staticmethod
@@ -177,6 +176,40 @@ class Online:
     def run(
         self, rule: OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
     ) -> tuple[float, Float64s, Float64s, float]: ...
+
+# steps along single sequences; w, total, z, root, slopes, residuals and visits are changed in place
+
+def gradient_pass(
+    objective: Objective,
+    w: Float64s,
+    total: Float64s | None,
+    l1: Float64s,  # [1] or [D]
+    order: Int32s,
+    rates: Float64s,  # [steps]
+    batch: int,
+) -> float: ...
+def adaptive_pass(
+    objective: Objective,
+    w: Float64s,
+    z: Float64s,
+    root: Float64s,
+    l1: Float64s,
+    order: Int32s,
+    rate: float,
+    passes: float,
+    batch: int,
+) -> float: ...
+def residual_places(objective: Objective) -> Int64s: ...  # [N + 1]
+def average_pass(
+    objective: Objective,
+    w: Float64s,
+    slopes: Float64s,
+    residuals: Float64s,
+    visits: Float64s,  # [4 N]
+    places: Int64s,
+    order: Int32s,
+    uniforms: Float64s,  # [2 · steps]
+) -> int: ...
 
 class Tagger:
     def __init__(self, layout: Layout, w: Float64s) -> None: ...

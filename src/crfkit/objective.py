@@ -18,6 +18,7 @@ from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, Patte
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
 
 
 class Objective:
@@ -45,9 +46,7 @@ class Objective:
         strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
         self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
         strength = np.atleast_1d(np.asarray(l2, dtype=np.float64))
-        if stochastic and len(strength) > 1:
-            raise ValueError("Stochastic steps know one l2 for all weights, got one for each.")
-        self.l2 = float(strength[0])  # of the first weight
+        self.l2: float | Float64s = float(strength[0]) if len(strength) == 1 else strength
         self.n_sequences = dataset.n_sequences
         sets = annotation.sets
         self._core = _core.Objective(
@@ -75,12 +74,56 @@ class Objective:
         """H(w) v, [D], by the tangent recursions: no differences are taken. Call `refine()` first for all its digits."""
         return self._core.hessian_vector(w, v)
 
-    def stochastic_pass(self, w: Float64s, order: Int32s, rates: Float64s) -> tuple[float, Float64s]:
-        """One step along each sequence of `order`, with its rate; needs `stochastic=True`.
+    def stochastic_pass(
+        self,
+        w: Float64s,
+        order: Int32s,
+        rates: Float64s,
+        *,
+        batch: int = 1,
+        total: Float64s | None = None,
+    ) -> tuple[float, Float64s, Float64s | None]:
+        """Steps of SGD along `batch` sequences of `order` each; `rates` has one number for each step.
 
-        Step n: w ← (1 − rate · l2 / N) w − rate · ∇ loss_n(w). Returns Σ_n loss_n, each before its step, and the new w.
+        With c = rate · batch / N:  w ← soft(w − rate · Σ ∇ loss_n(w), c · l1) / (1 + c · l2). Returns Σ_n loss_n, each
+        before its step, the new w, and `total` plus the weights after each step. With many labels of which few are
+        possible, the objective has to be made with `stochastic=True`.
         """
-        return self._core.stochastic_pass(w, order, rates)
+        w, total = w.copy(), None if total is None else total.copy()
+        loss = _core.gradient_pass(self._core, w, total, np.atleast_1d(self.l1), order, rates, batch)
+        return loss, w, total
+
+    def adaptive_pass(
+        self, z: Float64s, root: Float64s, order: Int32s, rate: float, passes: float, *, batch: int = 1
+    ) -> tuple[float, Float64s, Float64s, Float64s]:
+        """Steps of AdaGrad along `batch` sequences of `order` each, after `passes` passes; see `crfkit.AdaGrad`.
+
+        `z` and `root`, which is √G, [D]. Returns Σ_n loss_n, each before its step, and the new weights, z and root.
+        """
+        z, root, w = z.copy(), root.copy(), np.empty(self.n_weights)
+        loss = _core.adaptive_pass(self._core, w, z, root, np.atleast_1d(self.l1), order, rate, passes, batch)
+        return loss, w, z, root
+
+    def kept_places(self) -> Int64s:
+        """Where the residuals begin that SAG keeps of each sequence, [N + 1]."""
+        return _core.residual_places(self._core)
+
+    def average_pass(
+        self,
+        w: Float64s,
+        slopes: Float64s,
+        kept: Float64s,
+        visits: Float64s,
+        places: Int64s,
+        order: Int32s,
+        uniforms: Float64s,
+    ) -> float:
+        """Steps of SAG, one for each entry of `order`: that sequence, or for −1 one drawn by two of the `uniforms`.
+
+        w, slopes (the sum of the last known gradients) [D], kept (the last residuals) [places[N]] and visits [4 N] are
+        changed in place; all begin at 0 but w. Returns how often the loss of a sequence was asked for.
+        """
+        return _core.average_pass(self._core, w, slopes, kept, visits, places, order, uniforms)
 
     def refine(self) -> bool:
         """Answer in double precision from now on. Returns whether that is a change."""

@@ -48,9 +48,10 @@ class CRF(Estimator):
         `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights
     features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
-    optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)`, `SGD(max_iterations=…, rate=…)` for good
-        weights after few passes, `AveragedPerceptron(…)`, `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds
-        (they know no penalty), the name of one ("lbfgs", "averaged_perceptron", …), or "auto"
+    optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
+        `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
+        `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (they know no penalty), the name of one ("lbfgs",
+        "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_pairs : a weight for every feature and label; otherwise only for those seen together. With `facets`: for every
         feature and facet that a site may have at which the feature stands.
@@ -183,8 +184,7 @@ class CRF(Estimator):
         """Train further on more sequences, from the weights of now; new features and labels join the model.
 
         The weights of features that do not occur in X stay as they are. All others are those that minimise the objective
-        of these sequences alone, as far as `optimizer` goes: with few iterations they stay near what they were. (With SGD
-        the penalty shrinks all weights.)
+        of these sequences alone, as far as `optimizer` goes: with few iterations they stay near what they were.
         Arguments as for `fit`, which this is for a model that is not trained.
         """
         extend = self.__sklearn_is_fitted__()

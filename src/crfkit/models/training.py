@@ -23,7 +23,7 @@ from crfkit.models.estimator import UnsavableModel
 from crfkit.models.gold import Metric
 from crfkit.models.growth import carried, pruned, touched
 from crfkit.models.lesson import Choices, Lesson
-from crfkit.optimizers import AUTO, Callback, Choice, History, Step, Watch, choose, optimizer_named
+from crfkit.optimizers import AUTO, STEPWISE, Callback, Choice, History, Step, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 Path = str | os.PathLike[str]
@@ -112,7 +112,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     model, kept = lesson.model, lesson.kept
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
     given = _given(params["optimizer"])
-    stochastic = given is not None and "stochastic_pass" in given.optimizer.needs
+    stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)
     objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
         l1=params["l1"],
         l2=params["l2"],
@@ -120,7 +120,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
         stochastic=stochastic,
         online=given is not None and "online_pass" in given.optimizer.needs,
         n_threads=n_threads,
-        fixed=~touched(lesson) if plan.extend and not stochastic else None,
+        fixed=~touched(lesson) if plan.extend else None,
     )
     watch, choice = _watch(plan, model, n_threads), given or choose(objective)
     if plan.checkpoint is not None:
@@ -136,6 +136,8 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
         found, n_iter = outcome.best.weights, outcome.best.iteration
+    if outcome.note:
+        choice = choice._replace(reason=f"{choice.reason}; {outcome.note}")
     return Trained(*pruned(model, found), outcome.history, max(n_iter, 0), outcome.reason, choice)
 
 

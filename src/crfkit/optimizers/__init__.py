@@ -4,6 +4,7 @@ An optimizer declares in `needs` what it asks of an objective, and refuses in wo
 `Descent`; stopping, history, callbacks, snapshots and resuming are the same loop for all.
 """
 
+from crfkit.optimizers.adagrad import AdaGrad
 from crfkit.optimizers.arow import AROW
 from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose, optimizer_named
@@ -11,8 +12,10 @@ from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Snapshot, Step, Watch, minimize
 from crfkit.optimizers.newton import Newton
+from crfkit.optimizers.passes import STEPWISE
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.problem import Objective, Optimizer
+from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.tron import TRON
 
@@ -21,8 +24,11 @@ __all__ = [
     "AUTO",
     "LBFGS",
     "OPTIMIZERS",
+    "SAG",
     "SGD",
+    "STEPWISE",
     "TRON",
+    "AdaGrad",
     "AveragedPerceptron",
     "Best",
     "Callback",

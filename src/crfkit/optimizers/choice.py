@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from crfkit.optimizers.adagrad import AdaGrad
 from crfkit.optimizers.arow import AROW
 from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.problem import Objective, Optimizer, checked_l1
+from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.tron import TRON
 
 AUTO = "auto"
 OPTIMIZERS: dict[str, type[Any]] = {
+    "adagrad": AdaGrad,
     "arow": AROW,
     "averaged_perceptron": AveragedPerceptron,
     "lbfgs": LBFGS,
     "newton": Newton,
     "passive_aggressive": PassiveAggressive,
+    "sag": SAG,
     "sgd": SGD,
     "tron": TRON,
 }

@@ -71,6 +71,7 @@ class Outcome(NamedTuple):
     reason: str  # in words, for people; "interrupted" after Ctrl-C
     n_evaluations: int = 0  # calls of value_and_gradient
     best: Best | None = None  # with held-out data
+    note: str = ""  # what the optimizer decided on the way, in words
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,7 @@ class _Loop:
             reason,
             self._descent.n_evaluations,
             self._best,
+            getattr(self._descent, "note", ""),
         )
 
     def _descend(self) -> str:

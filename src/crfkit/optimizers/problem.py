@@ -41,10 +41,11 @@ class Optimizer(Protocol):
 
     - `value_and_gradient(w)`;
     - `hessian_vector(w, v)`: H(w) v, [D]; where the objective has `hessian_diagonal(w)` too, it may be used;
-    - `stochastic_pass(w, order, rates)`: one step along each sequence;
-    - `batch_gradient(w, sequences)`: value and gradient of some of the sequences;
-    - `online_pass(rule, w, second, time, order)`: one step after each sequence whose best output is wrong;
-    - `stored_marginals(w, sequence)`: a gradient by way of marginals, which take less room than itself.
+    - `stochastic_pass(w, order, rates, batch=…, total=…)`: steps along a few sequences each;
+    - `adaptive_pass(z, root, order, rate, passes, batch=…)`: the same with a rate for each weight;
+    - `average_pass(w, slopes, kept, visits, places, order, uniforms)`: steps along the average of all gradients, of which
+      the marginals are kept;
+    - `online_pass(rule, w, second, time, order)`: one step after each sequence whose best output is wrong.
 
     `takes_l1` says whether it can minimise an objective with l1.
     """

@@ -1,57 +1,67 @@
-"""Stochastic gradient descent, sequence by sequence."""
+"""Stochastic gradient descent, a few sequences at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, nan
-from typing import ClassVar, NamedTuple, Protocol
+from math import nan
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
-from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.passes import Order, PassDescent, StochasticObjective, check_rate
+from crfkit.optimizers.problem import Vector, check_settings
+from crfkit.optimizers.rates import search_rate
 
-
-class StochasticObjective(Objective, Protocol):
-    """An objective Σ_n loss_n(w) + ½·l2·|w|² that can step along its sequences one by one."""
-
-    l2: float
-    n_sequences: int
-
-    def stochastic_pass(
-        self, weights: Vector, order: npt.NDArray[np.int32], rates: Vector, /
-    ) -> tuple[float, Vector]:
-        """Step n: w ← (1 − rate · l2 / N) w − rate · ∇ loss_n(w). Returns Σ_n loss_n and the new weights."""
-        ...
+FIRST_RATE = 0.1  # where the search for one begins
 
 
 @dataclass(frozen=True)
 class SGD:
-    """Stochastic gradient descent: one step along each sequence, in random order, for `max_iterations` passes.
+    """Stochastic gradient descent: steps along `batch` sequences each, in random order, for `max_iterations` passes.
 
-    The rate falls in a straight line from `rate` to 0 over all passes. Good weights come after few passes, which suits
-    large data sets and many labels; the last digits of the minimum are better left to L-BFGS. A step costs what its
-    sequence touches: the penalty is applied to all weights as one factor. One thread; the same `random_state` gives the
-    same bits. The objective in the history is the sum of the losses met during the pass, plus the penalty after it; it is
-    not known at the start, and its gradient norm never is (NaN). No l1, and one l2 for all weights.
+    With N sequences and c = rate · batch / N, a step is
+
+        w ← soft(w − rate · Σ ∇ loss_n(w), c · l1) / (1 + c · l2)        soft(x, a) = sign(x) · max(|x| − a, 0)
+
+    and costs what its sequences touch: what it does to all other weights is made up for when they are next touched. Good
+    weights come after few passes, which suits large data sets and many labels; the last digits of the minimum are better
+    left to L-BFGS.
+
+    rate : falls in a straight line to 0 over all passes, or stays with `average`. "auto": powers of 2 are tried on a
+        sample of the data; `CRF.optimizer_reason_` says which one was taken.
+    batch : sequences of a step. Their gradients add up, on several threads; the same bits for any number of these.
+    average : keep the mean of the weights after all steps from the second pass on; a number between 0 and 1: after this
+        share of the passes
+    random_state : the same one gives the same bits
+
+    The objective in the history is the sum of the losses met during the pass, plus the penalty after it; it is not known
+    at the start, and its gradient norm never is (NaN).
     """
 
     max_iterations: int = 10
-    rate: float = 0.05
+    rate: float | str = "auto"
+    batch: int = 1
+    average: bool | float = False
     random_state: int = 0
 
     needs: ClassVar[frozenset[str]] = frozenset({"stochastic_pass"})
-    takes_l1: ClassVar[bool] = False
+    takes_l1: ClassVar[bool] = True
     scheduled: ClassVar[bool] = True  # max_iterations decides every step
     tolerance: ClassVar[float] = 0.0
     change: ClassVar[float] = 0.0
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        check_settings(self, {"max_iterations": 0, "random_state": 0}, ())
-        if not isinstance(self.rate, float | int | np.floating) or not 0 < self.rate < inf:
-            raise ValueError(f"SGD got rate={self.rate!r}, expected a positive number.")
+        check_settings(self, {"max_iterations": 0, "batch": 1, "random_state": 0}, ())
+        check_rate(self)
+        if not isinstance(self.average, bool | np.bool_) and not (
+            isinstance(self.average, float | np.floating) and 0 < self.average < 1
+        ):
+            raise ValueError(
+                f"SGD got average={self.average!r}, expected True, False or a number between 0 and 1."
+            )
 
     def minimize(
         self,
@@ -65,73 +75,82 @@ class SGD:
         """The weights after the last pass; arguments as for `LBFGS.minimize`."""
         return minimize(self, objective, start, callback, n_threads, watch)
 
-    def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> _Descent:
+    def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> PassDescent:
         """The way downhill."""
         return _Descent(self, objective, start)
 
 
-class _Place(NamedTuple):
-    x: Vector  # [D]
-    value: float
-    norm: float = nan
+class _Descent(PassDescent):
+    """Steps along the gradient, and the mean of where they led."""
 
-
-class _Descent:
-    """Pass after pass over the sequences."""
-
-    n_evaluations = 0
+    _settings: SGD
 
     def __init__(self, settings: SGD, objective: StochasticObjective, start: Vector) -> None:
-        self._settings = settings
-        self._objective = objective
-        self._random = np.random.default_rng(settings.random_state)
-        self.point = _Place(start, nan)
-        self.values: list[float] = []
+        super().__init__(settings, objective, start)
+        self._rate = nan
+        self._stand(start, np.zeros(0), 0)
+
+    def _stand(self, weights: Vector, total: Vector, n_averaged: int) -> None:
+        """At weights [D]; total [D] is the sum of those after `n_averaged` steps, [0] before there are any."""
+        self._weights, self._total, self._n_averaged = weights, total, n_averaged
 
     @property
-    def passes(self) -> float:
-        """Over the data, until now."""
-        return float(max(len(self.values) - 1, 0))
+    def rate(self) -> float:
+        """The first rate."""
+        return self._rate
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start; the objective there is not asked for."""
-        self.point = _Place(start, nan)
-        self.values = [nan]
+        """Stands at the start, with a rate."""
+        super().begin(start)
+        self._stand(start, np.zeros(0), 0)
+        if not isinstance(self._settings.rate, str):
+            self._rate = float(self._settings.rate)
+            return
+        found = search_rate(self._objective, self._tried, FIRST_RATE, self._settings.random_state)
+        self._rate, self.passes, self.note = found
 
-    def advance(self) -> bool:
-        """Makes one pass."""
-        n, iteration = self._objective.n_sequences, len(self.values) - 1
-        total = max(1, n * self._settings.max_iterations)
-        rates = self._settings.rate * (1.0 - (iteration * n + np.arange(n)) / total)
-        loss, weights = self._objective.stochastic_pass(self.point.x, self._order(), rates)
-        with np.errstate(over="ignore", invalid="ignore"):  # a rate that is far too high
-            value = loss + 0.5 * self._objective.l2 * float(weights @ weights)
-        if not isfinite(value):
-            raise ValueError(
-                f"SGD diverged in pass {iteration + 1}; expected a rate below {self._settings.rate}."
-            )
-        self.point = _Place(weights, value)
-        self.values.append(value)
-        return True
+    def _tried(self, rate: float, order: Order) -> Vector:
+        batch = self._settings.batch
+        rates = np.full(-(-len(order) // batch), rate)
+        return self._objective.stochastic_pass(self._weights, order, rates, batch=batch)[1]
 
-    def _order(self) -> npt.NDArray[np.int32]:
-        return self._random.permutation(self._objective.n_sequences).astype(np.int32)
+    def _run(self, order: Order) -> tuple[float, Vector]:
+        settings, done = self._settings, len(self.values) - 1
+        n_steps = -(-len(order) // settings.batch)
+        rates = np.full(n_steps, self._rate)
+        if not settings.average:
+            rates *= 1.0 - (done + np.arange(n_steps) / max(n_steps, 1)) / settings.max_iterations
+        total = None
+        if settings.average and done >= self._first_averaged():
+            total = self._total if self._n_averaged else np.zeros_like(self._weights)
+        loss, weights, total = self._objective.stochastic_pass(
+            self._weights, order, rates, batch=settings.batch, total=total
+        )
+        if total is None:
+            self._stand(weights, np.zeros(0), 0)
+        else:
+            self._stand(weights, total, self._n_averaged + n_steps)
+        return loss, weights
 
-    def refine(self) -> bool:
-        """Nothing becomes more exact."""
-        return False
+    def _first_averaged(self) -> int:
+        """Passes without averaging: one, or a share, but never all."""
+        passes = self._settings.max_iterations
+        share = 1 if self._settings.average is True else round(float(self._settings.average) * passes)
+        return min(share, passes - 1)
 
-    def best(self) -> Vector:
-        """The weights [D] of the last whole pass."""
-        return self.point.x
+    def _found(self, weights: Vector) -> Vector:
+        """The mean, where there is one."""
+        return self._total / self._n_averaged if self._n_averaged else weights
 
     def snapshot(self) -> Snapshot:
-        """The weights and how many passes were made: the random numbers follow from that."""
-        return Snapshot({"values": self.values[1:]}, {"x": self.point.x})
+        """The rate, and the sum of the weights too."""
+        numbers, arrays = super().snapshot()
+        own = {"rate": self._rate, "n_averaged": self._n_averaged}
+        return Snapshot({**numbers, **own}, {**arrays, "weights": self._weights, "total": self._total})
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Stands where the snapshot was taken."""
-        self.values = [nan, *snapshot.numbers["values"]]
-        self.point = _Place(np.ascontiguousarray(snapshot.arrays["x"]), self.values[-1])
-        for _ in self.values[1:]:
-            self._order()
+        """The rate, and the sum of the weights too."""
+        super().restore(snapshot)
+        self._rate = float(snapshot.numbers["rate"])
+        weights, total = (np.ascontiguousarray(snapshot.arrays[name]) for name in ("weights", "total"))
+        self._stand(weights, total, int(snapshot.numbers["n_averaged"]))

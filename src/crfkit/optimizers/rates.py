@@ -1,0 +1,57 @@
+"""The search for a learning rate: a pass over a sample of the data for each of several powers of 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from crfkit.optimizers.passes import Order, StochasticObjective, penalty
+from crfkit.optimizers.problem import Vector
+
+SAMPLE = 1000  # sequences, or a tenth of the data where that is more
+MOST_TRIALS = 24
+
+
+class RateFound(NamedTuple):
+    """The rate with the lowest objective, and what the search took."""
+
+    rate: float
+    passes: float  # over the data
+    note: str  # in words
+
+
+def search_rate(
+    objective: StochasticObjective, run: Callable[[float, Order], Vector], first: float, random_state: int
+) -> RateFound:
+    """Tries `first`, then its doubles as long as they do better, or else its halves.
+
+    `run(rate, order)` gives the weights after steps along the sequences of `order`. Each is judged by the objective of
+    the same sequences, with their share of the penalty, so a trial takes two passes over the sample.
+    """
+    N = objective.n_sequences
+    size = min(N, max(SAMPLE, N // 10))
+    sample = np.random.default_rng((random_state, 0)).permutation(N)[:size].astype(np.int32)
+    tried: dict[float, float] = {}
+
+    def value(rate: float) -> float:
+        weights = run(rate, sample)
+        loss = inf
+        if np.isfinite(weights).all():
+            loss = objective.stochastic_pass(weights, sample, np.zeros(size))[0]
+        found = loss + size / max(N, 1) * penalty(objective, weights)
+        tried[rate] = found if isfinite(found) else inf
+        return tried[rate]
+
+    best, lowest = first, value(first)
+    for factor in (2.0, 0.5):
+        while len(tried) < MOST_TRIALS and value(best * factor) < lowest:
+            best *= factor
+            lowest = tried[best]
+        if best != first:
+            break
+    passes = 2 * size * len(tried) / max(N, 1)
+    words = f"rate {best:g} had the lowest objective of {len(tried)} on {size:,} sequences"
+    return RateFound(best, passes, f"{words}, which took {passes:.2g} passes")
