@@ -22,7 +22,7 @@ SMOOTH = ("newton", "tron")
 
 def test_every_optimizer_has_its_row() -> None:
     along_sequences = {"arow", "averaged_perceptron", "passive_aggressive"}  # tests/test_online.py
-    assert {*EXACT, *along_sequences, "sgd"} == set(OPTIMIZERS)  # tests/test_sgd.py
+    assert {*EXACT, *along_sequences, "adagrad", "sag", "sgd"} == set(OPTIMIZERS)  # tests/test_sgd.py
     assert all(type(optimizer) is OPTIMIZERS[name] for name, optimizer in EXACT.items())
 
 
