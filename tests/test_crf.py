@@ -388,7 +388,10 @@ def test_a_failed_fit_leaves_the_old_model() -> None:
     ("params", "words"),
     [
         ({"structure": "chain"}, "structure is 'chain', expected crfkit.Chain"),
-        ({"optimizer": "bfgs"}, "optimizer is 'bfgs', expected arow, averaged_perceptron, lbfgs, newton, "),
+        (
+            {"optimizer": "bfgs"},
+            "optimizer is 'bfgs', expected adagrad, arow, averaged_perceptron, lbfgs, newton, ",
+        ),
         ({"features": 3}, "features is 3, expected None"),
         ({"l1": -1.0}, "l1 is -1.0, expected a finite number"),
         ({"l2": float("nan")}, "l2 is nan, expected a finite number"),
