@@ -26,7 +26,8 @@ def optimizer_options(command: Command) -> Command:
             default="lbfgs",
             show_default=True,
             metavar="NAME",
-            help="auto, lbfgs, tron, newton, sag, sgd, adagrad, averaged_perceptron, passive_aggressive or arow.",
+            help="How to minimise: auto, lbfgs, tron, newton, sag, sgd, adagrad, averaged_perceptron, "
+            "passive_aggressive or arow.",
         ),
         click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
         click.option(
