@@ -48,12 +48,12 @@ def calibrated(objective: Objective, params: dict[str, Any], say: Callable[[str]
 def _after_pass(objective: Objective, sample: Any, rate: float) -> float:
     start = np.zeros(objective.n_weights)
     with np.errstate(over="ignore", invalid="ignore"):
-        _, moved = objective.stochastic_pass(start, sample, np.full(len(sample), rate))
+        _, moved, _ = objective.stochastic_pass(start, sample, np.full(len(sample), rate))
     return _loss(objective, moved, sample) if np.isfinite(moved).all() else np.inf
 
 
 def _loss(objective: Objective, weights: Any, sample: Any) -> float:
     """Of the sample, with its share of the penalty: the losses that a pass with the rate 0 meets."""
-    loss, _ = objective.stochastic_pass(weights, sample, np.zeros(len(sample)))
+    loss, *_ = objective.stochastic_pass(weights, sample, np.zeros(len(sample)))
     share = len(sample) / max(objective.n_sequences, 1)
-    return loss + 0.5 * objective.l2 * share * float(weights @ weights)
+    return loss + 0.5 * share * float(np.sum(objective.l2 * weights * weights))
