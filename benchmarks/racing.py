@@ -25,7 +25,7 @@ from crfkit.optimizers import OPTIMIZERS, Optimizer, Outcome, Step, Watch
 
 Float64s = npt.NDArray[np.float64]
 ONLINE = ("averaged_perceptron", "passive_aggressive", "arow")  # methods without an objective of ours
-RIVAL_METHODS = ("lbfgs", "l2sgd", "ap", "pa", "arow")
+STOCHASTIC = ("sgd", "adagrad", "sag")  # methods whose history has no objective, or an estimate of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _Timed:
 
     inner: Optimizer
     marks: list[Mark]
-    has_objective: bool
+    method: str
     takes_l1: ClassVar[bool] = False
 
     @property
@@ -94,13 +94,12 @@ class _Timed:
     ) -> Outcome:
         """As the optimizer inside; its own objective is replaced by the true one at the weights of the iteration."""
         clock = StopWatch()
-        stochastic = "value_and_gradient" not in self.inner.needs
 
         def tell(step: Step) -> bool:
             value: float | None = None
-            if self.has_objective:
+            if self.method not in ONLINE:
                 value = step.objective
-                if stochastic:
+                if self.method in STOCHASTIC:
                     value = clock.look(lambda: float(objective.value_and_gradient(step.weights)[0]))
             self.marks.append(Mark(clock.seconds(), step.passes, value, step.dev_score))
             return False
@@ -120,7 +119,7 @@ def ours(entry: Entry, problem: Problem, data: Data) -> list[Mark]:
     marks: list[Mark] = []
     model = crfkit.CRF(
         structure=crfkit.Chain(start=False, end=False),
-        optimizer=cast(Optimizer, _Timed(inner, marks, entry.method not in ONLINE)),
+        optimizer=cast(Optimizer, _Timed(inner, marks, entry.method)),
         l2=problem.l2,
         all_arcs=False,
         n_threads=1,
