@@ -9,11 +9,12 @@
 namespace crfkit {
 namespace {
 
-constexpr double kFirstEstimate = 1;      // of L_i, before any is known
-constexpr double kShrink = 0.9;           // of L_i before a line search: it may be too large by now
-constexpr double kSmallSlope = 1e-8;      // |gradient|² below which a line search tells nothing
-constexpr double kLongestStreak = 10;     // pauses grow to 2^10 visits
-constexpr double kSmallestFactor = 1e-9;  // see GradientSteps
+constexpr double kFirstEstimate = 1;       // of L_i, before any is known
+constexpr double kShrink = 0.9;            // of L_i before a line search: it may be too large by now
+constexpr double kSmallSlope = 1e-8;       // |gradient|² below which a line search tells nothing
+constexpr double kLongestStreak = 10;      // pauses grow to 2^10 visits
+constexpr double kSmallestFactor = 1e-9;   // P of a group: below, all weights are settled and P begins at 1
+constexpr double kLeastShrinkage = 1e-12;  // what a step leaves of a weight at the least: P is never 0
 constexpr int kMostDoublings = 100;
 
 }  // namespace
@@ -182,7 +183,7 @@ void AverageGradient::step() {
     const double rate = 0.5 / (tree_.largest() + strongest) + 0.5 / (tree_.sum() / m + strongest);
     bool small = false;
     for (std::size_t g = 0; g < sums_.size(); ++g) {
-        sums_[g].P *= 1 - rate * groups_.l2[g] / n;
+        sums_[g].P *= std::max(1 - rate * groups_.l2[g] / n, kLeastShrinkage);
         sums_[g].R += rate / m / sums_[g].P;
         small = small || sums_[g].P < kSmallestFactor;
     }

@@ -32,6 +32,17 @@ void check_annotation(const Layout& layout, const Design& design, const Annotati
     }
 }
 
+void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads) {
+    design.check_layout(layout);
+    if (!design.is_split() && !design.as_lattices && !design.as_batches)
+        throw std::invalid_argument("the design was not made for training");
+    check_annotation(layout, design, gold);
+    if (static_cast<std::int64_t>(gold.weights.size()) != design.n_sequences())
+        throw std::invalid_argument("there must be one weight for each sequence");
+    if (layout.bigrams || !design.allowed.empty())
+        check_possible(existing_bigrams(layout), design, &gold, n_threads);
+}
+
 Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
                      Annotation gold, std::vector<double> l2, bool single_precision, int threads)
     : n_threads(threads),
@@ -40,14 +51,7 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
       gold_(std::move(gold)),
       penalty_(std::move(l2), n_weights()),
       single_precision_(single_precision) {
-    design_->check_layout(*layout_);
-    if (!design_->is_split() && !design_->as_lattices && !design_->as_batches)
-        throw std::invalid_argument("the design was not made for training");
-    check_annotation(*layout_, *design_, gold_);
-    if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
-        throw std::invalid_argument("there must be one weight for each sequence");
-    if (layout_->bigrams || !design_->allowed.empty())
-        check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
+    check_for_training(*layout_, *design_, gold_, n_threads);
     if (design_->as_lattices || design_->as_batches) arcs_ = std::make_unique<ArcModel>(*layout_);
     if (design_->as_batches) batches_ = cut_into_batches(*layout_, *design_, n_threads);
     if (design_->as_lattices)

@@ -18,6 +18,8 @@ namespace crfkit {
 
 // Refuses an annotation that does not fit the data, in words.
 void check_annotation(const Layout& layout, const Design& design, const Annotation& gold);
+// Refuses a design and its gold labels that nothing can be trained on, in words.
+void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads);
 
 class Objective {
   public:

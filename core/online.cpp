@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "candidates.hpp"
 #include "objective.hpp"
 
 namespace crfkit {
@@ -18,14 +17,7 @@ Online::Online(std::shared_ptr<const Layout> layout, std::shared_ptr<const Desig
       arcs_(*layout_),
       w_(static_cast<std::size_t>(layout_->n_weights())),
       difference_(layout_->n_weights()) {
-    design_->check_layout(*layout_);
-    if (!design_->is_split() && !design_->as_lattices && !design_->as_batches)
-        throw std::invalid_argument("the design was not made for training");
-    check_annotation(*layout_, *design_, gold_);
-    if (static_cast<std::int64_t>(gold_.weights.size()) != design_->n_sequences())
-        throw std::invalid_argument("there must be one weight for each sequence");
-    if (layout_->bigrams || !design_->allowed.empty())
-        check_possible(existing_bigrams(*layout_), *design_, &gold_, n_threads);
+    check_for_training(*layout_, *design_, gold_, n_threads);
     mistakes_ = mistakes_of(*layout_, *design_, gold_, arcs_, w_.data(), single_precision, n_threads);
 }
 

@@ -12,7 +12,9 @@
 namespace crfkit {
 namespace {
 
-constexpr double kSmallestFactor = 1e-9;  // P of a group: below, all weights are settled and P begins at 1
+constexpr double kSmallestFactor = 1e-3;  // P of a group: below, all weights are settled and P begins at 1
+constexpr std::size_t kShortTables = 1 << 16;  // entries that tables may have, however few weights there are
+constexpr std::int64_t kMostAtOnce = 64;       // sequences of a step in memory at a time
 
 double soft(double x, double a) { return x > a ? x - a : x < -a ? x + a : 0.0; }
 
@@ -34,23 +36,27 @@ struct Slot {
     }
 };
 
-// Takes all steps by a rule: `read` gives a weight before the step, `move` adds the gradient of one sequence
-// of the step, `end_step` closes it.
+// Takes all steps by a rule: `read` gives the weights before the step, `move` adds the gradient of one
+// sequence of the step, `end_step` closes it; with several sequences a step, no weight moves before.
 template <class Rule>
 double take_steps(const SequenceSource& source, const Steps& steps, Rule& rule) {
     steps.check(source);
     const auto n = static_cast<std::int64_t>(steps.order.size());
-    std::vector<Slot> slots(static_cast<std::size_t>(std::min(steps.batch, n)));
+    const std::int64_t n_slots = std::min({steps.batch, n, kMostAtOnce});
+    std::vector<Slot> slots(static_cast<std::size_t>(n_slots));
     for (Slot& slot : slots) slot.sequence = source.open();
     double loss = 0;
     for (std::int64_t k = 0; k < steps.n_steps(); ++k) {
         const std::int64_t first = k * steps.batch, size = std::min(steps.batch, n - first);
         rule.begin_step(k);
-        parallel_for(size, steps.n_threads,
-                     [&](std::int64_t i, int) { slots[i].differentiate(steps.order[first + i], rule); });
-        for (std::int64_t i = 0; i < size; ++i) {
-            rule.move(slots[i].sequence->runs(), slots[i].weights.data(), slots[i].gradient.data());
-            loss += slots[i].loss;
+        for (std::int64_t at = first; at < first + size; at += n_slots) {
+            const std::int64_t here = std::min(n_slots, first + size - at);
+            parallel_for(here, steps.n_threads,
+                         [&](std::int64_t i, int) { slots[i].differentiate(steps.order[at + i], rule); });
+            for (std::int64_t i = 0; i < here; ++i) {
+                rule.move(slots[i].sequence->runs(), slots[i].weights.data(), slots[i].gradient.data());
+                loss += slots[i].loss;
+            }
         }
         rule.end_step(size);
     }
@@ -82,6 +88,36 @@ PenaltyGroups::PenaltyGroups(std::span<const double> strengths) {
             static_cast<std::uint8_t>(std::lower_bound(l2.begin(), l2.end(), strength) - l2.begin()));
 }
 
+void StepGradient::reset(std::int64_t n_slots) {
+    sum_.assign(n_slots, 0.0);
+    met_.assign(static_cast<std::size_t>(n_slots), 0);
+}
+
+void StepGradient::add(const std::vector<Run>& runs, const double* gradient) {
+    for (const Run run : runs) {
+        if (met_[run.begin]) continue;
+        met_[run.begin] = 1;
+        runs_.push_back(run);
+        size_ += run.end - run.begin;
+    }
+    step_kernels().add(runs.data(), static_cast<std::int64_t>(runs.size()), gradient, 1.0, sum_.data());
+}
+
+void StepGradient::gather() {
+    gathered_.resize(size_);
+    step_kernels().read(runs_.data(), static_cast<std::int64_t>(runs_.size()), sum_.data(), 1.0,
+                        gathered_.data());
+}
+
+void StepGradient::forget() {
+    for (const Run run : runs_) {
+        met_[run.begin] = 0;
+        std::fill(sum_.data() + run.begin, sum_.data() + run.end, 0.0);
+    }
+    runs_.clear();
+    size_ = 0;
+}
+
 GradientSteps::GradientSteps(const SequenceSource& source, const Penalty& penalty)
     : source_(source),
       l1_(source.pack_strengths(penalty.l1)),
@@ -102,6 +138,8 @@ double GradientSteps::pass(double* w, double* total, const Steps& steps, std::sp
         total_.resize(source_.n_slots());
         source_.pack(total, 0, total_.data());
     }
+    alone_ = steps.batch == 1;
+    if (!alone_) step_.reset(source_.n_slots());
     stamps_.assign(lazy_ ? static_cast<std::size_t>(source_.n_slots()) : 0, 0);
     sums_.assign(groups_.l2.size(), {Sums{}});
     const double loss = take_steps(source_, steps, *this);
@@ -128,6 +166,14 @@ void GradientSteps::read(const std::vector<Run>& runs, double* to) const {
 void GradientSteps::begin_step(std::int64_t k) { rate_ = rates_[k]; }
 
 void GradientSteps::move(const std::vector<Run>& runs, const double*, const double* gradient) {
+    if (alone_)
+        apply(runs, gradient);
+    else
+        step_.add(runs, gradient);
+}
+
+// The step along the gradient, without its penalty.
+void GradientSteps::apply(const std::vector<Run>& runs, const double* gradient) {
     if (lazy_)
         for (const Run run : runs) settle(run);
     if (sums_.size() == 1) {
@@ -141,6 +187,8 @@ void GradientSteps::move(const std::vector<Run>& runs, const double*, const doub
 }
 
 void GradientSteps::end_step(std::int64_t n_sequences) {
+    if (!alone_)
+        step_.release([&](const auto& runs, const double* gradient, std::int64_t) { apply(runs, gradient); });
     const double c = rate_ * static_cast<double>(n_sequences) / static_cast<double>(source_.n_sequences());
     bool small = false;
     for (std::size_t g = 0; g < sums_.size(); ++g) {
@@ -156,7 +204,12 @@ void GradientSteps::end_step(std::int64_t n_sequences) {
         else
             sums_[g].back() = after;
     }
-    if (small) fold();
+    if (small || tables_are_full()) fold();
+}
+
+bool GradientSteps::tables_are_full() const {
+    const std::size_t n_weights = static_cast<std::size_t>(source_.n_slots());
+    return sums_.size() * sums_[0].size() > std::max(n_weights, kShortTables);
 }
 
 // Makes up for the steps since a run was last touched.
@@ -213,7 +266,7 @@ double AdaptiveSteps::pass(double* w, double* z, double* root, const Steps& step
     source_.pack(z, 0, z_.data());
     source_.pack(root, 1, root_.data());
     alone_ = steps.batch == 1;
-    if (!alone_) gradient_.assign(static_cast<std::size_t>(source_.n_slots()), 0.0);
+    if (!alone_) step_.reset(source_.n_slots());
     const double loss = take_steps(source_, steps, *this);
     source_.unpack(z_.data(), z);
     source_.unpack(root_.data(), root);
@@ -228,23 +281,21 @@ void AdaptiveSteps::read(const std::vector<Run>& runs, double* to) const {
 }
 
 void AdaptiveSteps::move(const std::vector<Run>& runs, const double* weights, const double* gradient) {
-    const auto n = static_cast<std::int64_t>(runs.size());
-    if (alone_) {
-        step_kernels().move_adaptive(runs.data(), n, weights_, weights, gradient);
-        return;
-    }
-    step_kernels().add(runs.data(), n, gradient, 1.0, gradient_.data());
-    for (const Run run : runs)
-        for (std::int64_t d = run.begin; d < run.end; ++d) met_.push_back({{d, d + 1}, *weights++});
+    if (alone_)
+        step_kernels().move_adaptive(runs.data(), static_cast<std::int64_t>(runs.size()), weights_, weights,
+                                     gradient);
+    else
+        step_.add(runs, gradient);
 }
 
 void AdaptiveSteps::end_step(std::int64_t n_sequences) {
-    for (const auto& [slot, weight] :
-         met_) {  // a slot that was met before in this step has a gradient of 0 now
-        step_kernels().move_adaptive(&slot, 1, weights_, &weight, &gradient_[slot.begin]);
-        gradient_[slot.begin] = 0;
-    }
-    met_.clear();
+    if (!alone_)
+        step_.release([&](const auto& runs, const double* gradient, std::int64_t size) {
+            before_.resize(size);
+            read(runs, before_.data());
+            step_kernels().move_adaptive(runs.data(), static_cast<std::int64_t>(runs.size()), weights_,
+                                         before_.data(), gradient);
+        });
     weights_.passes += static_cast<double>(n_sequences) / static_cast<double>(source_.n_sequences());
 }
 

@@ -22,7 +22,7 @@ struct Penalty {
 
 // The weights of one pass in the order of its steps: sequences order[k·batch]..order[(k+1)·batch − 1] make
 // step k. Their losses and gradients are all taken before the step, on several threads, and add up in this
-// order: the same bits for any number of threads.
+// order: the same bits for any number of threads. However large a batch, few sequences are open at a time.
 struct Steps {
     std::span<const std::int32_t> order;
     std::int64_t batch;
@@ -46,13 +46,40 @@ class PenaltyGroups {
     std::vector<std::uint8_t> groups_;  // by slot; empty: all of group 0
 };
 
+// The gradient of a step along several sequences, and the runs that they touch, each once.
+class StepGradient {
+  public:
+    // Begins at 0 for all slots.
+    void reset(std::int64_t n_slots);
+    // Adds the gradient of one sequence, run after run.
+    void add(const std::vector<Run>& runs, const double* gradient);
+    // Calls use(runs, gradient, size) with all that was added, and begins at 0 again.
+    template <class Function>
+    void release(const Function& use) {
+        gather();
+        use(runs_, gathered_.data(), size_);
+        forget();
+    }
+
+  private:
+    void gather();
+    void forget();
+
+    Buffer<double> sum_;             // by slot
+    std::vector<std::uint8_t> met_;  // by the slot where a run begins: whether it is among runs_
+    std::vector<Run> runs_;
+    std::int64_t size_ = 0;    // slots of runs_
+    Buffer<double> gathered_;  // [size_]
+};
+
 // Stochastic gradient descent. Step k with rate η along b sequences, c = η b / N:
 //   w ← soft(w − η Σ ∇loss_n(w), c l1) / (1 + c l2),         soft(x, a) = sign(x) max(|x| − a, 0)
 // the proximal form of the penalty, which is stable for every strength.
 //
 // A weight that no step touches keeps v in w = P v, where P = Π 1 / (1 + c l2), but for l1, which takes
 // l1 · c / P off |v| at each step. With Q = Σ c / P, and A = Σ P and B = Σ P Q for the sum of the iterates,
-// what steps i..k−1 did to it follows from the tables at i and k alone.
+// what steps i..k−1 did to it follows from the tables at i and k alone. They begin anew before P becomes so
+// small that differences of A and B drown, and before they have more entries than there are weights.
 class GradientSteps {
   public:
     GradientSteps(const SequenceSource& source, const Penalty& penalty);
@@ -73,6 +100,8 @@ class GradientSteps {
     };
     double l1_of(std::int64_t d) const { return l1_[l1_.size() == 1 ? 0 : d]; }
     bool is_even() const { return l1_.size() == 1 && sums_.size() == 1; }
+    void apply(const std::vector<Run>& runs, const double* gradient);
+    bool tables_are_full() const;
     void settle(Run run);
     double sum_of_iterates(std::int64_t d, const std::vector<Sums>& sums, std::size_t from) const;
     void fold();
@@ -82,6 +111,8 @@ class GradientSteps {
     const PenaltyGroups groups_;
     const bool has_l1_;
     bool averaging_ = false, lazy_ = false;
+    bool alone_ = true;         // steps along single sequences
+    StepGradient step_;         // of the others
     Buffer<double> v_, total_;  // by slot
     std::span<const double> rates_;
     double rate_ = 0;
@@ -113,9 +144,9 @@ class AdaptiveSteps {
     const std::vector<double> l1_, l2_;  // by slot, or one
     Buffer<double> z_, root_;            // by slot
     AdaptiveWeights weights_;
-    bool alone_ = true;                        // steps along single sequences
-    std::vector<double> gradient_;             // by slot, of the step so far; 0 between steps
-    std::vector<std::pair<Run, double>> met_;  // slots of the step, and their weights before it
+    bool alone_ = true;      // steps along single sequences
+    StepGradient step_;      // of the others
+    Buffer<double> before_;  // the weights that such a step moves
 };
 
 }  // namespace crfkit

@@ -91,9 +91,9 @@ def test_mismatch_is_refused_in_words() -> None:
         n_weights = 2
 
     with pytest.raises(TypeError, match="LBFGS needs value_and_gradient of an objective; Batches has none"):
-        LBFGS().minimize(Batches(), np.zeros(2))  # type: ignore[arg-type]
+        LBFGS().minimize(Batches(), np.zeros(2))
     with pytest.raises(TypeError, match="object cannot be minimised: it does not say n_weights"):
-        LBFGS().minimize(object(), np.zeros(2))  # type: ignore[arg-type]
+        LBFGS().minimize(object(), np.zeros(2))
 
 
 def test_bad_number_of_threads() -> None:

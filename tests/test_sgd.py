@@ -96,6 +96,14 @@ def test_sag_believes_the_true_gradient_alone() -> None:
     assert outcome.history[-1].passes > len(outcome.history)
 
 
+def test_sag_takes_a_penalty_beside_which_no_loss_counts() -> None:
+    X, y = data()
+    model = CRF(l2=1e20, optimizer=SAG(max_iterations=60)).fit(X, y)
+    best = CRF(l2=1e20, optimizer=LBFGS(tolerance=1e-9, change=0.0)).fit(X, y)
+    assert model.history_[-1].objective == pytest.approx(best.history_[-1].objective, rel=1e-12)
+    assert 0 < np.abs(model.weights_).max() < 1e-18
+
+
 def test_sag_says_what_it_would_keep() -> None:
     with pytest.raises(
         ValueError, match=r"SAG would keep 0 MB of marginals, expected at most memory=100 bytes"
@@ -218,6 +226,20 @@ def test_the_mean_of_the_weights_is_kept() -> None:
             if k > 0:
                 total, n = total + w, n + 1
     np.testing.assert_allclose(last, total / n, atol=1e-12)
+
+
+def test_a_switch_of_numpy_is_a_switch() -> None:
+    switches: list[Any] = [True, np.True_]
+    one, other = (CRF(optimizer=SGD(max_iterations=4, rate=0.1, average=on)).fit(X, Y) for on in switches)
+    assert one.weights_.tobytes() == other.weights_.tobytes()
+
+
+@pytest.mark.parametrize("kind", [SGD, AdaGrad])
+def test_a_batch_of_more_than_all_is_all(kind: Any) -> None:
+    one, other = (
+        CRF(optimizer=kind(max_iterations=3, rate=0.1, batch=batch)).fit(X, Y) for batch in (len(X), 2**70)
+    )
+    assert one.weights_.tobytes() == other.weights_.tobytes()
 
 
 def test_the_rate_is_searched_for() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,6 +97,68 @@ def test_sgd_with_a_penalty_so_strong_that_factors_underflow() -> None:
     problem = Problem(7, **FEW[0])
     check_sgd(problem, 0.0, 1e5, 1)
     check_sgd(problem, 0.1, 1e5, 2)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.05])
+def test_the_sum_of_many_iterates_keeps_its_digits(l1: float) -> None:
+    problem = Problem(7, **FEW[0])
+    n = len(problem.lengths)
+    order = order_of(n, 400)
+    rates = np.full(len(order), 0.05)
+    loss = reference.enumerated(problem)
+    expected = reference.sgd(loss, n, problem.w, order, rates, l1=l1, l2=2.0, batch=1)
+    zero = np.zeros(len(problem.w))
+    total = objective_of(problem, l1, 2.0).stochastic_pass(problem.w, order, rates, total=zero)[2]
+    assert total is not None
+    np.testing.assert_allclose(total / len(order), expected.total / len(order), rtol=0, atol=1e-13)
+
+
+def test_steps_along_more_sequences_than_are_open_at_a_time() -> None:
+    problem = Problem(7, **FEW[1])
+    n, rate, batch = len(problem.lengths), 0.02, 150
+    order, loss = order_of(n, 40), reference.enumerated(problem)
+    rates = np.full(-(-len(order) // batch), rate)
+    l1, l2 = 0.2, 0.3
+    expected = reference.sgd(loss, n, problem.w, order, rates, l1=l1, l2=l2, batch=batch)
+    objective = objective_of(problem, l1, l2)
+    value, weights, _ = objective.stochastic_pass(problem.w, order, rates, batch=batch)
+    assert value == pytest.approx(expected.loss, rel=1e-10)
+    np.testing.assert_allclose(weights, expected.weights, atol=1e-10)
+    losses, leader = reference.adagrad(loss, n, problem.w, [order], rate, l1=l1, l2=l2, batch=batch)
+    z, root = -problem.w / rate, np.ones(len(problem.w))
+    value, weights, _, _ = objective.adaptive_pass(z, root, order, rate, 0.0, batch=batch)
+    assert value == pytest.approx(losses[0], rel=1e-10)
+    np.testing.assert_allclose(weights, leader, atol=1e-10)
+
+
+MEMORY = """
+import resource
+import sys
+import numpy as np
+from tests.restricted import Problem
+from tests.test_stochastic import objective_of
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+problem = Problem(4, n_labels=20, hard=False, soft=False, restrict=False, partial=False)
+objective = objective_of(problem, 0.0, np.arange(problem.map.n_weights) % 250 / 250)
+n = 100_000
+order = np.zeros(n, np.int32)
+batch = int(sys.argv[1])
+before = peak()
+objective.stochastic_pass(problem.w, order, np.full(-(-n // batch), 1e-6), batch=batch, total=np.zeros(len(problem.w)))
+if batch > 1:
+    objective.adaptive_pass(problem.w, np.ones(len(problem.w)), order, 1e-3, 0.0, batch=batch)
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("batch", [1, 100_000])
+def test_memory_grows_with_neither_steps_nor_batch(batch: int) -> None:
+    command = [sys.executable, "-c", MEMORY, str(batch)]
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, check=True)
+    assert float(done.stdout) < 64  # MB
 
 
 @pytest.mark.parametrize(("l1", "l2"), PENALTIES)

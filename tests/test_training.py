@@ -133,6 +133,29 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
         model.fit(X, y, dev=(X[:3], y[:3]), checkpoint=path, resume=True)
 
 
+def test_a_checkpoint_of_another_dev_set_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    X, y = data()
+    dev_X, dev_y = data(1, 10)
+    CRF().fit(X, y, dev=(dev_X, dev_y), checkpoint=path, every=1)
+    words = "the checkpoint is of other dev data, expected those it was written for"
+    for other in (data(2, 10), (dev_X, [*dev_y[:-1], ["D"] * len(dev_y[-1])])):
+        with pytest.raises(InputError, match=words):
+            CRF().fit(X, y, dev=other, checkpoint=path, resume=True)
+    CRF().fit(X, y, dev=(list(dev_X), tuple(dev_y)), checkpoint=path, resume=True)
+
+
+def test_what_is_wrong_with_a_dev_set_is_said_of_it() -> None:
+    X, y = [[["the", "D"], ["dog", "N"]]], [["O", "B"]]
+    with pytest.raises(InputError, match=r"^dev sequence 0, site 0: the row has 1 column"):
+        CRF(features="U:%x[0,0]\nU1:%x[0,1]\nB").fit(X, y, dev=([[["the"], ["dog"]]], y))
+
+
+def test_the_class_of_an_optimizer_is_none() -> None:
+    with pytest.raises(InputError, match="expected an optimizer such as"):
+        CRF(optimizer=LBFGS).fit(*data())  # type: ignore[arg-type]
+
+
 def test_other_files_are_no_checkpoints(tmp_path: Path) -> None:
     X, y = data()
     model = CRF(optimizer=LBFGS(max_iterations=2)).fit(X, y)

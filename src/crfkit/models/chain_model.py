@@ -299,7 +299,10 @@ class ChainModel:
         self, X: Any, y: Any, allowed: Any, *, metric: Metric | None, n_threads: int
     ) -> Callable[[Float64s], float]:
         """The score on held-out data as a function of the weights."""
-        dataset = self.encode(X, allowed)
+        try:
+            dataset = self.encode(X, allowed)
+        except InputError as error:
+            raise InputError(f"dev {error}") from None
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         self._warn_of_unknown(gold)

@@ -17,6 +17,8 @@ import numpy as np
 
 from crfkit.data import InputError
 from crfkit.models import model_file
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.gold import checked_lists
 from crfkit.models.lesson import Lesson
 from crfkit.models.model_file import ModelFile
 from crfkit.optimizers import Snapshot, Watch
@@ -56,8 +58,18 @@ def data_of(lesson: Lesson, sample_weight: Any, dev: Any, optimizer: str) -> Set
     return {
         "data": digest.hexdigest(),
         "dev": "none" if dev is None else f"{len(dev[1])} sequences",
+        "dev data": "none" if dev is None else _held_out(model, *dev),
         "chosen optimizer": optimizer,
     }
+
+
+def _held_out(model: ChainModel, X: Any, y: Any, allowed: Any = None) -> str:
+    """A fingerprint of a dev set as the model sees it, with its labels."""
+    digest = hashlib.blake2b(digest_size=16)
+    dataset = model.encode(X, allowed)
+    _add(digest, dataclasses.replace(dataset, inputs=None))
+    _add(digest, checked_lists(y, dataset.sequence_ptr, "dev "))
+    return digest.hexdigest()
 
 
 def _add(digest: Any, thing: Any) -> None:
@@ -75,6 +87,8 @@ def _add(digest: Any, thing: Any) -> None:
         digest.update(f"{type(thing).__name__} of {len(thing)}".encode())
         for part in thing:
             _add(digest, part)
+    elif isinstance(thing, set | frozenset):  # in no order of their own
+        _add(digest, sorted(map(repr, thing)))
     else:
         digest.update(repr(thing).encode("utf-8", "surrogatepass"))
 
@@ -97,10 +111,9 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
         before = known.get(name) if isinstance(known, dict) else None
         if before == value:
             continue
-        if name == "data":
-            raise InputError(
-                f"{path}: the checkpoint is of other training data, expected those it was written for"
-            )
+        if name in ("data", "dev data"):
+            what = "training data" if name == "data" else "dev data"
+            raise InputError(f"{path}: the checkpoint is of other {what}, expected those it was written for")
         raise InputError(f"{path}: the checkpoint was written with {name} {before}, but it is {value} now")
 
 

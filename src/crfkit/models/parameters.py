@@ -49,7 +49,9 @@ def check_parameters(params: Mapping[str, Any]) -> None:
             raise InputError(
                 f"optimizer is {params['optimizer']!r}, expected {', '.join([*OPTIMIZERS, AUTO])}"
             )
-    elif optimizer != AUTO and not (hasattr(optimizer, "minimize") and hasattr(optimizer, "needs")):
+    elif optimizer != AUTO and (
+        isinstance(optimizer, type) or not (hasattr(optimizer, "minimize") and hasattr(optimizer, "needs"))
+    ):
         raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
     if isinstance(structure, Patterns):
         _check_beside_patterns(params, getattr(optimizer, "needs", ()))

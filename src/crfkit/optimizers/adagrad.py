@@ -7,9 +7,8 @@ from math import nan
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.passes import Order, PassDescent, StochasticObjective, check_rate
 from crfkit.optimizers.problem import Vector, check_settings
 from crfkit.optimizers.rates import search_rate
@@ -37,7 +36,7 @@ class AdaptiveObjective(StochasticObjective, Protocol):
 
 
 @dataclass(frozen=True)
-class AdaGrad:
+class AdaGrad(Minimizer):
     """AdaGrad (Duchi and others 2011) as the leader of all steps so far (FTRL-Proximal, McMahan 2011).
 
     A step along `batch` sequences with gradient g, where C passes were made,
@@ -71,18 +70,6 @@ class AdaGrad:
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "batch": 1, "random_state": 0}, ())
         check_rate(self)
-
-    def minimize(
-        self,
-        objective: AdaptiveObjective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights after the last pass; arguments as for `LBFGS.minimize`."""
-        return minimize(self, objective, start, callback, n_threads, watch)
 
     def descent(self, objective: AdaptiveObjective, start: Vector, n_threads: int) -> PassDescent:
         """The way downhill."""
@@ -129,7 +116,7 @@ class _Descent(PassDescent):
         self, state: AdaptiveState, order: Order, rate: float, passes: float
     ) -> tuple[float, AdaptiveState]:
         loss, *found = self._objective.adaptive_pass(
-            state.z, state.root, order, rate, passes, batch=self._settings.batch
+            state.z, state.root, order, rate, passes, batch=self._batch
         )
         return loss, AdaptiveState(*found)
 

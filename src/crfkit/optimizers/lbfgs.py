@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy.typing as npt
-
 from crfkit.optimizers.descent import BatchDescent
 from crfkit.optimizers.landscape import Point
 from crfkit.optimizers.line_search import orthant_search, wolfe_search
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.pairs import Pairs
 from crfkit.optimizers.problem import Objective, Vector, check_settings
 
 
 @dataclass(frozen=True)
-class LBFGS:
+class LBFGS(Minimizer):
     """Limited-memory BFGS (Nocedal 1980), with an l1 penalty orthant-wise (OWL-QN, Andrew and Gao 2007).
 
     It stops as soon as one of these holds:
@@ -41,23 +39,6 @@ class LBFGS:
 
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "memory": 1, "period": 1}, ("tolerance", "change"))
-
-    def minimize(
-        self,
-        objective: Objective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights that minimise objective f(w) + Σ l1_i |w_i|, sought from `start` [D].
-
-        `callback` sees each iteration and ends the minimisation by returning True. Ctrl-C ends it too: the
-        outcome then has the best weights so far. The same bits come out for any `n_threads`. `watch` asks for a
-        dev score, a time budget, snapshots.
-        """
-        return minimize(self, objective, start, callback, n_threads, watch)
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
         """The way downhill."""

@@ -183,6 +183,27 @@ def minimize(
     ).run()
 
 
+class Minimizer:
+    """What the settings of every optimizer have in common."""
+
+    def minimize(
+        self,
+        objective: Any,
+        start: npt.ArrayLike,
+        *,
+        callback: Callback | None = None,
+        n_threads: int = 1,
+        watch: Watch | None = None,
+    ) -> Outcome:
+        """The weights that minimise objective f(w) + Σ l1_i |w_i|, sought from `start` [D].
+
+        A method that goes through the data pass by pass gives those after its last pass. `callback` sees each iteration and
+        ends the minimisation by returning True. Ctrl-C ends it too: the outcome then has the best weights so far. The same
+        bits come out for any `n_threads`. `watch` asks for a dev score, a time budget, snapshots.
+        """
+        return minimize(self, objective, start, callback, n_threads, watch)
+
+
 class _Loop:
     """One minimisation under way."""
 

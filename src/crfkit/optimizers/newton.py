@@ -13,12 +13,11 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.optimizers.descent import BatchDescent, dot, fall
 from crfkit.optimizers.landscape import Landscape, Point
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.problem import Objective, Vector, check_settings
 
 SUFFICIENT = 0.01  # η: f falls by at least this share of what the slope promises
@@ -30,7 +29,7 @@ ROUGH = 1e-2  # |g| / |g at the start| from which on gradients are worth all the
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(Minimizer):
     """Truncated Newton with a backtracking line search, as today's linear solvers do it.
 
     It stops as soon as one of these holds:
@@ -54,18 +53,6 @@ class Newton:
 
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "period": 1}, ("tolerance", "change"))
-
-    def minimize(
-        self,
-        objective: Objective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights that minimise f(w), sought from `start` [D]; arguments as for `LBFGS.minimize`."""
-        return minimize(self, objective, start, callback, n_threads, watch)
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
         """The way downhill."""

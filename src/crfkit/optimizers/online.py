@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.problem import Vector, check_settings, is_whole
 
 
@@ -47,7 +47,7 @@ class OnlineObjective(Protocol):
 
 
 @dataclass(frozen=True)
-class OnlineLearner(ABC):
+class OnlineLearner(Minimizer, ABC):
     """Settings of every mistake-driven method."""
 
     max_iterations: int = 10
@@ -63,18 +63,6 @@ class OnlineLearner(ABC):
 
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "random_state": 0}, ())
-
-    def minimize(
-        self,
-        objective: OnlineObjective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights after the last pass; arguments as for `LBFGS.minimize`."""
-        return minimize(self, objective, start, callback, n_threads, watch)  # type: ignore[arg-type]
 
     def descent(self, objective: OnlineObjective, start: Vector, n_threads: int) -> _Descent:
         """The way through the passes."""

@@ -70,6 +70,7 @@ class PassDescent:
         self.point = Place(start, nan)
         self.values: list[float] = []
         self.passes = 0.0
+        self._batch = min(getattr(settings, "batch", 1), max(objective.n_sequences, 1))
 
     def begin(self, start: Vector) -> None:
         """Stands at the start; the objective there is not asked for."""

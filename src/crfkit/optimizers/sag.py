@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.passes import Order, PassDescent, Place, StochasticObjective, penalty
 from crfkit.optimizers.problem import Vector, check_settings
 
@@ -43,7 +43,7 @@ class AveragedObjective(StochasticObjective, Protocol):
 
 
 @dataclass(frozen=True)
-class SAG:
+class SAG(Minimizer):
     """The stochastic average gradient with non-uniform sampling (Schmidt and others, AISTATS 2015).
 
     Every step visits one sequence and goes along the average of the last known gradients of all of them, so that steps need
@@ -56,8 +56,8 @@ class SAG:
     memory : bytes that marginals may take; where they would take more it is refused before any work
     random_state : the same one gives the same bits
 
-    It takes no l1. The objective in the history is that of the losses at the last visits, except at the start and at the
-    end, where it is exact; so is the gradient norm.
+    It takes no l1. The objective and the gradient norm in the history are exact at the start and where the tolerance is
+    reached. Elsewhere they are estimates: each sequence counts as at its last visit, so they may be off either way.
     """
 
     max_iterations: int = 100
@@ -73,18 +73,6 @@ class SAG:
 
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "memory": 0, "random_state": 0}, ("tolerance",))
-
-    def minimize(
-        self,
-        objective: AveragedObjective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights that minimise the objective; arguments as for `LBFGS.minimize`."""
-        return minimize(self, objective, start, callback, n_threads, watch)
 
     def descent(self, objective: AveragedObjective, start: Vector, n_threads: int) -> PassDescent:
         """The way downhill; refused where it would take too much memory."""

@@ -7,9 +7,8 @@ from math import nan
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.passes import Order, PassDescent, StochasticObjective, check_rate
 from crfkit.optimizers.problem import Vector, check_settings
 from crfkit.optimizers.rates import search_rate
@@ -18,7 +17,7 @@ FIRST_RATE = 0.1  # where the search for one begins
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(Minimizer):
     """Stochastic gradient descent: steps along `batch` sequences each, in random order, for `max_iterations` passes.
 
     With N sequences and c = rate · batch / N, a step is
@@ -63,18 +62,6 @@ class SGD:
                 f"SGD got average={self.average!r}, expected True, False or a number between 0 and 1."
             )
 
-    def minimize(
-        self,
-        objective: StochasticObjective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights after the last pass; arguments as for `LBFGS.minimize`."""
-        return minimize(self, objective, start, callback, n_threads, watch)
-
     def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> PassDescent:
         """The way downhill."""
         return _Descent(self, objective, start)
@@ -110,13 +97,12 @@ class _Descent(PassDescent):
         self._rate, self.passes, self.note = found
 
     def _tried(self, rate: float, order: Order) -> Vector:
-        batch = self._settings.batch
-        rates = np.full(-(-len(order) // batch), rate)
-        return self._objective.stochastic_pass(self._weights, order, rates, batch=batch)[1]
+        rates = np.full(-(-len(order) // self._batch), rate)
+        return self._objective.stochastic_pass(self._weights, order, rates, batch=self._batch)[1]
 
     def _run(self, order: Order) -> tuple[float, Vector]:
         settings, done = self._settings, len(self.values) - 1
-        n_steps = -(-len(order) // settings.batch)
+        n_steps = -(-len(order) // self._batch)
         rates = np.full(n_steps, self._rate)
         if not settings.average:
             rates *= 1.0 - (done + np.arange(n_steps) / max(n_steps, 1)) / settings.max_iterations
@@ -124,7 +110,7 @@ class _Descent(PassDescent):
         if settings.average and done >= self._first_averaged():
             total = self._total if self._n_averaged else np.zeros_like(self._weights)
         loss, weights, total = self._objective.stochastic_pass(
-            self._weights, order, rates, batch=settings.batch, total=total
+            self._weights, order, rates, batch=self._batch, total=total
         )
         if total is None:
             self._stand(weights, np.zeros(0), 0)
@@ -135,7 +121,8 @@ class _Descent(PassDescent):
     def _first_averaged(self) -> int:
         """Passes without averaging: one, or a share, but never all."""
         passes = self._settings.max_iterations
-        share = 1 if self._settings.average is True else round(float(self._settings.average) * passes)
+        average = self._settings.average
+        share = 1 if isinstance(average, bool | np.bool_) else round(float(average) * passes)
         return min(share, passes - 1)
 
     def _found(self, weights: Vector) -> Vector:

@@ -11,12 +11,11 @@ from math import sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.optimizers.descent import BatchDescent, Fall, dot, fall, norm
 from crfkit.optimizers.landscape import Landscape, Point
-from crfkit.optimizers.loop import Callback, Outcome, Snapshot, Watch, minimize
+from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.problem import Objective, Vector, check_settings
 
 ACCEPTED = 1e-4  # η₀: a step is taken when f falls by more than this share of what the model promised
@@ -28,7 +27,7 @@ MOST_REJECTED = 60  # Δ is a quarter to the sixtieth then
 
 
 @dataclass(frozen=True)
-class TRON:
+class TRON(Minimizer):
     """Trust-region Newton (Lin and Moré 1999), with exact Hessian·vector products.
 
     It stops as soon as one of these holds:
@@ -53,18 +52,6 @@ class TRON:
 
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "period": 1}, ("tolerance", "change"))
-
-    def minimize(
-        self,
-        objective: Objective,
-        start: npt.ArrayLike,
-        *,
-        callback: Callback | None = None,
-        n_threads: int = 1,
-        watch: Watch | None = None,
-    ) -> Outcome:
-        """The weights that minimise f(w), sought from `start` [D]; arguments as for `LBFGS.minimize`."""
-        return minimize(self, objective, start, callback, n_threads, watch)
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
         """The way downhill."""
