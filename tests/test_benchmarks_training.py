@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -69,6 +70,18 @@ def test_tables_of_a_race() -> None:
     assert "| crfkit averaged_perceptron | 2.000 | 3.0× | 62.50 |" in optimizers.online_table(descents)
     again = (Mark(9.0, 1.0, 20.0, None), Mark(21.0, 2.0, 10.0, None))
     assert [mark.seconds for mark in optimizers.fastest([slow, again])] == [9.0, 19.0]
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_smoke_test_leaves_the_results_alone(
+    quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    descent = optimizers.Descent(Entry("chunking", "crfkit", "lbfgs", 2), (Mark(1.0, 2.0, 10.0, None),))
+    monkeypatch.setattr(optimizers, "race", lambda *_: [descent])
+    monkeypatch.setattr(optimizers, "RESULTS", tmp_path)
+    optimizers.main(["--problem", "chunking", *["--quick"] * quick])
+    assert "| crfkit lbfgs | 0.500 |" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ([] if quick else ["optimizers.md"])
 
 
 def test_a_plot_is_a_picture_with_all_its_lines() -> None:
