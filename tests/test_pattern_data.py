@@ -284,6 +284,25 @@ def test_unused_weights_can_be_left_out() -> None:
     assert kept.tolist() == [True, True, False, False, True]
 
 
+def test_plain_runs_that_are_written_are_grams_and_stay() -> None:
+    patterns, found = learn(Patterns(["A B", "C", "C$", "B | A", Ngrams(2)]), ["ABCA"])
+    assert patterns.names == ["B | A", "A B", "C", "C$", "B C", "C A"]
+    assert (
+        np.diff(found.start_ptr).max() == 3
+    )  # one for B | A, one for the runs anywhere, one for those at the end
+    smaller, kept = patterns.kept(np.zeros(6, np.bool_))
+    assert smaller.names == ["B | A", "A B", "C", "C$"]
+    assert kept.tolist() == [True, True, True, True, False, False]
+
+
+def test_gates_do_not_look_into_the_sequence_before() -> None:
+    x = [[{"w": "a"}, {"w": "b"}], [{"w": "c"}, {"w": "a"}]]
+    _, found = learn(Patterns([Pattern(".", when="w[-1]=b"), Pattern("..", when="!w[1]=a")]), ["AA", "AA"], x)
+    assert np.diff(found.start_ptr).tolist() == [1, 0, 0, 0]
+    _, found = learn(Patterns([Pattern(".", when="w[1]=c")]), ["AA", "AA"], x)
+    assert np.diff(found.start_ptr).tolist() == [0, 0, 0, 0]
+
+
 def test_the_weights_that_data_can_reach() -> None:
     _, found = learn(Patterns([Pattern("A", when="w=A"), Pattern("B", when="w=Z"), "A B"]), ["AC"])
     assert found.reachable(3).tolist() == [True, False, True]
@@ -319,5 +338,5 @@ def test_a_structure_says_what_it_is() -> None:
     assert repr(structure) == (
         "Patterns(['A', Ngrams(lengths=(3,), min_count=1, most=None), Affixes((1,), of=1 sequences, min_count=1, "
         "most=None, prefixes=True, suffixes=True), repeated_words], end=False, grow=Growth(order=5, per_round=300, "
-        "min_count=3, min_gain=1.0, held_out=0.1, patience=1))"
+        "min_count=3, min_gain=0.1, held_out=0.1, patience=1))"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -86,6 +87,27 @@ def test_patterns_match_what_re_matches(both: Both, words: list[str]) -> None:
     found = automaton(parse(ours), LABELS)
     for word in words:
         assert accepted(found, word) == intervals(theirs, word, first=False, last=False)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("A B?", "AB?"),
+        ("A? B? C", "A?B?C"),
+        ("A* B* A*", "A*B*A*"),
+        ("(A B?)+ C", "(?:AB?)+C"),
+        ("(A|(B C))* A", "(?:A|BC)*A"),
+        ("A{2,3} !A{1,2}", "A{2,3}[^A]{1,2}"),
+        ("(A . ){2} B", "(?:A.){2}B"),
+        (". A? (B|!C)*", ".A?[AB]*"),
+    ],
+)
+def test_patterns_on_all_short_words(ours: str, theirs: str) -> None:
+    found = automaton(parse(ours), LABELS)
+    for length in range(6):
+        for letters in itertools.product(LABELS, repeat=length):
+            word = "".join(letters)
+            assert accepted(found, word) == intervals(theirs, word, first=False, last=False)
 
 
 @given(BOTH, st.booleans(), st.booleans(), WORDS)

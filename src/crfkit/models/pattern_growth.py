@@ -37,7 +37,7 @@ class GrowthRound(NamedTuple):
     n_patterns: int  # that have grown until here
     longest: int  # labels of the longest of them
     score: float  # on held-out data
-    log_likelihood: float  # of the held-out data: between equal scores it decides
+    log_likelihood: float  # of the held-out data: it decides, since it tells small steps apart
 
 
 class Grown(NamedTuple):
@@ -96,7 +96,7 @@ def _rounds(
         start = Weighted(trained.model, trained.weights)
         trained = train(_with(params, texts), part, replace(still, start=start))
         rounds.append(_measured(trained.model, trained.weights, kept, plan, n_threads))
-        if rounds[-1][2:] > max(earlier[2:] for earlier in rounds[:-1]):
+        if rounds[-1].log_likelihood > max(earlier.log_likelihood for earlier in rounds[:-1]):
             best, chosen, idle = trained, texts, 0
         else:
             idle += 1

@@ -115,13 +115,13 @@ class Growth:
     min_count : candidates that occur less often in the training data are left out
     min_gain : candidates that gain less, in nats, are left out
     held_out : share of the training sequences to measure rounds on, where `fit` has no `dev` set
-    patience : rounds in a row without a higher score on held-out data that end the growth
+    patience : rounds in a row that do not make the held-out data more likely, which end the growth
     """
 
     order: int = 5
     per_round: int = 300
     min_count: int = 3
-    min_gain: float = 1.0
+    min_gain: float = 0.1
     held_out: float = 0.1
     patience: int = 1
 
