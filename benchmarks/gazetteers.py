@@ -1,4 +1,4 @@
-"""Chinese gazetteers: which stretches of a sentence are places, organisations, or names that the training data knows.
+"""Chinese gazetteers: which stretches of a sentence are places, organisations, or (parts of) names that training data know.
 
 A name counts as known in a sentence only where another sentence of the training data has it. Otherwise every name to be
 learned would be known, and no name to be found.
@@ -13,14 +13,23 @@ from typing import NamedTuple
 
 from benchmarks.corpora import corpus_path
 
-LONGEST = 14  # characters of a name that is looked up
+LONGEST = 14  # characters of an entry that is looked up
 LONGEST_ENDING = 4
 ENDING_COUNT = 3  # names of other sentences that end so, at least
 ENDING_SHARE = 0.03  # of the places where it occurs, at least, a single character ends a name
 OPENING_COUNT, OPENING_SHARE = 3, 0.01  # the same of a character before a name
 START = "^"  # stands before the first character
 OUTSIDE = "-"
-KINDS = ("place", "organisation", "known", "ending")
+KINDS = (
+    "place",
+    "organisation",
+    "known",
+    "tail",
+    "head",
+    "ending",
+)  # tail: what follows a place; head: before an ending
+
+Spans = Sequence[tuple[int, int]]
 
 
 class Match(NamedTuple):
@@ -38,72 +47,110 @@ def read_list(file: str) -> set[str]:
         return {entry for line in lines if len(entry := line.split("\t")[0].strip()) > 1}
 
 
+class SeenElsewhere:
+    """How often something is in the names of sentences other than a given one."""
+
+    def __init__(self) -> None:
+        """Nothing is seen yet."""
+        self.counts: Counter[str] = Counter()
+        self._own = defaultdict[str, Counter[str]](Counter)  # by the text of the sentence
+
+    def add(self, text: str, parts: Iterable[str]) -> None:
+        """Parts of the names of a sentence."""
+        own = Counter(parts)
+        self.counts.update(own)
+        self._own[text].update(own)
+
+    def times(self, part: str, text: str) -> int:
+        """In sentences with another text."""
+        own = self._own.get(text)
+        return self.counts[part] - (own[part] if own else 0)
+
+
 class Gazetteers:
     """Places, organisations, endings of organisations, and the names of training data."""
 
-    def __init__(self, texts: Sequence[str], names: Sequence[Sequence[tuple[int, int]]]) -> None:
+    def __init__(self, texts: Sequence[str], names: Sequence[Spans]) -> None:
         """Sentences of the training data, and where their names are: (begin, end) each."""
-        self._places = read_list("THUOCL_diming.txt") | read_list("jieba_ns.txt")
         self._organisations = read_list("jieba_nt.txt")
         self._suffixes = read_list("suffix_nt.tsv")
-        self._places -= self._organisations | self._suffixes
-        self._own: dict[str, list[str]] = defaultdict(list)  # the names of a sentence, by its text
-        self._names: Counter[str] = Counter()
-        self._endings: Counter[str] = Counter()
-        for text, spans in zip(texts, names, strict=True):
-            found = [text[begin:end] for begin, end in spans]
-            self._own[text] += found
-            self._names.update(found)
-            self._endings.update(ending for name in found for ending in endings(name))
+        places = read_list("THUOCL_diming.txt") | read_list("jieba_ns.txt")
+        self._places = places - self._organisations - self._suffixes
+        self._trained = frozenset(texts)
+        self._seen = {kind: SeenElsewhere() for kind in ("known", "ending", "tail", "head")}
         characters = Counter(START * len(texts))
         openings: Counter[str] = Counter()
         for text, spans in zip(texts, names, strict=True):
+            found = [text[begin:end] for begin, end in spans]
+            self._seen["known"].add(text, found)
+            self._seen["ending"].add(text, (ending for name in found for ending in endings(name)))
+            self._seen["tail"].add(text, (tail for name in found if len(tail := self._tail(name)) > 1))
             characters.update(text)
             openings.update((START + text)[begin] for begin, _ in spans)
-        self.openings = frozenset(
-            before
-            for before, count in openings.items()
-            if count >= max(OPENING_COUNT, OPENING_SHARE * characters[before])
+        self.openings = frozenset(_often(openings, OPENING_COUNT, OPENING_SHARE, characters))
+        self._endings = self._suffixes.union(
+            _often(self._seen["ending"].counts, ENDING_COUNT, ENDING_SHARE, characters)
         )
-        frequent = {
-            ending
-            for ending, count in self._endings.items()
-            if count >= max(ENDING_COUNT, ENDING_SHARE * characters[ending])  # 0 for longer ones
-        }
-        self._entries = {*self._names, *frequent} | self._places | self._organisations | self._suffixes
-        self._texts = Counter(  # how often a known name occurs, as a name or otherwise
-            part for text in texts for _, _, part in stretches(text, 2, LONGEST) if part in self._names
+        for text, spans in zip(texts, names, strict=True):
+            heads = (self._head(text[begin:end]) for begin, end in spans)
+            self._seen["head"].add(text, (head for head in heads if len(head) > 1))
+        parts = {part for kind in ("known", "tail", "head") for part in self._seen[kind].counts}
+        self._entries = parts | self._endings | self._places | self._organisations
+        self._occurs = Counter(  # how often a known name occurs, as a name or otherwise
+            part
+            for text in texts
+            for _, _, part in stretches(text, 2, LONGEST)
+            if part in self._seen["known"].counts
         )
 
     def matches(self, text: str) -> list[Match]:
         """Where the gazetteers have entries in a sentence."""
-        own = Counter(self._own.get(text, ()))
-        own_endings = Counter(ending for name in own.elements() for ending in endings(name))
-        found = []
-        for begin, end, part in stretches(text, 1, LONGEST):
-            if part not in self._entries:
-                continue
-            if part in self._places:
-                found.append(Match(begin, end, "place", ""))
-            if part in self._organisations:
-                found.append(Match(begin, end, "organisation", ""))
-            if end - begin > 1 and self._names[part] > own[part]:
-                found.append(Match(begin, end, "known", self._sureness(part, text, own[part])))
-            if part in self._suffixes or (
-                end - begin <= LONGEST_ENDING and self._endings[part] - own_endings[part] >= ENDING_COUNT
-            ):
-                found.append(Match(begin, end, "ending", part))
-        return found
+        return [
+            Match(begin, end, kind, detail)
+            for begin, end, part in stretches(text, 1, LONGEST)
+            if part in self._entries
+            for kind, detail in self._kinds(part, text)
+        ]
 
-    def _sureness(self, name: str, text: str, own: int) -> str:
+    def _kinds(self, part: str, text: str) -> Iterator[tuple[str, str]]:
+        """What a part of a sentence is, with details."""
+        if part in self._places:
+            yield "place", ""
+        if part in self._organisations:
+            yield "organisation", ""
+        if part in self._suffixes or (
+            part in self._endings and self._seen["ending"].times(part, text) >= ENDING_COUNT
+        ):
+            yield "ending", part
+        if len(part) > 1:
+            if times := self._seen["known"].times(part, text):
+                yield "known", self._sureness(part, text, times)
+            for kind in ("tail", "head"):
+                if times := self._seen[kind].times(part, text):
+                    yield kind, "once" if times == 1 else "often"
+
+    def _sureness(self, name: str, text: str, times: int) -> str:
         """How often a known name is a name where it occurs in other sentences."""
-        times = self._names[name] - own
-        occurs = self._texts[name] - (text.count(name) if text in self._own else 0)
+        occurs = self._occurs[name] - (text.count(name) if text in self._trained else 0)
         share = times / max(occurs, times)
         sure = (
             "always" if share > 0.9 else "mostly" if share > 0.5 else "at times" if share > 0.1 else "rarely"
         )
         return sure if times > 1 else f"{sure}, once"
+
+    def _tail(self, name: str) -> str:
+        """What follows the longest place at the beginning of a name; empty where there is none."""
+        for end in range(len(name) - 1, 1, -1):
+            if name[:end] in self._places:
+                return name[end:]
+        return ""
+
+    def _head(self, name: str) -> str:
+        """What stands before the longest ending of a name; empty where there is none."""
+        for begin in range(max(len(name) - LONGEST_ENDING, 1), len(name)):
+            if name[begin:] in self._endings:
+                return name[:begin]
+        return ""
 
 
 def stretches(text: str, shortest: int, longest: int) -> Iterator[tuple[int, int, str]]:
@@ -118,20 +165,26 @@ def endings(name: str) -> Iterable[str]:
     return (name[-length:] for length in range(1, min(LONGEST_ENDING, len(name)) + 1))
 
 
+def _often(counts: Counter[str], least: int, share: float, characters: Counter[str]) -> Iterator[str]:
+    """What is counted often, single characters also for how often they occur."""
+    for part, count in counts.items():
+        if count >= max(least, share * characters[part]):
+            yield part
+
+
 def columns(text: str, matches: Sequence[Match]) -> list[tuple[str, ...]]:
     """What is seen of the matches at each site: for each kind, where the site lies in the longest match that covers it.
 
-    One tuple for each site, a column for each of KINDS: B, I, E with the detail of the match, or OUTSIDE.
+    One tuple for each site, a column for each of KINDS: B, I, E, or S with how sure the match is, or OUTSIDE.
     """
     sites = [[OUTSIDE] * len(KINDS) for _ in text]
-    taken = [[False] * len(KINDS) for _ in text]
     for match in sorted(matches, key=lambda match: match.begin - match.end):
         column = KINDS.index(match.kind)
-        if any(taken[site][column] for site in range(match.begin, match.end)):
+        if any(sites[site][column] != OUTSIDE for site in range(match.begin, match.end)):
             continue
-        for site in range(match.begin, match.end):
-            letter = "B" if site == match.begin else "E" if site == match.end - 1 else "I"
-            detail = match.detail if match.kind == "known" else ""
+        detail = "" if match.kind == "ending" else match.detail
+        length = match.end - match.begin
+        letters = "S" if length == 1 else "B" + "I" * (length - 2) + "E"
+        for site, letter in enumerate(letters, match.begin):
             sites[site][column] = f"{letter} {detail}".rstrip()
-            taken[site][column] = True
     return [tuple(site) for site in sites]

@@ -1,7 +1,8 @@
 """Organisation names as patterns: whole spans B I … E, and what is far apart but belongs together.
 
 Each name of a weight says what is true of a span that is labelled as one name: how it begins (with a place, with a known
-name), how it ends and what lies between; that all of it is a known name; that marks in it have no partner. Members of an
+name), how it ends and what lies between; that all of it is a known name, or a place and what is known to follow places; that
+marks in it have no partner. Members of an
 enumeration `A、B、C`, and the same name twice, have weights for being names together.
 """
 
@@ -18,6 +19,7 @@ FARTHEST = 40  # sites between two that belong together
 STOPS = frozenset("。，；：！？、")  # in no name
 LINKS = frozenset("的了在是和与对把将被从向为等于及")
 PAIRS = {"（": "）", "(": ")", "《": "》", "“": "”", "‘": "’", "『": "』"}
+LEADS = ("place", "organisation", "known", "head")  # entries that a name may begin with
 INSIDE = ["B", "I", "E", "S"]
 
 Span = tuple[int, int]
@@ -28,7 +30,7 @@ Configuration = tuple[int, list[str | list[str] | None], str]
 class NamePatterns:
     """A function of a sentence that gives its higher-order patterns, of some families or of all."""
 
-    FAMILIES = ("whole", "structure", "marks", "enumeration", "twice")
+    FAMILIES = ("whole", "tail", "structure", "marks", "enumeration", "twice")
 
     def __init__(self, gazetteers: Gazetteers, families: Sequence[str] = FAMILIES) -> None:
         """`families` are some of FAMILIES."""
@@ -41,10 +43,14 @@ class NamePatterns:
         text = "".join(row[0] for row in rows)
         matches = self.gazetteers.matches(text)
         whole = {span: names for span, names in whole_names(matches).items() if span[1] - span[0] > 1}
-        spans = dict.fromkeys((*ending_spans(text, matches, self.gazetteers.openings), *whole))
+        placed = place_spans(matches)
+        ended = ending_spans(text, matches, self.gazetteers.openings)
+        spans = dict.fromkeys((*ended, *whole, *placed))
         if "whole" in self.families:
             for span, names in whole.items():
                 yield from (_span(span, name) for name in names)
+        if "tail" in self.families:
+            yield from (_span(span, f"place + tail known {detail}") for span, detail in placed.items())
         if "structure" in self.families:
             look = _Structure(text, matches)
             for span in spans:
@@ -73,7 +79,7 @@ def whole_names(matches: Sequence[Match]) -> dict[Span, list[str]]:
 
 def ending_spans(text: str, matches: Sequence[Match], openings: frozenset[str]) -> Iterator[Span]:
     """Spans that end as organisations do, and begin with an entry or after a character that often stands before names."""
-    begins = {match.begin for match in matches if match.kind != "ending"}
+    begins = {match.begin for match in matches if match.kind in LEADS}
     begins |= {site for site, before in enumerate(START + text[:-1]) if before in openings}
     for end in sorted({match.end for match in matches if match.kind == "ending"}):
         for begin in range(end - 1, max(end - LONGEST_SPAN, 0) - 1, -1):
@@ -81,6 +87,20 @@ def ending_spans(text: str, matches: Sequence[Match], openings: frozenset[str]) 
                 break
             if begin in begins and begin < end - 1:
                 yield begin, end
+
+
+def place_spans(matches: Sequence[Match]) -> dict[Span, str]:
+    """Spans of a place and a known tail, and how often the tail is known."""
+    tails = defaultdict[int, list[Match]](list)
+    for match in matches:
+        if match.kind == "tail":
+            tails[match.begin].append(match)
+    return {
+        (place.begin, tail.end): tail.detail
+        for place in matches
+        if place.kind == "place"
+        for tail in tails[place.end]
+    }
 
 
 class _Structure:
@@ -93,7 +113,7 @@ class _Structure:
         for match in matches:
             if match.kind == "ending":
                 self._endings[match.end].append(match.begin)
-            else:
+            elif match.kind in LEADS:
                 self._leads[match.begin].append(match)
         self._cut = {  # sites inside a place or a name that begins before them
             site for match in matches if match.kind != "ending" for site in range(match.begin + 1, match.end)
@@ -112,6 +132,8 @@ class _Structure:
         yield f"ending {ending}, {_size(tail - begin)} before"
         yield f"{kind} … {ending}"
         yield f"{kind} … ending, {_size(between)} between"
+        if any(match.kind == "head" and match.end == tail for match in leads):
+            yield "known head + ending"
         yield f"length {min(end - begin, LONGEST_SPAN)}"
         if begin in self._cut:
             yield "begins inside an entry"
