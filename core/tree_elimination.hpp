@@ -107,9 +107,8 @@ class Elimination {
 
     // d_k of each word when the words go out from the last to the first; that of word 0 is its rho.
     const std::vector<Number>& pivots() const { return pivots_; }
-    const Number& arrival(std::int64_t j) const { return arrivals_[j]; }                         // rho^j
-    const Number& escape(std::int64_t i, std::int64_t j) const { return escapes_[i * n_ + j]; }  // e_ij
-    const Number* escapes(std::int64_t i) const { return escapes_.data() + i * n_; }
+    const Number& arrival(std::int64_t j) const { return arrivals_[j]; }              // rho^j
+    const Number* escapes(std::int64_t i) const { return escapes_.data() + i * n_; }  // e_i·
 
     // Finds the pivots alone. False: a number left the range of doubles, and nothing is found.
     bool find_pivots() {

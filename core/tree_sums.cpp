@@ -26,15 +26,15 @@ void write_gradient(const PartWeights& weights, const Elimination<Number>& found
     std::vector<Number> reach(n);  // 1 / rho^j
     for (std::int64_t j = 0; j < n; ++j) reach[j] = one / found.arrival(j);
     for (std::int64_t h = 0, row = 0; h < side; ++h) {
-        if (weights.is_inside(h)) ++row;
-        if (!weights.is_head(h)) continue;
-        for (std::int64_t j = 0; j < n; ++j) {
-            const std::int64_t m = weights.word(j);
-            if (h == m) continue;
-            if (weights.is_inside(h))
-                write(h, m, found.escape(row - 1, j) * reach[j] * found.weights(row)[j]);
-            else
+        if (weights.is_inside(h)) {
+            const Number *escapes = found.escapes(row), *from = found.weights(++row);
+            for (std::int64_t j = 0; j < n; ++j)  // 0 for an arc from a word to itself
+                write(h, weights.word(j), escapes[j] * reach[j] * from[j]);
+        } else if (weights.is_head(h)) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                const std::int64_t m = weights.word(j);
                 write(h, m, reach[j] * weights.template weight<Number>(h, m, direction));
+            }
         }
     }
 }
