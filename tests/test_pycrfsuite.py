@@ -164,6 +164,16 @@ def test_item_sequences_are_theirs(theirs: Any, items: list[Any]) -> None:
     assert repr(mine) == repr(other)
 
 
+def test_an_attribute_that_an_item_has_twice_counts_twice(tagger: ours.Tagger) -> None:
+    twice, once = {"q:r": 0.5, "q": "r", "b": {"x": 2.0}}, {"q:r": 1.5, "b:x": 2.0}
+    marginals = []
+    for item in (twice, ours.ItemSequence([twice]), once):
+        tagger.set(item if isinstance(item, ours.ItemSequence) else [item])
+        marginals.append([tagger.marginal(label, 0) for label in tagger.labels()])
+    np.testing.assert_allclose(marginals[0], marginals[2], atol=1e-12)
+    np.testing.assert_allclose(marginals[1], marginals[2], atol=1e-12)
+
+
 @pytest.mark.parametrize("item", [5, [5], {"a": None}, {"a": (1, 2)}, {3: "x"}, [["nested"]]])
 def test_items_that_are_none_are_refused(item: Any, tagger: ours.Tagger) -> None:
     with pytest.raises(TypeError):

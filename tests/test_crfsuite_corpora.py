@@ -1,0 +1,68 @@
+"""On whole corpora: models of python-crfsuite here, and ours there, give the same labels and probabilities."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.corpora import find_corpus
+from benchmarks.tasks import chunk_features, tag_features
+
+from crfkit import CRF, LBFGS, Chain
+from crfkit.compat import pycrfsuite as ours
+from crfkit.compat import write_crfsuite
+from crfkit.data import read_columns
+
+CORPORA = {
+    "conll2000": ("train.txt", "test.txt", chunk_features, 2),
+    "conll2002": ("ned.train", "ned.testb", tag_features, 2),
+}
+N_MARGINALS = 150  # sequences whose marginals are compared, label by label
+
+
+def examples(corpus: str, file: str, extract: Any, column: int, n: int | None = None) -> tuple[Any, Any]:
+    path = find_corpus(corpus, file)
+    if path is None:
+        pytest.skip(f"the corpus {corpus} is not on this machine")
+    rows = [sequence.rows for sequence in islice(read_columns(path, comment=None), n)]
+    return [extract(site) for site in rows], [[row[column] for row in site] for site in rows]
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Any:
+    return pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+
+
+def compare(theirs: Any, path: Path, X: Any) -> None:
+    mine, other = ours.Tagger(), theirs.Tagger()
+    mine.open(str(path))
+    other.open(str(path))
+    for n, x in enumerate(X):
+        labels = other.tag(x)
+        assert mine.tag(x) == labels
+        assert mine.probability(labels) == pytest.approx(other.probability(labels), abs=1e-9)
+        if n < N_MARGINALS:
+            found, expected = (
+                [[tagger.marginal(label, i) for label in other.labels()] for i in range(len(x))]
+                for tagger in (mine, other)
+            )
+            np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_models_mean_the_same_on_both_sides(theirs: Any, corpus: str, tmp_path: Path) -> None:
+    train, test, extract, column = CORPORA[corpus]
+    X, y = examples(corpus, train, extract, column)
+    X_test, _ = examples(corpus, test, extract, column)
+    trainer = theirs.Trainer("lbfgs", {"max_iterations": 15, "c2": 0.5}, verbose=False)
+    for sites, labels in zip(X, y, strict=True):
+        trainer.append(sites, labels)
+    trainer.train(str(tmp_path / "theirs"))
+    compare(theirs, tmp_path / "theirs", X_test)
+    few = LBFGS(max_iterations=15)
+    write_crfsuite(CRF(Chain(start=False, end=False), optimizer=few).fit(X, y), tmp_path / "ours")
+    compare(theirs, tmp_path / "ours", X_test)
