@@ -205,7 +205,12 @@ class Experiment:
         found = []
         for x, best in zip(X, chain.predict_nbest(X, max(N_BEST)), strict=True):
             configurations = list(patterns(x))
-            found.append([(probability, Labelling(labels, configurations)) for probability, labels in best])
+            found.append(
+                [
+                    (probability, Labelling([str(label) for label in labels], configurations))
+                    for probability, labels in best
+                ]
+            )
         return found
 
 
