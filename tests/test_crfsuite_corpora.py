@@ -21,6 +21,7 @@ CORPORA = {
     "conll2002": ("ned.train", "ned.testb", tag_features, 2),
 }
 N_MARGINALS = 150  # sequences whose marginals are compared, label by label
+N_TRAIN = 4000  # sequences
 
 
 def examples(corpus: str, file: str, extract: Any, column: int, n: int | None = None) -> tuple[Any, Any]:
@@ -56,7 +57,7 @@ def compare(theirs: Any, path: Path, X: Any) -> None:
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_models_mean_the_same_on_both_sides(theirs: Any, corpus: str, tmp_path: Path) -> None:
     train, test, extract, column = CORPORA[corpus]
-    X, y = examples(corpus, train, extract, column)
+    X, y = examples(corpus, train, extract, column, N_TRAIN)
     X_test, _ = examples(corpus, test, extract, column)
     trainer = theirs.Trainer("lbfgs", {"max_iterations": 15, "c2": 0.5}, verbose=False)
     for sites, labels in zip(X, y, strict=True):
