@@ -118,11 +118,14 @@ def fastest(runs: Sequence[Sequence[Mark]]) -> tuple[Mark, ...]:
 def lowest(descents: Sequence[Descent]) -> float:
     """f*: the lowest objective that anybody saw."""
     return min(
-        mark.objective
-        for descent in descents
-        if descent.entry.method not in (*ONLINE, "ap", "pa", "l2sgd")
-        for mark in descent.marks
-        if mark.objective is not None
+        (
+            mark.objective
+            for descent in descents
+            if not descent.entry.scored and descent.entry.method != "l2sgd"
+            for mark in descent.marks
+            if mark.objective is not None
+        ),
+        default=math.nan,
     )
 
 
@@ -188,7 +191,10 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def plots(problem: str, descents: Sequence[Descent], optimum: float, folder: Path) -> None:
-    """Pictures of the gap against seconds and against passes."""
+    """Pictures of the gap against seconds and against passes, and of test errors against seconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = error_plot(problem, [descent for descent in descents if descent.entry.scored])
+    (folder / f"optimizers-{problem}-errors.svg").write_text(picture, encoding="utf-8")
     shown = [descent for descent in descents if not descent.entry.scored]
     for by, title in (("seconds", "CPU seconds"), ("passes", "passes over the data")):
         lines = {descent.name: descent.gaps(optimum, by) for descent in shown}
@@ -198,6 +204,22 @@ def plots(problem: str, descents: Sequence[Descent], optimum: float, folder: Pat
         dashed = frozenset(descent.name for descent in shown if descent.entry.toolkit == "crfsuite")
         picture = line_plot(PROBLEMS[problem].title, x, y, lines, dashed)
         (folder / f"optimizers-{problem}-{by}.svg").write_text(picture, encoding="utf-8")
+
+
+def error_plot(problem: str, descents: Sequence[Descent]) -> str:
+    """The share of test labels that are wrong, against seconds, of the methods that go from mistake to mistake."""
+    lines = {
+        descent.name: [
+            (mark.seconds, 1 - mark.accuracy) for mark in descent.marks if mark.accuracy is not None
+        ]
+        for descent in descents
+    }
+    points = [point for line in lines.values() for point in line]
+    seconds, errors = [point[0] for point in points] or [1.0], [point[1] for point in points] or [1.0]
+    x = Axis("CPU seconds", 0.9 * min(seconds), 1.1 * max(seconds))
+    y = Axis("test labels that are wrong", 0.9 * min(errors), 1.1 * max(errors))
+    dashed = frozenset(descent.name for descent in descents if descent.entry.toolkit == "crfsuite")
+    return line_plot(PROBLEMS[problem].title, x, y, lines, dashed)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -222,7 +244,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parts.append(f"## {PROBLEMS[problem].title}\n\nf* = {optimum:,.4f}, l2 = {PROBLEMS[problem].l2}")
         parts += [objective_table(descents, optimum), online_table(descents)]
         if options.plots is not None:
-            options.plots.mkdir(parents=True, exist_ok=True)
             plots(problem, descents, optimum, options.plots)
         report = "\n\n".join(parts) + "\n"
         if not options.quick:

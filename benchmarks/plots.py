@@ -28,9 +28,13 @@ class Axis:
         return math.log(value / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[float]:
-        """The powers of ten in between."""
+        """The powers of ten in between; in a short range some of their multiples too."""
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-        return [10.0**k for k in range(first, last + 1)]
+        powers = [10.0**k for k in range(first, last + 1)]
+        if len(powers) > 1:
+            return powers
+        steps = [m * 10.0**k for k in range(first - 2, last + 2) for m in (1, 2, 3, 5, 7)]
+        return [step for step in steps if self.low <= step <= self.high]
 
 
 def line_plot(title: str, x: Axis, y: Axis, lines: Mapping[str, Points], dashed: frozenset[str]) -> str:
@@ -55,7 +59,7 @@ def line_plot(title: str, x: Axis, y: Axis, lines: Mapping[str, Points], dashed:
         parts.append(_text(across(tick), HEIGHT - BOTTOM + 16, f"{tick:g}", "middle"))
     for tick in y.ticks():
         parts.append(_rule(LEFT, down(tick), WIDTH - RIGHT, down(tick)))
-        parts.append(_text(LEFT - 6, down(tick) + 4, f"{tick:.0e}", "end"))
+        parts.append(_text(LEFT - 6, down(tick) + 4, f"{tick:g}" if tick > 1e-3 else f"{tick:.0e}", "end"))
     ends = _apart({name: down(points[-1][1]) for name, points in lines.items() if points})
     for number, (name, points) in enumerate(lines.items()):
         if not points:

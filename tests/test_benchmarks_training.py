@@ -68,6 +68,7 @@ def test_tables_of_a_race() -> None:
     assert "| crfkit lbfgs | 0.667 | 1.00 | 2 | 2.00 | 3 | 2.00 | 3 | 0.0e+00 |" in text
     assert "To a gap of 1e-02: lbfgs 1.00 s, python-crfsuite's lbfgs 20.00 s, 20.0 times faster." in text
     assert "| crfkit averaged_perceptron | 2.000 | 3.0× | 62.50 |" in optimizers.online_table(descents)
+    assert "crfkit averaged_perceptron" in optimizers.error_plot("chunking", descents[2:])
     again = (Mark(9.0, 1.0, 20.0, None), Mark(21.0, 2.0, 10.0, None))
     assert [mark.seconds for mark in optimizers.fastest([slow, again])] == [9.0, 19.0]
 
@@ -92,6 +93,7 @@ def test_a_plot_is_a_picture_with_all_its_lines() -> None:
     assert {"a & b", "c", "title", "seconds", "gap", "100", "1e-06"} <= set(names)
     assert "none" not in names
     assert y.place(1e-9) == 0.0
+    assert plots.Axis("errors", 0.03, 0.08).ticks() == pytest.approx([0.03, 0.05, 0.07])
 
 
 def test_a_reranker_learns_what_the_probabilities_do_not_know() -> None:
