@@ -6,7 +6,8 @@ side: a first-order chain; the same given the matches of the gazetteers as local
 labellings reranked by an averaged perceptron over higher-order features; and a chain with these features as patterns, whose
 training begins with the weights of the chain with matches.
 
-The penalty of the chain was chosen on a held-out tenth of the training data (`--held-out`); what else there is to set was set by hand.
+The penalty of the chain was chosen on a held-out tenth of the training data (`--held-out`); what else there is to set
+was set by hand.
 """
 
 from __future__ import annotations
