@@ -1,11 +1,8 @@
 #include "pattern_batches.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 #include <string>
-
-#include "candidates.hpp"
 
 namespace crfkit {
 namespace {
@@ -46,10 +43,9 @@ void each_way(const StepTable& table, const Step& step, std::int32_t node, std::
 }  // namespace
 
 PatternBatches::PatternBatches(const Trellises& trellises, const Annotation& gold,
-                               const std::vector<Block>& blocks, int n_threads)
+                               const std::vector<Block>& blocks)
     : gold_arcs_(static_cast<std::size_t>(trellises.table.n_arcs()), 0.0) {
     const Design& design = *trellises.design;
-    check_possible(trellises.bigrams, design, &gold, n_threads);
     for (const Block& block : blocks) {
         std::vector<std::int32_t> members;
         for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {

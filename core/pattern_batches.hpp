@@ -15,10 +15,9 @@ namespace crfkit {
 // Depends on the data alone.
 class PatternBatches {
   public:
-    // `blocks` of the same data set. Throws std::invalid_argument, naming the sequence, where the annotation
-    // admits no labelling.
-    PatternBatches(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks,
-                   int n_threads);
+    // `blocks` of the same data set. Throws std::invalid_argument, naming the sequence, where its labels do
+    // not exist.
+    PatternBatches(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks);
 
     std::int64_t n_chunks() const { return n_chunks_; }
     // Batches first..last−1 of a block belong to one of its chunks.

@@ -8,6 +8,7 @@
 #include "threads.hpp"
 
 namespace crfkit {
+
 template <class Real>
 PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annotation& gold,
                                          const std::vector<Block>& blocks, const PatternBatches& batches)
@@ -24,27 +25,20 @@ PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annot
       scorer_(layout_, design_, tables_),
       direction_(layout_, design_, direction_tables_),
       sums_(layout_, design_, blocks, tables_),
-      reached_(static_cast<std::size_t>(table_.n_arcs())),
-      silent_(reached_.size()),
+      arcs_(table_, tables_.kernels),
       losses_(static_cast<std::size_t>(design_.n_sequences())),
-      gold_scores_(losses_.size(), 0.0) {
-    for (const Step& step : table_.steps)
-        for (std::int64_t k = step.first_arc; k < step.first_arc + step.n_arcs; ++k) {
-            reached_[k] = table_.destination[step.first_arc + table_.out_arc[k]] - step.n_before;
-            silent_[k] = table_.silent(step, k - step.first_arc);
-        }
-}
+      gold_scores_(losses_.size(), 0.0) {}
 
 template <class Real>
 double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
     tangent_ = v != nullptr;
     tables_.set(w, n_threads);
-    score_arcs(w, arc_scores_);
+    arc_scores_.score_weights(trellises_, model_, w);
     exponentiated_ = std::make_unique<std::once_flag>();
-    set_weights(n_threads);
+    arcs_.set(arc_scores_, n_threads);
     if (v) {
         direction_tables_.set(v, n_threads);
-        score_arcs(v, arc_direction_);
+        arc_direction_.score_weights(trellises_, model_, v);
     }
     const auto n_arcs = static_cast<std::size_t>(table_.n_arcs());
     const std::int64_t n_chunks = batches_.n_chunks();
@@ -81,75 +75,13 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     return value;
 }
 
-// Φ w of all arcs of the step table.
-template <class Real>
-void PatternEvaluator<Real>::score_arcs(const double* w, StepScores& scores) {
-    std::vector<double> fired;
-    model_.score(w, arc_tables_);
-    table_.score_fired(w + trellises_.first_weight, fired);
-    scores.score_all(table_, arc_tables_.arcs.scores.data(), fired);
-}
-
-// exp(score − peak of the step), in the order of the destinations and in that of the sources.
-template <class Real>
-void PatternEvaluator<Real>::set_weights(int n_threads) {
-    const std::int64_t n_arcs = table_.n_arcs(), lanes = tables_.kernels.lanes;
-    weight_.assign((n_arcs + lanes - 1) / lanes * lanes, 0);
-    out_weight_.resize(n_arcs);
-    peaks_.resize(table_.steps.size());
-    wide_.resize(table_.steps.size());
-    const auto n_steps = static_cast<std::int64_t>(table_.steps.size());
-    parallel_for(n_steps, n_threads, [&](std::int64_t i, int) {
-        const Step& step = table_.steps[i];
-        const double* scores = arc_scores_.scores(0, static_cast<std::int32_t>(i));
-        double top = -std::numeric_limits<double>::infinity(), bottom = -top;
-        for (std::int64_t e = 0; e < step.n_arcs; ++e) {
-            if (silent_[step.first_arc + e]) continue;
-            top = std::max(top, scores[e]);
-            bottom = std::min(bottom, scores[e]);
-        }
-        peaks_[i] = top;
-        wide_[i] = !(top - bottom <= -static_cast<double>(kLowest<Real>));
-        for (std::int64_t e = 0; e < step.n_arcs; ++e)
-            weight_[step.first_arc + e] =
-                silent_[step.first_arc + e] ? Real(0) : static_cast<Real>(scores[e] - top);
-    });
-    tables_.kernels.exp_shifted(weight_.data(), Real(0), weight_.data(), weight_.size());
-    parallel_for(n_steps, n_threads, [&](std::int64_t i, int) {
-        const Step& step = table_.steps[i];
-        for (std::int64_t k = step.first_arc; k < step.first_arc + step.n_arcs; ++k)
-            out_weight_[k] = weight_[step.first_arc + table_.out_arc[k]];
-    });
-}
-
-template <class Real>
-StepArcs<Real> PatternEvaluator<Real>::arcs_of(const Step& step) const {
-    const std::int64_t arc = step.first_arc;
-    const auto labels = [&](std::int32_t level) -> const std::int32_t* {
-        const auto found = table_.labels(level);
-        return found[0] < 0 ? nullptr : found.data();
-    };
-    return {step.n_before,
-            step.n_pools,
-            step.n_after,
-            step.silent_out ? 0 : step.n_pools,
-            table_.in_ptr.data() + step.first_in,
-            table_.source.data() + arc,
-            weight_.data() + arc,
-            table_.out_ptr.data() + step.first_out,
-            reached_.data() + arc,
-            out_weight_.data() + arc,
-            labels(step.before),
-            labels(step.after)};
-}
-
 // The sequences of a batch, as many at once as a vector has lanes.
 template <class Real>
 void PatternEvaluator<Real>::run_batch(const Block& block, std::span<const std::int32_t> sequences,
                                        ChunkSums& sums, Workspace& work) {
     const auto steps = trellises_.steps_of_sequence(sequences[0]);
     const bool wide =
-        std::any_of(steps.begin(), steps.end(), [&](std::int32_t step) { return wide_[step] != 0; });
+        std::any_of(steps.begin(), steps.end(), [&](std::int32_t step) { return arcs_.is_wide(step); });
     std::vector<std::int32_t> partial;
     for (const std::int32_t n : sequences)
         if (!gold_.complete(design_.sequence_ptr[n], design_.sequence_ptr[n + 1])) partial.push_back(n);
@@ -187,7 +119,8 @@ void PatternEvaluator<Real>::run_lanes(const Block& block, const Lanes& lanes,
         const double weight = lanes.admitted ? -gold_.weights[n] : gold_.weights[n];
         double log_partition = work.peaks[lane].value();
         for (std::int64_t s = 0; s <= T; ++s)
-            log_partition += peaks_[steps[s]] + std::log(static_cast<double>(work.mass[(s + 1) * W + lane]));
+            log_partition +=
+                arcs_.peak(steps[s]) + std::log(static_cast<double>(work.mass[(s + 1) * W + lane]));
         if (largest[lane] <= kMostFollowing<Real> && std::isfinite(log_partition)) {
             losses_[n] += weight * log_partition;
             weights[lane] = static_cast<Real>(weight);
@@ -260,7 +193,7 @@ void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, W
     for (std::int64_t s = 0; s <= T; ++s) {
         const Real* states = s < T ? work.states.data() + s * layout_.n_labels * W : nullptr;
         tables_.kernels.trellis_forward(
-            arcs_of(table_.steps[steps[s]]), states, work.inverse_mass.data() + s * W,
+            arcs_.of(table_.steps[steps[s]]), states, work.inverse_mass.data() + s * W,
             work.forward.data() + work.forward_at[s], work.forward.data() + work.forward_at[s + 1],
             work.mass.data() + (s + 1) * W, work.inverse_mass.data() + (s + 1) * W);
     }
@@ -286,7 +219,7 @@ void PatternEvaluator<Real>::pass_backward(std::span<const std::int32_t> steps, 
                                           work.following.data() + work.following_at[s]};
         Real* pushed = s > 0 ? work.following.data() + work.following_at[s] - step.n_before * W : nullptr;
         Real* probs = s > 0 ? work.probs.data() + site : nullptr;
-        tables_.kernels.trellis_backward(arcs_of(step), layout_.n_labels, messages, pushed, probs, largest);
+        tables_.kernels.trellis_backward(arcs_.of(step), layout_.n_labels, messages, pushed, probs, largest);
     }
 }
 
@@ -307,7 +240,7 @@ void PatternEvaluator<Real>::add_products(std::span<const std::int32_t> steps, c
     }
     for (std::size_t s = 0; s < steps.size(); ++s) {
         const Step& step = table_.steps[steps[s]];
-        tables_.kernels.trellis_products(arcs_of(step), work.forward.data() + work.forward_at[s],
+        tables_.kernels.trellis_products(arcs_.of(step), work.forward.data() + work.forward_at[s],
                                          work.following.data() + work.following_at[s],
                                          sums.products.data() + step.first_arc);
     }
@@ -400,10 +333,10 @@ double PatternEvaluator<Real>::write_arcs(double* out) {
         const Step& step = table_.steps[i];
         const double* scores = arc_scores_.scores(0, static_cast<std::int32_t>(i));
         for (std::int64_t k = step.first_arc; k < step.first_arc + step.n_arcs; ++k) {
-            if (silent_[k]) continue;
+            if (arcs_.is_silent(k)) continue;
             double residual = 0;
             for (const ChunkSums& sums : chunks_) {
-                residual += static_cast<double>(weight_[k]) * sums.products[k];
+                residual += arcs_.weight(k) * sums.products[k];
                 if (!sums.direct.empty()) residual += sums.direct[k];
             }
             if (!tangent_) {

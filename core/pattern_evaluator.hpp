@@ -20,6 +20,7 @@
 #include "pattern_batches.hpp"
 #include "residual_sums.hpp"
 #include "scorer.hpp"
+#include "step_weights.hpp"
 #include "total.hpp"
 #include "trellis.hpp"
 #include "trellis_run.hpp"
@@ -58,9 +59,6 @@ class PatternEvaluator {
         std::vector<double> direct;    // [arcs] of sequences that were run alone; empty: none was
     };
 
-    void score_arcs(const double* w, StepScores& scores);
-    void set_weights(int n_threads);
-    StepArcs<Real> arcs_of(const Step& step) const;
     void run_batch(const Block& block, std::span<const std::int32_t> sequences, ChunkSums& sums,
                    Workspace& work);
     void run_lanes(const Block& block, const Lanes& lanes, std::span<const std::int32_t> steps,
@@ -93,15 +91,9 @@ class PatternEvaluator {
     ResidualSums<Real> sums_;
     bool tangent_ = false;
 
-    // Of the arcs of the step table.
-    std::vector<std::int32_t> reached_;  // [arcs] see StepArcs
-    std::vector<std::uint8_t> silent_;   // [arcs]
     StepScores arc_scores_, arc_direction_;
     std::unique_ptr<std::once_flag> exponentiated_;  // whether arc_scores_ has its weights
-    Buffer<Real> weight_, out_weight_;               // [arcs]
-    std::vector<double> peaks_;                      // [steps]
-    std::vector<std::uint8_t> wide_;                 // [steps] scores too far apart for scaled messages
-    ArcTables arc_tables_;
+    StepWeights<Real> arcs_;
 
     std::vector<Workspace> work_;
     std::vector<ChunkSums> chunks_;

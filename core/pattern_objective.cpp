@@ -22,11 +22,9 @@ PatternObjective::PatternObjective(std::shared_ptr<const Trellises> trellises, A
     if (trellises_->first_weight < layout.n_weights() ||
         trellises_->first_weight + trellises_->book->n_weights > n_weights)
         throw std::invalid_argument("the weights of the patterns must follow those of the layout");
-    check_annotation(layout, design, gold_);
-    if (static_cast<std::int64_t>(gold_.weights.size()) != design.n_sequences())
-        throw std::invalid_argument("there must be one weight for each sequence");
+    check_for_training(layout, design, gold_, n_threads);
     blocks_ = cut_into_blocks(layout, design, n_threads);
-    batches_ = std::make_unique<PatternBatches>(*trellises_, gold_, blocks_, n_threads);
+    batches_ = std::make_unique<PatternBatches>(*trellises_, gold_, blocks_);
 }
 
 bool PatternObjective::refine() {

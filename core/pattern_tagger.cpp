@@ -40,12 +40,8 @@ void PatternTagger::each_sequence(const Trellises& trellises, bool exponentiated
     if (trellises.first_weight != first_weight_ ||
         first_weight_ + trellises.book->n_weights > static_cast<std::int64_t>(w_.size()))
         throw std::invalid_argument("the trellises were made for other patterns than the weights");
-    ArcTables arcs;
-    std::vector<double> fired;
     StepScores scores;
-    ArcModel(*layout_).score(w_.data(), arcs);
-    trellises.table.score_fired(w_.data() + first_weight_, fired);
-    scores.score_all(trellises.table, arcs.arcs.scores.data(), fired);
+    scores.score_weights(trellises, ArcModel(*layout_), w_.data());
     if (exponentiated) scores.exponentiate(trellises.table);
     const Scorer<double> scorer(*layout_, design, tables_);
     const std::int64_t n = design.n_sequences(), L = layout_->n_labels, S = tables_.stride;

@@ -51,6 +51,14 @@ void StepScores::score_all(const StepTable& table, const double* arcs, const std
     }
 }
 
+void StepScores::score_weights(const Trellises& trellises, const ArcModel& model, const double* w) {
+    ArcTables tables;
+    std::vector<double> fired;
+    model.score(w, tables);
+    trellises.table.score_fired(w + trellises.first_weight, fired);
+    score_all(trellises.table, tables.arcs.scores.data(), fired);
+}
+
 void StepScores::score_each(const StepTable& table, std::span<const std::int32_t> steps, const double* arcs,
                             std::int64_t n_arcs, const std::vector<double>& fired) {
     each_ = true;

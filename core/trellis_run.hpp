@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "arc_model.hpp"
 #include "trellis.hpp"
 
 namespace crfkit {
@@ -22,6 +23,8 @@ class StepScores {
   public:
     // Of all steps of a table, where arcs [A] score the same at every site; fired [fired sets].
     void score_all(const StepTable& table, const double* arcs, const std::vector<double>& fired);
+    // Of all steps of some trellises at the weights w [D]; `model` of the same layout.
+    void score_weights(const Trellises& trellises, const ArcModel& model, const double* w);
     // Of the steps of one sequence, with arcs [T − 1, A] site by site.
     void score_each(const StepTable& table, std::span<const std::int32_t> steps, const double* arcs,
                     std::int64_t n_arcs, const std::vector<double>& fired);

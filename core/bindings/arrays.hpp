@@ -4,10 +4,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace crfkit {
@@ -16,6 +19,9 @@ template <class Number>
 using Array = nanobind::ndarray<const Number, nanobind::numpy, nanobind::ndim<1>, nanobind::c_contig>;
 template <class Number>
 using Matrix = nanobind::ndarray<const Number, nanobind::numpy, nanobind::ndim<2>, nanobind::c_contig>;
+// An array, or None.
+template <class Number>
+using Maybe = std::optional<Array<Number>>;
 template <class Number>
 using AnyArray = nanobind::ndarray<const Number, nanobind::numpy, nanobind::c_contig>;
 
@@ -25,7 +31,7 @@ std::span<const Number> view(const nanobind::ndarray<const Number, Kind...>& arr
 }
 
 template <class Number>
-std::span<const Number> view(const std::optional<Array<Number>>& array) {
+std::span<const Number> view(const Maybe<Number>& array) {
     return array ? view(*array) : std::span<const Number>{};
 }
 
@@ -58,5 +64,31 @@ class NewArray {
     std::vector<std::size_t> shape_;
     Number* data_;
 };
+
+// A new array with these numbers.
+template <class Number>
+nanobind::object new_array(const std::vector<Number>& values) {
+    NewArray<Number> out({values.size()});
+    std::copy(values.begin(), values.end(), out.data());
+    return out.take();
+}
+
+// A new array of this shape, which fill(data) fills without the interpreter's lock.
+template <class Number, class Fill>
+nanobind::object filled(std::initializer_list<std::size_t> shape, const Fill& fill) {
+    NewArray<Number> out(shape);
+    {
+        const nanobind::gil_scoped_release release;
+        fill(out.data());
+    }
+    return out.take();
+}
+
+// Throws std::invalid_argument unless an array has as many numbers as expected.
+inline void check_size(const char* name, std::size_t size, std::int64_t expected) {
+    if (static_cast<std::int64_t>(size) != expected)
+        throw std::invalid_argument(std::string(name) + " has " + std::to_string(size) +
+                                    " numbers, expected " + std::to_string(expected));
+}
 
 }  // namespace crfkit

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "annotations.hpp"
 #include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -18,8 +19,6 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-template <class Number>
-using Maybe = std::optional<Array<Number>>;
 using Weights = Array<double>;
 
 // The arrays of a block, kept alive beside what points into them.
@@ -30,13 +29,6 @@ struct FiredArrays {
     Maybe<double> values;
     Fired fired;
 };
-
-template <class Number>
-nb::object new_array(const std::vector<Number>& values) {
-    NewArray<Number> out({values.size()});
-    std::copy(values.begin(), values.end(), out.data());
-    return out.take();
-}
 
 std::vector<Fired> views(const std::vector<const FiredArrays*>& blocks) {
     std::vector<Fired> out;
@@ -103,8 +95,7 @@ void bind_fired_objective(nb::module_& m) {
             [](FiredObjective* self, std::shared_ptr<Lattices> lattices, const Array<std::int32_t>& labels,
                const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
                const Array<double>& weights, int n_threads) {
-                Annotation gold{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)),
-                                copy(view(weights))};
+                Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
                 const nb::gil_scoped_release release;
                 new (self) FiredObjective(std::move(lattices), std::move(gold), n_threads);
             },
@@ -129,12 +120,7 @@ template <class Number, class Fill>
 nb::object answer(const Lattices& lattices, const Blocks& blocks, const Weights& w,
                   std::initializer_list<std::size_t> shape, const Fill& fill) {
     const std::vector<Fired> fired = views(blocks);
-    NewArray<Number> out(shape);
-    {
-        const nb::gil_scoped_release release;
-        fill(FiredSource(lattices, fired, view(w)), out.data());
-    }
-    return out.take();
+    return filled<Number>(shape, [&](Number* out) { fill(FiredSource(lattices, fired, view(w)), out); });
 }
 
 void bind_questions(nb::module_& m) {
@@ -161,7 +147,7 @@ void bind_questions(nb::module_& m) {
         [](const Lattices& lattices, const Blocks& blocks, const Weights& w,
            const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
            const Maybe<std::int32_t>& set_labels, int n_threads) {
-            Annotation evidence{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)), {}};
+            const Annotation evidence = annotation_of(labels, set_ptr, set_labels);
             if (labels) check_annotation(*lattices.layout, *lattices.design, evidence);
             return answer<double>(lattices, blocks, w, {static_cast<std::size_t>(lattices.n_sequences())},
                                   [&](const LatticeSource& source, double* out) {

@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 
+#include "annotations.hpp"
 #include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -18,9 +19,6 @@ using namespace nb::literals;
 
 namespace crfkit {
 namespace {
-
-template <class Number>
-using Maybe = std::optional<Array<Number>>;
 
 Purpose purpose_of(const std::string& name) {
     if (name == "training") return Purpose::training;
@@ -47,17 +45,6 @@ Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_
                   std::move(allowed), purpose_of(purpose), n_threads);
 }
 
-Annotation make_annotation(const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
-                           const Maybe<std::int32_t>& set_labels, std::vector<double> weights) {
-    return {copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)), std::move(weights)};
-}
-
-void check_size(const Array<double>& w, std::int64_t n, const char* name) {
-    if (static_cast<std::int64_t>(w.size()) != n)
-        throw std::invalid_argument(std::string(name) + " has " + std::to_string(w.size()) +
-                                    " numbers, expected " + std::to_string(n));
-}
-
 void bind_training(nb::module_& m) {
     nb::class_<Objective>(m, "Objective")
         .def(
@@ -66,7 +53,7 @@ void bind_training(nb::module_& m) {
                const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
                const Maybe<std::int32_t>& set_labels, const Array<double>& weights, const Array<double>& l2,
                bool single_precision, int n_threads) {
-                Annotation gold = make_annotation(labels, set_ptr, set_labels, copy(view(weights)));
+                Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
                 std::vector<double> penalty = copy(view(l2));
                 const nb::gil_scoped_release release;
                 new (self) Objective(std::move(layout), std::move(design), std::move(gold),
@@ -80,7 +67,7 @@ void bind_training(nb::module_& m) {
         .def(
             "value_and_gradient",
             [](Objective& self, const Array<double>& w) {
-                check_size(w, self.n_weights(), "w");
+                check_size("w", w.size(), self.n_weights());
                 NewArray<double> gradient({static_cast<std::size_t>(self.n_weights())});
                 double value;
                 {
@@ -93,8 +80,8 @@ void bind_training(nb::module_& m) {
         .def(
             "hessian_vector",
             [](Objective& self, const Array<double>& w, const Array<double>& v) {
-                check_size(w, self.n_weights(), "w");
-                check_size(v, self.n_weights(), "v");
+                check_size("w", w.size(), self.n_weights());
+                check_size("v", v.size(), self.n_weights());
                 NewArray<double> product({static_cast<std::size_t>(self.n_weights())});
                 {
                     const nb::gil_scoped_release release;
@@ -110,7 +97,7 @@ void bind_tagging(nb::module_& m) {
         .def(
             "__init__",
             [](Tagger* self, std::shared_ptr<Layout> layout, const Array<double>& w) {
-                check_size(w, layout->n_weights(), "w");
+                check_size("w", w.size(), layout->n_weights());
                 const nb::gil_scoped_release release;
                 new (self) Tagger(std::move(layout), w.data());
             },
@@ -118,39 +105,28 @@ void bind_tagging(nb::module_& m) {
         .def(
             "best",
             [](const Tagger& self, const Design& design, int n_threads) {
-                NewArray<std::int32_t> labels({static_cast<std::size_t>(design.n_sites())});
-                {
-                    const nb::gil_scoped_release release;
-                    self.best(design, labels.data(), n_threads);
-                }
-                return labels.take();
+                return filled<std::int32_t>(
+                    {static_cast<std::size_t>(design.n_sites())},
+                    [&](std::int32_t* labels) { self.best(design, labels, n_threads); });
             },
             "design"_a, "n_threads"_a)
         .def(
             "marginals",
             [](const Tagger& self, const Design& design, int n_threads) {
-                NewArray<double> probs({static_cast<std::size_t>(design.n_sites()),
-                                        static_cast<std::size_t>(self.layout().n_labels)});
-                {
-                    const nb::gil_scoped_release release;
-                    self.marginals(design, probs.data(), n_threads);
-                }
-                return probs.take();
+                return filled<double>({static_cast<std::size_t>(design.n_sites()),
+                                       static_cast<std::size_t>(self.layout().n_labels)},
+                                      [&](double* probs) { self.marginals(design, probs, n_threads); });
             },
             "design"_a, "n_threads"_a)
         .def(
             "log_partitions",
             [](const Tagger& self, const Design& design, const Maybe<std::int32_t>& labels,
                const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels, int n_threads) {
-                NewArray<double> out({static_cast<std::size_t>(design.n_sequences())});
-                Annotation evidence;
-                if (labels) evidence = make_annotation(*labels, set_ptr, set_labels, {});
+                const Annotation evidence = annotation_of(labels, set_ptr, set_labels);
                 if (labels) check_annotation(self.layout(), design, evidence);
-                {
-                    const nb::gil_scoped_release release;
-                    self.log_partitions(design, labels ? &evidence : nullptr, out.data(), n_threads);
-                }
-                return out.take();
+                return filled<double>({static_cast<std::size_t>(design.n_sequences())}, [&](double* out) {
+                    self.log_partitions(design, labels ? &evidence : nullptr, out, n_threads);
+                });
             },
             "design"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(), "n_threads"_a)
         .def(
@@ -168,13 +144,10 @@ void bind_tagging(nb::module_& m) {
             "sample",
             [](const Tagger& self, const Design& design, std::int64_t n, const Array<double>& uniforms,
                int n_threads) {
-                check_size(uniforms, n * design.n_sites(), "uniforms");
-                NewArray<std::int32_t> labels({static_cast<std::size_t>(n * design.n_sites())});
-                {
-                    const nb::gil_scoped_release release;
-                    self.sample(design, n, uniforms.data(), labels.data(), n_threads);
-                }
-                return labels.take();
+                check_size("uniforms", uniforms.size(), n * design.n_sites());
+                return filled<std::int32_t>({uniforms.size()}, [&](std::int32_t* labels) {
+                    self.sample(design, n, uniforms.data(), labels, n_threads);
+                });
             },
             "design"_a, "n"_a, "uniforms"_a, "n_threads"_a);
 }

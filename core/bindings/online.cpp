@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "annotations.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 
@@ -14,9 +15,6 @@ using namespace nb::literals;
 
 namespace crfkit {
 namespace {
-
-template <class Number>
-using Maybe = std::optional<Array<Number>>;
 
 void bind_rules(nb::module_& m) {
     using Method = OnlineRule::Method;
@@ -47,8 +45,7 @@ void bind_online(nb::module_& m) {
                const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
                const Maybe<std::int32_t>& set_labels, const Array<double>& weights, bool single_precision,
                int n_threads) {
-                Annotation gold{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)),
-                                copy(view(weights))};
+                Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
                 const nb::gil_scoped_release release;
                 new (self) Online(std::move(layout), std::move(design), std::move(gold), single_precision,
                                   n_threads);

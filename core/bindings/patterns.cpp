@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "annotations.hpp"
 #include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -18,15 +19,6 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-template <class Number>
-using Maybe = std::optional<Array<Number>>;
-
-void check_size(const Array<double>& w, std::int64_t n) {
-    if (static_cast<std::int64_t>(w.size()) != n)
-        throw std::invalid_argument("expected " + std::to_string(n) + " numbers, one for each weight, got " +
-                                    std::to_string(w.size()));
-}
-
 void bind_pattern_objective(nb::module_& m) {
     nb::class_<PatternObjective>(m, "PatternObjective")
         .def(
@@ -35,8 +27,7 @@ void bind_pattern_objective(nb::module_& m) {
                const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
                const Maybe<std::int32_t>& set_labels, const Array<double>& weights, const Array<double>& l2,
                std::int64_t n_weights, bool single_precision, int n_threads) {
-                Annotation gold{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)),
-                                copy(view(weights))};
+                Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
                 const nb::gil_scoped_release release;
                 new (self) PatternObjective(std::move(trellises), std::move(gold), copy(view(l2)), n_weights,
                                             single_precision, n_threads);
@@ -47,7 +38,7 @@ void bind_pattern_objective(nb::module_& m) {
         .def(
             "value_and_gradient",
             [](PatternObjective& self, const Array<double>& w) {
-                check_size(w, self.n_weights());
+                check_size("w", w.size(), self.n_weights());
                 NewArray<double> gradient({w.size()});
                 double value;
                 {
@@ -60,8 +51,8 @@ void bind_pattern_objective(nb::module_& m) {
         .def(
             "hessian_vector",
             [](PatternObjective& self, const Array<double>& w, const Array<double>& v) {
-                check_size(w, self.n_weights());
-                check_size(v, self.n_weights());
+                check_size("w", w.size(), self.n_weights());
+                check_size("v", v.size(), self.n_weights());
                 NewArray<double> out({w.size()});
                 {
                     const nb::gil_scoped_release release;
@@ -73,23 +64,12 @@ void bind_pattern_objective(nb::module_& m) {
         .def("refine", &PatternObjective::refine, nb::call_guard<nb::gil_scoped_release>());
 }
 
-// fill(out) into a new array of this shape, without the lock.
-template <class Number, class Fill>
-nb::object answer(std::initializer_list<std::size_t> shape, const Fill& fill) {
-    NewArray<Number> out(shape);
-    {
-        const nb::gil_scoped_release release;
-        fill(out.data());
-    }
-    return out.take();
-}
-
 nb::object log_partitions(const PatternTagger& self, const Trellises& trellises,
                           const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
                           const Maybe<std::int32_t>& set_labels, int n_threads) {
-    const Annotation evidence{copy(view(labels)), copy(view(set_ptr)), copy(view(set_labels)), {}};
+    const Annotation evidence = annotation_of(labels, set_ptr, set_labels);
     if (labels) check_annotation(self.layout(), *trellises.design, evidence);
-    return answer<double>({static_cast<std::size_t>(trellises.n_sequences())}, [&](double* out) {
+    return filled<double>({static_cast<std::size_t>(trellises.n_sequences())}, [&](double* out) {
         self.log_partitions(trellises, labels ? &evidence : nullptr, out, n_threads);
     });
 }
@@ -106,14 +86,14 @@ void bind_pattern_tagger(nb::module_& m) {
         .def(
             "best",
             [](const PatternTagger& self, const Trellises& trellises, int n_threads) {
-                return answer<std::int32_t>({static_cast<std::size_t>(trellises.design->n_sites())},
+                return filled<std::int32_t>({static_cast<std::size_t>(trellises.design->n_sites())},
                                             [&](std::int32_t* out) { self.best(trellises, out, n_threads); });
             },
             "trellises"_a, "n_threads"_a)
         .def(
             "marginals",
             [](const PatternTagger& self, const Trellises& trellises, int n_threads) {
-                return answer<double>({static_cast<std::size_t>(trellises.design->n_sites()),
+                return filled<double>({static_cast<std::size_t>(trellises.design->n_sites()),
                                        static_cast<std::size_t>(self.layout().n_labels)},
                                       [&](double* out) { self.marginals(trellises, out, n_threads); });
             },
@@ -137,7 +117,7 @@ void bind_pattern_tagger(nb::module_& m) {
                const Array<double>& uniforms, int n_threads) {
                 if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * trellises.design->n_sites())
                     throw std::invalid_argument("expected a uniform number for each sample and site");
-                return answer<std::int32_t>({uniforms.size()}, [&](std::int32_t* out) {
+                return filled<std::int32_t>({uniforms.size()}, [&](std::int32_t* out) {
                     self.sample(trellises, n, uniforms.data(), out, n_threads);
                 });
             },

@@ -22,13 +22,6 @@ namespace {
 template <class Number>
 using Changed = nb::ndarray<Number, nb::numpy, nb::c_contig>;
 
-template <class Size>
-void check_size(const char* name, Size size, std::int64_t expected) {
-    if (static_cast<std::int64_t>(size) != expected)
-        throw std::invalid_argument(std::string(name) + " has " + std::to_string(size) +
-                                    " numbers, expected " + std::to_string(expected));
-}
-
 Penalty checked_penalty(const Objective& objective, const Array<double>& l1) {
     if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());
     return {view(l1), objective.l2()};

@@ -15,16 +15,6 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-template <class Number>
-using Maybe = std::optional<Array<Number>>;
-
-template <class Number>
-nb::object new_array(const std::vector<Number>& values) {
-    NewArray<Number> out({values.size()});
-    std::copy(values.begin(), values.end(), out.data());
-    return out.take();
-}
-
 // TrellisSizeError as a Python exception, with (message, sequence, site, n_states, n_arcs, weights) as args.
 void bind_too_large(nb::module_& m) {
     static PyObject* type = PyErr_NewException("crfkit._core.TrellisSizeError", PyExc_ValueError, nullptr);
