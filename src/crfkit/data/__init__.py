@@ -2,9 +2,10 @@
 
 from crfkit.data.attributes import AttributeSequence, read_attributes, write_attributes
 from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
-from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu
+from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu, write_conllu
 from crfkit.data.errors import InputError
 from crfkit.data.files import read_text
+from crfkit.data.trees import check_tree
 
 __all__ = [
     "AUTO",
@@ -15,10 +16,12 @@ __all__ = [
     "Multiword",
     "Sentence",
     "Word",
+    "check_tree",
     "read_attributes",
     "read_columns",
     "read_conllu",
     "read_text",
     "write_attributes",
     "write_columns",
+    "write_conllu",
 ]

@@ -9,12 +9,13 @@ a node that was not written at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 from crfkit.data.errors import InputError
-from crfkit.data.files import Source, numbered_lines, source_name
+from crfkit.data.files import Source, Target, numbered_lines, open_target, source_name
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
@@ -42,6 +43,7 @@ class Multiword(NamedTuple):
     last: int
     form: str
     misc: str
+    feats: str = "_"  # Typo=Yes in some treebanks
 
 
 class EmptyNode(NamedTuple):
@@ -68,16 +70,33 @@ class Sentence:
     comments: list[str] = field(default_factory=list)  # whole lines, with their #
     line: int = 1  # number of the line of its first node, counted from 1
     source: str = "<stream>"
+    gaps: tuple[
+        int, ...
+    ] = ()  # for each comment among the nodes (the last ones of `comments`), the node after it
+
+    def place(self, number: int) -> str:
+        """Where word `number` (from 1) was read, as `file:line`."""
+        node = number - 1
+        node += sum(multiword.first <= number for multiword in self.multiwords)
+        node += sum(empty.after < number for empty in self.empty_nodes)
+        return f"{self.source}:{self.line + node + bisect_right(self.gaps, node)}"
 
 
 def read_conllu(source: Source) -> Iterator[Sentence]:
-    """Read a CoNLL-U file (a path, also .gz, .xz, .bz2, or a stream), one sentence at a time."""
+    """Read a CoNLL-U file (a path, also .gz, .xz, .bz2, or a stream), one sentence at a time.
+
+    >>> import io
+    >>> rows = ["1 dogs dog NOUN _ _ 2 nsubj _ _", "2 bark bark VERB _ _ 0 root _ _"]
+    >>> for sentence in read_conllu(io.StringIO("\\n".join(rows).replace(" ", "\\t"))):
+    ...     print([(word.form, word.head, word.deprel) for word in sentence.words])
+    [('dogs', 2, 'nsubj'), ('bark', 0, 'root')]
+    """
     name = source_name(source)
     reader = _Reader(name)
     empty = True
     for number, line in numbered_lines(source):
         if line.startswith("#"):
-            reader.comments.append(line)
+            reader.comment(line)
         elif line.strip(" \t"):
             reader.read(number, line)
         elif reader.line:
@@ -91,6 +110,72 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
         raise InputError(f"{name}: the file has no sentence, expected CoNLL-U")
 
 
+def write_conllu(sentences: Iterable[Sentence], target: Target) -> None:
+    """Write sentences as `read_conllu` reads them, to a path (also .gz, .xz, .bz2) or a stream of text.
+
+    A file that was read comes back byte by byte, if its lines end in line feeds and each sentence in one blank line.
+    """
+    with open_target(target) as stream:
+        for number, sentence in enumerate(sentences, 1):
+            _Writer(f"sentence {number}", sentence).write(stream)
+
+
+class _Writer:
+    """Writes the lines of one sentence."""
+
+    def __init__(self, name: str, sentence: Sentence) -> None:
+        self.name = name
+        self.sentence = sentence
+
+    def write(self, stream: IO[str]) -> None:
+        sentence = self.sentence
+        for comment in sentence.comments:
+            if not comment.startswith("#") or "\n" in comment or "\r" in comment:
+                self.complain(f"the comment {comment[:40]!r} must be one line that begins with #")
+        nodes = ["\t".join(columns) for columns in self.nodes()]
+        n_before = len(sentence.comments) - len(sentence.gaps)  # comments before the first node
+        lines = sentence.comments[:n_before]
+        begin = 0
+        for comment, gap in zip(sentence.comments[n_before:], sentence.gaps, strict=True):
+            lines += [*nodes[begin:gap], comment]
+            begin = gap
+        stream.writelines(f"{line}\n" for line in (*lines, *nodes[begin:], ""))
+
+    def nodes(self) -> Iterator[tuple[str, ...]]:
+        """The ten columns of every line, in the order of the file."""
+        sentence = self.sentence
+        multiwords, empty_nodes = iter(sentence.multiwords), iter(sentence.empty_nodes)
+        multiword, empty = next(multiwords, None), next(empty_nodes, None)
+        for number in range(len(sentence.words) + 1):
+            if number > 0:
+                word = sentence.words[number - 1]
+                head = "_" if word.head is None else str(word.head)
+                yield self.checked(str(number), *word[:5], head, *word[6:])
+            while empty is not None and empty.after == number:
+                yield self.checked(f"{number}.{empty.rank}", *empty[2:7], "_", "_", *empty[7:])
+                empty = next(empty_nodes, None)
+            if multiword is not None and multiword.first == number + 1:
+                first, last, form, misc, feats = multiword
+                yield self.checked(f"{first}-{last}", form, "_", "_", "_", feats, "_", "_", "_", misc)
+                multiword = next(multiwords, None)
+        for left in (multiword, empty):
+            if left is not None:
+                self.complain(
+                    f"{left} has no place among the {len(sentence.words)} words, or is out of order"
+                )
+
+    def checked(self, *columns: str) -> tuple[str, ...]:
+        for column in columns:
+            if "\t" in column or "\n" in column or "\r" in column:
+                self.complain(
+                    f"{column[:40]!r} of node {columns[0]} has a tab or a line end, which CoNLL-U cannot hold"
+                )
+        return columns
+
+    def complain(self, what: str) -> NoReturn:
+        raise InputError(f"{self.name} ({self.sentence.source}:{self.sentence.line}): {what}")
+
+
 class _Reader:
     """Collects the lines of one sentence."""
 
@@ -101,8 +186,14 @@ class _Reader:
         self.word_lines: list[int] = []
         self.multiwords: list[Multiword] = []
         self.empty_nodes: list[EmptyNode] = []
+        self.gaps: list[int] = []
         self.line = 0  # 0: no node was read yet
         self.last_line = 0
+
+    def comment(self, line: str) -> None:
+        self.comments.append(line)
+        if self.line:
+            self.gaps.append(len(self.words) + len(self.multiwords) + len(self.empty_nodes))
 
     def read(self, number: int, line: str) -> None:
         columns = line.split("\t")
@@ -114,7 +205,7 @@ class _Reader:
         if _WORD.fullmatch(node):
             self.word(number, columns)
         elif found := _RANGE.fullmatch(node):
-            self.multiword(number, int(found[1]), int(found[2]), form, rest[-1])
+            self.multiword(number, Multiword(int(found[1]), int(found[2]), form, rest[-1], rest[3]))
         elif found := _EMPTY.fullmatch(node):
             self.empty_node(number, int(found[1]), int(found[2]), columns)
         else:
@@ -130,13 +221,14 @@ class _Reader:
         self.words.append(Word(form, lemma, upos, xpos, feats, governor, deprel, deps, misc))
         self.word_lines.append(number)
 
-    def multiword(self, number: int, first: int, last: int, form: str, misc: str) -> None:
+    def multiword(self, number: int, found: Multiword) -> None:
         begin = max(len(self.words), self.multiwords[-1].last if self.multiwords else 0) + 1
-        if first != len(self.words) + 1 or first < begin or last <= first:
+        if found.first != len(self.words) + 1 or found.first < begin or found.last <= found.first:
             self.complain(
-                number, f"the range is {first}-{last}, expected one that begins at {begin} and goes up"
+                number,
+                f"the range is {found.first}-{found.last}, expected one that begins at {begin} and goes up",
             )
-        self.multiwords.append(Multiword(first, last, form, misc))
+        self.multiwords.append(found)
 
     def empty_node(self, number: int, after: int, rank: int, columns: list[str]) -> None:
         previous = self.empty_nodes[-1] if self.empty_nodes else None
@@ -159,7 +251,15 @@ class _Reader:
             self.complain(
                 self.last_line, f"the range {last.first}-{last.last} goes beyond the {len(self.words)} words"
             )
-        return Sentence(self.words, self.multiwords, self.empty_nodes, self.comments, self.line, self.name)
+        return Sentence(
+            self.words,
+            self.multiwords,
+            self.empty_nodes,
+            self.comments,
+            self.line,
+            self.name,
+            tuple(self.gaps),
+        )
 
     def complain(self, number: int, what: str) -> NoReturn:
         raise InputError(f"{self.name}:{number}: {what}")

@@ -7,13 +7,15 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from crfkit.data.errors import InputError
 
 Source = str | PathLike[str] | IO[str] | IO[bytes]
+Target = str | PathLike[str] | IO[str]
 
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
@@ -37,7 +39,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         if isinstance(source, str | PathLike):
-            with _open(Path(source)) as stream:
+            with _opener(Path(source))(source, "rb") as stream:
                 for number, line in _decoded(stream, name):
                     yield number, line
         else:
@@ -56,16 +58,22 @@ def read_text(path: str | PathLike[str]) -> str:
     return "\n".join(line for _, line in numbered_lines(path))
 
 
-def _open(path: Path) -> IO[bytes]:
-    match path.suffix:
-        case ".gz":
-            return gzip.open(path, "rb")  # type: ignore[return-value]
-        case ".xz":
-            return lzma.open(path, "rb")
-        case ".bz2":
-            return bz2.open(path, "rb")
-        case _:
-            return path.open("rb")
+@contextmanager
+def open_target(target: Target) -> Iterator[IO[str]]:
+    """A stream to write to: that of a path (packed if it ends in .gz, .xz or .bz2) as UTF-8, or the one given."""
+    if not isinstance(target, str | PathLike):
+        yield target
+        return
+    try:
+        with _opener(Path(target))(target, "wt", encoding="utf-8", newline="\n") as stream:
+            yield stream
+    except OSError as error:
+        raise InputError(f"{fspath(target)}: cannot be written ({error.strerror or error})") from error
+
+
+def _opener(path: Path) -> Any:
+    """What opens a file of this name, packed or not."""
+    return {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix, open)
 
 
 def _decoded(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, str]]:
