@@ -22,7 +22,7 @@ MAP: dict[str, set[str]] = {
     "data": set(),
     "structures": set(),
     "optimizers": set(),
-    "evaluation": set(),
+    "evaluation": {"data"},
     "features": {"data", "structures"},
     "inference": {"structures"},
     "objective": {"features", "structures", "inference"},

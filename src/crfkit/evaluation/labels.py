@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from crfkit.evaluation.counts import Counts
+
 Labels = Sequence[Hashable]
 
 SCHEMES: Mapping[str, str] = MappingProxyType(
@@ -38,29 +40,8 @@ class Span(NamedTuple):
     type: str
 
 
-@dataclass(frozen=True)
-class SpanCounts:
-    """Counts of spans, and the ratios made of them; a ratio without a denominator is 0."""
-
-    correct: int  # spans that are in gold and in the prediction, with the same sites and type
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        """correct / predicted."""
-        return self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """correct / gold."""
-        return self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall: 2 · correct / (predicted + gold)."""
-        both = self.predicted + self.gold
-        return 2 * self.correct / both if both else 0.0
+class SpanCounts(Counts):
+    """Counts of spans: one is correct when it has the same sites and type in gold and in the prediction."""
 
     def __str__(self) -> str:
         return (

@@ -1,0 +1,41 @@
+"""What was found beside what was to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of things, and the ratios made of them; a ratio without a denominator is 0."""
+
+    correct: int  # in gold and in the prediction alike
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """correct / predicted."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """correct / gold."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall: 2 · correct / (predicted + gold)."""
+        both = self.predicted + self.gold
+        return 2 * self.correct / both if both else 0.0
+
+
+def sum_counts(parts: Iterable[Counts]) -> Counts:
+    """The counts of several kinds of things together."""
+    listed = list(parts)
+    return Counts(
+        correct=sum(part.correct for part in listed),
+        predicted=sum(part.predicted for part in listed),
+        gold=sum(part.gold for part in listed),
+    )
