@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         models,
         objective,
         optimizers,
+        report,
         structures,
     )
     from crfkit.data import InputError
@@ -57,6 +58,7 @@ _ROOMS = (
     "models",
     "objective",
     "optimizers",
+    "report",
     "structures",
 )
 _ROOM_OF = {
@@ -126,6 +128,7 @@ __all__ = [
     "models",
     "objective",
     "optimizers",
+    "report",
     "structures",
 ]
 

@@ -22,6 +22,7 @@ from crfkit.evaluation.trees import (
     UNIVERSAL_FEATURES,
     TreeReport,
     evaluate_trees,
+    relation_of,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "confusion",
     "evaluate",
     "evaluate_trees",
+    "relation_of",
     "scheme_of",
     "sequence_accuracy",
     "span_report",
