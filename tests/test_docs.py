@@ -217,6 +217,8 @@ def modules() -> list[str]:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name: str) -> None:
+    if name.startswith("crfkit.nn"):
+        pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
     report: list[str] = []
     examples = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     module = importlib.import_module(name)

@@ -56,6 +56,7 @@ _ROOMS = (
     "features",
     "inference",
     "models",
+    "nn",
     "objective",
     "optimizers",
     "report",

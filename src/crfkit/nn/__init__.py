@@ -1,0 +1,17 @@
+"""CRF layers for PyTorch: exact distributions over labellings and trees whose scores a network computes.
+
+    ChainCRF             a layer: learned transitions, log-likelihood, decoding
+    ChainDistribution    labellings: log_partition, log_prob, marginals, arc_marginals, argmax, topk, sample, entropy, kl
+
+PyTorch is not installed with crfkit: `pip install "crfkit[torch]"`.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError('crfkit.nn needs PyTorch: pip install "crfkit[torch]".') from error
+
+from crfkit.nn.chain import ChainDistribution
+from crfkit.nn.layer import ChainCRF
+
+__all__ = ["ChainCRF", "ChainDistribution"]

@@ -1,0 +1,313 @@
+"""The distribution over the labellings of a batch of sequences, in the manner of torch.distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import torch
+from torch import Tensor
+
+from crfkit.nn import chain_value
+from crfkit.nn.chain_best import best
+from crfkit.nn.chain_paths import NOTHING, k_best, sample
+from crfkit.nn.chain_torch import differentiable_log_partition
+from crfkit.nn.constraints import BigramsLike, bigram_table, constrained
+from crfkit.nn.gold import path_score
+from crfkit.nn.problem import (
+    ChainProblem,
+    alive_sites,
+    arcs_to_positions,
+    site_arcs,
+    site_states,
+    sites_of,
+    to_positions,
+    working_dtype,
+)
+
+
+class ChainDistribution:
+    """p(y) = exp(score(y)) / Z over labellings y of each of B sequences; exact, on the device of the scores.
+
+    score(y) = start[y_1] + Σ_t emissions[t, y_t] + Σ_{t≥2} transitions[y_{t−1}, y_t] + end[y_n]
+
+    `emissions` [B, T, L]; `transitions` [L, L], [B, L, L], or [B, T − 1, L, L] with those into position t at t − 1; `start`
+    and `end` [L]. Which positions belong to a sequence is said by `lengths` [B] or by `mask` [B, T]: any mask, positions
+    that are off are left out, and their neighbours become neighbours. `bigrams` lists which neighbours exist (a scheme
+    such as "bio" with the names of the `labels`, `crfkit.Bigrams`, or bools), `allowed` [B, T, L] which labels a position
+    may have.
+    What is forbidden has probability 0 exactly, here and in training, and so has every part with the score −inf.
+
+    >>> scores = torch.zeros(1, 3, 2)  # 2³ labellings, each with the score 0
+    >>> ChainDistribution(scores, torch.zeros(2, 2)).log_partition().exp().round()
+    tensor([8.])
+    """
+
+    def __init__(
+        self,
+        emissions: Tensor,
+        transitions: Tensor | None = None,
+        start: Tensor | None = None,
+        end: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        lengths: Tensor | None = None,
+        bigrams: BigramsLike = None,
+        labels: Sequence[Hashable] | None = None,
+        allowed: Tensor | None = None,
+    ) -> None:
+        if emissions.ndim != 3 or emissions.shape[2] == 0 or not emissions.is_floating_point():
+            raise ValueError(
+                f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
+            )
+        L = emissions.shape[2]
+        transitions = _checked_transitions(transitions, emissions)
+        _check_ends(start, end, L)
+        lengths, sites = _places(emissions, mask, lengths)
+        table = bigram_table(bigrams, L, labels, emissions.device)
+        transitions, start, end = constrained(table, transitions, start, end)
+        if allowed is not None:
+            if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
+                raise ValueError(
+                    f"allowed: got {allowed.dtype} with shape {list(allowed.shape)}, expected bools "
+                    f"[B, T, L] = {list(emissions.shape)}."
+                )
+            emissions = emissions.masked_fill(~allowed, -torch.inf)
+        self._problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
+
+    @property
+    def emissions(self) -> Tensor:
+        """The scores of labels at positions [B, T, L], −inf where a label is not allowed."""
+        return self._problem.emissions
+
+    @property
+    def transitions(self) -> Tensor:
+        """The scores of arcs, −inf where one does not exist."""
+        return self._problem.arcs
+
+    @property
+    def lengths(self) -> Tensor:
+        """The number of positions that belong to each sequence, [B]."""
+        return alive_sites(self._problem).sum(1)
+
+    def log_partition(self) -> Tensor:
+        """log Z [B]; −inf where no labelling is possible, 0 for an empty sequence."""
+        return chain_value.log_partition(self._problem)
+
+    def log_prob(self, tags: Tensor, *, complete: bool | None = None) -> Tensor:
+        """log p(tags) [B], or the logarithm of what all labellings that agree with the tags have together.
+
+        `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
+        [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares a look at
+        the tags (and, on a GPU, waiting for them).
+        """
+        B, T, L = self._problem.shape
+        if tags.dtype == torch.bool:
+            if tags.shape != (B, T, L):
+                raise ValueError(f"tags: got bools with shape {list(tags.shape)}, expected {[B, T, L]}.")
+            return self._log_prob_within(tags)
+        if tags.shape != (B, T) or tags.is_floating_point():
+            raise ValueError(
+                f"tags: got {tags.dtype} with shape {list(tags.shape)}, expected label ids {[B, T]}."
+            )
+        tags = tags.long()
+        if complete or (complete is None and not self._unknown(tags)):
+            return chain_value.log_likelihood(self._problem, tags)
+        within = torch.nn.functional.one_hot(tags.clamp(0, L - 1), L).bool() | (tags < 0)[:, :, None]
+        return self._log_prob_within(within)
+
+    def _unknown(self, tags: Tensor) -> bool:
+        """Whether a label is unknown; refuses those that do not exist."""
+        if tags.numel() == 0:
+            return False
+        if self._problem.lengths is not None:
+            on = to_positions(self._problem, alive_sites(self._problem).long()).bool()
+            tags = torch.where(on, tags, 0)
+        low, high = torch.stack(torch.aminmax(tags)).tolist()
+        if high >= self._problem.shape[2]:
+            raise ValueError(
+                f"tags: there is a label {high}, expected ids from 0 to {self._problem.shape[2] - 1}."
+            )
+        return bool(low < 0)
+
+    def _log_prob_within(self, possible: Tensor) -> Tensor:
+        """log Σ p(y) over the labellings within sets of labels [B, T, L]."""
+        problem = self._problem
+        within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
+        return chain_value.log_partition(within) - chain_value.log_partition(problem)
+
+    def score(self, tags: Tensor) -> Tensor:
+        """score(tags) [B] in float64, before it is normalised."""
+        return path_score(self._problem, tags)
+
+    def marginals(self) -> Tensor:
+        """P(y_t = label) [B, T, L], 0 at positions that are off; differentiable where a gradient is wanted."""
+        if self._differentiated:
+            return to_positions(self._problem, self._moments()[1]).to(self._dtype)
+        return chain_value.expectations(self._problem).states
+
+    def arc_marginals(self) -> Tensor:
+        """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is off or first."""
+        problem = self._problem._replace(arcs=self._arcs_by_position())
+        if self._differentiated:
+            states, arcs = _compact(problem)
+            found = _moments(states, arcs, problem.lengths)[2]
+            return arcs_to_positions(problem, found).to(self._dtype)
+        return chain_value.expectations(problem).arcs
+
+    def argmax(self) -> Tensor:
+        """The labels of the best labelling [B, T]; −1 at positions that are off."""
+        return best(self._problem)
+
+    def topk(self, k: int) -> tuple[Tensor, Tensor]:
+        """The scores [B, k] of the k best labellings, best first, and their labels [B, k, T].
+
+        All are distinct. Where fewer exist, the score is −inf and the labels are −1.
+        """
+        if k < 1:
+            raise ValueError(f"topk: k is {k}, expected 1 or more.")
+        scores, labels = k_best(*self._compacted(), k)
+        labels = labels if self._problem.sites is None else self._spread(labels)
+        return scores, labels
+
+    def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
+        """n independent labellings of each sequence [n, B, T]; −1 at positions that are off."""
+        labels = sample(*self._compacted(), n, generator)
+        return (
+            self._spread(labels.transpose(0, 1)).transpose(0, 1)
+            if self._problem.sites is not None
+            else labels
+        )
+
+    def entropy(self) -> Tensor:
+        """−Σ_y p(y) log p(y) [B], in nats."""
+        states, arcs = _compact(self._problem)
+        log_z, by_state, by_arc = self._moments()
+        expected = _expected(by_state, states, by_arc, arcs)
+        return torch.relu(log_z - expected).to(self._dtype)
+
+    def kl(self, other: ChainDistribution) -> Tensor:
+        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same labellings; inf where q(y) = 0 < p(y)."""
+        if other._problem.shape != self._problem.shape:
+            raise ValueError(
+                f"kl: the other distribution has shape {list(other._problem.shape)}, expected {list(self._problem.shape)}."
+            )
+        states, arcs = _compact(self._problem)
+        log_z, by_state, by_arc = self._moments()
+        states_q, arcs_q = _compact(other._problem)
+        log_q = differentiable_log_partition(other._problem)
+        mine, theirs = (
+            _expected(by_state, states, by_arc, arcs),
+            _expected(by_state, states_q, by_arc, arcs_q),
+        )
+        return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return working_dtype(self._problem.emissions.dtype)
+
+    @property
+    def _differentiated(self) -> bool:
+        """Whether answers have to be differentiable."""
+        scores = (part for part in self._problem[:4] if part is not None)
+        return torch.is_grad_enabled() and any(part.requires_grad for part in scores)
+
+    def _arcs_by_position(self) -> Tensor:
+        """The arcs as [B, T − 1, L, L], none of them copied."""
+        B, T, L = self._problem.shape
+        arcs = self._problem.arcs
+        if arcs.ndim == 4:
+            return arcs
+        arcs = arcs if arcs.ndim == 2 else arcs[:, None]
+        return arcs.expand(B, max(T - 1, 0), L, L)
+
+    def _moments(self) -> tuple[Tensor, Tensor, Tensor]:
+        """log Z [B], P(y_i) [B, T, L] and the marginals of arcs, added up where sites share arcs; in float64."""
+        with torch.set_grad_enabled(self._differentiated):
+            states, arcs = _compact(self._problem)
+        return _moments(states, arcs, self._problem.lengths, keep_graph=self._differentiated)
+
+    def _compacted(self) -> tuple[Tensor, Tensor, Tensor]:
+        """States and arcs at sites, and which places are sites."""
+        with torch.no_grad():
+            return *_compact(self._problem, self._dtype), alive_sites(self._problem)
+
+    def _spread(self, labels: Tensor) -> Tensor:
+        """Labels at sites [B, n, T] moved to their positions."""
+        assert self._problem.sites is not None
+        places = self._problem.sites[:, None].expand(labels.shape)
+        return torch.full_like(labels, NOTHING).scatter(2, places, labels)
+
+
+def _checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
+    """The transitions, zeros where none are given."""
+    B, T, L = emissions.shape
+    if transitions is None:
+        return emissions.new_zeros((L, L))
+    if transitions.shape not in ((L, L), (B, L, L), (B, max(T - 1, 0), L, L)):
+        raise ValueError(
+            f"transitions: got shape {list(transitions.shape)}, expected {[L, L]}, {[B, L, L]} or "
+            f"{[B, max(T - 1, 0), L, L]}."
+        )
+    return transitions
+
+
+def _check_ends(start: Tensor | None, end: Tensor | None, n_labels: int) -> None:
+    """Refuse scores of the ends that do not go with the emissions."""
+    for name, scores in (("start", start), ("end", end)):
+        if scores is not None and scores.shape != (n_labels,):
+            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{n_labels}].")
+
+
+def _places(
+    emissions: Tensor, mask: Tensor | None, lengths: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Lengths [B] and sites [B, T], None where nothing is left out."""
+    B, T, _ = emissions.shape
+    if mask is not None and lengths is not None:
+        raise ValueError("mask and lengths: got both, expected one of them.")
+    if lengths is not None:
+        if lengths.shape != (B,) or lengths.is_floating_point():
+            raise ValueError(
+                f"lengths: got {lengths.dtype} with shape {list(lengths.shape)}, expected integers [B] = [{B}]."
+            )
+        return lengths.to(emissions.device, torch.int64).clamp(0, T), None
+    if mask is None:
+        return None, None
+    if mask.shape != (B, T):
+        raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
+    return sites_of(mask.to(emissions.device).bool())
+
+
+def _compact(problem: ChainProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """States and arcs at sites, with start and end folded in."""
+    return site_states(problem, dtype), site_arcs(problem, dtype)
+
+
+def _moments(
+    states: Tensor, arcs: Tensor, lengths: Tensor | None, keep_graph: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """log Z [B], P(y_i) [B, T, L] and the marginals of arcs [B, L, L] or [B, T − 1, L, L] of a compact problem."""
+    if arcs.ndim == 2:
+        arcs = arcs.expand(len(states), *arcs.shape)
+    if not keep_graph:
+        return tuple(chain_value.expectations(ChainProblem(states, arcs, None, None, lengths, None)))
+    with torch.enable_grad():
+        states = states if states.requires_grad else states.detach().requires_grad_()
+        arcs = arcs if arcs.requires_grad else arcs.detach().requires_grad_()
+        log_z = differentiable_log_partition(ChainProblem(states, arcs, None, None, lengths, None))
+        by_state, by_arc = torch.autograd.grad(
+            log_z.sum(), (states, arcs), create_graph=True, materialize_grads=True
+        )
+    possible = torch.isfinite(log_z)
+    by_state = by_state * possible[:, None, None]
+    return log_z, by_state, by_arc * possible.reshape(-1, *[1] * (by_arc.ndim - 1))
+
+
+def _expected(by_state: Tensor, states: Tensor, by_arc: Tensor, arcs: Tensor) -> Tensor:
+    """The expected score [B]: probabilities times scores; −inf where something probable scores −inf."""
+    total, impossible = states.new_zeros(len(states)), states.new_zeros(len(states), dtype=torch.bool)
+    for probability, score in ((by_state, states), (by_arc, arcs)):
+        never = torch.isinf(score)
+        total = total + (probability * score.masked_fill(never, 0.0)).flatten(1).sum(1)
+        impossible = impossible | ((probability > 0) & never).flatten(1).any(1)
+    return torch.where(impossible, -torch.inf, total)

@@ -1,0 +1,17 @@
+"""The best labelling of each sequence of a batch, by whichever path is fastest on its device."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from crfkit.nn import chain_paths
+from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, to_positions, working_dtype
+
+
+def best(problem: ChainProblem) -> Tensor:
+    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    with torch.no_grad():
+        dtype = working_dtype(problem.emissions.dtype)
+        states, arcs = site_states(problem, dtype), site_arcs(problem, dtype)
+        return to_positions(problem, chain_paths.best(states, arcs, alive_sites(problem)))

@@ -1,0 +1,140 @@
+"""log Z and log-likelihoods of a batch of chains as one differentiable operation.
+
+The gradient of log Z is the marginals, so the backward pass needs no graph: whichever path made the sums gives them. A
+second derivative (a backward pass with `create_graph=True`) differentiates the recursions themselves, in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from crfkit.nn import chain_core, chain_torch
+from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
+from crfkit.nn.gold import add_path, path_score
+from crfkit.nn.problem import ChainProblem, alive_sites, working_dtype
+
+
+class _Path(Protocol):
+    """What a way of summing over labellings has to offer."""
+
+    def log_partition(self, problem: ChainProblem) -> Tensor: ...
+    def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations: ...
+
+
+def path_for(problem: ChainProblem) -> _Path:
+    """The native core for what lies in memory, where it is faster; plain PyTorch elsewhere."""
+    return chain_core if chain_core.suits(problem) else chain_torch
+
+
+def log_partition(problem: ChainProblem) -> Tensor:
+    """log Z [B], differentiable by all scores."""
+    return _ChainValue.apply(*problem, None)
+
+
+def log_likelihood(problem: ChainProblem, tags: Tensor) -> Tensor:
+    """score(y) − log Z [B] for labels at positions [B, T], differentiable by all scores."""
+    return _ChainValue.apply(*problem, tags)
+
+
+def expectations(problem: ChainProblem) -> Expectations:
+    """log Z and the marginals, without a graph."""
+    with torch.no_grad():
+        return path_for(problem).expectations(problem)
+
+
+class _ChainValue(torch.autograd.Function):
+    """score(tags) − log Z, or log Z where there are no tags."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        emissions: Tensor,
+        arcs: Tensor,
+        start: Tensor | None,
+        end: Tensor | None,
+        lengths: Tensor | None,
+        sites: Tensor | None,
+        tags: Tensor | None,
+    ) -> Tensor:
+        problem = ChainProblem(emissions, arcs, start, end, lengths, sites)
+        path = path_for(problem)
+        kept: tuple[Tensor, ...] = ()
+        if any(ctx.needs_input_grad):
+            found = path.expectations(problem)
+            value, kept = found.log_partition, (found.states, found.arcs)
+        else:
+            value = path.log_partition(problem)
+        if tags is not None:
+            value = path_score(problem, tags) - value
+        ctx.save_for_backward(emissions, arcs, start, end, lengths, sites, tags, *kept)
+        return value.to(working_dtype(emissions.dtype))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        emissions, transitions, start, end, lengths, sites, tags, states, arcs = ctx.saved_tensors
+        problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
+        if torch.is_grad_enabled():
+            found = _through_the_recursions(problem, tags, gradient)
+        else:
+            found = _analytic(problem, tags, gradient, states, arcs)
+        needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
+        return (*needed, None, None, None)
+
+
+def _through_the_recursions(
+    problem: ChainProblem, tags: Tensor | None, gradient: Tensor
+) -> list[Tensor | None]:
+    """The gradient as a graph of its own, which can be differentiated again."""
+    value = differentiable_log_partition(problem)
+    if tags is not None:
+        value = path_score(problem, tags) - value
+    gradient = torch.where(torch.isfinite(value), gradient.double(), 0.0)
+    scores = problem[:4]
+    wanted = [part for part in scores if part is not None and part.requires_grad]
+    found = torch.autograd.grad(value, wanted, gradient, create_graph=True, allow_unused=True)
+    by_score = dict(zip(map(id, wanted), found, strict=True))
+    return [None if part is None else by_score.get(id(part)) for part in scores]
+
+
+def _analytic(
+    problem: ChainProblem, tags: Tensor | None, gradient: Tensor, states: Tensor, arcs: Tensor
+) -> list[Tensor | None]:
+    """Σ_b gradient_b (parts of the tags − marginals), or its negative without the tags."""
+    sign = 1.0 if tags is None else -1.0
+    if problem.arcs.ndim == 2:
+        if len(gradient) and not bool((gradient == gradient[0]).all()):
+            states, arcs = path_for(problem).expectations(problem, gradient)[1:]
+            d_arcs = sign * arcs
+        else:
+            d_arcs = arcs * (sign * gradient[:1].sum())
+    else:
+        d_arcs = arcs * (sign * gradient).reshape(-1, *[1] * (arcs.ndim - 1))
+    d_states = states * (sign * gradient)[:, None, None]
+    if tags is not None:
+        add_path(problem, tags, gradient, d_states, d_arcs)
+    d_start, d_end = _ends(problem, d_states)
+    emissions, transitions = problem.emissions, problem.arcs
+    return [d_states.to(emissions.dtype), d_arcs.to(transitions.dtype), d_start, d_end]
+
+
+def _ends(problem: ChainProblem, states: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """What the gradient at the first sites and at the last ones [B, T, L] makes of start and end."""
+    B, T, L = problem.shape
+
+    def summed(end: Tensor | None, last: bool) -> Tensor | None:
+        if end is None:
+            return None
+        if T == 0:
+            return torch.zeros_like(end)
+        place = (
+            alive_sites(problem).sum(1) - 1 if last else torch.zeros(B, dtype=torch.int64, device=end.device)
+        )
+        place = place.clamp_min(0)
+        if problem.sites is not None:
+            place = problem.sites.gather(1, place[:, None])[:, 0]
+        return states.gather(1, place[:, None, None].expand(B, 1, L))[:, 0].sum(0).to(end.dtype)
+
+    return summed(problem.start, False), summed(problem.end, True)

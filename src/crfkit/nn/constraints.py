@@ -1,0 +1,59 @@
+"""Which neighbours exist: sets of bigrams as tables that forbid arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from crfkit.structures import Bigrams, Chain
+
+BigramsLike: TypeAlias = "Bigrams | str | Tensor | None"
+
+
+def bigram_table(
+    bigrams: BigramsLike, n_labels: int, labels: Sequence[Hashable] | None, device: torch.device | None = None
+) -> Tensor | None:
+    """The bigrams as bools [L + 1, L + 1]: [before, after], with START as the last row and END as the last column.
+
+    `bigrams` is a scheme of span labels ("bio", "iobes", …) or a `Bigrams` of these `labels` (None: of the ids
+    0 … L − 1), or bools [L, L] or [L + 1, L + 1].
+    """
+    if bigrams is None:
+        return None
+    if isinstance(bigrams, Tensor):
+        if bigrams.dtype != torch.bool or bigrams.shape not in ((n_labels,) * 2, (n_labels + 1,) * 2):
+            raise ValueError(
+                f"bigrams: got {bigrams.dtype} with shape {list(bigrams.shape)}, expected bools "
+                f"[{n_labels}, {n_labels}] or [{n_labels + 1}, {n_labels + 1}]."
+            )
+        table = torch.ones((n_labels + 1, n_labels + 1), dtype=torch.bool, device=bigrams.device)
+        table[: len(bigrams), : len(bigrams)] = bigrams
+        return table.to(device)
+    if labels is not None and len(labels) != n_labels:
+        raise ValueError(f"labels: got {len(labels)} of them, the scores have {n_labels}.")
+    if isinstance(bigrams, str) and labels is None:
+        raise ValueError(f"bigrams={bigrams!r} speaks of names: pass labels=[…], the name of each label.")
+    if bigrams == "observed":
+        raise ValueError(
+            'bigrams="observed": pass Bigrams.observed(y), with the label sequences of the data.'
+        )
+    names = range(n_labels) if labels is None else labels
+    chain = Chain(bigrams=bigrams).bind(names, [])
+    return torch.from_numpy(chain.support().exists.copy()).to(device)
+
+
+def constrained(
+    table: Tensor | None, arcs: Tensor, start: Tensor | None, end: Tensor | None
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The scores of arcs, start and end, with −inf for what the table forbids."""
+    if table is None:
+        return arcs, start, end
+    zero = arcs.new_zeros(len(table) - 1)
+    return (
+        arcs.masked_fill(~table[:-1, :-1], -torch.inf),
+        (zero if start is None else start).masked_fill(~table[-1, :-1], -torch.inf),
+        (zero if end is None else end).masked_fill(~table[:-1, -1], -torch.inf),
+    )

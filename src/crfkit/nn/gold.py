@@ -1,0 +1,81 @@
+"""Scores of given labellings, and which parts they have."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.problem import ChainProblem, alive_sites
+
+
+def tags_at_sites(problem: ChainProblem, tags: Tensor) -> Tensor:
+    """Labels at positions [B, T] moved to sites; 0 at places that are no sites."""
+    if problem.sites is not None:
+        tags = tags.gather(1, problem.sites)
+    if problem.lengths is None:
+        return tags
+    return torch.where(alive_sites(problem), tags, 0)
+
+
+def path_score(problem: ChainProblem, tags: Tensor) -> Tensor:
+    """score(y) [B] in float64 of labels at positions [B, T]; differentiable."""
+    B, T, _ = problem.shape
+    if T == 0:
+        return torch.zeros(B, dtype=torch.float64, device=problem.emissions.device)
+    labels, alive = tags_at_sites(problem, tags), alive_sites(problem)
+    positions = problem.sites if problem.sites is not None else torch.arange(T, device=tags.device)
+    rows = torch.arange(B, device=tags.device)
+    total = problem.emissions[rows[:, None], positions, labels].double()  # [B, T]
+    total = torch.where(alive, total, 0.0).sum(1)
+    total = total + _ends(problem, labels, alive)
+    if T > 1:
+        arcs = _arc_scores(problem, labels, rows)
+        total = total + torch.where(alive[:, 1:], arcs.double(), 0.0).sum(1)
+    return total
+
+
+def _ends(problem: ChainProblem, labels: Tensor, alive: Tensor) -> Tensor:
+    """start[y_1] + end[y_n] [B], 0 for an empty sequence."""
+    total = torch.zeros(len(labels), dtype=torch.float64, device=labels.device)
+    if problem.start is not None:
+        total = total + torch.where(alive[:, 0], problem.start[labels[:, 0]].double(), 0.0)
+    if problem.end is not None:
+        last = labels.gather(1, (alive.sum(1, keepdim=True) - 1).clamp_min(0))[:, 0]
+        total = total + torch.where(alive[:, 0], problem.end[last].double(), 0.0)
+    return total
+
+
+def _arc_scores(problem: ChainProblem, labels: Tensor, rows: Tensor) -> Tensor:
+    """The scores of the arcs into sites 1 … T − 1, [B, T − 1]."""
+    before, after, arcs = labels[:, :-1], labels[:, 1:], problem.arcs
+    if arcs.ndim == 2:
+        return arcs[before, after]
+    if arcs.ndim == 3:
+        return arcs[rows[:, None], before, after]
+    return arcs[rows[:, None], arc_positions(problem), before, after]
+
+
+def arc_positions(problem: ChainProblem) -> Tensor:
+    """Where the arcs into sites 1 … T − 1 stand among those of all positions: [T − 1] or [B, T − 1]."""
+    if problem.sites is not None:
+        return (problem.sites[:, 1:] - 1).clamp_min(0)
+    return torch.arange(problem.shape[1] - 1, device=problem.emissions.device)
+
+
+def add_path(problem: ChainProblem, tags: Tensor, weights: Tensor, states: Tensor, arcs: Tensor) -> None:
+    """Add weight_b [B] to the parts that the labels have: to states [B, T, L] and to arcs in their own shape."""
+    B, T, L = problem.shape
+    labels, alive = tags_at_sites(problem, tags), alive_sites(problem)
+    positions = (
+        problem.sites if problem.sites is not None else torch.arange(T, device=tags.device).expand(B, T)
+    )
+    rows = torch.arange(B, device=tags.device)[:, None]
+    parts = torch.where(alive, weights[:, None].to(states.dtype), 0.0)  # [B, T]
+    states.view(-1).index_add_(0, ((rows * T + positions) * L + labels).reshape(-1), parts.reshape(-1))
+    if T > 1:
+        place = labels[:, :-1] * L + labels[:, 1:]
+        if arcs.ndim == 3:
+            place = place + rows * (L * L)
+        elif arcs.ndim == 4:
+            place = place + (rows * (T - 1) + arc_positions(problem)) * (L * L)
+        arcs.view(-1).index_add_(0, place.reshape(-1), parts[:, 1:].reshape(-1).to(arcs.dtype))

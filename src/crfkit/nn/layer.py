@@ -1,0 +1,119 @@
+"""A CRF layer: learned transitions on top of emissions that a network computes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from crfkit.nn.chain import ChainDistribution
+from crfkit.nn.constraints import BigramsLike, bigram_table
+
+REDUCTIONS = ("none", "sum", "mean", "token_mean")
+
+
+class ChainCRF(nn.Module):
+    """A linear-chain CRF over emissions [B, T, L]: `forward` is the log-likelihood of tags, `decode` the best labelling.
+
+    Parameters: `transitions` [L, L], `start_transitions` [L] and `end_transitions` [L], under the names that pytorch-crf
+    gives them. `bigrams` says which neighbours exist, in training and in decoding alike: a scheme of span labels ("bio",
+    "iobes", …) with the names of the `labels`, a `crfkit.Bigrams`, or bools [L, L].
+
+    >>> layer = ChainCRF(labels=["B", "I", "O"], bigrams="bio")
+    >>> emissions = torch.tensor([[[0.0, 9.0, 1.0], [0.0, 9.0, 0.0]]])
+    >>> layer.decode(emissions).tolist()  # I cannot begin
+    [[0, 1]]
+    >>> bool(layer(emissions, torch.tensor([[0, 1]])) < 0)
+    True
+    """
+
+    def __init__(
+        self,
+        n_labels: int | None = None,
+        *,
+        labels: Sequence[Hashable] | None = None,
+        bigrams: BigramsLike = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if n_labels is None and labels is None:
+            raise ValueError("ChainCRF: expected n_labels or the names of the labels, got neither.")
+        L = len(labels) if n_labels is None and labels is not None else int(n_labels or 0)
+        if L < 1:
+            raise ValueError(f"ChainCRF: n_labels is {L}, expected 1 or more.")
+        self.n_labels = L
+        self.transitions = nn.Parameter(torch.empty(L, L, device=device, dtype=dtype))
+        self.start_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
+        self.end_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
+        table = bigram_table(bigrams, L, labels, self.transitions.device)
+        self.register_buffer("bigrams", table, persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters from the uniform distribution on [−0.1, 0.1]."""
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.1, 0.1)
+
+    def distribution(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        allowed: Tensor | None = None,
+    ) -> ChainDistribution:
+        """The distribution over labellings that these emissions [B, T, L] give, for all other questions."""
+        return ChainDistribution(
+            emissions,
+            self.transitions,
+            self.start_transitions,
+            self.end_transitions,
+            mask=mask,
+            lengths=lengths,
+            bigrams=self.bigrams,
+            allowed=allowed,
+        )
+
+    def forward(
+        self,
+        emissions: Tensor,
+        tags: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        allowed: Tensor | None = None,
+        reduction: str = "sum",
+        complete: bool | None = None,
+    ) -> Tensor:
+        """The log-likelihood of the tags: summed, or [B] with `reduction="none"`, or the mean by sequence or by token.
+
+        `tags`, `complete` and masks as in `ChainDistribution`.
+        """
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
+        distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
+        values = distribution.log_prob(tags, complete=complete)
+        if reduction == "none":
+            return values
+        if reduction == "mean":
+            return values.mean()
+        total = values.sum()
+        return total if reduction == "sum" else total / distribution.lengths.sum()
+
+    def decode(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        allowed: Tensor | None = None,
+    ) -> Tensor:
+        """The labels of the best labelling [B, T]; −1 at positions that are off."""
+        return self.distribution(emissions, mask, lengths=lengths, allowed=allowed).argmax()
+
+    def extra_repr(self) -> str:
+        """What `print` shows."""
+        constraint = "" if self.bigrams is None else f", {int(self.bigrams.sum()):,} bigrams exist"
+        return f"n_labels={self.n_labels}{constraint}"
