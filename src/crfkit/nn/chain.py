@@ -97,8 +97,8 @@ class ChainDistribution:
         """log p(tags) [B], or the logarithm of what all labellings that agree with the tags have together.
 
         `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
-        [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares a look at
-        the tags (and, on a GPU, waiting for them).
+        [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares
+        a look at the tags (and, on a GPU, waiting for them).
         """
         B, T, L = self._problem.shape
         if tags.dtype == torch.bool:
