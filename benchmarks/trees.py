@@ -1,8 +1,9 @@
 """`python -m benchmarks.trees`: spanning trees beside other ways to find them, in CPU time on one thread.
 
 The best tree: Chu–Liu–Edmonds of ufal.chu_liu_edmonds (C++, many roots only), sentence by sentence. log Z and marginals:
-determinants and inverses of LAPACK through NumPy, whole batches at once, as torch-struct differentiates a determinant;
-with many roots, and with one root after Koo et al. Also: how far these determinants are off, score by score spread.
+determinants and inverses of LAPACK through NumPy, whole batches at once, with many roots, and with one root (Koo et al.);
+and torch-struct, which differentiates such a determinant, in its single precision and in double. A package that is
+not installed is left out, and said to be. Also: how far these determinants are off, score by score spread.
 Each figure is the best of some repeats, all ways in turn.
 """
 
@@ -57,12 +58,45 @@ def determinants(scores: Floats, single_root: bool) -> tuple[Floats, Floats]:
 def ways_to_sum(scores: Floats) -> dict[str, Callable[[], Any]]:
     """Log Z and marginals of a batch."""
     lengths = np.full(len(scores), scores.shape[1] - 1)
-    return {
+    ways: dict[str, Callable[[], Any]] = {
         "crfkit, one root": lambda: TreeBatch(ONE, scores, lengths).log_partition_and_marginals(),
         "LAPACK, one root": lambda: determinants(scores, True),
         "crfkit, many roots": lambda: TreeBatch(MANY, scores, lengths).log_partition_and_marginals(),
         "LAPACK, many roots": lambda: determinants(scores, False),
     }
+    if is_installed("torch") and is_installed("torch_struct"):
+        for precision in ("float32", "float64"):
+            for name, multiroot in (("one root", False), ("many roots", True)):
+                ways[f"torch-struct {precision}, {name}"] = torch_struct_way(scores, precision, multiroot)
+    return ways
+
+
+def torch_struct_way(scores: Floats, precision: str, multiroot: bool) -> Callable[[], tuple[Any, Any]]:
+    """Log Z [B] and its gradient [B, T, T], which has the arcs from the root on its diagonal."""
+    import torch
+    from torch_struct import NonProjectiveDependencyCRF
+
+    torch.set_num_threads(1)
+    torch.distributions.Distribution.set_default_validate_args(False)  # saves it time
+    inside = scores[:, 1:, 1:].copy()
+    words = np.arange(inside.shape[1])
+    inside[:, words, words] = scores[:, 0, 1:]
+    potentials = torch.tensor(inside, dtype=getattr(torch, precision), requires_grad=True)
+
+    def way() -> tuple[Any, Any]:
+        log_z = NonProjectiveDependencyCRF(potentials, multiroot=multiroot, args={}).partition
+        (gradient,) = torch.autograd.grad(log_z.sum(), potentials)
+        return log_z.detach(), gradient
+
+    return way
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package, perhaps one inside another, can be imported."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # the one that it is inside of
+        return False
 
 
 def ways_to_decode(scores: Floats) -> dict[str, Callable[[], Any]]:
@@ -73,7 +107,7 @@ def ways_to_decode(scores: Floats) -> dict[str, Callable[[], Any]]:
         "crfkit, many roots": lambda: TreeBatch(MANY, scores, lengths).best(),
         "crfkit, one root, 10 best": lambda: TreeBatch(ONE, scores, lengths).k_best(10),
     }
-    if find_spec("ufal") is not None and find_spec("ufal.chu_liu_edmonds") is not None:
+    if is_installed("ufal.chu_liu_edmonds"):
         from ufal.chu_liu_edmonds import chu_liu_edmonds
 
         turned = [np.ascontiguousarray(matrix.T) for matrix in scores]  # (dependent, head)
@@ -130,6 +164,9 @@ def main(arguments: list[str] | None = None) -> None:
     scores = np.random.default_rng(0).normal(size=(n_sentences, n_words + 1, n_words + 1))
     print(", ".join(f"{name} {value}" for name, value in machine().items()))
     print(f"{n_sentences} sentences of {n_words} words, microseconds of CPU time for each sentence")
+    for package in ("torch_struct", "ufal.chu_liu_edmonds"):
+        if not is_installed(package):
+            print(f"{package} is not installed: its rows are left out")
     with threadpool_limits(1):
         for title, ways in (
             ("log Z and marginals", ways_to_sum(scores)),

@@ -158,6 +158,24 @@ def test_quick_run_of_trees(capsys: pytest.CaptureFixture[str]) -> None:
     assert "LAPACK, many roots" in printed
 
 
+@pytest.mark.skipif(not trees.is_installed("torch_struct"), reason="torch-struct is not installed")
+@pytest.mark.parametrize("structure", [trees.ONE, trees.MANY], ids=["one root", "many roots"])
+def test_torch_struct_sums_the_same_trees(structure: SpanningTree) -> None:
+    scores = np.random.default_rng(0).normal(size=(3, 8, 8))
+    log_partition, gradient = trees.torch_struct_way(scores, "float64", not structure.single_root)()
+    batch = TreeBatch(structure, scores, [7, 7, 7])
+    np.testing.assert_allclose(log_partition, batch.log_partition(), atol=1e-3)  # it adds 1e-5 to each weight
+    expected = np.array(batch.marginals())[:, 1:, 1:]
+    expected[:, range(7), range(7)] = np.array(batch.marginals())[:, 0, 1:]
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-3)
+
+
+def test_packages_that_are_not_there() -> None:
+    assert trees.is_installed("numpy.linalg")
+    assert not trees.is_installed("nosuchpackage")
+    assert not trees.is_installed("nosuchpackage.inside")
+
+
 @pytest.mark.parametrize("structure", [trees.ONE, trees.MANY], ids=["one root", "many roots"])
 def test_determinants_of_the_benchmark_are_right(structure: SpanningTree) -> None:
     scores = np.random.default_rng(0).normal(size=(3, 8, 8))
