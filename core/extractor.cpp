@@ -10,19 +10,19 @@ namespace crfkit {
 namespace {
 
 constexpr std::size_t memo_limit = std::size_t{64} << 20;  // bytes; a larger memo is forgotten
-constexpr std::size_t longest_boundary = 24;               // "_B" and a number
+constexpr std::size_t longest_number = 24;                 // "_B" and a number
 
 char* append(char* out, std::string_view bytes) {
     std::memcpy(out, bytes.data(), bytes.size());
     return out + bytes.size();
 }
 
-// A row outside the sequence: _B-1, _B-2, … before the first site, _B+1, _B+2, … after the last.
-char* append_boundary(char* out, std::int64_t site, std::int64_t n_sites) {
+// _B-1, _B-2, … before the first site, _B+1, _B+2, … after the last.
+char* append_number(char* out, std::int64_t site, std::int64_t n_sites) {
     *out++ = '_';
     *out++ = 'B';
     if (site >= 0) *out++ = '+';
-    return std::to_chars(out, out + longest_boundary, site < 0 ? site : site - n_sites + 1).ptr;
+    return std::to_chars(out, out + longest_number, site < 0 ? site : site - n_sites + 1).ptr;
 }
 
 }  // namespace
@@ -40,9 +40,24 @@ std::vector<std::int32_t> TemplateProgram::columns() const {
             }
         }
     }
+    if (!boundaries.empty() && boundaries.size() != transforms.size()) {
+        throw std::invalid_argument("some transforms have no boundaries");
+    }
+    for (const auto& [before, after] : boundaries) {
+        if (before.empty() || after.empty()) throw std::invalid_argument("a transform has no boundary");
+    }
     std::sort(columns.begin(), columns.end());
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     return columns;
+}
+
+std::size_t TemplateProgram::longest_boundary() const {
+    std::size_t longest = longest_number;
+    for (const auto& [before, after] : boundaries) {
+        for (const auto& text : before) longest = std::max(longest, text.size());
+        for (const auto& text : after) longest = std::max(longest, text.size());
+    }
+    return longest;
 }
 
 void Cells::clear() {
@@ -94,7 +109,10 @@ std::size_t TransformMemo::n_bytes() const {
     return n;
 }
 
-Extractor::Extractor(TemplateProgram program) : program_(std::move(program)), columns_(program_.columns()) {}
+Extractor::Extractor(TemplateProgram program)
+    : program_(std::move(program)),
+      columns_(program_.columns()),
+      longest_boundary_(program_.longest_boundary()) {}
 
 bool Extractor::has_arc_lines() const {
     return std::any_of(program_.lines.begin(), program_.lines.end(),
@@ -142,12 +160,21 @@ void Extractor::extract(const Cells& cells, TransformMemo& memo, const ApplyTran
     }
 }
 
+char* Extractor::append_boundary(char* out, std::int32_t transform, std::int64_t site,
+                                 std::int64_t n_sites) const {
+    if (program_.boundaries.empty()) return append_number(out, site, n_sites);
+    const auto& [before, after] = program_.boundaries[transform];
+    const auto& texts = site < 0 ? before : after;
+    const auto distance = static_cast<std::size_t>(site < 0 ? -site : site - n_sites + 1);
+    return append(out, texts[std::min(distance, texts.size()) - 1]);
+}
+
 void Extractor::compose(const TemplateLine& line, std::int64_t i, std::int64_t n_sites,
                         const std::vector<std::string_view>& values, FeatureWriter& writer) const {
     std::size_t most = line.tail.size();
     for (const auto& macro : line.macros) {
-        const std::int64_t site = i + macro.row;
-        most += macro.literal.size() + longest_boundary;
+        const std::int64_t site = macro.site(i, n_sites);
+        most += macro.literal.size() + longest_boundary_;
         if (site < 0 || site >= n_sites) continue;
         const std::string_view value = values[macro.transform * n_sites + site];
         if (!value.data()) return;
@@ -156,9 +183,9 @@ void Extractor::compose(const TemplateLine& line, std::int64_t i, std::int64_t n
     char* begin = writer.compose(most);
     char* end = begin;
     for (const auto& macro : line.macros) {
-        const std::int64_t site = i + macro.row;
+        const std::int64_t site = macro.site(i, n_sites);
         end = append(end, macro.literal);
-        end = site < 0 || site >= n_sites ? append_boundary(end, site, n_sites)
+        end = site < 0 || site >= n_sites ? append_boundary(end, macro.transform, site, n_sites)
                                           : append(end, values[macro.transform * n_sites + site]);
     }
     end = append(end, line.tail);

@@ -20,10 +20,25 @@ struct Transform {
     bool identity;  // the value itself
 };
 
+// What the row of a macro is counted from: the current site, the first site, or the end of the sequence.
+enum class Anchor { site, first, end };
+
 struct Macro {
     std::string literal;  // what stands before it
     std::int32_t transform;
-    std::int32_t row;  // offset from the current site
+    std::int32_t row;  // offset from the anchor
+    Anchor anchor = Anchor::site;
+
+    std::int64_t site(std::int64_t current, std::int64_t n_sites) const {
+        return row + (anchor == Anchor::site ? current : anchor == Anchor::end ? n_sites : 0);
+    }
+};
+
+// What a transform gives for rows outside the sequence, by their distance from it; the last one for all that
+// are farther.
+struct Boundaries {
+    std::vector<std::string> before;
+    std::vector<std::string> after;
 };
 
 // The feature `literal value literal value … tail`; without it wherever one of the values is nothing.
@@ -36,10 +51,13 @@ struct TemplateLine {
 struct TemplateProgram {
     std::vector<Transform> transforms;
     std::vector<TemplateLine> lines;
+    std::vector<Boundaries> boundaries;  // [transforms]; none: _B-1, _B-2, … and _B+1, _B+2, …
 
-    // The columns that transforms read, rising. Throws std::invalid_argument where a macro names no transform
-    // or a column is negative.
+    // The columns that transforms read, rising. Throws std::invalid_argument where a macro names no transform,
+    // a column is negative, or a transform has no boundaries while others have.
     std::vector<std::int32_t> columns() const;
+    // An upper bound of the bytes of what a row outside the sequence reads.
+    std::size_t longest_boundary() const;
 };
 
 // The value of a transform, nothing where it makes no feature. Called once for each distinct value of the
@@ -117,8 +135,12 @@ class Extractor {
     void compose(const TemplateLine& line, std::int64_t i, std::int64_t n_sites,
                  const std::vector<std::string_view>& values, FeatureWriter& writer) const;
 
+    // Writes what a macro reads at a site outside the sequence; the byte behind it.
+    char* append_boundary(char* out, std::int32_t transform, std::int64_t site, std::int64_t n_sites) const;
+
     TemplateProgram program_;
     std::vector<std::int32_t> columns_;
+    std::size_t longest_boundary_;
     std::unique_ptr<TransformMemo> memo_;
 };
 

@@ -13,6 +13,22 @@ namespace {
 
 std::int32_t integer(nb::handle value) { return nb::cast<std::int32_t>(value); }
 
+std::string text(nb::handle value) { return to_bytes(value.ptr()); }
+
+Anchor anchor_of(nb::handle name) {
+    const std::string known = text(name);
+    if (known == "first") return Anchor::first;
+    if (known == "end") return Anchor::end;
+    if (known == "site") return Anchor::site;
+    throw nb::value_error("a macro has an anchor that is not site, first or end");
+}
+
+std::vector<std::string> texts(nb::handle values) {
+    std::vector<std::string> out;
+    for (nb::handle value : values) out.push_back(text(value));
+    return out;
+}
+
 // Plain arcs (a B line without macros) are weights of the model, not features, and are left out.
 TemplateProgram program_of(nb::handle program) {
     TemplateProgram out;
@@ -26,9 +42,14 @@ TemplateProgram program_of(nb::handle program) {
                           to_bytes(nb::object(line.attr("tail")).ptr())};
         for (nb::handle macro : line.attr("macros")) {
             read.macros.push_back({to_bytes(nb::object(macro.attr("literal")).ptr()),
-                                   integer(macro.attr("transform")), integer(macro.attr("row"))});
+                                   integer(macro.attr("transform")), integer(macro.attr("row")),
+                                   anchor_of(nb::object(macro.attr("anchor")))});
         }
         if (!read.on_arcs || !read.macros.empty()) out.lines.push_back(std::move(read));
+    }
+    for (nb::handle boundaries : program.attr("boundaries")) {
+        out.boundaries.push_back({texts(nb::object(boundaries.attr("before"))),
+                                  texts(nb::object(boundaries.attr("after")))});
     }
     return out;
 }

@@ -11,29 +11,37 @@ if TYPE_CHECKING:
     from crfkit.models import CRF
 
 CRFKIT, CRFSUITE = "crfkit", "crfsuite"
-_MAGIC = b"lCRF"
 
 
-def read_model(path: Path) -> tuple[CRF, str]:
-    """A model and the format of its file, which its first bytes tell."""
-    from crfkit.compat import read_crfsuite
+def read_model(path: Path, n_columns: int | None = None) -> tuple[CRF, str]:
+    """A model and the toolkit whose file it is, which its first bytes tell."""
+    from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti
     from crfkit.data import InputError
     from crfkit.models import load
 
     try:
         with path.open("rb") as stream:
-            begins = stream.read(len(_MAGIC))
+            begins = stream.read(8)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return (read_crfsuite(path), CRFSUITE) if begins == _MAGIC else (load(path), CRFKIT)
+    toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
+    if n_columns is not None and toolkit != "wapiti":
+        raise InputError(f"{path}: --columns is for models of Wapiti, and this is one of {toolkit}")
+    if toolkit == "wapiti":
+        return read_wapiti(path, n_columns=n_columns), toolkit
+    readers = {CRFSUITE: read_crfsuite, "crf++": read_crfpp, CRFKIT: load}
+    return readers[toolkit](path), toolkit
 
 
-def convert(source: Path, target: Path, to: str | None = None) -> str:
-    """Write the model of `source` to `target`, in the format `to`, or in the one it does not have; the format."""
+def convert(source: Path, target: Path, to: str | None = None, n_columns: int | None = None) -> str:
+    """Write the model of `source` to `target`, in the format `to`; the format.
+
+    Without `to`, models of this package become CRFsuite's, and all others models of this package.
+    """
     from crfkit.compat import write_crfsuite
 
-    model, format = read_model(source)
-    chosen = to or (CRFKIT if format == CRFSUITE else CRFSUITE)
+    model, toolkit = read_model(source, n_columns)
+    chosen = to or (CRFSUITE if toolkit == CRFKIT else CRFKIT)
     if chosen == CRFSUITE:
         write_crfsuite(model, target)
     else:
@@ -41,14 +49,23 @@ def convert(source: Path, target: Path, to: str | None = None) -> str:
     return chosen
 
 
-@click.command("convert", short_help="Turn a model file of CRFsuite into one of crfkit, or back.")
+@click.command("convert", short_help="Turn a model file of CRFsuite, CRF++ or Wapiti into one of crfkit.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     type=click.Choice([CRFKIT, CRFSUITE]),
-    help="The format of OUTPUT.  [default: the one that MODEL does not have]",
+    help="The format of OUTPUT.  [default: crfkit, and crfsuite for a model of crfkit]",
 )
-def command(model: Path, output: Path, to: str | None) -> None:
-    """Write MODEL, a file of crfkit or of CRFsuite, to OUTPUT in the other format."""
-    click.echo(f"{output}: written as a model of {convert(model, output, to)}", err=True)
+@click.option(
+    "--columns",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Input columns of data files, for a model of Wapiti.  [default: as many as its patterns read]",
+)
+def command(model: Path, output: Path, to: str | None, columns: int | None) -> None:
+    """Write MODEL to OUTPUT in another format.
+
+    MODEL is a file of crfkit, of CRFsuite, a text model of CRF++ (crf_learn --textmodel) or a model of Wapiti.
+    """
+    click.echo(f"{output}: written as a model of {convert(model, output, to, columns)}", err=True)

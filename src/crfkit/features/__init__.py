@@ -17,6 +17,7 @@ from crfkit.features.presets import PRESETS, counted_columns, preset
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import Line, Macro, Program, Template, Transform
 from crfkit.features.vocabulary import Vocabulary, block_of
+from crfkit.features.wapiti_patterns import WapitiPatterns
 
 __all__ = [
     "NAMED_FACETS",
@@ -46,6 +47,7 @@ __all__ = [
     "Template",
     "Transform",
     "Vocabulary",
+    "WapitiPatterns",
     "block_of",
     "counted_columns",
     "encode_allowed",

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike
 from types import MappingProxyType
-from typing import NamedTuple, NoReturn
+from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 from crfkit.data import InputError, read_text
 
@@ -35,9 +35,9 @@ Row = Sequence[str] | str  # the columns of one site; a bare string is a row of 
 class Transform(NamedTuple):
     """What is done to the value of a column before it enters a feature: `%function[…,column,argument]`."""
 
-    function: str
+    function: str  # `x`: the value itself
     column: int
-    argument: int | None  # the length, for `prefix` and `suffix`
+    argument: int | str | None  # the length, for `prefix` and `suffix`; in other languages what they have there
 
 
 class Macro(NamedTuple):
@@ -45,7 +45,12 @@ class Macro(NamedTuple):
 
     literal: str
     transform: int  # index into Program.transforms
-    row: int  # offset from the current site
+    row: int  # offset from the anchor
+    anchor: Literal["site", "first", "end"] = "site"  # the current site, the first one, or behind the last
+
+    def site(self, current: int, n_sites: int) -> int:
+        """The site that it reads, which may be outside the sequence."""
+        return self.row + {"site": current, "first": 0, "end": n_sites}[self.anchor]
 
 
 class Line(NamedTuple):
@@ -56,11 +61,28 @@ class Line(NamedTuple):
     tail: str
 
 
+class Boundaries(NamedTuple):
+    """What a transform gives outside the sequence, by the distance from it; the last one for all that are farther."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
 class Program(NamedTuple):
     """A template in numbers and literals; equal transforms are stored once."""
 
     transforms: tuple[Transform, ...]
     lines: tuple[Line, ...]
+    boundaries: tuple[Boundaries, ...] = ()  # of each transform; none: _B-1, _B-2, … and _B+1, _B+2, …
+
+    def boundary(self, transform: int, site: int, n_sites: int) -> str:
+        """What a transform gives at a site outside a sequence of `n_sites`."""
+        distance = -site if site < 0 else site - n_sites + 1
+        if not self.boundaries:
+            return f"_B{'-' if site < 0 else '+'}{distance}"
+        before, after = self.boundaries[transform]
+        texts = before if site < 0 else after
+        return texts[min(distance, len(texts)) - 1]
 
 
 def _upper_first(value: str) -> bool:
@@ -159,9 +181,9 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
 
 
 def _apply(transform: Transform, value: str) -> str | None:
-    if transform.argument is None:
-        return _PLAIN[transform.function](value)
-    return _WITH_LENGTH[transform.function](value, transform.argument)
+    if isinstance(transform.argument, int):
+        return _WITH_LENGTH[transform.function](value, transform.argument)
+    return _PLAIN[transform.function](value)
 
 
 @dataclass(frozen=True)
@@ -174,6 +196,8 @@ class Template:
     (['U00:dogs/gs'], [])
     """
 
+    LANGUAGE: ClassVar[str] = "crf++"  # what a model file calls it
+
     text: str
     source: str = field(default="template", compare=False)
     _program: Program = field(init=False, compare=False, repr=False)
@@ -183,17 +207,21 @@ class Template:
 
     def __post_init__(self) -> None:
         """Parse the text; what is wrong with it is said with its line and character."""
-        program, line_numbers = _Parser(self.source).parse(self.text)
+        program, line_numbers = self._parsed()
         object.__setattr__(self, "_program", program)
         object.__setattr__(self, "_line_numbers", line_numbers)
 
+    def _parsed(self) -> tuple[Program, tuple[int, ...]]:
+        """The program, and the number of the line that each of its lines stands on."""
+        return _Parser(self.source).parse(self.text)
+
     @classmethod
-    def parse(cls, text: str, source: str = "template") -> Template:
+    def parse(cls, text: str, source: str = "template") -> Self:
         """The template with this text: the same as `Template(text, source)`."""
         return cls(text, source)
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Template:
+    def read(cls, path: str | PathLike[str]) -> Self:
         """Read and parse a template file."""
         return cls.parse(read_text(path), source=str(path))
 
@@ -203,7 +231,10 @@ class Template:
 
     def transform(self, index: int, value: str) -> str | None:
         """Transform `index` of the program on a value; None: the lines that use it make no feature there."""
-        return _apply(self._program.transforms[index], value)
+        return self._apply(self._program.transforms[index], value)
+
+    def _apply(self, transform: Transform, value: str) -> str | None:
+        return _apply(transform, value)
 
     @property
     def n_columns(self) -> int:
@@ -227,7 +258,7 @@ class Template:
                         f"but the input has {n_columns} feature {noun}"
                     )
 
-    def within_columns(self, n_columns: int) -> Template:
+    def within_columns(self, n_columns: int) -> Self:
         """The template without the lines that read a column beyond the first `n_columns`."""
         beyond = {
             number
@@ -235,7 +266,7 @@ class Template:
             if any(self._program.transforms[macro.transform].column >= n_columns for macro in line.macros)
         }
         kept = (line for number, line in enumerate(self.text.split("\n"), 1) if number not in beyond)
-        return Template.parse("\n".join(kept), source=self.source)
+        return self.parse("\n".join(kept), source=self.source)
 
     def expand(self, rows: Sequence[Row], i: int) -> tuple[list[str], list[str]]:
         """The features of site `i` and of the arc that enters it: the plain form of what extractors do."""
@@ -254,17 +285,15 @@ class Template:
     def _feature(self, line: Line, rows: Sequence[Row], i: int) -> str | None:
         pieces: list[str] = []
         for macro in line.macros:
-            value = self._value(macro, rows, i + macro.row)
+            value = self._value(macro, rows, macro.site(i, len(rows)))
             if value is None:
                 return None
             pieces += (macro.literal, value)
         return "".join(pieces) + line.tail
 
     def _value(self, macro: Macro, rows: Sequence[Row], site: int) -> str | None:
-        if site < 0:
-            return f"_B{site}"
-        if site >= len(rows):
-            return f"_B+{site - len(rows) + 1}"
+        if not 0 <= site < len(rows):
+            return self._program.boundary(macro.transform, site, len(rows))
         row = rows[site]
         columns = (row,) if isinstance(row, str) else row
         transform = self._program.transforms[macro.transform]
@@ -272,7 +301,12 @@ class Template:
             raise InputError(
                 f"site {site} has {len(columns)} columns, but {self.source} reads column {transform.column}"
             )
-        return _apply(transform, columns[transform.column])
+        return self._apply(transform, columns[transform.column])
+
+
+def complain_of_line(source: str, number: int, line: str, at: int, what: str) -> NoReturn:
+    """Say what is wrong with a line, and where in it."""
+    raise InputError(f"{source}:{number}: {what}, at character {at + 1} of '{line}'")
 
 
 _MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
@@ -339,4 +373,4 @@ class _Parser:
         return Transform(function, column, length[0] if length else None), row
 
     def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
-        raise InputError(f"{self.source}:{number}: {what}, at character {at + 1} of '{line}'")
+        complain_of_line(self.source, number, line, at, what)

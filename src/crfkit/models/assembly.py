@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
+from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf import CRF
-from crfkit.models.crf_file import MAX_WEIGHT
+from crfkit.models.crf_file import MAX_WEIGHT, check_labels
 from crfkit.optimizers import History
 from crfkit.structures import Chain
 
@@ -22,12 +22,16 @@ def assembled(
     feature_map: FeatureMap,
     weights: npt.ArrayLike,
     *,
+    template: Template | None = None,
+    arc_vocabulary: Vocabulary | None = None,
+    n_columns: int | None = None,
     history: History | None = None,
     reason: str = "the weights were given",
 ) -> CRF:
     """The CRF with these labels, names of features and weights [D]; all arcs between labels exist.
 
-    Its sites are lists of strings and dicts. Start and end arcs are those of the feature map.
+    Its sites are lists of strings and dicts, or with a template rows of `n_columns`. Start and end arcs are those of the
+    feature map. `arc_vocabulary` names the features of arcs.
     """
     classes = Labels(labels)
     values = np.array(weights, dtype=np.float64)
@@ -40,12 +44,19 @@ def assembled(
             f"{len(classes)} labels and {len(vocabulary)} features were given, the feature map has "
             f"{feature_map.n_labels} and {len(feature_map.pair_ptr) - 1}"
         )
+    arc_names = Vocabulary() if arc_vocabulary is None else arc_vocabulary
+    if len(arc_names) != len(feature_map.arc_ptr) - 1:
+        raise InputError(
+            f"{len(arc_names)} features of arcs were given, the feature map has {len(feature_map.arc_ptr) - 1}"
+        )
+    check_labels(len(classes), len(values))
     n = len(classes)
     structure = Chain(
         start=bool((feature_map.arc_before == n).any()), end=bool((feature_map.arc_after == n).any())
     )
-    crf = CRF(structure)
-    crf._set_model(ChainModel(Encoder(None, vocabulary), classes, feature_map, structure), values)
+    crf = CRF(structure, template)
+    encoder = Encoder(template, vocabulary, arc_names, n_columns=n_columns)
+    crf._set_model(ChainModel(encoder, classes, feature_map, structure), values)
     crf.history_ = History() if history is None else history
     crf.n_iter_ = len(crf.history_)
     crf.stop_reason_ = reason

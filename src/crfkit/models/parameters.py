@@ -18,6 +18,7 @@ from crfkit.features import (
     FeatureFunctions,
     TagDictionary,
     Template,
+    WapitiPatterns,
     counted_columns,
     preset,
 )
@@ -33,6 +34,7 @@ MOST_THREADS = 4096
 MAX_COLUMNS = 1_000_000
 _LISTED = "listed"  # in a model file: facets or a dictionary that were given, not made by name or from data
 LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
+_LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns)}
 _ONE_LINE = re.compile(
     r"[UB][0-9]*(:.*)?|[UB].*%.*|#.*"
 )  # a template without a line break, or what was meant as one
@@ -215,6 +217,7 @@ def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, A
     return {
         "structure": structure_to_json(params["structure"]),
         "features": None if template is None else template.text,
+        "language": None if template is None else template.LANGUAGE,
         "preset": features if isinstance(features, str) and features in PRESETS else None,
         "optimizer": _optimizer_to_json(params["optimizer"]),
         "l1": _strength_to_json(params["l1"]),
@@ -315,7 +318,10 @@ def _features_from_json(settings: dict[str, Any], n_columns: int | None) -> str 
     # The text decides: a preset of this name may have changed since the model was trained.
     if name is not None and name in PRESETS and preset(name, n_columns).text == text:
         return name
-    return Template.parse(text, source="template of the model")
+    language = settings.get("language") or Template.LANGUAGE  # older files have templates alone
+    if language not in _LANGUAGES:
+        raise InputError(f"its template is in the language {str(language)[:40]!r}")
+    return _LANGUAGES[language].parse(text, source="template of the model")
 
 
 def _strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str, float]:

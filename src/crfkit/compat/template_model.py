@@ -1,0 +1,88 @@
+"""A model whose features are made by a template, from the weights that another toolkit gave to their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import FeatureMap, Template, Vocabulary
+from crfkit.models import CRF, MAX_LABELS, assembled
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+class Weights(NamedTuple):
+    """Weights of features of one kind, feature after feature, each once."""
+
+    names: Sequence[str]  # [F] of the features
+    features: Int64s  # [n] which feature, rising
+    outcomes: Int32s  # [n] for which label, or for arcs which before · L + after; rising in each feature
+    values: Float64s  # [n]
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Weights:
+        """Some of the weights."""
+        return Weights(self.names, self.features[chosen], self.outcomes[chosen], self.values[chosen])
+
+    def lists(self) -> tuple[Vocabulary, Int64s]:
+        """The features that have weights, and where those of each begin [features + 1]."""
+        counts = np.bincount(self.features, minlength=len(self.names))
+        vocabulary = Vocabulary()
+        for name, count in zip(self.names, counts.tolist(), strict=True):
+            if count:
+                vocabulary.add(name)
+        kept = counts[counts > 0]
+        if len(vocabulary) != len(kept):
+            raise InputError("a feature is there twice")
+        return vocabulary, np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+
+
+def template_model(
+    template: Template, labels: Sequence[str], n_columns: int, states: Weights, arcs: Weights, reason: str
+) -> CRF:
+    """The model with these weights of labels and of arcs; what is the same at every site of these are plain arcs."""
+    n = len(labels)
+    constant = {line.tail for line in template.program().lines if line.kind == "B" and not line.macros}
+    everywhere = np.array([name in constant for name in arcs.names], dtype=bool)[arcs.features]
+    plain_cells, plain_values = _summed(arcs.where(everywhere))
+    states, arcs = states.where(states.values != 0), arcs.where(~everywhere & (arcs.values != 0))
+    vocabulary, pair_ptr = states.lists()
+    arc_vocabulary, arc_ptr = arcs.lists()
+    feature_map = FeatureMap(
+        n,
+        pair_ptr,
+        states.outcomes,
+        {},
+        (plain_cells // n).astype(np.int32),
+        (plain_cells % n).astype(np.int32),
+        arc_ptr,
+        arcs.outcomes,
+    )
+    return assembled(
+        labels,
+        vocabulary,
+        feature_map,
+        np.concatenate([states.values, plain_values, arcs.values]),
+        template=template,
+        arc_vocabulary=arc_vocabulary,
+        n_columns=n_columns,
+        reason=reason,
+    )
+
+
+def check_label_names(labels: Sequence[str]) -> None:
+    """Refuse labels that are none, too many, or not distinct."""
+    if not 1 <= len(labels) <= MAX_LABELS or len(set(labels)) != len(labels) or not all(labels):
+        raise InputError(f"it has {len(labels):,} labels, expected 1 to {MAX_LABELS:,} names that are distinct")
+
+
+def _summed(arcs: Weights) -> tuple[Int32s, Float64s]:
+    """Which arcs have weights, rising, and the sum of those of each."""
+    cells, places = np.unique(arcs.outcomes, return_inverse=True)
+    values = np.bincount(places, weights=arcs.values, minlength=len(cells))
+    return cells, values

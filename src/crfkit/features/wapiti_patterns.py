@@ -1,0 +1,148 @@
+r"""Wapiti's patterns: features from columns, in another language than templates.
+
+A pattern is a line; what follows a `#` in it is no part of it. Its first character, small or capital, says what it makes
+features of:
+
+    u    labels        b    arcs, that is two neighbouring labels        *    both
+
+In a pattern, commands are replaced by what they give:
+
+    %x[row,column]              the value in a column, counted from 0, of the row that many sites away
+    %t[row,column,"regex"]      true or false: whether the expression matches in the value
+    %m[row,column,"regex"]      what the expression matches; nothing where it does not
+
+`%X`, `%T` and `%M` give it in small letters. A row `@1` is the first one of the sequence, `@-1` the last. A row outside the
+sequence reads `_x-1` … `_x-4` and `_x-#` before it, `_x+1` … `_x+4` and `_x+#` behind it. Expressions are those of
+`wapiti_regex`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, NoReturn
+
+from crfkit.data import InputError
+from crfkit.features.templates import (
+    Boundaries,
+    Line,
+    Macro,
+    Program,
+    Template,
+    Transform,
+    complain_of_line,
+)
+from crfkit.features.wapiti_regex import WapitiRegex
+
+_BEFORE = ("_x-1", "_x-2", "_x-3", "_x-4", "_x-#")
+_AFTER = ("_x+1", "_x+2", "_x+3", "_x+4", "_x+#")
+_KINDS = {"u": "U", "b": "B", "*": "UB"}
+_COMMAND = re.compile(
+    r"%(?P<function>[xtm])\[(?P<anchor>@?) *(?P<row>[+-]?[0-9]{1,6}), *(?P<column>[0-9]{1,6})"
+    r'(?:,"(?P<regex>(?:[^"\\]|\\.)*)")?\]',
+    re.IGNORECASE,
+)
+_SMALL = str.maketrans({capital: capital.lower() for capital in map(chr, range(ord("A"), ord("Z") + 1))})
+
+
+@dataclass(frozen=True)
+class WapitiPatterns(Template):
+    """Parsed patterns of Wapiti, in the place of a template.
+
+    >>> WapitiPatterns.parse('u:suf=%m[0,0,".?.?$"]').expand(["the", "dogs"], 1)
+    (['u:suf=gs'], [])
+    """
+
+    LANGUAGE: ClassVar[str] = "wapiti"
+
+    def _parsed(self) -> tuple[Program, tuple[int, ...]]:
+        return _Parser(self.source).parse(self.text)
+
+    def _apply(self, transform: Transform, value: str) -> str | None:
+        return _apply(transform, value)
+
+
+@lru_cache(maxsize=1 << 10)
+def _compiled(regex: str) -> WapitiRegex:
+    return WapitiRegex(regex)
+
+
+def _apply(transform: Transform, value: str) -> str:
+    function, _, regex = transform
+    if isinstance(regex, str):
+        whole = value.encode("utf-8", "surrogateescape")
+        found = _compiled(regex).find(whole)
+        if function in "tT":
+            value = "false" if found is None else "true"
+        else:  # half of a character that is cut in two is a lone surrogate
+            value = "" if found is None else whole[slice(*found)].decode("utf-8", "surrogateescape")
+    return value.translate(_SMALL) if function.isupper() else value
+
+
+class _Parser:
+    """Turns the text of a pattern file into a program, line by line."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.transforms: dict[Transform, int] = {}
+
+    def parse(self, text: str) -> tuple[Program, tuple[int, ...]]:
+        lines: list[Line] = []
+        numbers: list[int] = []
+        for number, line in enumerate(text.split("\n"), 1):
+            pattern = line.partition("#")[0].rstrip()
+            if not pattern:
+                continue
+            kinds = _KINDS.get(pattern[0].lower())
+            if kinds is None:
+                self.complain(number, pattern, 0, "a pattern must begin with u, b, * or #")
+            macros, tail = self.commands(number, pattern[0].lower() + pattern[1:])
+            for kind in kinds:
+                lines.append(Line(kind, macros, tail))
+                numbers.append(number)
+        if not lines:
+            raise InputError(f"{self.source}: there is no line that begins with u, b or *")
+        boundaries = tuple(
+            Boundaries(
+                tuple(_apply(transform, value) for value in _BEFORE),
+                tuple(_apply(transform, value) for value in _AFTER),
+            )
+            for transform in self.transforms
+        )
+        return Program(tuple(self.transforms), tuple(lines), boundaries), tuple(numbers)
+
+    def commands(self, number: int, pattern: str) -> tuple[tuple[Macro, ...], str]:
+        """The commands of a pattern, and what stands behind the last."""
+        macros: list[Macro] = []
+        end = 0
+        while (start := pattern.find("%", end)) >= 0:
+            found = _COMMAND.match(pattern, start)
+            if found is None or (found["regex"] is None) != (found["function"] in "xX"):
+                self.complain(
+                    number,
+                    pattern,
+                    start,
+                    'expected %x[row,column], %t[row,column,"regex"] or %m[row,column,"regex"], with @ before '
+                    "the row of a fixed place",
+                )
+            transform = Transform(found["function"], int(found["column"]), found["regex"])
+            if found["regex"] is not None:
+                try:
+                    _compiled(found["regex"])
+                except ValueError as error:
+                    self.complain(number, pattern, found.start("regex"), str(error))
+            index = self.transforms.setdefault(transform, len(self.transforms))
+            row = int(found["row"])
+            literal = pattern[end:start]
+            if not found["anchor"]:
+                macros.append(Macro(literal, index, row))
+            elif row < 0:
+                macros.append(Macro(literal, index, row, "end"))
+            else:
+                macros.append(Macro(literal, index, row - 1, "first"))
+            end = found.end()
+        return tuple(macros), pattern[end:]
+
+    def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
+        complain_of_line(self.source, number, line, at, what)
