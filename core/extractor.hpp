@@ -53,8 +53,8 @@ struct TemplateProgram {
     std::vector<TemplateLine> lines;
     std::vector<Boundaries> boundaries;  // [transforms]; none: _B-1, _B-2, … and _B+1, _B+2, …
 
-    // The columns that transforms read, rising. Throws std::invalid_argument where a macro names no transform,
-    // a column is negative, or a transform has no boundaries while others have.
+    // The columns that transforms read, rising. Throws std::invalid_argument where a macro names no
+    // transform, a column is negative, or a transform has no boundaries while others have.
     std::vector<std::int32_t> columns() const;
     // An upper bound of the bytes of what a row outside the sequence reads.
     std::size_t longest_boundary() const;

@@ -1,4 +1,4 @@
-"""Model files of CRF++ and Wapiti, made by hand from their layout: read, and asked against enumeration of their own rules."""
+"""Model files of CRF++ and Wapiti, made by hand from their layout, against enumeration by their own rules."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ class Reference:
     """Scores by the definition: the weights of the features that a labelling has, added up."""
 
     def __init__(
-        self, features: Callable[[Rows, int], Sequence[str | bytes]], weights: dict[tuple[str | bytes, int, int], float]
+        self,
+        features: Callable[[Rows, int], Sequence[str | bytes]],
+        weights: dict[tuple[str | bytes, int, int], float],
     ) -> None:
         self.features, self.weights = features, weights  # (feature, label before or −1, label) → weight
 
@@ -117,7 +119,9 @@ def crfpp_model(rng: np.random.Generator, cost_factor: float = 1.0) -> tuple[str
     L = len(LABELS)
     data = [random_rows(rng, 5) for _ in range(6)]
     seen = {f for rows in data for site in range(5) for f in crfpp_features(TEMPLATE, rows, site)}
-    entries, weights, numbers = [], {}, []
+    entries: list[tuple[str, int]] = []
+    weights: dict[tuple[str | bytes, int, int], float] = {}
+    numbers: list[float] = []
     for feature in sorted(seen, key=lambda _: rng.random()):
         entries.append((feature, len(numbers)))
         size = L if feature[0] == "U" else L * L
@@ -175,7 +179,8 @@ def test_crfpp_models_mean_what_their_layout_says(seed: int, tmp_path: Path) -> 
     text, reference = crfpp_model(rng, cost_factor=[1.0, 0.5][seed % 2])
     (tmp_path / "model.txt").write_text(text, encoding="utf-8")
     model = read_crfpp(tmp_path / "model.txt")
-    assert list(model.classes_) == LABELS and model.n_columns_ == 2
+    assert list(model.classes_) == LABELS
+    assert model.n_columns_ == 2
     compare(model, reference, [random_rows(rng, n) for n in (1, 2, 4)])
 
 
@@ -185,7 +190,8 @@ def test_wapiti_models_mean_what_their_layout_says(seed: int, tmp_path: Path) ->
     content, reference = wapiti_model(rng, ["#mdl#2#", "#mdl#", "#mdl#0#"][seed % 3])
     (tmp_path / "model.wap").write_bytes(content)
     model = read_wapiti(tmp_path / "model.wap")
-    assert list(model.classes_) == LABELS and model.n_columns_ == 2
+    assert list(model.classes_) == LABELS
+    assert model.n_columns_ == 2
     sequences = [random_rows(rng, n) for n in (1, 2, 4)]
     compare(model, reference, sequences)
     model.save(tmp_path / "model.crfkit")
@@ -197,9 +203,11 @@ def test_features_cut_inside_a_character_are_found() -> None:
     half = "ód".encode()[-1:] + "ź".encode()
     pattern = b'u:%m[0,0,".?.?.?$"]'
     name = b"u:" + half
-    content = (
-        b"#mdl#2#1\n#rdr#1/0/0\n%d:%s,\n#qrk#2\n1:a,\n1:b,\n#qrk#1\n%d:%s,\n1=0x1p+2\n"
-        % (len(pattern), pattern, len(name), name)
+    content = b"#mdl#2#1\n#rdr#1/0/0\n%d:%s,\n#qrk#2\n1:a,\n1:b,\n#qrk#1\n%d:%s,\n1=0x1p+2\n" % (
+        len(pattern),
+        pattern,
+        len(name),
+        name,
     )
     model = parse_wapiti(content)
     assert model.predict([["Łódź"], ["Rom"]]) == [["b"], ["a"]]

@@ -48,8 +48,8 @@ TemplateProgram program_of(nb::handle program) {
         if (!read.on_arcs || !read.macros.empty()) out.lines.push_back(std::move(read));
     }
     for (nb::handle boundaries : program.attr("boundaries")) {
-        out.boundaries.push_back({texts(nb::object(boundaries.attr("before"))),
-                                  texts(nb::object(boundaries.attr("after")))});
+        out.boundaries.push_back(
+            {texts(nb::object(boundaries.attr("before"))), texts(nb::object(boundaries.attr("after")))});
     }
     return out;
 }

@@ -6,9 +6,9 @@ import re
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from crfkit.data import ColumnSequence, InputError, read_columns
+from crfkit.data import AttributeSequence, ColumnSequence, InputError, read_attributes, read_columns
 
 Row = tuple[str, ...]
 Allowed = list[frozenset[str] | None]  # the labels allowed at each site; None: all
@@ -17,12 +17,27 @@ _BLANK = re.compile(r"[ \t]")
 
 
 class Example(NamedTuple):
-    """One sequence of a column file."""
+    """One sequence of a column file, or of a file of attributes."""
 
-    inputs: list[Row]  # [T] the columns without the label
+    inputs: list[Any]  # [T] the columns without the label (Row), or the attributes
     labels: list[str] | None  # [T], or None where the file has no label column
-    origin: ColumnSequence  # where it was read, for complaints and for writing it again
+    origin: ColumnSequence | AttributeSequence  # where it was read, for complaints and for writing it again
     allowed: Allowed | None = None  # [T], or None where the file has no column of allowed labels
+
+    @property
+    def rows(self) -> list[Row]:
+        """All columns as they stand in the file; none for attributes."""
+        return self.origin.rows if isinstance(self.origin, ColumnSequence) else []
+
+    @property
+    def comments(self) -> list[str]:
+        """The comment lines of the file before it and in it."""
+        return self.origin.comments if isinstance(self.origin, ColumnSequence) else []
+
+    @property
+    def separator(self) -> str:
+        """What stands between its columns."""
+        return self.origin.separator if isinstance(self.origin, ColumnSequence) else "\t"
 
 
 def read_labelled(
@@ -89,6 +104,16 @@ def read_for_model(
                     f" (separated by {_named(trained_separator)}, as in training, or as --separator says)"
                 )
             raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
+
+
+def read_attribute_examples(path: str | Path) -> Iterator[Example]:
+    """The sequences of a file of attributes, which has a label in front of each line."""
+    for n, sequence in enumerate(read_attributes(sys.stdin.buffer if str(path) == "-" else Path(path))):
+        if n == 0 and not any(sequence.items) and any(map(_BLANK.search, sequence.labels)):
+            raise InputError(
+                f"{sequence.place(0)}: found no tab, expected a label and attributes with tabs between them"
+            )
+        yield Example(sequence.items, sequence.labels, sequence)
 
 
 def check_labels(example: Example, known: Collection[str], complaint: str) -> None:

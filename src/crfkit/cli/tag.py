@@ -1,4 +1,4 @@
-"""`crfkit tag`: write the labels that a model gives to a column file."""
+"""`crfkit tag`: write the labels that a model gives to a file."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option, allowed_of, placed
+from crfkit.cli.output_forms import FORMS, PLAIN, Details, Labelling, Writer, write_column_form, writer_of
 from crfkit.cli.taggers import load_tagger, read_for_tagger
-from crfkit.data import write_columns
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
@@ -28,47 +28,42 @@ def tag(
     examples: Iterable[Example],
     output: IO[str],
     *,
-    marginals: bool = False,
-    nbest: int | None = None,
+    details: Details = PLAIN,
+    write: Writer = write_column_form,
     batch: int = BATCH,
 ) -> None:
-    """Write each sequence with one more column, the predicted label.
+    """Write each sequence with the predicted labels, in the form of `write`.
 
-    `marginals` adds the probability of that label at its site. `nbest` writes the n best labellings, each as a sequence
-    of its own under a comment `# rank probability`.
+    `details` say how many labellings, and which probabilities.
     """
     examples = iter(examples)
     while chunk := list(islice(examples, batch)):
-        X = [example.inputs for example in chunk]
-        allowed = allowed_of(chunk, model.classes_)
-        with placed(chunk):
-            probabilities = model.predict_marginals(X, allowed=allowed) if marginals else None
-            if nbest is None:
-                labellings = [[("", labels)] for labels in model.predict(X, allowed=allowed)]
-            else:
-                labellings = [
-                    [
-                        (f"# {rank} {probability:.6f}", labels)
-                        for rank, (probability, labels) in enumerate(best, 1)
-                    ]
-                    for best in model.predict_nbest(X, nbest, allowed=allowed)
-                ]
-        index = {label: k for k, label in enumerate(model.classes_)}
-        for n, example in enumerate(chunk):
-            for comment, labels in labellings[n]:
-                extra = [[str(label)] for label in labels]
-                if probabilities is not None:
-                    for site, label in enumerate(labels):
-                        extra[site].append(f"{probabilities[n][site, index[label]]:.6f}")
-                _write(example, extra, comment, output)
+        for example, labellings in zip(chunk, labelled(model, chunk, details), strict=True):
+            for labelling in labellings:
+                write(example, labelling, details, output)
         output.flush()
 
 
-def _write(example: Example, extra: Sequence[Sequence[str]], comment: str, output: IO[str]) -> None:
-    origin = example.origin
-    rows = [(*row, *more) for row, more in zip(origin.rows, extra, strict=True)]
-    comments = [*origin.comments, comment] if comment else origin.comments
-    write_columns(rows, output, comments=comments, separator=origin.separator)
+def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator[list[Labelling]]:
+    """The labellings of each sequence, with the probabilities that are asked for."""
+    X = [example.inputs for example in chunk]
+    allowed = allowed_of(chunk, model.classes_)
+    classes = [str(label) for label in model.classes_]
+    with placed(chunk):
+        marginals: Sequence[Any] = [None] * len(chunk)
+        if details.marginals or details.all_marginals:
+            marginals = model.predict_marginals(X, allowed=allowed)
+        if details.nbest is None and not (details.probability or details.marginals or details.all_marginals):
+            found: list[list[tuple[float | None, list[Any]]]] = [
+                [(None, labels)] for labels in model.predict(X, allowed=allowed)
+            ]
+        else:
+            found = [[*best] for best in model.predict_nbest(X, details.nbest or 1, allowed=allowed)]
+    for best, probabilities in zip(found, marginals, strict=True):
+        yield [
+            Labelling([str(label) for label in labels], rank, probability, probabilities, classes)
+            for rank, (probability, labels) in enumerate(best, 1)
+        ]
 
 
 @contextmanager
@@ -89,34 +84,39 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
         text.detach()
 
 
-@click.command("tag", short_help="Label a column file with a trained model.")
+@click.command("tag", short_help="Label a file with a trained model.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=str)
 @click.option("--output", type=str, help="Write here instead of to standard output.")
-@click.option("--marginals", is_flag=True, help="Add the probability of each label as one more column.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMS]),
+    help="Write as this tool does.  [default: columns, and crfsuite for a model of attributes]",
+)
+@click.option("--marginals", is_flag=True, help="Add the probability of each label.")
+@click.option("--all-marginals", is_flag=True, help="Add the probability of every label at every word.")
+@click.option("--probability", is_flag=True, help="Add the probability of all labels of a sequence together.")
+@click.option("--labels-only", is_flag=True, help="Leave out the input columns.")
 @click.option(
     "--nbest", type=click.IntRange(min=1), metavar="N", help="Write the N best labellings of each sequence."
 )
 @click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @allowed_column_option
-def command(
-    model: Path,
-    file: str,
-    output: str | None,
-    marginals: bool,
-    nbest: int | None,
-    separator: str | None,
-    allowed_column: int | None,
-    threads: int | None,
-) -> None:
+def command(model: Path, file: str, output: str | None, form: str | None, **options: Any) -> None:
     """Label FILE (`-`: standard input) with MODEL: each line comes back with one more column, the label.
 
     FILE has the input columns that the model was trained with, or these and a label column, which is kept. With
-    --allowed-column it has one more, with the labels that each word may have.
+    --allowed-column it has one more, with the labels that each word may have. A model that was trained on attributes reads
+    a file of attributes.
     """
-    tagger = load_tagger(model, n_threads=threads)
-    examples = read_for_tagger(tagger, file, separator=separator, allowed_column=allowed_column)
+    tagger = load_tagger(model, n_threads=options["threads"])
+    details = Details(**{name: options[name] for name in Details._fields})
+    write = writer_of(form, attributes=tagger.n_inputs is None, details=details)
+    examples = read_for_tagger(
+        tagger, file, separator=options["separator"], allowed_column=options["allowed_column"]
+    )
     interactive = file == "-" and sys.stdin.isatty()
     with open_output(output) as stream:
-        tag(tagger.crf, examples, stream, marginals=marginals, nbest=nbest, batch=1 if interactive else BATCH)
+        tag(tagger.crf, examples, stream, details=details, write=write, batch=1 if interactive else BATCH)

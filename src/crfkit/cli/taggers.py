@@ -1,4 +1,4 @@
-"""A trained model as the commands use it: one that reads column files."""
+"""A trained model as the commands use it: one that reads column files, or files of attributes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from crfkit.cli.columns import Example, read_for_model
+from crfkit.cli.columns import Example, read_attribute_examples, read_for_model
 from crfkit.cli.constraints import check_known, label_column_among, take_allowed
 from crfkit.data import InputError
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class Tagger(NamedTuple):
-    """A model whose sites are rows of columns."""
+    """A model whose sites are rows of columns, or attributes."""
 
     crf: CRF
-    n_inputs: int  # columns that a site has
+    n_inputs: int | None  # columns that a site has; None: it has attributes
     label_column: int  # where the label stands in files that have one
     separator: str | None  # of the columns of the training file; None where the model does not know
 
 
 def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
-    """Load a model that was trained on columns."""
+    """Load a model that was trained on columns or attributes."""
     from crfkit.models import load
 
     crf = load(path)
-    if crf.n_columns_ is None:
+    if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
-            f"{path}: the model was trained on features made in Python, not on columns; use it from Python"
+            f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"
         )
     crf.set_params(n_threads=n_threads)
     return Tagger(crf, crf.n_columns_, crf.label_column_, crf.separator_)
@@ -46,6 +46,12 @@ def read_for_tagger(
 ) -> Iterator[Example]:
     """The sequences of a file that a model is asked about, with the labels that their column of allowed labels allows."""
     n_inputs, label_column = tagger.n_inputs, tagger.label_column
+    if n_inputs is None:
+        if allowed_column is not None or separator is not None:
+            raise InputError(
+                "--allowed-column and --separator are for columns, and the model reads attributes"
+            )
+        return read_attribute_examples(path)
     if allowed_column is not None:
         label_column = label_column_among(allowed_column, label_column, n_inputs + 2)
         n_inputs += 1

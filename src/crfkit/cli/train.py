@@ -1,4 +1,4 @@
-"""`crfkit train`: a model from a column file."""
+"""`crfkit train`: a model from a column file, or from a file of attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.columns import Example, check_labels, read_labelled
+from crfkit.cli.columns import Example, check_labels, read_attribute_examples, read_labelled
 from crfkit.cli.constraints import (
     allowed_column_option,
     allowed_of,
@@ -76,20 +76,27 @@ def _inputs_and_labels(examples: Sequence[Example]) -> tuple[list[list[tuple[str
     return [example.inputs for example in examples], [example.labels or [] for example in examples]
 
 
-def features_for(
-    examples: Sequence[Example], template: Path | None, preset_name: str | None
-) -> Template | str:
-    """The template of a file, the name of a preset, or without both a preset for words that goes with the labels."""
-    from crfkit.evaluation import scheme_of
-    from crfkit.features import Template, preset
+def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Template | str | None:
+    """The template or the patterns of a file, the name of a preset, or a preset for words that goes with the labels.
 
-    if template is not None and preset_name is not None:
-        raise InputError("both --template and --features were given, expected one of them")
-    n_inputs = len(examples[0].inputs[0])
-    if template is not None:
-        parsed = Template.read(template)
-        parsed.check_columns(n_inputs)
+    None where sites have attributes.
+    """
+    from crfkit.evaluation import scheme_of
+    from crfkit.features import Template, WapitiPatterns, preset
+
+    given = [name for name in ("template", "wapiti_patterns", "features") if options[name] is not None]
+    names = [f"--{name.replace('_', '-')}" for name in given]
+    if len(given) > 1:
+        raise InputError(f"both {names[0]} and {names[1]} were given, expected one of them")
+    if options["attributes"]:
+        if given:
+            raise InputError(f"{names[0]} makes features of columns, and with --attributes FILE has none")
+        return None
+    if given in (["template"], ["wapiti_patterns"]):
+        parsed = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]].read(options[given[0]])
+        parsed.check_columns(len(examples[0].inputs[0]))
         return parsed
+    preset_name: str | None = options["features"]
     if preset_name is None:
         preset_name = "pos" if scheme_of(_labels(examples)) is None else "names"
     preset(preset_name)  # a name that there is not is refused before any work
@@ -114,11 +121,19 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     return {"default": default, **strengths} if strengths else default
 
 
-@click.command("train", short_help="Train a model on a column file.")
+@click.command("train", short_help="Train a model on a file of labelled sequences.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes.")
 @click.option(
     "--template", type=click.Path(path_type=Path), help="Feature template, in the language of CRF++."
+)
+@click.option(
+    "--wapiti-patterns", type=click.Path(path_type=Path), help="Feature patterns, in the language of Wapiti."
+)
+@click.option(
+    "--attributes",
+    is_flag=True,
+    help="FILE has CRFsuite's form: a label and the attributes of one word a line, between tabs.",
 )
 @click.option("--features", metavar="PRESET", help="Ready-made features: names, pos or chunks.")
 @click.option(
@@ -178,6 +193,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
 
     FILE has one word a line: input columns and a label, in the last column unless --label-column says otherwise; a blank
     line ends a sentence. Without --template and --features, features of the word in column 0 are used.
+    With --attributes, FILE is one of CRFsuite's.
 
     Ctrl-C ends the training, saves the best model so far and exits with status 130. A training with --checkpoint that was
     killed goes on with --resume, and ends as if nothing had happened.
@@ -185,7 +201,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.features import preset
 
-    check_outputs(model, options["checkpoint"], (file, dev, options["template"]))
+    check_outputs(model, options["checkpoint"], (file, dev, options["template"], options["wapiti_patterns"]))
     examples, held_out, reading = read_files(file, dev, options)
     n_inputs = len(examples[0].inputs[0])
     note = check_bigrams(examples, options["bigrams"], options["unseen"])
@@ -253,11 +269,13 @@ def read_files(
 ) -> tuple[list[Example], list[Example] | None, dict[str, Any]]:
     """The training file, the held-out one, and how the model is to read files: label column and separator."""
     column, label_column = options["allowed_column"], options["label_column"]
+    if options["attributes"]:
+        return (*_read_attribute_files(file, dev, options), {})
     reading = {"label_column": label_column, "separator": options["separator"]}
     examples = list(read_labelled(file, **reading))
     n_columns = len(examples[0].inputs[0]) + 1
     if reading["separator"] is None:
-        reading["separator"] = examples[0].origin.separator
+        reading["separator"] = examples[0].separator
     held_out = None if dev is None else list(read_labelled(dev, n_columns=n_columns, **reading))
     if column is not None:
         examples = list(take_allowed(examples, column, label_column, training=True))
@@ -268,13 +286,27 @@ def read_files(
     return examples, held_out, reading
 
 
+def _read_attribute_files(
+    file: Path, dev: Path | None, options: Mapping[str, Any]
+) -> tuple[list[Example], list[Example] | None]:
+    for name, unset in (("allowed_column", None), ("separator", None), ("label_column", -1)):
+        if options[name] != unset:
+            raise InputError(
+                f"--{name.replace('_', '-')} is for columns, and with --attributes FILE has none"
+            )
+    examples = list(read_attribute_examples(file))
+    if not examples:
+        raise InputError(f"{file}: found no sequence, expected at least one")
+    return examples, None if dev is None else list(read_attribute_examples(dev))
+
+
 def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """An untrained model as the options of the command ask for it."""
     from crfkit.models import CRF
 
     return CRF(
         structure=structure_of(options),
-        features=features_for(examples, options["template"], options["features"]),
+        features=features_for(examples, options),
         optimizer=optimizer_of(options),
         l1=options["l1"],
         l2=parse_block_l2(options["block_l2"], options["l2"]),

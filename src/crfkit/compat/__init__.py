@@ -9,4 +9,12 @@ from crfkit.compat.wapiti_file import read_wapiti
 MAGIC = {"crfsuite": crfsuite_file.MAGIC, "crf++": crfpp_file.MAGIC, "wapiti": wapiti_file.MAGIC}
 """How the model files of other toolkits begin."""
 
-__all__ = ["MAGIC", "crfsuite_bytes", "install", "read_crfpp", "read_crfsuite", "read_wapiti", "write_crfsuite"]
+__all__ = [
+    "MAGIC",
+    "crfsuite_bytes",
+    "install",
+    "read_crfpp",
+    "read_crfsuite",
+    "read_wapiti",
+    "write_crfsuite",
+]

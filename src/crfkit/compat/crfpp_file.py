@@ -7,8 +7,9 @@ Five parts, with a blank line after each but the last:
     maxid: 4321                           first            …               `maxid` of them
     xsize: 2
 
-A line of the fourth part is the number of a feature's first weight, and the feature: one that begins with U has a weight for each
-of the L labels, one that begins with B has L · L, those of the first label before it first. `cost-factor` multiplies all.
+A line of the fourth part is the number of a feature's first weight, and the feature: one that begins with U has a weight for
+each of the L labels, one that begins with B has L · L, those of the first label before it first. `cost-factor` multiplies
+all.
 """
 
 from __future__ import annotations
@@ -113,9 +114,7 @@ def _features(text: str, n_labels: int, weights: Float64s) -> tuple[Weights, Wei
             raise InputError(f"a feature begins with weight {begins.max()}, and there are {len(weights):,}")
         values = weights[(begins[:, None] + np.arange(size)).ravel()]
         outcomes = np.tile(np.arange(size, dtype=np.int32), len(begins))
-        found_weights.append(
-            Weights(names[kind], np.repeat(np.arange(len(begins)), size), outcomes, values)
-        )
+        found_weights.append(Weights(names[kind], np.repeat(np.arange(len(begins)), size), outcomes, values))
     return found_weights[0], found_weights[1]
 
 

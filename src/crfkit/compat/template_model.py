@@ -78,11 +78,14 @@ def template_model(
 def check_label_names(labels: Sequence[str]) -> None:
     """Refuse labels that are none, too many, or not distinct."""
     if not 1 <= len(labels) <= MAX_LABELS or len(set(labels)) != len(labels) or not all(labels):
-        raise InputError(f"it has {len(labels):,} labels, expected 1 to {MAX_LABELS:,} names that are distinct")
+        raise InputError(
+            f"it has {len(labels):,} labels, expected 1 to {MAX_LABELS:,} names that are distinct"
+        )
 
 
 def _summed(arcs: Weights) -> tuple[Int32s, Float64s]:
     """Which arcs have weights, rising, and the sum of those of each."""
     cells, places = np.unique(arcs.outcomes, return_inverse=True)
-    values = np.bincount(places, weights=arcs.values, minlength=len(cells))
+    values = np.zeros(len(cells))
+    np.add.at(values, places, arcs.values)
     return cells, values

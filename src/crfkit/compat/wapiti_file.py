@@ -7,8 +7,8 @@
     #qrk#60              the features
     12=0x1.8p-3          the weights that are not 0, each with its number, rising
 
-Weights are numbered feature by feature: one that begins with `u` has one for each of the L labels, one with `b` has L · L, those
-of the first label before it first, one with `*` has both, labels first.
+Weights are numbered feature by feature: one that begins with `u` has one for each of the L labels, one with `b` has L · L,
+those of the first label before it first, one with `*` has both, labels first.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ class _File:
         found = expected.fullmatch(self.data, self.place, end)
         if found is None:
             shown = self.data[self.place : min(end, self.place + 40)]
-            raise InputError(f"at byte {self.place} stands {shown!r}, expected a line that begins with {begins}")
+            raise InputError(
+                f"at byte {self.place} stands {shown!r}, expected a line that begins with {begins}"
+            )
         self.place = end + 1
         return found
 

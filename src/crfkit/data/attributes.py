@@ -33,6 +33,10 @@ class AttributeSequence:
     line: int  # number of the line of its first item, counted from 1
     source: str = "<stream>"
 
+    def place(self, site: int) -> str:
+        """Where a site was read, as `file:line`."""
+        return f"{self.source}:{self.line + site}"
+
 
 def read_attributes(source: Source) -> Iterator[AttributeSequence]:
     r"""Read an attribute file, one sequence at a time; a path (also .gz, .xz, .bz2) or a stream.

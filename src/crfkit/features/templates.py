@@ -37,7 +37,9 @@ class Transform(NamedTuple):
 
     function: str  # `x`: the value itself
     column: int
-    argument: int | str | None  # the length, for `prefix` and `suffix`; in other languages what they have there
+    argument: (
+        int | str | None
+    )  # the length, for `prefix` and `suffix`; in other languages what they have there
 
 
 class Macro(NamedTuple):

@@ -71,13 +71,21 @@ def _compiled(regex: str) -> WapitiRegex:
 def _apply(transform: Transform, value: str) -> str:
     function, _, regex = transform
     if isinstance(regex, str):
-        whole = value.encode("utf-8", "surrogateescape")
+        whole = _bytes(value)
         found = _compiled(regex).find(whole)
         if function in "tT":
             value = "false" if found is None else "true"
         else:  # half of a character that is cut in two is a lone surrogate
             value = "" if found is None else whole[slice(*found)].decode("utf-8", "surrogateescape")
     return value.translate(_SMALL) if function.isupper() else value
+
+
+def _bytes(value: str) -> bytes:
+    """The bytes of a value, also of one that was cut inside a character before."""
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a pair of surrogates, which stands for no byte
+        return value.encode("utf-8", "surrogatepass")
 
 
 class _Parser:

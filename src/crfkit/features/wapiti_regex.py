@@ -1,7 +1,8 @@
 r"""The regular expressions of Wapiti's patterns, which know less than Python's.
 
     .       any byte
-    \d \a \w \l \u \p \s    a digit, a letter, either, a small letter, a capital, punctuation, a blank; in capitals all others
+    \d \a \w    a digit, a letter, either         \l \u    a small letter, a capital
+    \p \s       punctuation, a blank              \D …     all others, and so for each of them in capitals
     \x      the character x itself
     x* x?   x any number of times, and as few as will do; x or nothing, and rather x
     ^ $     at the beginning and at the end only: where the value begins and ends

@@ -1,0 +1,128 @@
+"""What `crfkit tag` writes: labels as columns beside the input, or as crf_test, wapiti label and crfsuite tag write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.cli.columns import Example
+from crfkit.data import InputError, write_columns
+
+
+class Details(NamedTuple):
+    """What is to be written beside labels."""
+
+    nbest: int | None = None  # how many labellings; None: the best, without its rank
+    marginals: bool = False  # the probability of each label that is written
+    all_marginals: bool = False  # that of every label
+    probability: bool = False  # that of each labelling
+    labels_only: bool = False  # no input columns
+
+
+PLAIN = Details()
+
+
+class Labelling(NamedTuple):
+    """One labelling of a sequence."""
+
+    labels: Sequence[str]  # [T]
+    rank: int  # counted from 1
+    probability: float | None = None  # of all labels together, where it is asked for
+    marginals: npt.NDArray[np.float64] | None = None  # [T, L], where they are
+    classes: Sequence[str] = ()  # [L]
+
+    def marginal(self, site: int) -> float:
+        """The probability of the label of a site."""
+        assert self.marginals is not None
+        return float(self.marginals[site, self.classes.index(self.labels[site])])
+
+    def all_marginals(self, site: int) -> Iterator[tuple[str, float]]:
+        """Every label, with its probability at a site."""
+        assert self.marginals is not None
+        return zip(self.classes, self.marginals[site].tolist(), strict=True)
+
+
+Writer = Callable[[Example, Labelling, Details, IO[str]], None]
+
+
+def write_column_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+    """The input columns, the label, and its probability; `# rank probability` before each of several labellings."""
+    more: list[list[str]] = [[label] for label in found.labels]
+    for site, columns in enumerate(more):
+        if details.marginals:
+            columns.append(f"{found.marginal(site):.6f}")
+        if details.all_marginals:
+            columns += (f"{label}/{p:.6f}" for label, p in found.all_marginals(site))
+    comments, separator = list(example.comments), example.separator
+    if details.nbest is not None:
+        comments.append(f"# {found.rank} {found.probability:.6f}")
+    elif details.probability:
+        comments.append(f"# {found.probability:.6f}")
+    rows = [(*row, *columns) for row, columns in zip(_inputs(example, details), more, strict=True)]
+    write_columns(rows, output, comments=comments, separator=separator)
+
+
+def write_crfpp_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+    """As `crf_test` writes; --marginals is its -v1, --all-marginals its -v2."""
+    verbose = details.marginals or details.all_marginals
+    if details.nbest is not None:
+        output.write(f"# {found.rank - 1} {found.probability:g}\n")
+    elif verbose or details.probability:
+        output.write(f"# {found.probability:g}\n")
+    for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
+        columns = [*row, f"{label}/{found.marginal(site):g}" if verbose else label]
+        if details.all_marginals:
+            columns += (f"{other}/{p:g}" for other, p in found.all_marginals(site))
+        output.write("\t".join(columns) + "\n")
+    output.write("\n")
+
+
+def write_wapiti_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+    """As `wapiti label` writes; --marginals is its --score, with probabilities in the place of scores."""
+    if details.marginals or details.probability:
+        output.write(f"# {found.rank - 1} {found.probability:f}\n")
+    for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
+        columns = [example.separator.join(row)] if row else []
+        columns.append(label)
+        if details.marginals:
+            columns.append(f"{label}/{found.marginal(site):f}")
+        output.write("\t".join(columns) + "\n")
+    output.write("\n")
+
+
+def write_crfsuite_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+    """As `crfsuite tag` writes: labels alone; --probability is its -p, --marginals its -i, --all-marginals its -l."""
+    if details.probability or details.nbest is not None:
+        output.write(f"@probability\t{found.probability:f}\n")
+    for site, label in enumerate(found.labels):
+        fields = [f"{label}:{found.marginal(site):f}" if details.marginals else label]
+        if details.all_marginals:
+            fields += (f"{other}:{p:f}" for other, p in found.all_marginals(site))
+        output.write("\t".join(fields) + "\n")
+    output.write("\n")
+
+
+FORMS: dict[str, Writer] = {
+    "columns": write_column_form,
+    "crf++": write_crfpp_form,
+    "wapiti": write_wapiti_form,
+    "crfsuite": write_crfsuite_form,
+}
+
+
+def writer_of(form: str | None, *, attributes: bool, details: Details) -> Writer:
+    """The writer of a form; without one, columns, or for sites that are attributes CRFsuite's form."""
+    name = form or ("crfsuite" if attributes else "columns")
+    if attributes and name != "crfsuite" and not details.labels_only:
+        raise InputError(
+            f"--format {name} writes input columns, and the model reads attributes: add --labels-only"
+        )
+    return FORMS[name]
+
+
+def _inputs(example: Example, details: Details) -> Sequence[tuple[str, ...]]:
+    """The columns of each site as they stand in the file."""
+    return [()] * len(example.inputs) if details.labels_only else example.rows
