@@ -57,7 +57,7 @@ COMMAND = st.builds(
     )
 )
 PATTERN = st.builds(
-    lambda kind, parts: kind + "".join(literal + command for literal, command in parts),
+    lambda kind, parts: kind + "!" * bool(parts) + "".join(literal + command for literal, command in parts),
     st.sampled_from("uUbB*"),
     st.lists(st.tuples(st.text("a/:", max_size=2), COMMAND), max_size=3),
 )
