@@ -45,7 +45,7 @@ def _machine(machine: dict[str, Any]) -> str:
     )
 
 
-def _grid(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def grid(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A Markdown table, numbers to the right."""
     head = list(head)
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
@@ -69,7 +69,7 @@ def _speed(name: str, outcome: dict[str, Any]) -> str:
         if any(row[key] is not None for row in rows):
             cells = [_written(row[key], how) + _times(row, rival, key, more_is_better) for row in rows]
             lines.append([title.format(iterations=outcome["iterations"]), *cells])
-    return _grid(head, lines)
+    return grid(head, lines)
 
 
 def _threads(n_threads: int) -> str:
@@ -95,7 +95,7 @@ def _optimum(name: str, rows: list[Row]) -> str:
         ("token accuracy, %", "accuracy", ".3%"),
         ("chunk F1, %", "f1", ".2%"),
     )
-    return _grid(head, ([title, *(_written(row[key], how) for row in rows)] for title, key, how in figures))
+    return grid(head, ([title, *(_written(row[key], how) for row in rows)] for title, key, how in figures))
 
 
 def _scaling(scaling: dict[str, Any]) -> str:
@@ -114,7 +114,7 @@ def _scaling(scaling: dict[str, Any]) -> str:
                     f"{growth:.2f}",
                 ]
             )
-    return _grid(["crfkit, 1 thread", "tokens", "seconds per iteration", "per token, relative to 1×"], lines)
+    return grid(["crfkit, 1 thread", "tokens", "seconds per iteration", "per token, relative to 1×"], lines)
 
 
 def _startup(startup: dict[str, float]) -> str:
@@ -124,4 +124,4 @@ def _startup(startup: dict[str, float]) -> str:
         ["`import crfkit`, seconds", f"{startup['import']:.3f}"],
         ["`crfkit tag` of one sentence from a cold start, seconds", f"{startup['tag']:.3f}"],
     ]
-    return _grid(["chunking with the preset `chunks`", "crfkit"], lines)
+    return grid(["chunking with the preset `chunks`", "crfkit"], lines)

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks import letters, ocr, optimizers, plots, racing
+from benchmarks import doors, letters, ocr, optimizers, plots, racing
 from benchmarks.corpora import find_corpus
 from benchmarks.problems import Data, Problem
 from benchmarks.racing import Entry, Mark
@@ -50,6 +50,16 @@ def test_every_method_of_the_rival_can_race() -> None:
         assert marks[-1].accuracy == 1.0
         if method in ("lbfgs", "l2sgd"):
             assert marks[-1].objective == pytest.approx(least, rel=1e-4 if method == "lbfgs" else 0.2)
+
+
+@needs_rival
+def test_both_doors_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    if find_corpus("conll2000", "train.txt") is None:
+        pytest.skip("the corpus conll2000 is not on this machine")
+    doors.main(["--quick"])
+    printed = capsys.readouterr().out
+    assert "DIFFER" not in printed
+    assert all(f"| {algorithm} |" in printed for algorithm in doors.ALGORITHMS)
 
 
 def test_tables_of_a_race() -> None:

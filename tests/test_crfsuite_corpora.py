@@ -17,8 +17,9 @@ from crfkit.compat import write_crfsuite
 from crfkit.data import read_columns
 
 CORPORA = {
-    "conll2000": ("train.txt", "test.txt", chunk_features, 2),
-    "conll2002": ("ned.train", "ned.testb", tag_features, 2),
+    "chunking": ("conll2000", "train.txt", "test.txt", chunk_features, 2),
+    "Dutch names": ("conll2002", "ned.train", "ned.testb", tag_features, 2),
+    "Spanish names": ("conll2002", "esp.train", "esp.testb", tag_features, -1),
 }
 N_MARGINALS = 150  # sequences whose marginals are compared, label by label
 N_TRAIN = 4000  # sequences
@@ -54,9 +55,9 @@ def compare(theirs: Any, path: Path, X: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("corpus", CORPORA)
-def test_models_mean_the_same_on_both_sides(theirs: Any, corpus: str, tmp_path: Path) -> None:
-    train, test, extract, column = CORPORA[corpus]
+@pytest.mark.parametrize("name", CORPORA)
+def test_models_mean_the_same_on_both_sides(theirs: Any, name: str, tmp_path: Path) -> None:
+    corpus, train, test, extract, column = CORPORA[name]
     X, y = examples(corpus, train, extract, column, N_TRAIN)
     X_test, _ = examples(corpus, test, extract, column)
     trainer = theirs.Trainer("lbfgs", {"max_iterations": 15, "c2": 0.5}, verbose=False)
