@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain(m);
     crfkit::bind_trees(m);
     crfkit::bind_objective(m);
+    crfkit::bind_parser(m);
     crfkit::bind_stochastic(m);
     crfkit::bind_lattices(m);
     crfkit::bind_trellis(m);

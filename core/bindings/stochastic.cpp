@@ -11,6 +11,7 @@
 #include "average_gradient.hpp"
 #include "bindings.hpp"
 #include "objective.hpp"
+#include "tree_objective.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,11 +23,13 @@ namespace {
 template <class Number>
 using Changed = nb::ndarray<Number, nb::numpy, nb::c_contig>;
 
+template <class Objective>
 Penalty checked_penalty(const Objective& objective, const Array<double>& l1) {
     if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());
     return {view(l1), objective.l2()};
 }
 
+template <class Objective>
 double gradient_pass(Objective& objective, Changed<double> w, std::optional<Changed<double>> total,
                      const Array<double>& l1, const Array<std::int32_t>& order, const Array<double>& rates,
                      std::int64_t batch) {
@@ -43,6 +46,7 @@ double gradient_pass(Objective& objective, Changed<double> w, std::optional<Chan
     return loss;
 }
 
+template <class Objective>
 double adaptive_pass(Objective& objective, Changed<double> w, Changed<double> z, Changed<double> root,
                      const Array<double>& l1, const Array<std::int32_t>& order, double rate, double passes,
                      std::int64_t batch) {
@@ -58,6 +62,7 @@ double adaptive_pass(Objective& objective, Changed<double> w, Changed<double> z,
     return loss;
 }
 
+template <class Objective>
 nb::object residual_places_of(Objective& objective) {
     std::vector<std::int64_t> places;
     {
@@ -71,6 +76,7 @@ nb::object residual_places_of(Objective& objective) {
     return out.take();
 }
 
+template <class Objective>
 std::int64_t average_pass(Objective& objective, Changed<double> w, Changed<double> slopes,
                           Changed<double> residuals, Changed<double> visits,
                           const Array<std::int64_t>& places, const Array<std::int32_t>& order,
@@ -93,16 +99,22 @@ std::int64_t average_pass(Objective& objective, Changed<double> w, Changed<doubl
     return n_losses;
 }
 
+template <class Objective>
+void bind_passes(nb::module_& m) {
+    m.def("gradient_pass", gradient_pass<Objective>, "objective"_a, "w"_a, "total"_a.none(), "l1"_a,
+          "order"_a, "rates"_a, "batch"_a);
+    m.def("adaptive_pass", adaptive_pass<Objective>, "objective"_a, "w"_a, "z"_a, "root"_a, "l1"_a, "order"_a,
+          "rate"_a, "passes"_a, "batch"_a);
+    m.def("residual_places", residual_places_of<Objective>, "objective"_a);
+    m.def("average_pass", average_pass<Objective>, "objective"_a, "w"_a, "slopes"_a, "residuals"_a,
+          "visits"_a, "places"_a, "order"_a, "uniforms"_a);
+}
+
 }  // namespace
 
 void bind_stochastic(nb::module_& m) {
-    m.def("gradient_pass", gradient_pass, "objective"_a, "w"_a, "total"_a.none(), "l1"_a, "order"_a,
-          "rates"_a, "batch"_a);
-    m.def("adaptive_pass", adaptive_pass, "objective"_a, "w"_a, "z"_a, "root"_a, "l1"_a, "order"_a, "rate"_a,
-          "passes"_a, "batch"_a);
-    m.def("residual_places", residual_places_of, "objective"_a);
-    m.def("average_pass", average_pass, "objective"_a, "w"_a, "slopes"_a, "residuals"_a, "visits"_a,
-          "places"_a, "order"_a, "uniforms"_a);
+    bind_passes<Objective>(m);
+    bind_passes<TreeObjective>(m);
 }
 
 }  // namespace crfkit

@@ -1,0 +1,223 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "python_objects.hpp"
+#include "tree_objective.hpp"
+#include "tree_parser.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+constexpr Py_ssize_t kTexts = 5;  // form, lemma, upos, xpos, feats
+
+// Sentences are lists of words, words tuples that begin with their five texts.
+void read_sentences(Treebank& treebank, const nb::list& sentences) {
+    std::string texts[kTexts];
+    for (nb::handle sentence : sentences) {
+        if (!PyList_Check(sentence.ptr()))
+            throw InvalidInput("a sentence is " + described(sentence.ptr()) + ", expected a list of words");
+        treebank.begin_sentence();
+        const auto [words, n_words] = items_of(sentence.ptr());
+        for (Py_ssize_t i = 0; i < n_words; ++i) {
+            if (!PyTuple_Check(words[i]) || PyTuple_GET_SIZE(words[i]) < kTexts)
+                throw InvalidInput("a word is " + described(words[i]) + ", expected a crfkit.data.Word");
+            for (Py_ssize_t k = 0; k < kTexts; ++k) {
+                PyObject* text = PyTuple_GET_ITEM(words[i], k);
+                if (!PyUnicode_Check(text))
+                    throw InvalidInput("a column of a word is " + described(text) + ", expected a string");
+                texts[k] = to_bytes(text);
+            }
+            treebank.add({texts[0], texts[1], texts[2], texts[3], texts[4]});
+        }
+    }
+}
+
+std::vector<Key> keys_of(const Array<std::int64_t>& keys) {
+    std::vector<Key> out(keys.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<Key>(keys.data()[i]);
+    return out;
+}
+
+// Keys as signed numbers of the same bits: what model files can hold.
+nb::object signed_keys(const std::vector<Key>& keys) {
+    return new_array(std::vector<std::int64_t>(keys.begin(), keys.end()));
+}
+
+KnownTrees known_trees(const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
+                       std::vector<double> weights) {
+    return {copy(view(heads)), copy(view(labels)), std::move(weights)};
+}
+
+void bind_data(nb::module_& m) {
+    nb::class_<Treebank>(m, "Treebank")
+        .def(
+            "__init__",
+            [](Treebank* self, const nb::list& sentences) {
+                Treebank treebank;
+                read_sentences(treebank, sentences);
+                new (self) Treebank(std::move(treebank));
+            },
+            "sentences"_a)
+        .def_prop_ro("n_sentences", &Treebank::n_sentences)
+        .def_prop_ro("sentence_ptr", [](const Treebank& self) { return new_array(self.sentence_ptr); })
+        .def_prop_ro("arc_ptr", [](const Treebank& self) { return new_array(arc_places(self)); });
+    nb::class_<ArcLayout>(m, "ArcLayout")
+        .def(
+            "__init__",
+            [](ArcLayout* self, std::int32_t n_labels, const Array<std::int64_t>& arc_keys,
+               const Array<std::int64_t>& label_keys, const Array<std::int64_t>& pair_ptr,
+               const Array<std::int32_t>& pair_labels) {
+                new (self) ArcLayout(n_labels, keys_of(arc_keys), keys_of(label_keys), copy(view(pair_ptr)),
+                                     copy(view(pair_labels)));
+            },
+            "n_labels"_a, "arc_keys"_a, "label_keys"_a, "pair_ptr"_a, "pair_labels"_a)
+        .def_static(
+            "learn",
+            [](const Treebank& treebank, const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
+               std::int32_t n_labels, std::int64_t min_count) {
+                const std::vector<double> weights(static_cast<std::size_t>(treebank.n_sentences()), 1.0);
+                const KnownTrees trees = known_trees(heads, labels, weights);
+                const nb::gil_scoped_release release;
+                return std::make_shared<ArcLayout>(ArcLayout::learn(treebank, trees, n_labels, min_count));
+            },
+            "treebank"_a, "heads"_a, "labels"_a, "n_labels"_a, "min_count"_a)
+        .def_prop_ro("n_labels", &ArcLayout::n_labels)
+        .def_prop_ro("n_weights", &ArcLayout::n_weights)
+        .def_prop_ro("arc_keys", [](const ArcLayout& self) { return signed_keys(self.arcs.keys()); })
+        .def_prop_ro("label_keys", [](const ArcLayout& self) { return signed_keys(self.labels.keys()); })
+        .def_prop_ro("pair_ptr", [](const ArcLayout& self) { return new_array(self.pair_ptr); })
+        .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
+}
+
+void bind_training(nb::module_& m) {
+    nb::class_<TreeObjective>(m, "TreeObjective")
+        .def(
+            "__init__",
+            [](TreeObjective* self, std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
+               const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
+               const Array<double>& weights, const Array<double>& l2, bool one_root, int n_threads) {
+                new (self) TreeObjective(std::move(layout), std::move(treebank),
+                                         known_trees(heads, labels, copy(view(weights))), copy(view(l2)),
+                                         one_root, n_threads);
+            },
+            "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "l2"_a, "one_root"_a, "n_threads"_a)
+        .def_prop_ro("n_weights", &TreeObjective::n_weights)
+        .def(
+            "value_and_gradient",
+            [](TreeObjective& self, const Array<double>& w) {
+                check_size("w", w.size(), self.n_weights());
+                double value = 0;
+                nb::object gradient =
+                    filled<double>({static_cast<std::size_t>(self.n_weights())},
+                                   [&](double* out) { value = self.value_and_gradient(w.data(), out); });
+                return nb::make_tuple(value, gradient);
+            },
+            "w"_a)
+        .def(
+            "hessian_vector",
+            [](TreeObjective& self, const Array<double>& w, const Array<double>& v) {
+                check_size("w", w.size(), self.n_weights());
+                check_size("v", v.size(), self.n_weights());
+                return filled<double>({static_cast<std::size_t>(self.n_weights())},
+                                      [&](double* out) { self.hessian_vector(w.data(), v.data(), out); });
+            },
+            "w"_a, "v"_a);
+}
+
+nb::list to_python(const std::vector<std::vector<ScoredTree>>& found) {
+    nb::list out;
+    for (const auto& trees : found) {
+        nb::list of_sentence;
+        for (const ScoredTree& tree : trees)
+            of_sentence.append(nb::make_tuple(tree.score, new_array(tree.heads), new_array(tree.labels)));
+        out.append(of_sentence);
+    }
+    return out;
+}
+
+void bind_answers(nb::module_& m) {
+    nb::class_<TreeParser>(m, "TreeParser")
+        .def(
+            "__init__",
+            [](TreeParser* self, std::shared_ptr<ArcLayout> layout, const Array<double>& w, bool one_root) {
+                check_size("w", w.size(), layout->n_weights());
+                new (self) TreeParser(std::move(layout), w.data(), one_root);
+            },
+            "layout"_a, "w"_a, "one_root"_a)
+        .def(
+            "best",
+            [](const TreeParser& self, const Treebank& treebank, bool minimum_risk, int n_threads) {
+                const auto n_words = static_cast<std::size_t>(treebank.n_words());
+                NewArray<std::int32_t> heads({n_words}), labels({n_words});
+                {
+                    const nb::gil_scoped_release release;
+                    self.best(treebank, minimum_risk, heads.data(), labels.data(), n_threads);
+                }
+                return nb::make_tuple(heads.take(), labels.take());
+            },
+            "treebank"_a, "minimum_risk"_a, "n_threads"_a)
+        .def(
+            "k_best",
+            [](const TreeParser& self, const Treebank& treebank, std::int64_t k, int n_threads) {
+                std::vector<std::vector<ScoredTree>> found;
+                {
+                    const nb::gil_scoped_release release;
+                    found = self.k_best(treebank, k, n_threads);
+                }
+                return to_python(found);
+            },
+            "treebank"_a, "k"_a, "n_threads"_a)
+        .def(
+            "log_partitions",
+            [](const TreeParser& self, const Treebank& treebank, const Maybe<std::int32_t>& heads,
+               const Maybe<std::int32_t>& labels, int n_threads) {
+                const auto n = static_cast<std::size_t>(treebank.n_sentences());
+                KnownTrees known;
+                if (heads && labels) {
+                    known = known_trees(*heads, *labels, std::vector<double>(n, 1.0));
+                    known.check(treebank, self.layout().n_labels());
+                }
+                return filled<double>({n}, [&](double* out) {
+                    self.log_partitions(treebank, heads && labels ? &known : nullptr, out, n_threads);
+                });
+            },
+            "treebank"_a, "heads"_a.none(), "labels"_a.none(), "n_threads"_a)
+        .def(
+            "marginals",
+            [](const TreeParser& self, const Treebank& treebank, bool labelled, int n_threads) {
+                const std::int64_t size =
+                    arc_places(treebank).back() * (labelled ? self.layout().n_labels() : 1);
+                return filled<double>({static_cast<std::size_t>(size)}, [&](double* out) {
+                    self.marginals(treebank, labelled, out, n_threads);
+                });
+            },
+            "treebank"_a, "labelled"_a, "n_threads"_a)
+        .def(
+            "scores",
+            [](const TreeParser& self, const Treebank& treebank, int n_threads) {
+                const std::int64_t size = arc_places(treebank).back() * self.layout().n_labels();
+                return filled<double>({static_cast<std::size_t>(size)},
+                                      [&](double* out) { self.scores(treebank, out, n_threads); });
+            },
+            "treebank"_a, "n_threads"_a);
+}
+
+}  // namespace
+
+void bind_parser(nb::module_& m) {
+    bind_data(m);
+    bind_training(m);
+    bind_answers(m);
+}
+
+}  // namespace crfkit

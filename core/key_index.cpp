@@ -1,0 +1,23 @@
+#include "key_index.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace crfkit {
+
+KeyIndex::KeyIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
+    if (keys_.size() >= (std::size_t(1) << 31)) throw std::invalid_argument("there are too many keys");
+    for (std::size_t i = 1; i < keys_.size(); ++i)
+        if (keys_[i - 1] >= keys_[i]) throw std::invalid_argument("keys must ascend");
+    int bits = 4;
+    while ((std::size_t(1) << bits) < 2 * keys_.size()) ++bits;
+    shift_ = 64 - bits;
+    places_.resize(std::size_t(1) << bits);
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+        std::size_t at = first_place(keys_[i]);
+        while (places_[at].number >= 0) at = (at + 1) & (places_.size() - 1);
+        places_[at] = {keys_[i], static_cast<std::int32_t>(i)};
+    }
+}
+
+}  // namespace crfkit

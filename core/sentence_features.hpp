@@ -1,0 +1,69 @@
+// The features of one sentence, and scores of its arcs by the weights of these.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "arc_features.hpp"
+#include "arc_layout.hpp"
+#include "buffer.hpp"
+
+namespace crfkit {
+
+class SentenceFeatures {
+  public:
+    explicit SentenceFeatures(const ArcLayout& layout) : layout_(layout) {}
+
+    // Goes to a sentence. Its features are numbered as they are met, those of arcs and those of labels; their
+    // weights come one after the other in this order, those of arcs first.
+    void load(const Treebank& treebank, std::int64_t n);
+    std::int64_t n_words() const { return n_; }
+    std::int64_t side() const { return n_ + 1; }
+    std::int64_t n_scores() const { return side() * side() * layout_.n_labels(); }
+    std::int64_t n_weights() const { return n_weights_; }
+    const std::vector<std::int32_t>& arc_ids() const { return arc_ids_; }
+    const std::vector<std::int32_t>& label_ids() const { return label_ids_; }
+
+    // weights [n_weights()] of these features out of w[D].
+    void read(const double* w, double* weights) const;
+    // scores [n + 1, n + 1, R] from these weights; 0 on the diagonal and in column 0.
+    void score(const double* weights, double* scores);
+    // gradient [n_weights()] = Φᵀ residuals [n + 1, n + 1, R].
+    void gradient(const double* residuals, double* gradient);
+
+  private:
+    // Lists of features, one for each arc, or for each word and side.
+    struct Lists {
+        std::vector<std::int64_t> ptr;  // [lists + 1]
+        std::vector<std::int32_t> features;
+        void clear() {
+            ptr.assign(1, 0);
+            features.clear();
+        }
+        void close() { ptr.push_back(static_cast<std::int64_t>(features.size())); }
+    };
+
+    void list_features(const Treebank& treebank, std::int64_t n);
+    void add_list(const KeyIndex& index, Lists& lists);
+    void number(std::initializer_list<Lists*> lists, std::vector<std::int32_t>& ids);
+    template <class Function>
+    void each_arc(const Function& function) const;
+    void add_weights(const Lists& lists, std::int64_t list, const double* weights, double* row) const;
+    void add_residuals(const Lists& lists, std::int64_t list, const double* row, double* gradient) const;
+
+    const ArcLayout& layout_;
+    ArcFeatures features_;
+    std::int64_t n_ = 0, n_weights_ = 0;
+    std::vector<Key> keys_;
+    Lists arcs_, pairs_;        // [arcs] in the order of each_arc: features of the arc, of its label
+    Lists dependents_, heads_;  // [2 (n + 1)] features of labels by one word and side
+    std::vector<std::int32_t> arc_ids_, label_ids_;  // features by their numbers
+    std::vector<std::int64_t> first_;                // where the weights of each feature of labels begin
+    struct Place {
+        std::int32_t id, number;
+    };
+    std::vector<Place> places_;              // of the table that numbers features
+    Buffer<double> by_dependent_, by_head_;  // [2 (n + 1), R]
+};
+
+}  // namespace crfkit
