@@ -12,10 +12,12 @@ KeyIndex::KeyIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
     int bits = 4;
     while ((std::size_t(1) << bits) < 2 * keys_.size()) ++bits;
     shift_ = 64 - bits;
-    places_.resize(std::size_t(1) << bits);
+    marks_.assign(std::int64_t(1) << bits, 0);
+    places_.resize(std::int64_t(1) << bits);
     for (std::size_t i = 0; i < keys_.size(); ++i) {
         std::size_t at = first_place(keys_[i]);
-        while (places_[at].number >= 0) at = (at + 1) & (places_.size() - 1);
+        while (marks_[at]) at = next_place(at);
+        marks_[at] = mark(keys_[i]);
         places_[at] = {keys_[i], static_cast<std::int32_t>(i)};
     }
 }

@@ -88,7 +88,8 @@ void bind_data(nb::module_& m) {
                 const std::vector<double> weights(static_cast<std::size_t>(treebank.n_sentences()), 1.0);
                 const KnownTrees trees = known_trees(heads, labels, weights);
                 const nb::gil_scoped_release release;
-                return std::make_shared<ArcLayout>(ArcLayout::learn(treebank, trees, n_labels, min_count));
+                return std::shared_ptr<ArcLayout>(
+                    new ArcLayout(ArcLayout::learn(treebank, trees, n_labels, min_count)));
             },
             "treebank"_a, "heads"_a, "labels"_a, "n_labels"_a, "min_count"_a)
         .def_prop_ro("n_labels", &ArcLayout::n_labels)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
-    from crfkit.models import CRF, load
+    from crfkit.models import CRF, Parser, load
     from crfkit.optimizers import (
         AROW,
         LBFGS,
@@ -79,6 +79,7 @@ _ROOM_OF = {
     "LBFGS": "optimizers",
     "Newton": "optimizers",
     "Ngrams": "structures",
+    "Parser": "models",
     "PassiveAggressive": "optimizers",
     "Pattern": "structures",
     "Patterns": "structures",
@@ -113,6 +114,7 @@ __all__ = [
     "InputError",
     "Newton",
     "Ngrams",
+    "Parser",
     "PassiveAggressive",
     "Pattern",
     "Patterns",

@@ -180,7 +180,7 @@ class Online:
 # steps along single sequences; w, total, z, root, slopes, residuals and visits are changed in place
 
 def gradient_pass(
-    objective: Objective,
+    objective: Objective | TreeObjective,
     w: Float64s,
     total: Float64s | None,
     l1: Float64s,  # [1] or [D]
@@ -189,7 +189,7 @@ def gradient_pass(
     batch: int,
 ) -> float: ...
 def adaptive_pass(
-    objective: Objective,
+    objective: Objective | TreeObjective,
     w: Float64s,
     z: Float64s,
     root: Float64s,
@@ -199,9 +199,9 @@ def adaptive_pass(
     passes: float,
     batch: int,
 ) -> float: ...
-def residual_places(objective: Objective) -> Int64s: ...  # [N + 1]
+def residual_places(objective: Objective | TreeObjective) -> Int64s: ...  # [N + 1]
 def average_pass(
-    objective: Objective,
+    objective: Objective | TreeObjective,
     w: Float64s,
     slopes: Float64s,
     residuals: Float64s,
@@ -210,6 +210,72 @@ def average_pass(
     order: Int32s,
     uniforms: Float64s,  # [2 · steps]
 ) -> int: ...
+
+# treebanks: sentences of words, of which the first five texts are read; heads and labels [T], −1 where unknown
+
+class Treebank:
+    def __init__(self, sentences: list[Any]) -> None: ...
+    @property
+    def n_sentences(self) -> int: ...
+    @property
+    def sentence_ptr(self) -> Int64s: ...  # [N + 1] words
+    @property
+    def arc_ptr(self) -> Int64s: ...  # [N + 1] arcs, (T + 1)² of each sentence
+
+class ArcLayout:
+    def __init__(
+        self,
+        n_labels: int,
+        arc_keys: Int64s,
+        label_keys: Int64s,
+        pair_ptr: Int64s,
+        pair_labels: Int32s,
+    ) -> None: ...
+    @staticmethod
+    def learn(
+        treebank: Treebank, heads: Int32s, labels: Int32s, n_labels: int, min_count: int
+    ) -> ArcLayout: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def n_weights(self) -> int: ...
+    @property
+    def arc_keys(self) -> Int64s: ...
+    @property
+    def label_keys(self) -> Int64s: ...
+    @property
+    def pair_ptr(self) -> Int64s: ...
+    @property
+    def pair_labels(self) -> Int32s: ...
+
+class TreeObjective:
+    def __init__(
+        self,
+        layout: ArcLayout,
+        treebank: Treebank,
+        heads: Int32s,
+        labels: Int32s,
+        weights: Float64s,
+        l2: Float64s,
+        one_root: bool,
+        n_threads: int,
+    ) -> None: ...
+    @property
+    def n_weights(self) -> int: ...
+    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
+
+class TreeParser:
+    def __init__(self, layout: ArcLayout, w: Float64s, one_root: bool) -> None: ...
+    def best(self, treebank: Treebank, minimum_risk: bool, n_threads: int) -> tuple[Int32s, Int32s]: ...
+    def k_best(
+        self, treebank: Treebank, k: int, n_threads: int
+    ) -> list[list[tuple[float, Int32s, Int32s]]]: ...
+    def log_partitions(
+        self, treebank: Treebank, heads: Int32s | None, labels: Int32s | None, n_threads: int
+    ) -> Float64s: ...
+    def marginals(self, treebank: Treebank, labelled: bool, n_threads: int) -> Float64s: ...
+    def scores(self, treebank: Treebank, n_threads: int) -> Float64s: ...
 
 class Tagger:
     def __init__(self, layout: Layout, w: Float64s) -> None: ...

@@ -1,4 +1,4 @@
-"""The training objective of a chain model.
+"""The training objective of a model, chain or tree.
 
     f(w)  = Σ_n weight_n · (log Z(Φ_n w) − log Z_gold(Φ_n w)) + ½ Σ_d l2_d w_d²       (+ Σ_d l1_d |w_d|)
     ∇f    = Σ_n weight_n · Φ_nᵀ (marginals − gold marginals) + l2 ∘ w
@@ -14,52 +14,33 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, PatternData, PatternMap, Slice
+from crfkit.features import (
+    Annotation,
+    ArcMap,
+    Dataset,
+    FeatureMap,
+    FunctionData,
+    KnownTrees,
+    PatternData,
+    PatternMap,
+    Slice,
+    Treebank,
+)
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
-class Objective:
-    """f, ∇f and H·v over a data set, on several threads, with the same bits for any number of them.
+class _Steps:
+    """Steps along single sequences, of an objective whose native half offers these."""
 
-    Works in single precision until `refine()` is called: values are then exact to about 1e-7 and gradients and
-    Hessian products to about 1e-5 of their norm, at half the cost.
-    Weights, sums over sequences and penalties are always double.
-    """
+    _core: _core.Objective | _core.TreeObjective
+    l1: float | Float64s
+    l2: float | Float64s
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        annotation: Annotation,
-        feature_map: FeatureMap,
-        *,
-        l1: Float64s | float = 0.0,
-        l2: Float64s | float = 1.0,
-        sample_weight: npt.ArrayLike | None = None,
-        single_precision: bool = True,
-        stochastic: bool = False,
-        n_threads: int = 1,
-    ) -> None:
-        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
-        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
-        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
-        strength = np.atleast_1d(np.asarray(l2, dtype=np.float64))
-        self.l2: float | Float64s = float(strength[0]) if len(strength) == 1 else strength
-        self.n_sequences = dataset.n_sequences
-        sets = annotation.sets
-        self._core = _core.Objective(
-            feature_map.layout,
-            feature_map.design(dataset, n_threads, purpose="stochastic" if stochastic else "training"),
-            annotation.labels,
-            None if sets is None else sets.site_ptr,
-            None if sets is None else sets.labels,
-            np.ascontiguousarray(weights, dtype=np.float64),
-            strength,
-            single_precision,
-            n_threads,
-        )
+    def _set_penalties(self, l1: Float64s | float, l2: Float64s | float) -> None:
+        self.l1, self.l2 = _strength(l1), _strength(l2)
 
     @property
     def n_weights(self) -> int:
@@ -71,7 +52,7 @@ class Objective:
         return self._core.value_and_gradient(w)
 
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
-        """H(w) v, [D], by the tangent recursions: no differences are taken. Call `refine()` first for all its digits."""
+        """H(w) v, [D], by the tangent recursions: no differences are taken."""
         return self._core.hessian_vector(w, v)
 
     def stochastic_pass(
@@ -87,7 +68,7 @@ class Objective:
 
         With c = rate · batch / N:  w ← soft(w − rate · Σ ∇ loss_n(w), c · l1) / (1 + c · l2). Returns Σ_n loss_n, each
         before its step, the new w, and `total` plus the weights after each step. With many labels of which few are
-        possible, the objective has to be made with `stochastic=True`.
+        possible, a chain's objective has to be made with `stochastic=True`.
         """
         w, total = w.copy(), None if total is None else total.copy()
         loss = _core.gradient_pass(self._core, w, total, np.atleast_1d(self.l1), order, rates, batch)
@@ -125,6 +106,52 @@ class Objective:
         """
         return _core.average_pass(self._core, w, slopes, kept, visits, places, order, uniforms)
 
+
+def _strength(values: Float64s | float) -> float | Float64s:
+    """Of a penalty: one number for all weights, or one for each."""
+    strengths = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    return float(strengths[0]) if len(strengths) == 1 else strengths
+
+
+class Objective(_Steps):
+    """f, ∇f and H·v over a data set, on several threads, with the same bits for any number of them.
+
+    Works in single precision until `refine()` is called: values are then exact to about 1e-7 and gradients and
+    Hessian products to about 1e-5 of their norm, at half the cost. Call it before asking for all digits of a Hessian
+    product. Weights, sums over sequences and penalties are always double.
+    """
+
+    _core: _core.Objective
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        annotation: Annotation,
+        feature_map: FeatureMap,
+        *,
+        l1: Float64s | float = 0.0,
+        l2: Float64s | float = 1.0,
+        sample_weight: npt.ArrayLike | None = None,
+        single_precision: bool = True,
+        stochastic: bool = False,
+        n_threads: int = 1,
+    ) -> None:
+        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
+        self._set_penalties(l1, l2)
+        self.n_sequences = dataset.n_sequences
+        sets = annotation.sets
+        self._core = _core.Objective(
+            feature_map.layout,
+            feature_map.design(dataset, n_threads, purpose="stochastic" if stochastic else "training"),
+            annotation.labels,
+            None if sets is None else sets.site_ptr,
+            None if sets is None else sets.labels,
+            np.ascontiguousarray(weights, dtype=np.float64),
+            np.atleast_1d(self.l2),
+            single_precision,
+            n_threads,
+        )
+
     def refine(self) -> bool:
         """Answer in double precision from now on. Returns whether that is a change."""
         return self._core.refine()
@@ -149,8 +176,7 @@ class OnlineObjective:
         n_threads: int = 1,
     ) -> None:
         weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
-        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
-        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        self.l1 = _strength(l1)
         self.n_sequences = dataset.n_sequences
         sets = annotation.sets
         self._core = _core.Online(
@@ -194,8 +220,7 @@ class FunctionObjective:
         sample_weight: npt.ArrayLike | None = None,
         n_threads: int = 1,
     ) -> None:
-        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
-        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        self.l1 = _strength(l1)
         self._l2 = np.asarray(l2, dtype=np.float64)
         weights = np.ones(data.dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         self._weights = np.ascontiguousarray(weights, dtype=np.float64)
@@ -261,8 +286,7 @@ class PatternObjective:
         single_precision: bool = True,
         n_threads: int = 1,
     ) -> None:
-        strengths = np.atleast_1d(np.asarray(l1, dtype=np.float64))
-        self.l1: float | Float64s = float(strengths[0]) if len(strengths) == 1 else strengths
+        self.l1 = _strength(l1)
         weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         sets = annotation.sets
         self._core = _core.PatternObjective(
@@ -293,3 +317,40 @@ class PatternObjective:
     def refine(self) -> bool:
         """Answer in double precision from now on. Returns whether that is a change."""
         return self._core.refine()
+
+
+class TreeObjective(_Steps):
+    """The same objective for the trees of a treebank; always in double precision.
+
+    Z sums over all trees and labels, Z_gold over those that agree with the heads and labels that are known.
+    """
+
+    def __init__(
+        self,
+        treebank: Treebank,
+        trees: KnownTrees,
+        arc_map: ArcMap,
+        *,
+        l1: Float64s | float = 0.0,
+        l2: Float64s | float = 1.0,
+        sample_weight: npt.ArrayLike | None = None,
+        single_root: bool = True,
+        n_threads: int = 1,
+    ) -> None:
+        weights = np.ones(len(treebank)) if sample_weight is None else np.asarray(sample_weight)
+        self._set_penalties(l1, l2)
+        self.n_sequences = len(treebank)
+        self._core = _core.TreeObjective(
+            arc_map.layout,
+            treebank.core,
+            trees.heads,
+            trees.labels,
+            np.ascontiguousarray(weights, dtype=np.float64),
+            np.atleast_1d(self.l2),
+            single_root,
+            n_threads,
+        )
+
+    def refine(self) -> bool:
+        """Nothing changes: all is double already."""
+        return False

@@ -1,6 +1,7 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
 from crfkit.features.allowed import encode_allowed, first_of
+from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
@@ -16,13 +17,23 @@ from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import Line, Macro, Program, Template, Transform
+from crfkit.features.treebank import (
+    KnownTrees,
+    Treebank,
+    check_trees,
+    checked_sentences,
+    known_trees,
+    labels_of,
+)
 from crfkit.features.vocabulary import Vocabulary, block_of
 from crfkit.features.wapiti_patterns import WapitiPatterns
 
 __all__ = [
+    "FEATURE_SET",
     "NAMED_FACETS",
     "PRESETS",
     "Annotation",
+    "ArcMap",
     "Coverage",
     "Dataset",
     "Encoder",
@@ -34,6 +45,7 @@ __all__ = [
     "FeatureMap",
     "FunctionData",
     "FunctionMap",
+    "KnownTrees",
     "Labels",
     "Line",
     "Macro",
@@ -46,13 +58,18 @@ __all__ = [
     "TagDictionary",
     "Template",
     "Transform",
+    "Treebank",
     "Vocabulary",
     "WapitiPatterns",
     "block_of",
+    "check_trees",
+    "checked_sentences",
     "counted_columns",
     "encode_allowed",
     "first_of",
     "import_path",
+    "known_trees",
+    "labels_of",
     "loaded",
     "penalty_vector",
     "placeholder",

@@ -33,12 +33,14 @@ from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tagger import LatticeTagger, PatternTagger, Tagger
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
+from crfkit.inference.tree_parser import TreeParser
 
 __all__ = [
     "LatticeTagger",
     "PatternTagger",
     "Tagger",
     "TreeBatch",
+    "TreeParser",
     "best",
     "count",
     "entropy",

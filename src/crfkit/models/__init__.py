@@ -24,7 +24,8 @@ from crfkit.models.inspection import (
     trellis_sizes,
 )
 from crfkit.models.loading import load
-from crfkit.models.model_file import check_writable, replacing
+from crfkit.models.model_file import check_writable, model_type, replacing
+from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.pattern_growth import GrowthRound
 from crfkit.models.training import Progress, ProgressCallback
 
@@ -39,8 +40,10 @@ __all__ = [
     "GrowthRound",
     "ImpossibleSequenceError",
     "NotFittedError",
+    "Parser",
     "Progress",
     "ProgressCallback",
+    "ScoredSentence",
     "SequencesSkipped",
     "TrainingInterrupted",
     "TrellisSize",
@@ -54,6 +57,7 @@ __all__ = [
     "heaviest_outputs",
     "heaviest_patterns",
     "load",
+    "model_type",
     "replacing",
     "trellis_sizes",
 ]

@@ -172,6 +172,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
+def model_type(path: str | os.PathLike[str]) -> str:
+    """What a model file holds: "CRF" or "Parser"."""
+    return decode(read_bytes(path), str(path)).type
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work is done, a path at which no file can be written."""
     draft = _Draft(path)

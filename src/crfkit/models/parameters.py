@@ -42,27 +42,12 @@ _ONE_LINE = re.compile(
 
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
-    structure, optimizer = params["structure"], params["optimizer"]
+    structure = params["structure"]
     if not isinstance(structure, Chain | Patterns):
         raise InputError(f"structure is {structure!r}, expected crfkit.Chain(…) or crfkit.Patterns(…)")
-    if isinstance(optimizer, str) and optimizer != AUTO:
-        optimizer = optimizer_named(optimizer)
-        if optimizer is None:
-            raise InputError(
-                f"optimizer is {params['optimizer']!r}, expected {', '.join([*OPTIMIZERS, AUTO])}"
-            )
-    elif optimizer != AUTO and (
-        isinstance(optimizer, type) or not (hasattr(optimizer, "minimize") and hasattr(optimizer, "needs"))
-    ):
-        raise InputError(f"optimizer is {optimizer!r}, expected an optimizer such as crfkit.LBFGS(…)")
+    optimizer = checked_optimizer(params["optimizer"], params["l1"])
     if isinstance(structure, Patterns):
         _check_beside_patterns(params, getattr(optimizer, "needs", ()))
-    l1 = params["l1"]
-    if any(l1.values() if isinstance(l1, Mapping) else [l1]) and not getattr(optimizer, "takes_l1", True):
-        name = getattr(optimizer, "__name__", type(optimizer).__name__)
-        raise InputError(
-            f"l1 is {l1!r}, but {name} takes no l1 penalty, expected l1=0 or an optimizer that can, such as crfkit.LBFGS(…)"
-        )
     for name in ("all_pairs", "all_arcs"):
         if not isinstance(params[name], bool | np.bool_):
             raise InputError(f"{name} is {params[name]!r}, expected True or False")
@@ -71,6 +56,25 @@ def check_parameters(params: Mapping[str, Any]) -> None:
         raise InputError("all_pairs and min_count are about counted features, not about feature functions")
     _check_labels(params["facets"], params["tag_dictionary"])
     thread_count(params["n_threads"])
+
+
+def checked_optimizer(given: Any, l1: Any) -> Any:
+    """An optimizer, its type where it was named, or "auto"; refused where it is none of these or takes no l1."""
+    optimizer = given
+    if isinstance(given, str) and given != AUTO:
+        optimizer = optimizer_named(given)
+        if optimizer is None:
+            raise InputError(f"optimizer is {given!r}, expected {', '.join([*OPTIMIZERS, AUTO])}")
+    elif given != AUTO and (
+        isinstance(given, type) or not (hasattr(given, "minimize") and hasattr(given, "needs"))
+    ):
+        raise InputError(f"optimizer is {given!r}, expected an optimizer such as crfkit.LBFGS(…)")
+    if any(l1.values() if isinstance(l1, Mapping) else [l1]) and not getattr(optimizer, "takes_l1", True):
+        name = getattr(optimizer, "__name__", type(optimizer).__name__)
+        raise InputError(
+            f"l1 is {l1!r}, but {name} takes no l1 penalty, expected l1=0 or an optimizer that can, such as crfkit.LBFGS(…)"
+        )
+    return optimizer
 
 
 def _check_beside_patterns(params: Mapping[str, Any], needs: Collection[str]) -> None:
@@ -118,6 +122,14 @@ def check_dev(dev: object, metric: object, patience: object) -> None:
         )
     if patience is not None:
         check_count("patience", patience)
+
+
+def check_time_budget(budget: object) -> None:
+    """Refuse a time budget that is no number of seconds."""
+    if budget is not None and not (
+        isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and budget > 0
+    ):
+        raise InputError(f"time_budget is {budget!r}, expected a number of seconds above 0")
 
 
 def _kind(value: object) -> str:
@@ -219,7 +231,7 @@ def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, A
         "features": None if template is None else template.text,
         "language": None if template is None else template.LANGUAGE,
         "preset": features if isinstance(features, str) and features in PRESETS else None,
-        "optimizer": _optimizer_to_json(params["optimizer"]),
+        "optimizer": optimizer_to_json(params["optimizer"]),
         "l1": _strength_to_json(params["l1"]),
         "l2": _strength_to_json(params["l2"]),
         "all_pairs": bool(params["all_pairs"]),
@@ -237,7 +249,7 @@ def _given_or_named(value: Any) -> str | bool | None:
     return bool(value) if isinstance(value, bool | np.bool_) else _LISTED
 
 
-def _optimizer_to_json(optimizer: Any) -> Any:
+def optimizer_to_json(optimizer: Any) -> Any:
     """Its name and settings, or the name that was given; None for one that is not of this package."""
     if isinstance(optimizer, str):
         return optimizer
@@ -247,8 +259,8 @@ def _optimizer_to_json(optimizer: Any) -> Any:
     return None
 
 
-def _optimizer_from_json(value: Any) -> Any:
-    """The inverse of `_optimizer_to_json`; settings without a name are those of LBFGS."""
+def optimizer_from_json(value: Any) -> Any:
+    """The inverse of `optimizer_to_json`; settings without a name are those of LBFGS."""
     if isinstance(value, str):
         if value != AUTO and optimizer_named(value) is None:
             raise InputError(f"its optimizer is {value[:40]!r}")
@@ -292,7 +304,7 @@ def from_json(settings: dict[str, Any], n_columns: int | None, learned: Learned)
     }
     optimizer = setting(settings, "optimizer", (dict, str, type(None)))
     if optimizer is not None:
-        params["optimizer"] = _optimizer_from_json(optimizer)
+        params["optimizer"] = optimizer_from_json(optimizer)
     return params
 
 

@@ -78,11 +78,7 @@ class Plan:
     def check(self) -> None:
         """Refuse what has no meaning, before any work."""
         parameters.check_dev(self.dev, self.metric, self.patience)
-        budget = self.time_budget
-        if budget is not None and not (
-            isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and budget > 0
-        ):
-            raise InputError(f"time_budget is {budget!r}, expected a number of seconds above 0")
+        parameters.check_time_budget(self.time_budget)
         parameters.check_count("every", self.every)
         if self.resume and self.checkpoint is None:
             raise InputError("resume was given without checkpoint, the file to go on from")
@@ -111,7 +107,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
-    given = _given(params["optimizer"])
+    given = given_optimizer(params["optimizer"])
     stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)
     objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
         l1=params["l1"],
@@ -131,7 +127,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
         start = carried(plan.start.model, plan.start.weights, model)
     del lesson  # the objective has the data in its own form
     outcome = choice.optimizer.minimize(
-        objective, start, callback=_told(plan.callback), n_threads=n_threads, watch=watch
+        objective, start, callback=told(plan.callback), n_threads=n_threads, watch=watch
     )
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
@@ -178,7 +174,7 @@ def _watch(plan: Plan, model: ChainModel, n_threads: int) -> Watch:
     return Watch(score=score, patience=plan.patience, seconds=plan.time_budget)
 
 
-def _given(optimizer: Any) -> Choice | None:
+def given_optimizer(optimizer: Any) -> Choice | None:
     """The optimizer that was asked for; None where it is to be chosen."""
     if optimizer == AUTO:
         return None
@@ -189,7 +185,7 @@ def _given(optimizer: Any) -> Choice | None:
     return Choice(optimizer, f"{type(optimizer).__name__} was given")
 
 
-def _told(callback: ProgressCallback | None) -> Callback | None:
+def told(callback: ProgressCallback | None) -> Callback | None:
     """The callback of a user, as the loop calls it."""
     if callback is None:
         return None

@@ -1,0 +1,81 @@
+"""Which features of arcs have weights, and where these lie.
+
+    score(h, m, r) = Σ_{f of the arc h → m} w_f + Σ_{g of its label} w_{g, r}
+
+Features are made in the native core from words, tags and morphology of head and dependent, of their neighbours and of what
+stands between them, with direction and distance; each is known by a key of 64 bits. Those of arcs have one weight each;
+those of labels have one for each label that they were seen with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.features.treebank import KnownTrees, Treebank
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+FEATURE_SET = 1  # which features these are: a model file of other ones cannot be used
+
+
+@dataclass(frozen=True)
+class ArcMap:
+    """The features of arcs that have weights, and the labels of arcs."""
+
+    labels: tuple[str, ...]  # [R]
+    layout: _core.ArcLayout
+
+    @classmethod
+    def learn(cls, treebank: Treebank, trees: KnownTrees, labels: list[str], min_count: int) -> ArcMap:
+        """Features of the arcs that are known, if they are seen `min_count` times."""
+        layout = _core.ArcLayout.learn(treebank.core, trees.heads, trees.labels, len(labels), min_count)
+        return cls(tuple(labels), layout)
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        arc_keys: Int64s,
+        label_keys: Int64s,
+        pair_ptr: Int64s,
+        pair_labels: Int32s,
+    ) -> ArcMap:
+        """From keys, ascending as unsigned numbers, and the labels of each feature of labels, ascending too."""
+        layout = _core.ArcLayout(len(labels), arc_keys, label_keys, pair_ptr, pair_labels)
+        return cls(tuple(labels), layout)
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self.layout.n_weights
+
+    @property
+    def n_arc_features(self) -> int:
+        """Features of arcs; their weights come first."""
+        return len(self.layout.arc_keys)
+
+    def without_zeros(self, weights: Float64s) -> tuple[ArcMap, Float64s]:
+        """The same scores with no weight that is 0."""
+        layout, n_arcs = self.layout, self.n_arc_features
+        kept = weights != 0
+        if kept.all():
+            return self, weights
+        of_arcs, of_pairs = kept[:n_arcs], kept[n_arcs:]
+        before = np.concatenate([[0], np.cumsum(of_pairs)])
+        counts = np.diff(before[layout.pair_ptr])
+        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[counts > 0])])
+        smaller = ArcMap.of(
+            self.labels,
+            layout.arc_keys[of_arcs],
+            layout.label_keys[counts > 0],
+            ptr,
+            layout.pair_labels[of_pairs],
+        )
+        return smaller, weights[kept]

@@ -1,0 +1,130 @@
+"""Sentences for a parser as numbers: their words for the native core, and what is known about their trees.
+
+A head that is None and a label that is `_` are unknown: every tree that agrees with the rest is then right.
+Letters: T words of all sentences together, N sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.data import InputError, Sentence
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+UNKNOWN = "_"  # a label that is not given
+
+
+class Treebank:
+    """Sentences as the native core reads them: form, lemma, tags and morphology of each word."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        try:
+            self.core = _core.Treebank([list(sentence.words) for sentence in sentences])
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def __len__(self) -> int:
+        return self.core.n_sentences
+
+    @property
+    def sentence_ptr(self) -> Int64s:
+        """[N + 1] the words of sentence n are sentence_ptr[n]:sentence_ptr[n + 1]."""
+        return self.core.sentence_ptr
+
+    @property
+    def arc_ptr(self) -> Int64s:
+        """[N + 1] the same for arcs: a sentence of T words has (T + 1)², head by head."""
+        return self.core.arc_ptr
+
+
+class KnownTrees(NamedTuple):
+    """What is known of the trees of all sentences, −1 where nothing is."""
+
+    heads: Int32s  # [T] 0 is the root
+    labels: Int32s  # [T]
+
+
+def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
+    """A list of sentences, from any iterable of them."""
+    if isinstance(sentences, str | bytes | Sentence) or not isinstance(sentences, Iterable):
+        raise InputError(
+            f"{what}: got {type(sentences).__name__}, expected sentences as read_conllu gives them"
+        )
+    found = list(sentences)
+    for n, sentence in enumerate(found):
+        if not isinstance(sentence, Sentence):
+            raise InputError(f"{what}[{n}] is of type {type(sentence).__name__}, expected a Sentence")
+    return found
+
+
+def labels_of(sentences: Sequence[Sentence]) -> list[str]:
+    """The labels that occur, sorted."""
+    found = {word.deprel for sentence in sentences for word in sentence.words}
+    return sorted(found - {UNKNOWN})
+
+
+def known_trees(sentences: Sequence[Sentence], labels: Sequence[str]) -> KnownTrees:
+    """Heads, and labels by their numbers; a label that is not among `labels` is −2, which no tree has."""
+    number = {label: i for i, label in enumerate(labels)} | {UNKNOWN: -1}
+    words = [word for sentence in sentences for word in sentence.words]
+    return KnownTrees(
+        np.array([-1 if word.head is None else word.head for word in words], dtype=np.int32),
+        np.array([number.get(word.deprel, -2) for word in words], dtype=np.int32),
+    )
+
+
+def check_trees(sentences: Sequence[Sentence], *, single_root: bool) -> None:
+    """Refuse heads that no tree has, with file and line: out of range, in a circle, two roots where one is asked for."""
+    for sentence in sentences:
+        _check_tree(sentence, single_root)
+
+
+def _check_tree(sentence: Sentence, single_root: bool) -> None:
+    heads = [0] + [-1 if word.head is None else word.head for word in sentence.words]
+    roots = []
+    for i, head in enumerate(heads[1:], start=1):
+        if head >= len(heads) or head < -1:
+            raise _wrong(sentence, i, f"has the head {head}, expected 0 to {len(heads) - 1}")
+        if head == i:
+            raise _wrong(sentence, i, "is its own head")
+        if head == 0:
+            roots.append(i)
+    if single_root and len(roots) > 1:
+        raise _wrong(
+            sentence,
+            roots[1],
+            f"has the root as its head, as word {roots[0]} has, expected one such word (single_root=False allows more)",
+        )
+    _refuse_circles(sentence, heads)
+
+
+def _refuse_circles(sentence: Sentence, heads: list[int]) -> None:
+    """Follow heads upwards from each word, until the root, a word without one, or one that was passed before."""
+    done = [True] + [False] * (len(heads) - 1)
+    for start in range(1, len(heads)):
+        path: dict[int, None] = {}
+        i = start
+        while i >= 0 and not done[i]:
+            if i in path:
+                circle = list(path)[list(path).index(i) :]
+                chain = " → ".join(map(str, [*circle, i]))
+                raise _wrong(sentence, min(circle), f"is in a circle of heads: {chain}")
+            path[i] = None
+            i = heads[i]
+        for i in path:
+            done[i] = True
+
+
+def _wrong(sentence: Sentence, i: int, what: str) -> InputError:
+    """About word i, counted from 1, with its line."""
+    line = sentence.line + i - 1
+    line += sum(several.first <= i for several in sentence.multiwords)
+    line += sum(node.after < i for node in sentence.empty_nodes)
+    return InputError(f"{sentence.source}:{line}: word {i} ({sentence.words[i - 1].form}) {what}")

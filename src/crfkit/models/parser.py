@@ -1,0 +1,335 @@
+"""The dependency parser: train on trees, parse, ask for probabilities, save."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError, Sentence
+from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
+from crfkit.inference import TreeParser
+from crfkit.models import model_file, parameters, parser_file
+from crfkit.models.estimator import Estimator, TrainingInterrupted
+from crfkit.models.file_arrays import setting
+from crfkit.models.parser_training import (
+    DECODERS,
+    DEFAULT_OPTIMIZER,
+    ParserModel,
+    ParserPlan,
+    TrainedParser,
+    check_parameters,
+    right_words,
+    train,
+)
+from crfkit.models.training import ProgressCallback
+from crfkit.optimizers import History, Optimizer
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Path = str | os.PathLike[str]
+
+INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
+
+
+class ScoredSentence(NamedTuple):
+    """A sentence with one of its trees."""
+
+    probability: float
+    sentence: Sentence
+
+
+class Parser(Estimator):
+    """A dependency parser: a conditional random field over the labelled trees of a sentence.
+
+        p(tree | sentence) = exp(Σ_m score(head of m, m, label of m)) / Z
+
+    Z sums over all trees, projective or not. Trained by minimising Σ_n weight_n · −log p(tree_n) + l1·|w| + ½·l2·|w|².
+    Features look at form, lemma, tags and morphology of head and dependent, at their neighbours, at what stands between
+    them, and at direction and distance.
+
+    Parameters
+    ----------
+    optimizer : `AdaGrad(max_iterations=…, rate=…)` or `SGD(…)` for good weights after few passes, `LBFGS(…)`, `TRON(…)`,
+        `Newton(…)` or `SAG(…)` for the minimum, the name of one, or "auto"
+    l1, l2 : strengths of the penalties
+    single_root : exactly one word hangs on the root; else one or more
+    decode : "best": the tree with the highest probability; "mbr": the one with the most arcs right in expectation
+    min_count : features seen at fewer arcs of the training trees are left out
+    n_threads : None: all processors. The results do not depend on it, to the last bit.
+
+    Attributes
+    ----------
+    labels_ : the labels of arcs, sorted
+    weights_ : float64[D]
+    history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
+    n_iter_ : number of iterations whose weights these are
+    stop_reason_ : why the training ended, in words
+    optimizer_, optimizer_reason_ : the optimizer that was used, and why
+
+    Examples
+    --------
+    >>> from crfkit.data import Sentence, Word
+    >>> def sentence(text, heads, labels):
+    ...     tags = {"the": "DET", "sees": "VERB"}
+    ...     return Sentence([
+    ...         Word(form, form, tags.get(form, "NOUN"), "_", "_", head, label, "_", "_")
+    ...         for form, head, label in zip(text.split(), heads, labels)
+    ...     ])
+    >>> seen = sentence("the dog sees the cat", [2, 3, 0, 5, 3], ["det", "nsubj", "root", "det", "obj"])
+    >>> parser = Parser(l2=0.1).fit([seen])
+    >>> new = sentence("the cat sees the dog", [None] * 5, ["_"] * 5)
+    >>> [parsed] = parser.predict([new])
+    >>> [(word.form, word.head, word.deprel) for word in parsed.words]
+    [('the', 2, 'det'), ('cat', 3, 'nsubj'), ('sees', 0, 'root'), ('the', 5, 'det'), ('dog', 3, 'obj')]
+    """
+
+    history_: History
+    n_iter_: int
+    stop_reason_: str
+    optimizer_: Optimizer
+    optimizer_reason_: str
+    _model: ParserModel
+    _parser: TreeParser
+
+    def __init__(
+        self,
+        optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
+        l1: float = 0.0,
+        l2: float = 0.3,
+        single_root: bool = True,
+        decode: str = "best",
+        min_count: int = 1,
+        n_threads: int | None = None,
+    ) -> None:
+        self.optimizer = optimizer
+        self.l1 = l1
+        self.l2 = l2
+        self.single_root = single_root
+        self.decode = decode
+        self.min_count = min_count
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        sentences: Iterable[Sentence],
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        dev: Iterable[Sentence] | None = None,
+        patience: int | None = None,
+        callback: ProgressCallback | None = None,
+        time_budget: float | None = None,
+    ) -> Self:
+        """Train on sentences with trees, such as `read_conllu` gives.
+
+        A head that is None is unknown, and so is the label `_`: all trees that agree with the rest are then right.
+        `sample_weight` [N] counts a sentence so many times. With `dev` sentences, the weights with the highest LAS on them
+        are kept, and `patience` iterations without a higher one end the training. `callback` sees a `Progress` after each
+        iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best weights so far are
+        kept. So does the iteration that uses up `time_budget` seconds.
+        """
+        plan = ParserPlan(dev, patience, callback, time_budget)
+        self._keep(train(self.get_params(deep=False), sentences, sample_weight, plan))
+        return self
+
+    def predict(self, sentences: Iterable[Sentence], *, decode: str | None = None) -> list[Sentence]:
+        """The sentences with the head and label of every word; all else is as it was. `decode` as for the parser."""
+        given, treebank = self._ask(sentences)
+        decode = self.decode if decode is None else decode
+        if decode not in DECODERS:
+            raise InputError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
+        heads, labels = self._parser.best(
+            treebank.core, minimum_risk=decode == "mbr", n_threads=parameters.thread_count(self.n_threads)
+        )
+        ptr = treebank.sentence_ptr.tolist()
+        return [
+            self._parsed(sentence, heads[ptr[n] : ptr[n + 1]], labels[ptr[n] : ptr[n + 1]])
+            for n, sentence in enumerate(given)
+        ]
+
+    def predict_nbest(self, sentences: Iterable[Sentence], n: int) -> list[list[ScoredSentence]]:
+        """The n best trees of each sentence with their probabilities, best first; fewer where fewer exist."""
+        parameters.check_count("n", n)
+        given, treebank = self._ask(sentences)
+        n_threads = parameters.thread_count(self.n_threads)
+        log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads).tolist()
+        found = self._parser.k_best(treebank.core, n, n_threads)
+        return [
+            [
+                ScoredSentence(math.exp(min(score - log_z[i], 0.0)), self._parsed(given[i], heads, labels))
+                for score, heads, labels in trees
+            ]
+            for i, trees in enumerate(found)
+        ]
+
+    def arc_probabilities(self, sentences: Iterable[Sentence], *, labelled: bool = False) -> list[Float64s]:
+        """P(h → m): float64[T + 1, T + 1] (head, dependent; 0 is the root) for each sentence of T words.
+
+        `labelled`: P(h → m with label r), float64[T + 1, T + 1, R], labels as in `labels_`.
+        """
+        _, treebank = self._ask(sentences)
+        n_threads = parameters.thread_count(self.n_threads)
+        return self._parser.marginals(treebank.core, labelled=labelled, n_threads=n_threads)
+
+    def arc_scores(self, sentences: Iterable[Sentence]) -> list[Float64s]:
+        """Scores of labelled arcs, float64[T + 1, T + 1, R] for each sentence: what `SpanningTree` inference takes."""
+        _, treebank = self._ask(sentences)
+        return self._parser.scores(treebank.core, parameters.thread_count(self.n_threads))
+
+    def log_likelihood(self, sentences: Iterable[Sentence]) -> Float64s:
+        """log p(tree) of each sentence's own tree, [N]; where it is partly known, of all trees that agree, together.
+
+        −inf for a label that no training sentence has.
+        """
+        given, treebank = self._ask(sentences)
+        check_trees(given, single_root=self.single_root)
+        n_threads = parameters.thread_count(self.n_threads)
+        known = known_trees(given, self.labels_)
+        log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads)
+        agreeing = self._parser.log_partitions(
+            treebank.core, known.heads, np.maximum(known.labels, -1), n_threads
+        )
+        found = np.minimum(agreeing - log_z, 0.0)
+        strange = np.concatenate([[0], np.cumsum(known.labels < -1)])[treebank.sentence_ptr]
+        return np.where(np.diff(strange) > 0, -np.inf, found)
+
+    def score(self, sentences: Iterable[Sentence]) -> float:
+        """LAS on sentences with trees: the share of words with the right head and label, subtypes apart."""
+        given, treebank = self._ask(sentences)
+        heads, labels = self._parser.best(
+            treebank.core,
+            minimum_risk=self.decode == "mbr",
+            n_threads=parameters.thread_count(self.n_threads),
+        )
+        return right_words(given, self.labels_).share(heads, labels)
+
+    @property
+    def labels_(self) -> list[str]:
+        """The labels of arcs, sorted."""
+        return list(self._trained().arc_map.labels)
+
+    @property
+    def weights_(self) -> Float64s:
+        """The weights [D], read-only: those of arcs, then those of labels."""
+        return self._trained().weights
+
+    def save(self, path: Path, *, single_precision: bool = False) -> None:
+        """Write the model file; `Parser.load` reads it. An existing file is replaced in one step.
+
+        `single_precision` rounds the weights to seven digits and makes the file a third shorter.
+        """
+        data = self._to_bytes(single_precision=single_precision)
+        with model_file.replacing(path) as stream:
+            stream.write(data)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a model file that `save` wrote. Nothing in the file is executed, whatever it holds."""
+        return cls._from_bytes(model_file.read_bytes(path), str(path))
+
+    @classmethod
+    def _from_bytes(cls, data: bytes, source: str) -> Self:
+        contents = parser_file.unpack(model_file.decode(data, source), source)
+        try:
+            parser = cls(**_params_from_json(setting(contents.settings, "parameters", dict)))
+            parser._set_model(ParserModel(contents.arc_map, contents.weights))
+            parser.n_iter_ = setting(contents.settings, "n_iter", int)
+            parser.stop_reason_ = setting(contents.settings, "stop_reason", str)
+        except InputError as error:
+            raise InputError(f"{source}: not a usable parser: {error}") from None
+        parser.history_ = History.from_array(contents.history)
+        return parser
+
+    def _to_bytes(self, *, single_precision: bool = False) -> bytes:
+        model = self._trained()
+        settings = {
+            "parameters": _params_to_json(self.get_params(deep=False)),
+            "n_iter": self.n_iter_,
+            "stop_reason": self.stop_reason_,
+        }
+        history = History(self.history_).to_array()
+        contents = parser_file.ParserContents(settings, model.arc_map, model.weights, history)
+        return model_file.encode(parser_file.pack(contents, single_precision=single_precision))
+
+    def __getstate__(self) -> dict[str, Any]:
+        trained = self.__sklearn_is_fitted__()
+        return {"params": self.get_params(deep=False), "model": self._to_bytes() if trained else None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["model"] is not None:
+            self.__dict__.update(type(self)._from_bytes(state["model"], "pickled parser").__dict__)
+        self.__dict__.update(state["params"])
+
+    def _keep(self, trained: TrainedParser) -> None:
+        """Make the result of a training this estimator's own."""
+        self._set_model(trained.model)
+        self.history_ = trained.history
+        self.n_iter_ = trained.n_iter
+        self.stop_reason_ = trained.reason
+        self.optimizer_, self.optimizer_reason_ = trained.choice
+        if trained.reason == INTERRUPTED:
+            warnings.warn(
+                f"the training was interrupted; the parser has the best weights so far, of iteration {self.n_iter_}",
+                TrainingInterrupted,
+                stacklevel=3,
+            )
+
+    def _set_model(self, model: ParserModel) -> None:
+        self._parser = TreeParser(model.arc_map.layout, model.weights, single_root=self.single_root)
+        weights = model.weights.view()
+        weights.flags.writeable = False
+        self._model = ParserModel(model.arc_map, weights)
+
+    def _trained(self) -> ParserModel:
+        self._check_fitted()
+        return self._model
+
+    def _ask(self, sentences: Iterable[Sentence]) -> tuple[list[Sentence], Treebank]:
+        """New sentences, ready for a question."""
+        self._check_fitted()
+        given = checked_sentences(sentences)
+        return given, Treebank(given)
+
+    def _parsed(self, sentence: Sentence, heads: Int32s, labels: Int32s) -> Sentence:
+        """The sentence with these heads and labels."""
+        names: Sequence[str] = self._model.arc_map.labels
+        words = [
+            word._replace(head=head, deprel=names[label])
+            for word, head, label in zip(sentence.words, heads.tolist(), labels.tolist(), strict=True)
+        ]
+        return replace(sentence, words=words)
+
+
+def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that a model file keeps; threads belong to the machine, not to the model."""
+    return {
+        "optimizer": parameters.optimizer_to_json(params["optimizer"]),
+        "l1": float(params["l1"]),
+        "l2": float(params["l2"]),
+        "single_root": bool(params["single_root"]),
+        "decode": params["decode"],
+        "min_count": int(params["min_count"]),
+    }
+
+
+def _params_from_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of `_params_to_json`; InputError for what cannot be parameters."""
+    params: dict[str, Any] = {
+        "l1": setting(settings, "l1", (float, int)),
+        "l2": setting(settings, "l2", (float, int)),
+        "single_root": setting(settings, "single_root", bool),
+        "decode": setting(settings, "decode", str),
+        "min_count": setting(settings, "min_count", int),
+    }
+    optimizer = setting(settings, "optimizer", (dict, str, type(None)))
+    params["optimizer"] = (
+        DEFAULT_OPTIMIZER if optimizer is None else parameters.optimizer_from_json(optimizer)
+    )
+    check_parameters({**params, "n_threads": None})
+    return params

@@ -1,0 +1,111 @@
+"""What the file of a parser holds, array by array, and the rules that each must keep.
+
+    arc_keys      keys of the features of arcs, ascending as unsigned numbers
+    label_keys    keys of the features of labels
+    label_counts  how many labels each of the latter has weights for; `labels` are these, ascending
+    weights       [D] those of arcs, then those of labels, feature by feature
+    history       of the training
+
+Every rule is checked here, before any of the arrays reaches the native core.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.features import FEATURE_SET, ArcMap
+from crfkit.models.crf_file import MAX_WEIGHT
+from crfkit.models.file_arrays import array, compact, count_setting, floats, integers
+from crfkit.models.model_file import Array, ModelFile
+
+TYPE = "Parser"
+MAX_LABELS = 10_000
+
+Float64s = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+
+
+class ParserContents(NamedTuple):
+    """A parser as the file holds it."""
+
+    settings: dict[str, Any]
+    arc_map: ArcMap
+    weights: Float64s  # [D]
+    history: Float64s  # [iterations, 6]
+
+
+def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFile:
+    """The model file of a parser."""
+    layout = contents.arc_map.layout
+    arrays: dict[str, Array] = {
+        "arc_keys": layout.arc_keys,
+        "label_keys": layout.label_keys,
+        "label_counts": compact(np.diff(layout.pair_ptr)),
+        "labels": compact(layout.pair_labels),
+        "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
+        "history": contents.history,
+    }
+    settings = {**contents.settings, "labels": list(contents.arc_map.labels), "features": FEATURE_SET}
+    return ModelFile(TYPE, settings, arrays)
+
+
+def unpack(file: ModelFile, source: str) -> ParserContents:
+    """The parser of a model file; InputError for anything that is not one."""
+    try:
+        return _unpack(file)
+    except InputError as error:
+        raise InputError(f"{source}: not a usable parser: {error}") from None
+
+
+def _unpack(file: ModelFile) -> ParserContents:
+    if file.type != TYPE:
+        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
+    settings = dict(file.settings)
+    labels = _labels(settings.pop("labels", None))
+    if count_setting(settings, "features") != FEATURE_SET:
+        raise InputError(f"it has features of another version, expected version {FEATURE_SET}")
+    settings.pop("features")
+    arc_keys, label_keys = _keys(file, "arc_keys"), _keys(file, "label_keys")
+    counts, pairs = integers(file, "label_counts", len(labels) + 1), integers(file, "labels", len(labels))
+    if len(counts) != len(label_keys) or int(counts.sum()) != len(pairs):
+        raise InputError("the labels of its features do not add up")
+    weights = floats(file, "weights", 1, may_be_single=True)
+    if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
+        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
+    if len(weights) != len(arc_keys) + len(pairs):
+        raise InputError(f"it has {len(weights):,} weights, its features need {len(arc_keys) + len(pairs):,}")
+    history = floats(file, "history", 2, may_be_unknown=True)
+    if history.shape[1] != 6 or np.isnan(history[:, :2]).any():
+        raise InputError("'history' is damaged, expected 6 columns with known iterations and times")
+    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    try:
+        arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return ParserContents(settings, arc_map, weights, history)
+
+
+def _keys(file: ModelFile, name: str) -> Int64s:
+    """Keys [·], distinct and ascending as unsigned numbers."""
+    found = array(file, name)
+    if found.dtype != np.int64 or found.ndim != 1:
+        raise InputError(f"array {name!r} is {found.dtype} of shape {list(found.shape)}, expected int64 keys")
+    unsigned = found.view(np.uint64)
+    if np.any(unsigned[1:] <= unsigned[:-1]):
+        raise InputError(f"array {name!r} does not ascend")
+    return found
+
+
+def _labels(value: Any) -> list[str]:
+    if (
+        not isinstance(value, list)
+        or not 1 <= len(value) <= MAX_LABELS
+        or not all(isinstance(label, str) for label in value)
+        or len(set(value)) < len(value)
+    ):
+        raise InputError(f"it has no list of 1 to {MAX_LABELS} different labels")
+    return value

@@ -1,0 +1,179 @@
+"""From sentences with trees to the weights of a parser: what `Parser.fit` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError, Sentence
+from crfkit.features import (
+    ArcMap,
+    KnownTrees,
+    Treebank,
+    check_trees,
+    checked_sentences,
+    known_trees,
+    labels_of,
+)
+from crfkit.inference import TreeParser
+from crfkit.models import parameters
+from crfkit.models.training import ProgressCallback, given_optimizer, told
+from crfkit.objective import TreeObjective
+from crfkit.optimizers import AUTO, AdaGrad, Choice, History, Watch
+
+Float64s = npt.NDArray[np.float64]
+
+DECODERS = ("best", "mbr")
+DEFAULT_OPTIMIZER = AdaGrad(max_iterations=10, rate=0.1)
+
+
+class ParserModel(NamedTuple):
+    """A trained parser, apart from its settings."""
+
+    arc_map: ArcMap
+    weights: Float64s  # [D]
+
+
+class TrainedParser(NamedTuple):
+    """What a training gives."""
+
+    model: ParserModel
+    history: History
+    n_iter: int
+    reason: str
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class ParserPlan:
+    """How to train, as `Parser.fit` is told."""
+
+    dev: Any = None
+    patience: int | None = None
+    callback: ProgressCallback | None = None
+    time_budget: float | None = None
+
+    def check(self) -> None:
+        """Refuse what has no meaning, before any work."""
+        if self.patience is not None:
+            if self.dev is None:
+                raise InputError("patience was given without dev, the held-out sentences that it is about")
+            parameters.check_count("patience", self.patience)
+        parameters.check_time_budget(self.time_budget)
+
+
+def check_parameters(params: Mapping[str, Any]) -> None:
+    """Refuse parameters that no parser can be trained with."""
+    optimizer = parameters.checked_optimizer(params["optimizer"], params["l1"])
+    if optimizer != AUTO and not all(hasattr(TreeObjective, need) for need in optimizer.needs):
+        raise InputError(
+            f"optimizer is {params['optimizer']!r}, which learns from mistakes alone: expected one that minimises, "
+            "such as crfkit.AdaGrad(…) or crfkit.LBFGS(…)"
+        )
+    for name in ("l1", "l2"):
+        value = params[name]
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.number)
+            or not 0 <= value < 1e300
+        ):
+            raise InputError(f"{name} is {value!r}, expected a number from 0 on")
+    if not isinstance(params["single_root"], bool | np.bool_):
+        raise InputError(f"single_root is {params['single_root']!r}, expected True or False")
+    if params["decode"] not in DECODERS:
+        raise InputError(f"decode is {params['decode']!r}, expected {' or '.join(map(repr, DECODERS))}")
+    parameters.check_count("min_count", params["min_count"])
+    parameters.thread_count(params["n_threads"])
+
+
+def train(
+    params: Mapping[str, Any], sentences: Any, sample_weight: npt.ArrayLike | None, plan: ParserPlan
+) -> TrainedParser:
+    """Learn which features there are, minimise the objective, keep the best weights."""
+    check_parameters(params)
+    plan.check()
+    n_threads = parameters.thread_count(params["n_threads"])
+    given = checked_sentences(sentences)
+    check_trees(given, single_root=params["single_root"])
+    labels = labels_of(given)
+    if not labels:
+        raise InputError("sentences: no word has a label, expected trees to learn from")
+    weights = parameters.checked_sample_weight(sample_weight, len(given))
+    treebank, trees = Treebank(given), known_trees(given, labels)
+    if not (trees.heads >= 0).any():
+        raise InputError("sentences: no word has a head, expected trees to learn from")
+    arc_map = ArcMap.learn(treebank, trees, labels, params["min_count"])
+    objective = TreeObjective(
+        treebank,
+        trees,
+        arc_map,
+        l1=params["l1"],
+        l2=params["l2"],
+        sample_weight=weights,
+        single_root=params["single_root"],
+        n_threads=n_threads,
+    )
+    choice = given_optimizer(params["optimizer"]) or Choice(
+        DEFAULT_OPTIMIZER, "AdaGrad: good weights after few passes over the trees"
+    )
+    score = None if plan.dev is None else _dev_score(plan.dev, arc_map, params, n_threads)
+    outcome = choice.optimizer.minimize(
+        objective,
+        np.zeros(objective.n_weights),
+        callback=told(plan.callback),
+        n_threads=n_threads,
+        watch=Watch(score=score, patience=plan.patience, seconds=plan.time_budget),
+    )
+    found, n_iter = outcome.weights, len(outcome.history) - 1
+    if outcome.best is not None:
+        found, n_iter = outcome.best.weights, outcome.best.iteration
+    if outcome.note:
+        choice = choice._replace(reason=f"{choice.reason}; {outcome.note}")
+    model = ParserModel(*arc_map.without_zeros(np.asarray(found)))
+    return TrainedParser(model, outcome.history, max(n_iter, 0), outcome.reason, choice)
+
+
+def _dev_score(
+    dev: Any, arc_map: ArcMap, params: Mapping[str, Any], n_threads: int
+) -> Callable[[Float64s], float]:
+    """The LAS of weights on held-out sentences."""
+    sentences = checked_sentences(dev, "dev")
+    treebank = Treebank(sentences)
+    right = right_words(sentences, arc_map.labels)
+
+    def score(weights: Float64s) -> float:
+        parser = TreeParser(arc_map.layout, weights, single_root=params["single_root"])
+        heads, labels = parser.best(
+            treebank.core, minimum_risk=params["decode"] == "mbr", n_threads=n_threads
+        )
+        return right.share(heads, labels)
+
+    return score
+
+
+class RightWords(NamedTuple):
+    """Heads and universal labels that are known, to compare others with."""
+
+    known: KnownTrees
+    universal: npt.NDArray[np.int64]  # [R] the same number for labels that differ in their subtype only
+    gold: npt.NDArray[np.int64]  # [T] number of each word's label, −1 for one that no training sentence has
+
+    def share(self, heads: npt.NDArray[np.int32], labels: npt.NDArray[np.int32]) -> float:
+        """LAS: words with the right head and the right label, subtypes apart, among those whose head is known."""
+        counted = self.known.heads >= 0
+        right = (heads == self.known.heads) & (self.universal[labels] == self.gold)
+        return float(right[counted].mean()) if counted.any() else 0.0
+
+
+def right_words(sentences: Sequence[Sentence], labels: Sequence[str]) -> RightWords:
+    """What is right in these sentences."""
+    number: dict[str, int] = {}
+    universal = [number.setdefault(label.partition(":")[0], len(number)) for label in labels]
+    gold = [number.get(word.deprel.partition(":")[0], -1) for one in sentences for word in one.words]
+    return RightWords(
+        known_trees(sentences, labels), np.array(universal, dtype=np.int64), np.array(gold, dtype=np.int64)
+    )
