@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.data import InputError, Sentence
+from crfkit.data import InputError, Sentence, Word, check_tree
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -61,6 +61,9 @@ def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]
     for n, sentence in enumerate(found):
         if not isinstance(sentence, Sentence):
             raise InputError(f"{what}[{n}] is of type {type(sentence).__name__}, expected a Sentence")
+        for word in sentence.words:
+            if not isinstance(word, Word):
+                raise InputError(f"{what}[{n}] has {word!r} among its words, expected a Word")
     return found
 
 
@@ -81,50 +84,7 @@ def known_trees(sentences: Sequence[Sentence], labels: Sequence[str]) -> KnownTr
 
 
 def check_trees(sentences: Sequence[Sentence], *, single_root: bool) -> None:
-    """Refuse heads that no tree has, with file and line: out of range, in a circle, two roots where one is asked for."""
+    """Refuse heads that no tree has, with file and line; words may have none."""
     for sentence in sentences:
-        _check_tree(sentence, single_root)
-
-
-def _check_tree(sentence: Sentence, single_root: bool) -> None:
-    heads = [0] + [-1 if word.head is None else word.head for word in sentence.words]
-    roots = []
-    for i, head in enumerate(heads[1:], start=1):
-        if head >= len(heads) or head < -1:
-            raise _wrong(sentence, i, f"has the head {head}, expected 0 to {len(heads) - 1}")
-        if head == i:
-            raise _wrong(sentence, i, "is its own head")
-        if head == 0:
-            roots.append(i)
-    if single_root and len(roots) > 1:
-        raise _wrong(
-            sentence,
-            roots[1],
-            f"has the root as its head, as word {roots[0]} has, expected one such word (single_root=False allows more)",
-        )
-    _refuse_circles(sentence, heads)
-
-
-def _refuse_circles(sentence: Sentence, heads: list[int]) -> None:
-    """Follow heads upwards from each word, until the root, a word without one, or one that was passed before."""
-    done = [True] + [False] * (len(heads) - 1)
-    for start in range(1, len(heads)):
-        path: dict[int, None] = {}
-        i = start
-        while i >= 0 and not done[i]:
-            if i in path:
-                circle = list(path)[list(path).index(i) :]
-                chain = " → ".join(map(str, [*circle, i]))
-                raise _wrong(sentence, min(circle), f"is in a circle of heads: {chain}")
-            path[i] = None
-            i = heads[i]
-        for i in path:
-            done[i] = True
-
-
-def _wrong(sentence: Sentence, i: int, what: str) -> InputError:
-    """About word i, counted from 1, with its line."""
-    line = sentence.line + i - 1
-    line += sum(several.first <= i for several in sentence.multiwords)
-    line += sum(node.after < i for node in sentence.empty_nodes)
-    return InputError(f"{sentence.source}:{line}: word {i} ({sentence.words[i - 1].form}) {what}")
+        if sentence.words:
+            check_tree(sentence, single_root, partial=True)

@@ -102,7 +102,7 @@ class Parser(Estimator):
         self,
         optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
         l1: float = 0.0,
-        l2: float = 0.3,
+        l2: float = 1.0,
         single_root: bool = True,
         decode: str = "best",
         min_count: int = 1,
