@@ -92,4 +92,4 @@ class Estimator:
         if not self.__sklearn_is_fitted__():
             sklearn = sys.modules.get("sklearn.exceptions")
             error: type[Exception] = sklearn.NotFittedError if sklearn is not None else NotFittedError
-            raise error(f"This {type(self).__name__} is not trained: call fit, or crfkit.load a trained one.")
+            raise error(f"This {type(self).__name__} is not trained: call fit, or load a trained one.")
