@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.corpora import corpus_path
+from crfkit.data import read_text
 
 N_PIXELS = 128
 
@@ -26,7 +25,7 @@ def words() -> list[Word]:
     """All 6,877 words in the order of the file."""
     found = []
     letters, rows = "", []
-    for line in _lines(corpus_path("letters", "letter.data")):
+    for line in read_text(corpus_path("letters", "letter.data")).splitlines():
         _, letter, following, _, _, fold, *pixels = line.split()
         letters += letter
         rows.append(pixels)
@@ -34,8 +33,3 @@ def words() -> list[Word]:
             found.append(Word(letters, int(fold), np.array(rows, dtype=np.uint8)))
             letters, rows = "", []
     return found
-
-
-def _lines(path: Path) -> list[str]:
-    data = path.read_bytes()
-    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode().splitlines()

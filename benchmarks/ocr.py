@@ -11,7 +11,6 @@ lexicon of the test set.
 from __future__ import annotations
 
 import argparse
-import lzma
 import sys
 import time
 from collections import Counter
@@ -27,6 +26,7 @@ from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT
 from benchmarks.reranking import Reranker
+from crfkit.data import read_text
 from crfkit.evaluation import accuracy
 
 RESULTS = PROJECT / "benchmarks" / "results"
@@ -71,9 +71,7 @@ def inputs(words: Words) -> tuple[Sites, list[list[str]]]:
 
 def dictionary(aligned: bool) -> tuple[str, ...]:
     """The 745 affixes of a word list, as patterns; aligned: prefixes are those of words without their first letter."""
-    path = corpus_path("wordlist", "american-english")
-    data = path.read_bytes()
-    lines = (lzma.decompress(data) if path.suffix == ".xz" else data).decode().split()
+    lines = read_text(corpus_path("wordlist", "american-english")).split()
     listed = [word for word in lines if word.isascii() and word.isalpha() and word.islower()]
     found: list[str] = []
     for length, most in TABLE_1.items():

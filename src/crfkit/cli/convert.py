@@ -16,14 +16,10 @@ CRFKIT, CRFSUITE = "crfkit", "crfsuite"
 def read_model(path: Path, n_columns: int | None = None) -> tuple[CRF, str]:
     """A model and the toolkit whose file it is, which its first bytes tell."""
     from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti
-    from crfkit.data import InputError
+    from crfkit.data import InputError, read_bytes
     from crfkit.models import load
 
-    try:
-        with path.open("rb") as stream:
-            begins = stream.read(8)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    begins = read_bytes(path, 8)
     toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
     if n_columns is not None and toolkit != "wapiti":
         raise InputError(f"{path}: --columns is for models of Wapiti, and this is one of {toolkit}")

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit.compat.template_model import Float64s, Weights, check_label_names, template_model
-from crfkit.data import InputError, read_text
+from crfkit.data import InputError, read_bytes
 from crfkit.features import Template
 from crfkit.models import CRF
 
@@ -35,7 +35,11 @@ _FEATURE = re.compile(r"([0-9]{1,9})[ \t]+([UB].*)")
 
 def read_crfpp(path: str | os.PathLike[str]) -> CRF:
     """The text model of CRF++ in a file, as a `crfkit.CRF`; InputError where there is none."""
-    return parse_crfpp(read_text(path), str(path))
+    data = read_bytes(path)
+    try:
+        return parse_crfpp(data.decode(), str(path))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text model of CRF++ in UTF-8") from None
 
 
 def parse_crfpp(text: str, source: str = "<text>") -> CRF:

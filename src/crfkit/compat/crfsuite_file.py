@@ -11,13 +11,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.data import InputError
+from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.inference import Tagger
 from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled, replacing
@@ -61,11 +60,7 @@ class CrfsuiteModel:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CrfsuiteModel:
         """The model in a file; InputError where there is none."""
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-        return cls.from_bytes(data, str(path))
+        return cls.from_bytes(read_bytes(path), str(path))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -16,12 +16,11 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from pathlib import Path
 
 import numpy as np
 
 from crfkit.compat.template_model import Weights, check_label_names, template_model
-from crfkit.data import InputError
+from crfkit.data import InputError, read_bytes
 from crfkit.features import WapitiPatterns
 from crfkit.models import CRF
 
@@ -39,11 +38,7 @@ def read_wapiti(path: str | os.PathLike[str], *, n_columns: int | None = None) -
 
     `n_columns` is how many input columns data files have; without it, as many as the patterns read.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return parse_wapiti(data, str(path), n_columns=n_columns)
+    return parse_wapiti(read_bytes(path), str(path), n_columns=n_columns)
 
 
 def parse_wapiti(data: bytes, source: str = "<bytes>", *, n_columns: int | None = None) -> CRF:

@@ -4,7 +4,7 @@ from crfkit.data.attributes import AttributeSequence, read_attributes, write_att
 from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
 from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu, write_conllu
 from crfkit.data.errors import InputError
-from crfkit.data.files import read_text
+from crfkit.data.files import read_bytes, read_text
 from crfkit.data.trees import check_tree
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Word",
     "check_tree",
     "read_attributes",
+    "read_bytes",
     "read_columns",
     "read_conllu",
     "read_text",

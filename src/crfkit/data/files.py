@@ -58,6 +58,15 @@ def read_text(path: str | PathLike[str]) -> str:
     return "\n".join(line for _, line in numbered_lines(path))
 
 
+def read_bytes(path: str | PathLike[str], n: int = -1) -> bytes:
+    """The bytes of a file, or its first `n`; InputError where it cannot be read."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(n)
+    except OSError as error:
+        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from None
+
+
 @contextmanager
 def open_target(target: Target) -> Iterator[IO[str]]:
     """A stream to write to: that of a path (packed if it ends in .gz, .xz or .bz2) as UTF-8, or the one given."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.inference.how_many import check_k, check_n
 from crfkit.structures import Best, Chain, ChainMarginals, ChainScores, Evidence, NoOutputError
 
 Float64s = npt.NDArray[np.float64]
@@ -56,8 +57,7 @@ def best(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> 
 
 def k_best(structure: Chain, scores: ChainScores, k: int, *, evidence: Allowed = None) -> list[Best]:
     """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
-    if k < 1:
-        raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+    check_k(k)
     try:
         found = _core.chain_k_best(*folded(structure, scores, evidence), k)
     except NoOutputError:
@@ -74,8 +74,7 @@ def sample(
     evidence: Allowed = None,
 ) -> Int32s:
     """`n` independent labellings drawn from p(y), as label ids [n, T]."""
-    if n < 0:
-        raise ValueError(f"sample: n is {n}, expected 0 or more.")
+    check_n(n)
     states, arcs = folded(structure, scores, evidence)
     uniforms = np.random.default_rng(random_state).random((n, len(states)))
     return _core.chain_sample(states, arcs, uniforms)

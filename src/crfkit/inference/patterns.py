@@ -11,6 +11,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.inference import chain
 from crfkit.inference.chain import Allowed, Float64s, Int32s
+from crfkit.inference.how_many import check_k, check_n
 from crfkit.structures import (
     Best,
     Chain,
@@ -66,8 +67,7 @@ def best(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = 
 
 def k_best(structure: PatternChain, scores: PatternScores, k: int, *, evidence: Allowed = None) -> list[Best]:
     """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
-    if k < 1:
-        raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+    check_k(k)
     try:
         found = _core.trellis_k_best(*_asked(structure, scores, evidence), k)
     except NoOutputError:
@@ -84,8 +84,7 @@ def sample(
     evidence: Allowed = None,
 ) -> Int32s:
     """`n` independent labellings drawn from p(y), as label ids [n, T]."""
-    if n < 0:
-        raise ValueError(f"sample: n is {n}, expected 0 or more.")
+    check_n(n)
     asked = _asked(structure, scores, evidence)
     uniforms = np.random.default_rng(random_state).random((n, structure.n_sites))
     return _core.trellis_sample(*asked, uniforms)

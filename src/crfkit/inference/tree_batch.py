@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.inference.how_many import check_k, check_n
 from crfkit.structures import Best, SpanningTree, allowed_arcs, tree_scores
 
 Float64s = npt.NDArray[np.float64]
@@ -140,8 +141,7 @@ class TreeBatch:
 
     def k_best(self, k: int) -> list[list[Best]]:
         """The k highest-scoring trees of each sentence, best first, all distinct; fewer where fewer exist."""
-        if k < 1:
-            raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+        check_k(k)
         found = _core.tree_k_best(self._scores, *self._form, k, self._n_threads)
         return [
             [Best(self._output(heads, labels), score) for score, heads, labels in trees] for trees in found
@@ -149,8 +149,7 @@ class TreeBatch:
 
     def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> list[Int32s]:
         """`n` independent trees of each sentence drawn from p(y), [n, T] or [n, T, 2]."""
-        if n < 0:
-            raise ValueError(f"sample: n is {n}, expected 0 or more.")
+        check_n(n)
         uniforms = np.random.default_rng(random_state).random(2 * n * int(self._lengths.sum()))
         heads, labels = _core.tree_sample(self._scores, *self._form, n, uniforms, self._n_threads)
         outputs, begin = [], 0
