@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import bigrams, chain, curves, morphology, table, tasks, trees
+from benchmarks import bigrams, chain, curves, morphology, projectivity, table, tasks, trees
 from benchmarks.corpora import find_corpus
 
 from crfkit import SpanningTree
@@ -183,3 +184,13 @@ def test_determinants_of_the_benchmark_are_right(structure: SpanningTree) -> Non
     batch = TreeBatch(structure, scores, [7, 7, 7])
     np.testing.assert_allclose(log_partition, batch.log_partition(), rtol=1e-10)
     np.testing.assert_allclose(marginals, np.asarray(batch.marginals())[:, :, 1:], rtol=0, atol=1e-10)
+
+
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_quick_run_of_projectivity(capsys: pytest.CaptureFixture[str]) -> None:
+    projectivity.main(["--quick", "--language", "la"])
+    printed = capsys.readouterr().out
+    assert "Latin: 30 training sentences" in printed
+    assert re.search(r"\| projective trees \| .* \| 0\.0 % \|", printed)

@@ -31,7 +31,7 @@ MAP: dict[str, set[str]] = {
 }
 TOP = {"cli", "compat", "report", "serve", "distributed"}  # may import every room of the map
 MAP.update({room: set(MAP) for room in TOP})
-MAP["cli"].add("compat")  # which converts model files
+MAP["cli"] |= {"compat", "report"}  # which convert model files and draw trees
 
 NEAR_THE_CORE = {"features", "inference", "objective", "optimizers", "compat"}  # may call the native module
 HEAVY = {

@@ -20,6 +20,8 @@ __all__ = ["main"]
 _COMMANDS = {
     "train": "train",
     "tag": "tag",
+    "train-parser": "train_parser",
+    "parse": "parse",
     "eval": "evaluate",
     "inspect": "inspect",
     "convert": "convert",
@@ -62,4 +64,6 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="crfkit", message="%(prog)s %(version)s")
 def main() -> None:
-    """Train and use conditional random fields on column files: one word a line, a blank line after each sentence."""
+    """Train and use conditional random fields on column files and treebanks: one word a line, a blank line after each
+    sentence.
+    """

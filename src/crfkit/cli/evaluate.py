@@ -1,22 +1,25 @@
-"""`crfkit eval`: how well a model labels a file whose labels are known."""
+"""`crfkit eval`: how well a model labels, or parses, a file whose labels or trees are known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crfkit.cli.columns import Example, check_labels
 from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, placed
+from crfkit.cli.parse import is_parser, load_parser, read_sentences
 from crfkit.cli.tag import BATCH
 from crfkit.cli.taggers import load_tagger, read_for_tagger
+from crfkit.data import InputError
 
 if TYPE_CHECKING:
-    from crfkit.evaluation import Evaluation
-    from crfkit.models import CRF
+    from crfkit.data import Sentence
+    from crfkit.evaluation import Evaluation, TreeReport
+    from crfkit.models import CRF, Parser
 
 
 def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = False) -> Evaluation:
@@ -50,7 +53,23 @@ def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = F
     return compare(gold, predicted, possible=possible if constrained else None)
 
 
-@click.command("eval", short_help="Compare a model's labels with those of a file.")
+def evaluate_parser(parser: Parser, sentences: Iterable[Sentence]) -> TreeReport:
+    """Compare the trees of a file with those that the parser gives; heads that go round in a circle are refused."""
+    from crfkit.data import check_tree
+    from crfkit.evaluation import evaluate_trees
+
+    gold: list[Sentence] = []
+    predicted: list[Sentence] = []
+    sentences = iter(sentences)
+    while chunk := list(islice(sentences, BATCH)):
+        for sentence in chunk:
+            check_tree(sentence, single_root=False)
+        gold += chunk
+        predicted += parser.predict(chunk)
+    return evaluate_trees(gold, predicted)
+
+
+@click.command("eval", short_help="Compare a model's labels, or trees, with those of a file.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=str)
 @click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
@@ -61,22 +80,30 @@ def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = F
     default=20,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Labels in the confusion table; 0: none.",
+    help="Labels in the confusion table, or relations in that of a parser; 0: none.",
 )
 @allowed_column_option
-def command(
-    model: Path,
-    file: str,
-    separator: str | None,
-    threads: int | None,
-    allow_unknown: bool,
-    confusion: int,
-    allowed_column: int | None,
-) -> None:
+def command(model: Path, file: str, threads: int | None, confusion: int, **columns: Any) -> None:
     """Label FILE with MODEL and report how many labels, and which spans, are right.
 
-    Spans (labels such as B-NP and I-NP) are counted as conlleval counts them.
+    Spans (labels such as B-NP and I-NP) are counted as conlleval counts them. Where MODEL is a parser, FILE is a treebank
+    (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task.
     """
+    if is_parser(model):
+        _report_trees(model, file, threads, confusion, columns)
+    else:
+        _report_labels(model, file, threads, confusion, **columns)
+
+
+def _report_labels(
+    model: Path,
+    file: str,
+    threads: int | None,
+    confusion: int,
+    separator: str | None,
+    allow_unknown: bool,
+    allowed_column: int | None,
+) -> None:
     tagger = load_tagger(model, n_threads=threads)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
@@ -85,3 +112,16 @@ def command(
     click.echo(str(report))
     if confusion:
         click.echo(f"\nconfusion table (gold down, predicted across):\n{report.confusion.table(confusion)}")
+
+
+def _report_trees(
+    model: Path, file: str, threads: int | None, n_relations: int, columns: dict[str, Any]
+) -> None:
+    for name, value in columns.items():
+        if value is not None and value is not False:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option} is about files of columns and labels, but {model} is a parser")
+    report = evaluate_parser(load_parser(model, n_threads=threads), read_sentences(file))
+    click.echo(str(report))
+    if n_relations:
+        click.echo(f"\n{report.table(n_relations)}")

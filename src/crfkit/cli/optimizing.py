@@ -1,9 +1,9 @@
-"""How `crfkit train` minimises: its optimizer with the settings of it, and what makes a long training safe."""
+"""How a training minimises: its optimizer with the settings of it, and what makes a long training safe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,16 +18,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def optimizer_options(command: Command) -> Command:
-    """The options that `optimizer_of` and `safety_of` read."""
-    options = (
+def optimizer_options(default: str, *, online: bool = True) -> Callable[[Command], Command]:
+    """The options that `optimizer_of` reads, and the time budget; `online` methods are named only where they serve."""
+    names = ["auto", "lbfgs", "tron", "newton", "sag", "sgd", "adagrad"]
+    if online:
+        names += ["averaged_perceptron", "passive_aggressive", "arow"]
+    return _added(
         click.option(
             "--optimizer",
-            default="lbfgs",
+            default=default,
             show_default=True,
             metavar="NAME",
-            help="How to minimise: auto, lbfgs, tron, newton, sag, sgd, adagrad, averaged_perceptron, "
-            "passive_aggressive or arow.",
+            help=f"How to minimise: {', '.join(names[:-1])} or {names[-1]}.",
         ),
         click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
         click.option(
@@ -45,6 +47,12 @@ def optimizer_options(command: Command) -> Command:
         click.option(
             "--time-budget", type=float, metavar="SECONDS", help="End with the iteration that uses this up."
         ),
+    )
+
+
+def safety_options(command: Command) -> Command:
+    """The options that `safety_of` reads besides the time budget."""
+    return _added(
         click.option(
             "--warm-start",
             type=click.Path(path_type=Path),
@@ -65,14 +73,23 @@ def optimizer_options(command: Command) -> Command:
             help="Iterations between checkpoints.",
         ),
         click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )(command)
 
 
-def optimizer_of(options: dict[str, Any]) -> Optimizer | str:
-    """The optimizer that the options ask for; a setting that it does not have is refused."""
+def _added(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -> Optimizer | str:
+    """The optimizer that the options ask for; a setting that it does not have is refused.
+
+    Settings that are not given are those of `base`, where it is of the kind that is asked for.
+    """
     from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
     name = options["optimizer"]
@@ -98,7 +115,7 @@ def optimizer_of(options: dict[str, Any]) -> Optimizer | str:
                 f"--optimizer {name} has no setting {setting}, expected one of {', '.join(known)}"
             )
     try:
-        optimizer: Optimizer = kind(**given)
+        optimizer: Optimizer = replace(base, **given) if isinstance(base, kind) else kind(**given)
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
     return optimizer

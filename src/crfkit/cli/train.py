@@ -19,7 +19,7 @@ from crfkit.cli.constraints import (
     take_allowed,
 )
 from crfkit.cli.metrics import Metric, metric_for
-from crfkit.cli.optimizing import optimizer_of, optimizer_options, safety_of
+from crfkit.cli.optimizing import optimizer_of, optimizer_options, safety_of, safety_options
 from crfkit.cli.structures import grown_words, order_options, structure_of
 from crfkit.data import InputError
 
@@ -179,7 +179,8 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 )
 @order_options
 @allowed_column_option
-@optimizer_options
+@optimizer_options("lbfgs")
+@safety_options
 @click.option(
     "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
 )

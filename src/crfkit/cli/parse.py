@@ -1,0 +1,179 @@
+"""`crfkit parse`: write the trees that a parser gives to a treebank."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import click
+
+from crfkit.cli.tag import open_output
+from crfkit.data import InputError, write_conllu
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from crfkit.data import Sentence
+    from crfkit.models import Parser
+
+BATCH = 500  # sentences parsed at once: enough for all threads, little to hold
+
+
+class Wanted(NamedTuple):
+    """What is to be said of each sentence."""
+
+    decode: str | None = None  # "best" or "mbr"; None: as the parser was told in training
+    nbest: int | None = None  # so many trees instead of one
+    probabilities: bool = False  # of arcs, in MISC
+
+
+def parse(
+    parser: Parser,
+    sentences: Iterable[Sentence],
+    output: IO[str],
+    wanted: Wanted,
+    *,
+    svg: Path | None = None,
+    batch: int = BATCH,
+) -> None:
+    """Write each sentence with heads and relations as the parser gives them; `svg` draws its (best) tree there too.
+
+    Of the n best trees, each is a sentence of its own, with comments `# rank = …` and `# probability = …`.
+    """
+    number = 0
+    sentences = iter(sentences)
+    while chunk := list(islice(sentences, batch)):
+        for trees in parsed(parser, chunk, wanted):
+            number += 1
+            write_conllu(trees, output)
+            if svg is not None:
+                _draw(trees[0], svg / f"{number:05}.svg")
+        output.flush()
+
+
+def parsed(parser: Parser, sentences: list[Sentence], wanted: Wanted) -> Iterator[list[Sentence]]:
+    """For each sentence the trees that are wanted, the best one first."""
+    if wanted.nbest is None:
+        found = [[sentence] for sentence in parser.predict(sentences, decode=wanted.decode)]
+    else:
+        found = [
+            [
+                replace(
+                    tree, comments=[f"# rank = {rank}", f"# probability = {probability:.6f}", *tree.comments]
+                )
+                for rank, (probability, tree) in enumerate(trees, 1)
+            ]
+            for trees in parser.predict_nbest(sentences, wanted.nbest)
+        ]
+    if not wanted.probabilities:
+        yield from found
+        return
+    for trees, table in zip(found, parser.arc_probabilities(sentences), strict=True):
+        yield [with_probabilities(tree, table) for tree in trees]
+
+
+def with_probabilities(sentence: Sentence, table: npt.NDArray[np.float64]) -> Sentence:
+    """The sentence with `p=…` in MISC, the probability table[head, word] of the arc into each word."""
+    words = []
+    for number, word in enumerate(sentence.words, 1):
+        kept = [item for item in word.misc.split("|") if item != "_" and not item.startswith("p=")]
+        words.append(word._replace(misc="|".join([*kept, f"p={table[word.head, number]:.4f}"])))
+    return replace(sentence, words=words)
+
+
+def _draw(sentence: Sentence, path: Path) -> None:
+    from crfkit.report import draw_tree
+
+    draw_tree(sentence).save(path)
+
+
+def make_folder(path: Path) -> None:
+    """A folder for pictures, if it is not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: no folder can be made there ({error.strerror or error})") from None
+
+
+def is_parser(path: Path) -> bool:
+    """Whether a model file holds a parser; what is wrong with it is left to be said by whoever loads it."""
+    from crfkit.models import model_type
+
+    try:
+        return model_type(path) == "Parser"
+    except InputError:
+        return False
+
+
+def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
+    """Load a parser for use on so many threads."""
+    from crfkit.models import Parser
+
+    parser = Parser.load(path)
+    parser.set_params(n_threads=n_threads)
+    return parser
+
+
+def read_sentences(file: str) -> Iterator[Sentence]:
+    """The sentences of a treebank, or of standard input."""
+    from crfkit.data import read_conllu
+
+    return read_conllu(sys.stdin.buffer if file == "-" else Path(file))
+
+
+@click.command("parse", short_help="Parse a CoNLL-U file with a trained parser.")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("file", type=str)
+@click.option("--output", "--out", type=str, help="Write here instead of to standard output.")
+@click.option(
+    "--decode",
+    type=click.Choice(["best", "mbr"]),
+    help="The likeliest tree, or the one with the most arcs right in expectation.  [default: as in training]",
+)
+@click.option("--probabilities", is_flag=True, help="Add the probability of each arc to MISC, as p=0.9812.")
+@click.option(
+    "--nbest", type=click.IntRange(min=1), metavar="N", help="Write the N best trees of each sentence."
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Draw the tree of each sentence there, as 00001.svg and so on.",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+def command(
+    model: Path,
+    file: str,
+    output: str | None,
+    decode: str | None,
+    probabilities: bool,
+    nbest: int | None,
+    svg: Path | None,
+    threads: int | None,
+) -> None:
+    """Parse FILE (CoNLL-U, `-`: standard input) with MODEL: HEAD and DEPREL of every word are written anew.
+
+    All other columns, multiword tokens, empty nodes and comments stay as they are.
+    """
+    if nbest is not None and decode == "mbr":
+        raise InputError(
+            "--nbest and --decode mbr were given, expected one of them: the n best trees are the likeliest"
+        )
+    parser = load_parser(model, n_threads=threads)
+    if svg is not None:
+        make_folder(svg)
+    interactive = file == "-" and sys.stdin.isatty()
+    with open_output(output) as stream:
+        parse(
+            parser,
+            read_sentences(file),
+            stream,
+            Wanted(decode, nbest, probabilities),
+            svg=svg,
+            batch=1 if interactive else BATCH,
+        )

@@ -1,0 +1,127 @@
+"""`crfkit train-parser`: a dependency parser from a treebank."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crfkit.cli.optimizing import optimizer_of, optimizer_options
+from crfkit.cli.train import INTERRUPTED, check_outputs
+
+if TYPE_CHECKING:
+    from crfkit.data import Sentence
+    from crfkit.models import Parser, ProgressCallback
+
+
+def train_parser(
+    parser: Parser,
+    sentences: Sequence[Sentence],
+    *,
+    dev: Sequence[Sentence] | None = None,
+    patience: int | None = None,
+    callback: ProgressCallback | None = None,
+    time_budget: float | None = None,
+) -> bool:
+    """Train a parser; True when Ctrl-C ended it, with the best weights until then."""
+    from crfkit.models import TrainingInterrupted
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingInterrupted)  # said by the exit status and in words
+        parser.fit(
+            sentences,
+            dev=dev,
+            patience=None if dev is None else patience,
+            callback=callback,
+            time_budget=time_budget,
+        )
+    return parser.stop_reason_ == "interrupted"
+
+
+def new_parser(options: dict[str, Any]) -> Parser:
+    """An untrained parser as the options of the command ask for it."""
+    from crfkit.models import Parser
+
+    given = {name: options[name] for name in ("l2", "min_count") if options[name] is not None}
+    return Parser(
+        optimizer=optimizer_of(options, base=Parser().optimizer),
+        l1=options["l1"],
+        single_root=not options["multi_root"],
+        decode=options["decode"],
+        n_threads=options["threads"],
+        **given,
+    )
+
+
+@click.command("train-parser", short_help="Train a dependency parser on a treebank (CoNLL-U).")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes.")
+@click.option(
+    "--dev", type=click.Path(path_type=Path), help="Held-out treebank: keep the model that is best on it."
+)
+@click.option(
+    "--patience",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Iterations without a better dev score.",
+)
+@click.option("--multi-root", is_flag=True, help="Trees may have several roots.")
+@click.option(
+    "--decode",
+    default="best",
+    show_default=True,
+    type=click.Choice(["best", "mbr"]),
+    help="How to parse, the dev file too: the likeliest tree, or the one with the most arcs right in expectation.",
+)
+@click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
+@click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")
+@click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
+@optimizer_options("adagrad", online=False)
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
+    """Train a dependency parser on FILE (CoNLL-U) and write it to MODEL.
+
+    Words whose HEAD is `_` may have any head, and where DEPREL is `_` any relation: training needs no complete trees.
+
+    Ctrl-C ends the training, saves the best model so far and exits with status 130.
+    """
+    from crfkit.cli.progress import Display, SecondsLeft
+    from crfkit.data import read_conllu
+
+    check_outputs(model, None, (file, dev))
+    parser = new_parser(options)
+    sentences = list(read_conllu(file))
+    held_out = None if dev is None else list(read_conllu(dev))
+
+    def say(text: str) -> None:
+        if not quiet:
+            click.echo(text, err=True)
+
+    n_words = sum(len(sentence.words) for sentence in sentences)
+    labels = {word.deprel for sentence in sentences for word in sentence.words} - {"_"}
+    title = f"{file}: {len(sentences):,} sentences, {n_words:,} words, {len(labels):,} relations"
+    seconds_left = SecondsLeft.of(parser.optimizer, options["time_budget"])
+    with Display(title, seconds_left, "LAS", quiet=quiet) as display:
+        interrupted = train_parser(
+            parser,
+            sentences,
+            dev=held_out,
+            patience=options["patience"],
+            callback=display,
+            time_budget=options["time_budget"],
+        )
+    if interrupted and parser.n_iter_ == 0:
+        raise KeyboardInterrupt
+    parser.save(model)
+    if options["optimizer"] == "auto":
+        say(parser.optimizer_reason_)
+    say(f"{parser.stop_reason_}; the model of iteration {parser.n_iter_} is in {model}")
+    say(f"{len(parser.weights_):,} weights, {model.stat().st_size / 1e6:.1f} MB")
+    if interrupted:
+        click.echo(f"crfkit: interrupted; the best model so far is in {model}", err=True)
+        click.get_current_context().exit(INTERRUPTED)
