@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit.data import Sentence, read_conllu
+from crfkit.data import Sentence, check_tree, read_conllu
 from crfkit.evaluation import evaluate_trees
 from tests.commands import complaint, run
 
@@ -272,6 +272,18 @@ def test_what_parsing_refuses(model: str, arguments: list[str], words: str) -> N
 def test_a_parser_is_no_tagger(model: str) -> None:
     assert model in complaint("tag", model, "train.conllu")
     assert model in complaint("inspect", model)
+
+
+def test_sentences_of_one_and_of_500_words_between_empty_lines(model: str) -> None:
+    rows = [f"{number}\tdog\tdog\tNOUN\t_\t_\t_\t_\t_\t_" for number in range(1, 501)]
+    Path("long.conllu").write_text("\n\n" + rows[0] + "\n\n\n\n" + "\n".join(rows) + "\n\n\n")
+    one, many = read(run("parse", model, "long.conllu", "--svg", "pictures").stdout)
+    assert [word.head for word in one.words] == [0]
+    assert len(many.words) == 500
+    check_tree(many)
+    assert Path("pictures/00002.svg").stat().st_size > 500 * 100
+    Path("blank.conllu").write_text("\n\n")
+    assert "blank.conllu: the file has no sentence" in complaint("parse", model, "blank.conllu")
 
 
 # ---- eval
