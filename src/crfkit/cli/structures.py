@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 _MOST = 20  # labels before one that it may depend on
+_SHOWN = 8  # patterns of a round that are named
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,7 +32,7 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
         default="1",
         show_default=True,
         metavar="N",
-        help="Labels before one that it depends on; auto: find the runs of labels that pay.",
+        help="Labels before one that it depends on; auto: find the patterns that pay.",
     )(command)
 
 
@@ -53,5 +54,9 @@ def structure_of(options: dict[str, Any]) -> Chain | Patterns:
 def grown_words(crf: CRF) -> Iterator[str]:
     """What is to be said of the rounds in which patterns grew, if they did."""
     for number, found in enumerate(getattr(crf, "growth_", ())):
-        longest = f", up to {found.longest} labels" if found.n_patterns else ""
-        yield f"round {number}: {found.n_patterns:,} runs of labels{longest}; {found.score:.4f} on held-out data"
+        shown = "; ".join(found.joined[:_SHOWN]) + "; …" * (len(found.joined) > _SHOWN)
+        joined = f", {len(found.joined):,} new: {shown}" if found.joined else ""
+        yield (
+            f"round {number}: {found.n_patterns:,} patterns, {found.n_states:.1f} states a site; held-out log-likelihood "
+            f"{found.log_likelihood:.1f}, score {found.score:.4f}{joined}"
+        )

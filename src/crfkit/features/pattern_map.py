@@ -1,7 +1,7 @@
 """Which patterns of a model have weights, and the patterns that begin at each site of a data set.
 
-The weights of patterns lie behind all others, in the order of `PatternMap.names`: patterns that are written, n-grams and
-affixes that training took from data, and what functions of the input named in training.
+The weights of patterns lie behind all others, in the order of `PatternMap.names`: patterns that are written or that
+training found, n-grams and affixes that training took from data, and what functions of the input named in training.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ class PatternMap:
     grams: tuple[Gram, ...] = ()  # taken from data, or written as plain runs of labels; distinct
     given_names: tuple[str, ...] = ()  # what functions named in training, and no pattern is called
     columns: bool = False  # sites are rows of columns, as templates read them
+    found: tuple[Pattern, ...] = ()  # that training found, beside those of the structure
 
     @classmethod
     def learn(
@@ -111,8 +112,8 @@ class PatternMap:
         for spec in structure.counted:
             found = spec.grams(ids, ptr) if isinstance(spec, Ngrams) else spec.grams(ids, ptr, labels)
             grams.update(dict.fromkeys(found))
-        given = () if base is None else base.given_names
-        fixed = cls(structure, tuple(labels), tuple(grams), given, columns)
+        given, before = ((), ()) if base is None else (base.given_names, base.found)
+        fixed = cls(structure, tuple(labels), tuple(grams), given, columns, before)
         fixed.check()
         fired = list(fixed._configurations(dataset))
         named = dict.fromkeys((*fixed.given_names, *(found.weight for found in fired)))
@@ -123,7 +124,7 @@ class PatternMap:
     def check(self) -> None:
         """Refuse patterns that do not go with the labels."""
         try:
-            for pattern in self.structure.written:
+            for pattern in (*self.structure.written, *self.found):
                 pattern.automaton(self.labels)
         except ValueError as error:
             raise InputError(str(error).rstrip(".")) from None
@@ -132,7 +133,8 @@ class PatternMap:
     def written(self) -> list[Pattern]:
         """The patterns that are no grams."""
         grams = set(self.grams)
-        return [p for p in self.structure.written if p.gram(self.labels) not in grams]
+        asked = (*self.structure.written, *self.found)
+        return [p for p in asked if p.gram(self.labels) not in grams]
 
     @property
     def functions(self) -> list[Configurations]:

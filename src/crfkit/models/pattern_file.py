@@ -61,6 +61,7 @@ class StoredPatterns(NamedTuple):
             "max_states": int(structure.max_states),
             "grow": dataclasses.asdict(growth) if isinstance(growth, Growth) else None,
             "given": len(patterns.given_names),
+            "found": [entry for pattern in patterns.found for entry in _to_json(pattern, patterns.labels)],
         }
         return cls(settings, patterns.grams, patterns.given_names, patterns.n_weights)
 
@@ -110,9 +111,12 @@ class StoredPatterns(NamedTuple):
                 max_states=count_setting(self.settings, "max_states"),
                 grow=None if growth is None else Growth(**growth),
             )
+            found = [_from_json(entry, labels) for entry in self.settings.get("found", ())]
         except (TypeError, ValueError) as error:
             raise InputError(f"its patterns are damaged ({str(error).splitlines()[0]})") from None
-        patterns = PatternMap(structure, tuple(labels), self.grams, self.given_names, columns)
+        if not all(isinstance(pattern, Pattern) and not callable(pattern.when) for pattern in found):
+            raise InputError("its patterns that training found are damaged")
+        patterns = PatternMap(structure, tuple(labels), self.grams, self.given_names, columns, tuple(found))
         patterns.check()
         return patterns
 

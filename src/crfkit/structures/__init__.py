@@ -4,7 +4,8 @@ from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainScores, ChainTrellis
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
-from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, windows
+from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
+from crfkit.structures.label_units import LabelUnits
 from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
 from crfkit.structures.pattern_chain import (
     PatternChain,
@@ -50,6 +51,7 @@ __all__ = [
     "Gate",
     "Gram",
     "Growth",
+    "LabelUnits",
     "Macro",
     "Missing",
     "Ngrams",
@@ -73,9 +75,9 @@ __all__ = [
     "function_name",
     "is_tree",
     "parse_gate",
+    "places",
     "tree_output",
     "tree_scores",
-    "windows",
     "write_grams",
     "write_pattern",
 ]

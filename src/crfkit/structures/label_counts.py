@@ -60,7 +60,8 @@ class Ngrams:
         """Those of label ids [T] (−1: unknown), the sites of sequence n being ptr[n]:ptr[n + 1]."""
         found: list[Gram] = []
         for length in self.lengths:  # type: ignore[union-attr]
-            runs, counts, _ = windows(ids, ptr, length)
+            runs, which, _ = places(ids, ptr, length)
+            counts = np.bincount(which, minlength=len(runs)).astype(np.int64)
             found += _chosen([(ANYWHERE, runs, counts)], length, self.min_count, self.most)
         return found
 
@@ -143,12 +144,10 @@ def _hashable(word: Sequence[Hashable]) -> Sequence[Hashable]:
     return word if isinstance(word, str | tuple) else tuple(word)
 
 
-def windows(
-    ids: Int32s, ptr: Int64s, length: int, weights: Float64s | None = None
-) -> tuple[Int32s, Int64s, Float64s]:
-    """The distinct runs of `length` known labels within sequences, [n, length], ascending.
+def places(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s, Int64s]:
+    """The distinct runs of `length` known labels within sequences, [n, length], ascending, and where they stand.
 
-    With them, how often each occurs, [n], and the same with each sequence counted so many times as its weight [N] says.
+    For each place: which of them it is, and in which sequence.
     """
     n_sites = len(ids)
     sequence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))  # [T]
@@ -157,12 +156,7 @@ def windows(
     unknown = np.concatenate([np.zeros(1, np.int64), np.cumsum(ids < 0)])
     begins = begins[inside & (unknown[begins + length] == unknown[begins])]
     runs: npt.NDArray[np.int32] = ids[begins[:, None] + np.arange(length)]
-    found, which = _distinct(runs)
-    counts = np.bincount(which, minlength=len(found)).astype(np.int64)
-    if weights is None:
-        return found, counts, counts.astype(np.float64)
-    sums = np.bincount(which, weights[sequence[begins]], len(found)).astype(np.float64)
-    return found, counts, sums
+    return *_distinct(runs), sequence[begins]
 
 
 def _distinct(runs: Int32s) -> tuple[Int32s, Int64s]:

@@ -103,36 +103,43 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Growth:
-    """Patterns that training finds by itself: label n-grams that pay, longer ones out of those that did.
+    """Patterns that training finds by itself: n-grams of labels and of units that pay.
 
-    In each round every kept n-gram (at first every bigram) is a candidate with one more label on either side. At the optimum
-    of the round before, the gradient of a weight that is not there yet is how often the model expects the n-gram, E, less
-    how often it occurs, O; one Newton step on it alone would gain about ½ (E − O)² / (V + l2), V the variance of the count.
-    The best join the model.
+    A unit is a span where labels are those of a scheme, as B-NP, I-NP and O are, and a run of equal labels otherwise:
+    `B-PP|I-PP B-NP I-NP* B-VP` is an n-gram of three units. In each round the labellings that the model of now would give to
+    the training sequences, by samples, are compared with the right ones. A candidate that the model expects E times and
+    that occurs O times gains about ½ (E − O)² / (V + l2), V the variance of its count; the best joins, then the best of what
+    is left to gain, and so on. Then the model is trained.
 
-    order : labels at most that a label depends on: n-grams have at most `order` + 1
-    per_round : n-grams at most that join in a round
-    min_count : candidates that occur less often in the training data are left out
+    order : labels at most that a label depends on: n-grams of labels have at most `order` + 1
+    units : units at most that an n-gram of units has; 0: there are none
+    per_round : patterns at most that join in a round
+    min_count : candidates that occur less often in the training data, and are expected less often, are left out
     min_gain : candidates that gain less, in nats, are left out
+    max_states : states that a site may have on average, as a multiple of the labels; what needs more does not join
     held_out : share of the training sequences to measure rounds on, where `fit` has no `dev` set
     patience : rounds in a row that do not make the held-out data more likely, which end the growth
     """
 
     order: int = 5
-    per_round: int = 300
+    units: int = 4
+    per_round: int = 50
     min_count: int = 3
-    min_gain: float = 0.1
+    min_gain: float = 2.0
+    max_states: float = 4.0
     held_out: float = 0.1
     patience: int = 1
 
     def __post_init__(self) -> None:
         """Refuse numbers without a meaning."""
-        for name in ("order", "per_round", "min_count", "patience"):
-            number = getattr(self, name)
-            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
-                raise ValueError(f"Growth.{name} is {number!r}, expected a whole number of at least 1.")
-        if not isinstance(self.min_gain, int | float) or not self.min_gain >= 0:
-            raise ValueError(f"Growth.min_gain is {self.min_gain!r}, expected a number of at least 0.")
+        for name in ("order", "units", "per_round", "min_count", "patience"):
+            number, least = getattr(self, name), int(name != "units")
+            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+                raise ValueError(f"Growth.{name} is {number!r}, expected a whole number of at least {least}.")
+        for name, lowest in (("min_gain", 0), ("max_states", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not value >= lowest:
+                raise ValueError(f"Growth.{name} is {value!r}, expected a number of at least {lowest}.")
         if not isinstance(self.held_out, int | float) or not 0 < self.held_out < 1:
             raise ValueError(f"Growth.held_out is {self.held_out!r}, expected a share between 0 and 1.")
 
@@ -146,7 +153,7 @@ class Patterns:
         a site are a label, a set of labels, or None for any. Names that training saw have weights, others are ignored.
     start, end, bigrams, unseen : as of a `Chain`
     max_states : states that a site may have in a trellis; what needs more is refused before it is built
-    grow : `Growth(…)` finds n-grams that pay; True: with its defaults
+    grow : `Growth(…)` finds patterns that pay; True: with its defaults
 
     >>> Patterns(["B I* E", Pattern("B I", when="w=Inc.")], bigrams="observed")
     Patterns(['B I* E', 'B I when w=Inc.'], bigrams='observed', unseen='error')
