@@ -144,16 +144,14 @@ def test_the_choice_is_that_of_brute_force(seed: int) -> None:
 def _best_shares(found: Labellings, F: np.ndarray, l2: float) -> np.ndarray:
     """The shares of the labellings where the weights of some candidates are the best ones."""
 
-    def shares(theta: np.ndarray) -> np.ndarray:
-        raw = found.share * np.exp(F @ theta)
-        return raw / np.bincount(found.sequence, raw)[found.sequence]
-
     def objective(theta: np.ndarray) -> float:
         raw = np.bincount(found.sequence, found.share * np.exp(F @ theta))
         right = F[found.right] @ theta
         return float(found.weight @ (np.log(raw) - right) + 0.5 * l2 * theta @ theta)
 
-    return shares(minimize(objective, np.zeros(F.shape[1]), tol=1e-12).x if F.shape[1] else np.zeros(0))
+    theta = minimize(objective, np.zeros(F.shape[1]), tol=1e-12).x if F.shape[1] else np.zeros(0)
+    raw: np.ndarray = found.share * np.exp(F @ theta)
+    return raw / np.bincount(found.sequence, raw)[found.sequence]
 
 
 def test_samples_count_as_the_model_expects() -> None:
@@ -214,9 +212,9 @@ def test_growth_finds_runs_of_units(tmp_path: Path) -> None:
 
 def test_growth_stays_within_its_states() -> None:
     X, y = spans(80)
-    for growth, structure in (
-        (Growth(order=2, min_gain=0.5, max_states=1.0), {}),
-        (Growth(order=2, min_gain=0.5), {"max_states": 4}),
+    for structure in (
+        Patterns(grow=Growth(order=2, min_gain=0.5, max_states=1.0)),
+        Patterns(grow=Growth(order=2, min_gain=0.5), max_states=4),
     ):
-        crf = CRF(structure=Patterns(grow=growth, **structure), n_threads=1).fit(X, y)
+        crf = CRF(structure=structure, n_threads=1).fit(X, y)
         assert crf.pattern_names_ == []

@@ -7,8 +7,8 @@ weights of the candidates, the model with them is on these labellings
 
 where r runs through the labellings of sequence n. Its gradient for a candidate is E − O, how often the model expects it less
 how often it occurs, and its curvature is V, the variance of the count: a Newton step on this weight alone gains about
-½ (|E − O| − l1)² / (V + l2). The best candidate joins, the weights of all that joined are fitted, and so on: a candidate that
-says the same as one that joined gains nothing any more.
+½ (|E − O| − l1)² / (V + l2). The best candidate joins, the weights of all that joined are fitted, and so on: a candidate
+that says the same as one that joined gains nothing any more.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Pool:
         weight = self._found.weight[self._sequence]
         expected = np.bincount(self._candidate, weight * mean, self._n_candidates)
         variance = np.bincount(self._candidate, weight * (square - mean**2), self._n_candidates)
-        return expected, np.maximum(variance, 0.0)
+        return expected.astype(np.float64), np.maximum(variance, 0.0)
 
     def columns(self, which: list[int]) -> Float64s:
         """F for some of the candidates, [R, m]."""

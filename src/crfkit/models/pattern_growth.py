@@ -165,7 +165,9 @@ def _mean_states(model: ChainModel, X: Any, allowed: Any, n_threads: int) -> flo
 
 def _strength(given: Any, default: float) -> float:
     """The penalty that patterns have."""
-    return float(given.get("patterns", given.get("default", default)) if isinstance(given, Mapping) else given)
+    return float(
+        given.get("patterns", given.get("default", default)) if isinstance(given, Mapping) else given
+    )
 
 
 def _with(params: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:

@@ -52,10 +52,8 @@ def labellings(
     """Samples at these weights [D] of the training sequences whose labels are all known; `weight` [N] of each."""
     n_sites = sum(map(len, examples.y))
     step = max(1, -(-n_sites * _SAMPLES // _MOST_DRAWN))
-    X, y, allowed = (
-        None if part is None else part[::step] for part in (examples.X, examples.y, examples.allowed)
-    )
-    dataset = model.encode(X, allowed)
+    X, y = examples.X[::step], examples.y[::step]
+    dataset = model.encode(X, None if examples.allowed is None else examples.allowed[::step])
     ptr = dataset.sequence_ptr
     gold = model.labels.encode(y, np.diff(ptr)).labels
     uniforms = np.random.default_rng(0).random(_SAMPLES * len(gold))
@@ -66,7 +64,8 @@ def labellings(
 
 def _distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Labellings:
     """Equal samples made one. `drawn` has [samples, T] of one sequence after the other; `gold` −1 where it is not known."""
-    lists, sequence, times, right, kept = [], [], [], [], []
+    lists, sequence, times, right = [], [], [], []
+    kept: list[int] = []
     n_sites = n_left = 0
     for n in np.random.default_rng(0).permutation(len(ptr) - 1).tolist():
         begin, end = int(ptr[n]), int(ptr[n + 1])

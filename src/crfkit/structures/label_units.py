@@ -47,7 +47,9 @@ class LabelUnits:
         for name, role in zip(names, roles, strict=True):
             by_kind.setdefault(_kind(name), {})[role] = quoted(name)
         place = {kind: i for i, kind in enumerate(by_kind)}
-        texts_of = [_span_texts(of_role, closed=not {"E", "S"}.isdisjoint(roles)) for of_role in by_kind.values()]
+        texts_of = [
+            _span_texts(of_role, closed=not {"E", "S"}.isdisjoint(roles)) for of_role in by_kind.values()
+        ]
         firsts, lasts, wholes = zip(*texts_of, strict=True)
         return cls(
             np.array([place[_kind(name)] for name in names], np.int32),
@@ -81,8 +83,13 @@ def _roles(names: Sequence[str]) -> list[str] | None:
     for letters in _LETTERS:
         allowed = dict(zip(letters, "BIES", strict=False))
         heads = [name.partition("-")[0] for name in names]
-        if "B" in heads and all(head in allowed or name == _OUTSIDE for name, head in zip(names, heads, strict=True)):
-            return [_OUTSIDE if name == _OUTSIDE else allowed[head] for name, head in zip(names, heads, strict=True)]
+        if "B" in heads and all(
+            head in allowed or name == _OUTSIDE for name, head in zip(names, heads, strict=True)
+        ):
+            return [
+                _OUTSIDE if name == _OUTSIDE else allowed[head]
+                for name, head in zip(names, heads, strict=True)
+            ]
     return None
 
 
