@@ -23,10 +23,16 @@ class Inputs {
     Inputs(const PatternBook& book, const Bigrams& bigrams, const Design& design, const PatternStarts& starts,
            int n_threads)
         : starts_(starts), values_{1.0} {
-        if (!starts.values.empty()) values_.assign(starts.values.begin(), starts.values.end());
+        values_.insert(values_.end(), starts.values.begin(), starts.values.end());
         std::sort(values_.begin(), values_.end());
         values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
         forward_.emplace(book, bigrams, false, values_, label_sets_);
+        std::int32_t common = -1;  // the start set of the sites where nothing else begins
+        const auto start_set = [&](std::int64_t t) {
+            if (starts.ptr[t] != starts.ptr[t + 1]) return forward_->start_set(starts_at(starts, values_, t));
+            if (common < 0) common = forward_->start_set(starts_at(starts, values_, t));
+            return common;
+        };
         const Candidates candidates = find_candidates(bigrams, design, n_threads);
         InternedLists known;
         std::vector<std::int32_t> key;
@@ -36,7 +42,7 @@ class Inputs {
                 const std::int64_t begin = candidates.site_ptr[t], end = candidates.site_ptr[t + 1];
                 input.labels.push_back(
                     label_sets_.add(std::span(candidates.labels).subspan(begin, end - begin)));
-                input.starts.push_back(forward_->start_set(starts_at(starts, values_, t)));
+                input.starts.push_back(start_set(t));
             }
             key = input.labels;
             key.insert(key.end(), input.starts.begin(), input.starts.end());
@@ -52,7 +58,8 @@ class Inputs {
     // Makes ready to read from the last site; false where a pattern has a loop.
     bool can_turn(const PatternBook& book, const Bigrams& bigrams) {
         std::vector<std::uint8_t> begins(static_cast<std::size_t>(book.n_states()), 0);
-        for (const std::int32_t state : starts_.states) begins[state] = 1;
+        for (const auto& states : {starts_.states, starts_.common})
+            for (const std::int32_t state : states) begins[state] = 1;
         reversed_ = reversed(book, begins, kMostConfigurations);
         if (reversed_) backward_.emplace(reversed_->book, bigrams, true, values_, label_sets_);
         return reversed_.has_value();
@@ -73,6 +80,7 @@ class Inputs {
   private:
     TrellisInput turn(const TrellisInput& input, std::int64_t first_site) {
         const auto T = static_cast<std::int64_t>(input.labels.size());
+        if (starts_.ptr[first_site] == starts_.ptr[first_site + T]) return turn_common(input);
         std::vector<std::vector<PatternStart>> starts(
             static_cast<std::size_t>(T));  // by the site they end at
         for (std::int64_t t = 0; t < T; ++t)
@@ -87,7 +95,34 @@ class Inputs {
         return out;
     }
 
+    // The same for an input in which nothing but the common patterns begins: what ends at a site depends on
+    // how many sites there are up to it, and on whether it is the last one.
+    TrellisInput turn_common(const TrellisInput& input) {
+        const auto T = static_cast<std::int64_t>(input.labels.size());
+        TrellisInput out{{input.labels.rbegin(), input.labels.rend()}, {}, input.sequence};
+        for (std::int64_t t = T; t-- > 0;) {
+            std::vector<std::int32_t>& sets = common_ends_[t == T - 1];
+            if (static_cast<std::int64_t>(sets.size()) <= t) sets.resize(static_cast<std::size_t>(t) + 1, -1);
+            if (sets[t] < 0) sets[t] = backward_->start_set(common_ends_at(t, t == T - 1));
+            out.starts.push_back(sets[t]);
+        }
+        return out;
+    }
+    std::vector<PatternStart> common_ends_at(std::int64_t end, bool last) const {
+        const auto one = std::lower_bound(values_.begin(), values_.end(), 1.0) - values_.begin();
+        std::vector<PatternStart> out;
+        for (const std::int32_t start : starts_.common)
+            for (std::int64_t i = reversed_->ptr[start]; i < reversed_->ptr[start + 1]; ++i) {
+                const auto& [length, state, last_only] = reversed_->configurations[i];
+                if (length <= end + 1 && (!last_only || last))
+                    out.push_back({state, static_cast<std::int32_t>(one)});
+            }
+        return out;
+    }
+
     const PatternStarts& starts_;
+    std::array<std::vector<std::int32_t>, 2>
+        common_ends_;  // [last site or not] start sets by site; −1: not made
     std::vector<double> values_;
     InternedLists label_sets_;
     std::vector<std::int64_t> first_sites_;  // of the inputs

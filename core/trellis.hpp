@@ -98,7 +98,8 @@ struct TrellisSizeError : std::runtime_error {
 struct PatternStarts {
     std::span<const std::int64_t> ptr;  // [sites + 1]
     std::span<const std::int32_t> states;
-    std::span<const double> values;  // empty: all 1
+    std::span<const double> values;             // empty: all 1
+    std::span<const std::int32_t> common = {};  // states that begin at every site too, with the value 1
 };
 
 struct TrellisLimits {

@@ -26,6 +26,8 @@ void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternSt
         refuse("there must be one value for each, or none at all");
     for (const std::int32_t state : starts.states)
         if (state < 0 || state >= book.n_states()) refuse("one is in a state that the book does not have");
+    for (const std::int32_t state : starts.common)
+        if (state < 0 || state >= book.n_states()) refuse("a common one is in no state of the book");
     for (const double value : starts.values)
         if (!std::isfinite(value)) refuse("one has a value that is not finite");
 }
@@ -33,11 +35,13 @@ void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternSt
 std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
                                     std::int64_t site) {
     std::vector<PatternStart> out;
-    for (std::int64_t i = starts.ptr[site]; i < starts.ptr[site + 1]; ++i) {
-        const double value = starts.values.empty() ? 1.0 : starts.values[i];
+    const auto add = [&](std::int32_t state, double value) {
         const auto place = std::lower_bound(values.begin(), values.end(), value) - values.begin();
-        if (value != 0) out.push_back({starts.states[i], static_cast<std::int32_t>(place)});
-    }
+        if (value != 0) out.push_back({state, static_cast<std::int32_t>(place)});
+    };
+    for (std::int64_t i = starts.ptr[site]; i < starts.ptr[site + 1]; ++i)
+        add(starts.states[i], starts.values.empty() ? 1.0 : starts.values[i]);
+    for (const std::int32_t state : starts.common) add(state, 1.0);
     return out;
 }
 

@@ -20,7 +20,7 @@ struct PatternStart {
     auto operator<=>(const PatternStart&) const = default;
 };
 
-// The starts of a site whose value is not 0; `values` are all values, ascending.
+// The starts of a site whose value is not 0, common ones last; `values` are all values, ascending.
 std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
                                     std::int64_t site);
 // Throws std::invalid_argument, in words, unless these are starts of the book at so many sites.

@@ -50,12 +50,8 @@ def learn(patterns: Patterns, words: Sequence[str], inputs: Sequence[Any] | None
 def counts(found: PatternData, n: int, ptr: npt.NDArray[np.int64], word: str) -> list[float]:
     """What fires on one labelling of sequence n."""
     begin, end = int(ptr[n]), int(ptr[n + 1])
-    start_ptr = found.start_ptr[begin : end + 1]
-    own = slice(int(start_ptr[0]), int(start_ptr[-1]))
-    states = found.start_states[own]
-    values = np.ones(len(states)) if found.start_values is None else found.start_values[own]
     output = [LABELS.index(label) for label in word]
-    fired = found.book.counts(output, start_ptr - start_ptr[0], states, values)
+    fired = found.book.counts(output, *found.of_sites(begin, end))
     return [float(count) for count in fired]
 
 
@@ -163,7 +159,8 @@ def test_grams_are_one_start_a_site() -> None:
     words = ["".join(random.choice(LABELS, size=8)) for _ in range(20)]
     patterns, found = learn(Patterns([Ngrams([2, 3, 4])]), words)
     assert patterns.n_weights > 50
-    assert np.diff(found.start_ptr).max() == 1
+    assert len(found.common) == 1
+    assert len(found.start_states) == 0
     assert found.start_values is None
 
 
@@ -287,9 +284,8 @@ def test_unused_weights_can_be_left_out() -> None:
 def test_plain_runs_that_are_written_are_grams_and_stay() -> None:
     patterns, found = learn(Patterns(["A B", "C", "C$", "B | A", Ngrams(2)]), ["ABCA"])
     assert patterns.names == ["B | A", "A B", "C", "C$", "B C", "C A"]
-    assert (
-        np.diff(found.start_ptr).max() == 3
-    )  # one for B | A, one for the runs anywhere, one for those at the end
+    assert len(found.common) == 2  # one for B | A, one for the runs anywhere
+    assert np.diff(found.start_ptr).max() == 1  # and one for those at the end
     smaller, kept = patterns.kept(np.zeros(6, np.bool_))
     assert smaller.names == ["B | A", "A B", "C", "C$"]
     assert kept.tolist() == [True, True, True, True, False, False]
@@ -318,6 +314,8 @@ def test_the_weights_that_data_can_reach() -> None:
         (lambda: Loose.Patterns([], grow=3), "grow is 3"),
         (lambda: Loose.Growth(order=0), r"Growth\.order is 0"),
         (lambda: Loose.Growth(min_gain=-1), r"Growth\.min_gain is -1"),
+        (lambda: Loose.Growth(units=-1), r"Growth\.units is -1, expected a whole number of at least 0"),
+        (lambda: Loose.Growth(max_states=0.5), r"Growth\.max_states is 0\.5"),
         (lambda: Loose.Growth(held_out=1), r"Growth\.held_out is 1"),
         (lambda: Loose.Ngrams(0), "the length 0"),
         (lambda: Loose.Ngrams("ab"), "lengths is 'ab'"),
@@ -337,6 +335,6 @@ def test_a_structure_says_what_it_is() -> None:
     structure = Patterns(["A", Ngrams(3), Affixes(1, of=["ab"]), repeated_words], end=False, grow=True)
     assert repr(structure) == (
         "Patterns(['A', Ngrams(lengths=(3,), min_count=1, most=None), Affixes((1,), of=1 sequences, min_count=1, "
-        "most=None, prefixes=True, suffixes=True), repeated_words], end=False, grow=Growth(order=5, per_round=300, "
-        "min_count=3, min_gain=0.1, held_out=0.1, patience=1))"
+        "most=None, prefixes=True, suffixes=True), repeated_words], end=False, grow=Growth(order=5, units=4, per_round=20, "
+        "min_count=3, min_gain=1.0, max_states=4.0, held_out=0.1, patience=1))"
     )

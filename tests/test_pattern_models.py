@@ -451,3 +451,20 @@ def test_bad_orders(tmp_path: Path, order: str) -> None:
     file = columns(tmp_path / "train.txt", 4)
     refused = run("train", str(file), "--model", str(tmp_path / "m.crf"), f"--order={order}", status=2)
     assert f"--order {order}: expected a number from 1 to 20, or auto" in refused.output
+
+
+@pytest.mark.parametrize("more", [[], ["B I* O", Pattern("B I", when="w=a")]])
+def test_common_starts_are_as_if_they_were_listed(more: list[Any]) -> None:
+    model = CRF(structure=Patterns([Ngrams([3, 4]), *more]), n_threads=1).fit(X, Y)._model
+    assert model.patterns is not None
+    dataset = model.encode(X)
+    common = model.patterns.data(dataset)
+    assert len(common.common) == 1 + bool(more)
+    ptr, states, values = common.of_sites(0, dataset.n_sites)
+    listed = common._replace(start_ptr=ptr, start_states=states, start_values=values, common=states[:0])
+    one, other = (model.patterns.trellises(d, model.feature_map, dataset, 1) for d in (common, listed))
+    assert one.n_arcs == other.n_arcs
+    for n in range(len(X)):
+        assert one.turned(n) == other.turned(n)
+        for found, expected in zip(one.sizes(n), other.sizes(n), strict=True):
+            assert found.tolist() == expected.tolist()

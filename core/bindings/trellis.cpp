@@ -74,14 +74,16 @@ void bind_trellis(nb::module_& m) {
             [](Trellises* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
                std::shared_ptr<PatternBook> book, const Array<std::int64_t>& start_ptr,
                const Array<std::int32_t>& start_states, const Maybe<double>& start_values,
-               std::int64_t first_weight, std::int64_t max_states, std::int64_t max_arcs, int n_threads) {
-                const PatternStarts starts{view(start_ptr), view(start_states), view(start_values)};
+               std::int64_t first_weight, std::int64_t max_states, std::int64_t max_arcs, int n_threads,
+               const Maybe<std::int32_t>& common) {
+                const PatternStarts starts{view(start_ptr), view(start_states), view(start_values),
+                                           view(common)};
                 const nb::gil_scoped_release release;
                 new (self) Trellises(std::move(layout), std::move(design), std::move(book), starts,
                                      first_weight, {max_states, max_arcs}, n_threads);
             },
             "layout"_a, "design"_a, "book"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(),
-            "first_weight"_a, "max_states"_a, "max_arcs"_a, "n_threads"_a)
+            "first_weight"_a, "max_states"_a, "max_arcs"_a, "n_threads"_a, "common"_a.none() = nb::none())
         .def_prop_ro("n_trellises", &Trellises::n_trellises)
         .def_prop_ro("n_steps", [](const Trellises& self) { return self.table.steps.size(); })
         .def_prop_ro("n_arcs", [](const Trellises& self) { return self.table.n_arcs(); })

@@ -449,6 +449,7 @@ class PatternBook:  # see crfkit.structures.PatternBook
     def n_weights(self) -> int: ...
 
 class Trellises:  # site t of the data set has the starts start_ptr[t], …, start_ptr[t + 1] − 1; no values: all 1
+    # common: states that begin at every site too
     def __init__(
         self,
         layout: Layout,
@@ -461,6 +462,7 @@ class Trellises:  # site t of the data set has the starts start_ptr[t], …, sta
         max_states: int,
         max_arcs: int,
         n_threads: int,
+        common: Int32s | None = None,
     ) -> None: ...
     @property
     def n_trellises(self) -> int: ...  # different ones

@@ -28,6 +28,7 @@ from crfkit.structures import (
     Pattern,
     PatternBook,
     Patterns,
+    PatternStarts,
     Rule,
     write_grams,
     write_pattern,
@@ -38,12 +39,16 @@ _NAMED = 5  # patterns in a message
 
 
 class PatternData(NamedTuple):
-    """The patterns of a data set: a book, and the starts of site i, `start_states[start_ptr[i]:start_ptr[i + 1]]`."""
+    """The patterns of a data set: a book, and the starts of its sites.
+
+    At site i these are `start_states[start_ptr[i]:start_ptr[i + 1]]`, and the common ones, which begin at every site.
+    """
 
     book: PatternBook
     start_ptr: Int64s  # [T + 1]
     start_states: Int32s
     start_values: Float64s | None  # None: all 1
+    common: Int32s  # states, with the value 1
 
     def native_book(self) -> _core.PatternBook:
         """The book as the native core holds it."""
@@ -56,19 +61,28 @@ class PatternData(NamedTuple):
 
         Grouped transitions into each site [T], and how many sites, itself included, these may depend on [T].
         """
-        ptr = self.start_ptr[begin : end + 1]
-        some = slice(int(ptr[0]), int(ptr[-1]))
-        values = None if self.start_values is None else self.start_values[some]
-        _, transitions, spans = _core.pattern_partition(
-            self.native_book(), ptr - ptr[0], self.start_states[some], values, max_states, MAX_ARCS
-        )
+        starts = self.of_sites(begin, end)
+        _, transitions, spans = _core.pattern_partition(self.native_book(), *starts, max_states, MAX_ARCS)
         return transitions, spans
+
+    def of_sites(self, begin: int, end: int) -> PatternStarts:
+        """All starts of the sites begin:end, common ones written out."""
+        ptr = self.start_ptr[begin : end + 1] - self.start_ptr[begin]
+        some = slice(int(self.start_ptr[begin]), int(self.start_ptr[end]))
+        states, n_common = self.start_states[some], len(self.common)
+        values = np.ones(len(states)) if self.start_values is None else self.start_values[some]
+        behind = np.repeat(ptr[1:], n_common)  # each site has its own starts first
+        return PatternStarts(
+            ptr + n_common * np.arange(end - begin + 1),
+            np.insert(states, behind, np.tile(self.common, end - begin)),
+            np.insert(values, behind, 1.0),
+        )
 
     def reachable(self, n_weights: int) -> npt.NDArray[np.bool_]:
         """Which weights [P] something that begins here could fire."""
         book = self.book
         seen = np.zeros(book.n_states, np.bool_)
-        waiting = np.unique(self.start_states).tolist()
+        waiting = np.unique(np.concatenate([self.start_states, self.common])).tolist()
         seen[waiting] = True
         while waiting:
             q = waiting.pop()
@@ -181,6 +195,7 @@ class PatternMap:
                 self.structure.max_states,
                 MAX_ARCS,
                 n_threads,
+                starts.common,
             )
         except _core.TrellisSizeError as error:
             raise InputError(self._too_large(error)) from None
@@ -247,7 +262,11 @@ class PatternMap:
         writer, rules = self._rules
         gates = None if dataset.inputs is None else Gates(dataset.inputs, ptr, columns=self.columns)
         sites, states, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0)]
+        common = []
         for rule, pattern in rules:
+            if rule.everywhere and (pattern is None or pattern.when is None):
+                common.append(rule.state)
+                continue
             begins = rule.sites(ptr)
             counts = np.ones(len(begins))
             if pattern is not None and pattern.when is not None:
@@ -271,15 +290,16 @@ class PatternMap:
             states.append(np.array(chains, np.int32))
             values.append(np.array([found.value for found in known], np.float64))
             book = writer.book()
-        return _sorted(
-            book, np.concatenate(sites), np.concatenate(states), np.concatenate(values), dataset.n_sites
-        )
+        listed = (np.concatenate(sites), np.concatenate(states), np.concatenate(values))
+        return _sorted(book, *listed, dataset.n_sites, np.array(common, np.int32))
 
 
-def _sorted(book: PatternBook, sites: Int64s, states: Int32s, values: Float64s, n_sites: int) -> PatternData:
+def _sorted(
+    book: PatternBook, sites: Int64s, states: Int32s, values: Float64s, n_sites: int, common: Int32s
+) -> PatternData:
     """Starts in the order of their sites."""
     order = np.argsort(sites, kind="stable")
     counts = np.bincount(sites, minlength=n_sites)
     start_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
     plain = bool((values == 1).all())
-    return PatternData(book, start_ptr, states[order], None if plain else values[order])
+    return PatternData(book, start_ptr, states[order], None if plain else values[order], common)

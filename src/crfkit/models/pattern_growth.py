@@ -21,11 +21,12 @@ from crfkit.models import parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import candidate_counts, labellings
-from crfkit.models.training import Examples, Plan, Trained, Weighted, train
+from crfkit.models.training import Examples, Plan, Progress, ProgressCallback, Trained, Weighted, train
 from crfkit.structures import Growth, Pattern, Patterns
 
 Float64s = npt.NDArray[np.float64]
 
+_LATELY, _LITTLE = 10, 3e-4  # iterations, and the share of the objective that they took off
 _SIZED = 100  # sequences whose trellises are looked at before patterns join
 
 
@@ -81,7 +82,12 @@ def _rounds(
     n_threads = parameters.thread_count(params["n_threads"])
     begin = perf_counter()
     still = replace(plan, dev=None, metric=None, patience=None)
-    trained = train(_with(params, []), part, still)
+
+    def settled(texts: Sequence[str], start: Weighted | None) -> Trained:
+        few = replace(still, start=start, callback=_Settled(plan.callback))
+        return train(_with(params, texts), part, few)
+
+    trained = settled([], plan.start)
     texts: list[str] = []
     rounds = [_measured(trained, [], 0, plan, n_threads)]
     best, kept, idle = trained, list[str](), 0
@@ -92,14 +98,31 @@ def _rounds(
         if not joined:
             break
         texts = texts + joined
-        start = Weighted(trained.model, trained.weights)
-        trained = train(_with(params, texts), part, replace(still, start=start))
+        trained = settled(texts, Weighted(trained.model, trained.weights))
         rounds.append(_measured(trained, joined, len(texts), plan, n_threads))
         if rounds[-1].log_likelihood > max(earlier.log_likelihood for earlier in rounds[:-1]):
             best, kept, idle = trained, texts, 0
         else:
             idle += 1
     return rounds, kept, best
+
+
+class _Settled:
+    """A callback that ends a training when little more is to be gained: what a round of growth needs is no exact optimum.
+
+    `also` is the callback of a user, who may end it earlier.
+    """
+
+    def __init__(self, also: ProgressCallback | None) -> None:
+        self._also = also
+        self._objectives: list[float] = []
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the training is to end."""
+        asked = self._also is not None and bool(self._also(progress))
+        self._objectives.append(progress.objective)
+        lately = self._objectives[-_LATELY - 1 :]
+        return asked or (len(lately) > _LATELY and lately[0] - lately[-1] < _LITTLE * abs(lately[-1]))
 
 
 def _measured(
@@ -132,7 +155,7 @@ def _joining(
     taken = {*known, *model.patterns.names} if model.patterns is not None else set(known)
     joined = chosen(samples, counts, taken, limits)
     while joined and not _has_room(params, part, model, [*known, *joined], n_threads):
-        joined = joined[: len(joined) // 2]
+        joined = joined[: 3 * len(joined) // 4]
     return joined
 
 

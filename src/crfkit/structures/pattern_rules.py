@@ -24,6 +24,11 @@ class Rule(NamedTuple):
     first: bool = False  # only at the first site
     ends: int | None = None  # a match ends at the last site, and has so many sites at most
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether it may begin at any site; a match that no longer fits in is forgotten anyway."""
+        return not self.first and self.ends is None
+
     def sites(self, ptr: Int64s) -> Int64s:
         """Where it begins in sequences whose sites are ptr[n]:ptr[n + 1], ascending."""
         begins, ends = ptr[:-1], ptr[1:] - self.least + 1  # [N] from, and up to but without

@@ -123,9 +123,9 @@ class Growth:
 
     order: int = 5
     units: int = 4
-    per_round: int = 50
+    per_round: int = 20
     min_count: int = 3
-    min_gain: float = 2.0
+    min_gain: float = 1.0
     max_states: float = 4.0
     held_out: float = 0.1
     patience: int = 1
