@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import bigrams, chain, curves, morphology, projectivity, table, tasks, trees
+from benchmarks import bigrams, chain, curves, morphology, orders, projectivity, table, tasks, trees
 from benchmarks.corpora import find_corpus
 
 from crfkit import SpanningTree
@@ -136,6 +136,18 @@ def test_quick_run_of_morphology(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert 0.8 < outcome["coverage"]["covered"] < 1
     assert outcome["peak_mb"] > outcome["model_mb"] > 0
     assert (tmp_path / "morphology.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(find_corpus("conll2000", "train.txt") is None, reason="the corpus is not here")
+def test_quick_run_of_orders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    orders.main(["--quick", "--held-out", "--task", "chunks", "--out", str(tmp_path)])
+    outcome = json.loads((tmp_path / "orders.json").read_text(encoding="utf-8"))["tasks"]["chunks"]
+    assert outcome["sentences"] == orders.QUICK * 4 // 5
+    assert list(outcome["orders"]) == ["1", "2", "auto"]
+    assert outcome["orders"]["1"]["patterns"] == 0 < outcome["orders"]["2"]["patterns"]
+    assert all(row["f1"] > 0.8 for row in outcome["orders"].values())
+    assert outcome["orders"]["auto"]["rounds"][0]["n_patterns"] == 0
+    assert (tmp_path / "orders.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
 def test_facets_of_polish_tags() -> None:

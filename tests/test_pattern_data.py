@@ -335,6 +335,6 @@ def test_a_structure_says_what_it_is() -> None:
     structure = Patterns(["A", Ngrams(3), Affixes(1, of=["ab"]), repeated_words], end=False, grow=True)
     assert repr(structure) == (
         "Patterns(['A', Ngrams(lengths=(3,), min_count=1, most=None), Affixes((1,), of=1 sequences, min_count=1, "
-        "most=None, prefixes=True, suffixes=True), repeated_words], end=False, grow=Growth(order=5, units=4, per_round=20, "
-        "min_count=3, min_gain=1.0, max_states=4.0, held_out=0.1, patience=1))"
+        "most=None, prefixes=True, suffixes=True), repeated_words], end=False, grow=Growth(order=5, units=5, per_round=30, "
+        "min_count=3, min_gain=1.0, max_states=6.0, held_out=0.1, patience=1))"
     )

@@ -122,11 +122,11 @@ class Growth:
     """
 
     order: int = 5
-    units: int = 4
-    per_round: int = 20
+    units: int = 5
+    per_round: int = 30
     min_count: int = 3
     min_gain: float = 1.0
-    max_states: float = 4.0
+    max_states: float = 6.0
     held_out: float = 0.1
     patience: int = 1
 
