@@ -89,6 +89,55 @@ def test_batches_are_single_sentences(labels: int | None) -> None:
 
 
 @pytest.mark.parametrize("labels", [None, 3])
+@pytest.mark.parametrize("kind", ["doubles", "turned", "whole numbers", "single precision", "ignored NaN"])
+def test_a_batch_without_padding(kind: str, labels: int | None) -> None:
+    tail = () if labels is None else (labels,)
+    scores: Any = np.random.default_rng(1).normal(size=(4, 6, 6, *tail)) * 3
+    if kind == "turned":
+        scores = scores.swapaxes(1, 2)
+    elif kind == "whole numbers":
+        scores = scores.astype(np.int32)
+    elif kind == "single precision":
+        scores = scores.astype(np.float32)
+    elif kind == "ignored NaN":
+        scores[:, range(6), range(6)] = np.nan
+        scores[:, :, 0] = np.inf
+    before = scores.copy()
+    full, listed = TreeBatch(ONE, scores, [5] * 4), TreeBatch(ONE, list(scores))
+    for one, other in zip(
+        full.log_partition_and_marginals(), listed.log_partition_and_marginals(), strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    direction = np.cos(np.arange(scores.size, dtype=float)).reshape(scores.shape)
+    np.testing.assert_array_equal(
+        np.asarray(full.tangent(direction)), np.asarray(listed.tangent(list(direction)))
+    )
+    for found, expected in zip(full.best(), listed.best(), strict=True):
+        np.testing.assert_array_equal(found.output, expected.output)
+    np.testing.assert_array_equal(scores, before)
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        (np.full((2, 3, 3), np.nan), r"Scores of sentence 0: \[0, 1\] is NaN"),
+        (np.zeros((2, 3, 3, 0)), r"Scores of sentence 0: expected \[T \+ 1, T \+ 1\]"),
+    ],
+)
+def test_a_batch_without_padding_is_checked(scores: Floats, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TreeBatch(ONE, scores, [2, 2])
+
+
+def test_no_sentences_at_all() -> None:
+    log_partition, marginals = TreeBatch(
+        ONE, np.zeros((0, 3, 3)), np.zeros(0, np.int64)
+    ).log_partition_and_marginals()
+    assert log_partition.shape == (0,)
+    assert np.asarray(marginals).shape == (0, 3, 3)
+
+
+@pytest.mark.parametrize("labels", [None, 3])
 def test_the_same_bits_for_any_number_of_threads(labels: int | None) -> None:
     listed, _, _ = batch(labels)
     one, many = (TreeBatch(MANY, listed * 3, n_threads=n) for n in (1, 5))

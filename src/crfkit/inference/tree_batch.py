@@ -23,7 +23,8 @@ class TreeBatch:
 
     `scores` is a list of arrays [T + 1, T + 1] (or all [T + 1, T + 1, R]), or one padded array [N, T + 1, T + 1] or
     [N, T + 1, T + 1, R] with the `lengths` [N] of the sentences. `evidence` is a list of what is known about each (None:
-    nothing), in the forms of `crfkit.structures.allowed_arcs`. The answers do not depend on `n_threads`.
+    nothing), in the forms of `crfkit.structures.allowed_arcs`. The answers do not depend on `n_threads`. A padded array of
+    doubles that the sentences fill is not copied.
 
     >>> trees = TreeBatch(SpanningTree(), [np.zeros((3, 3)), np.zeros((4, 4))])
     >>> np.exp(trees.log_partition()).round(6)
@@ -43,6 +44,7 @@ class TreeBatch:
             raise ValueError(f"TreeBatch: expected a SpanningTree, got {type(structure).__name__}.")
         self.structure, self._n_threads = structure, n_threads
         self._padded: tuple[int, ...] | None = None
+        self._full = False  # no sentence is shorter than the padded array
         if lengths is None:
             matrices = [tree_scores(values, f"Scores of sentence {n}") for n, values in enumerate(scores)]
         else:
@@ -50,7 +52,7 @@ class TreeBatch:
         self._shapes = [matrix.shape for matrix in matrices]
         self._labels = _common_labels(self._shapes)
         self._lengths = np.array([shape[0] - 1 for shape in self._shapes], dtype=np.int64)
-        self._scores = _joined(matrices)
+        self._scores = _flat(np.asarray(scores)) if self._full else _joined(matrices)
         if evidence is not None:
             self._forbid(evidence)
 
@@ -66,7 +68,11 @@ class TreeBatch:
                 f"TreeBatch: lengths are {lengths.dtype} with shape {list(lengths.shape)}, expected integers "
                 f"[N] = [{len(padded)}]."
             )
-        self._padded = padded.shape
+        self._padded, self._full = padded.shape, bool((lengths == most).all())
+        if self._full and padded.size and padded.dtype == np.float64:
+            doubles = np.asarray(padded, dtype=np.float64)
+            if (doubles < np.inf).all():  # nothing is left to refuse
+                return list(doubles)
         cut = []
         for n, length in enumerate(lengths.tolist()):
             if not 0 <= length <= most:
@@ -177,6 +183,8 @@ class TreeBatch:
 
     def _in_form(self, flat: Float64s) -> list[Float64s] | Float64s:
         """Numbers for each arc in the form of the scores; 0 in the padding."""
+        if self._full and self._padded is not None:
+            return flat.reshape(self._padded)
         pieces, begin = [], 0
         for shape in self._shapes:
             size = math.prod(shape)
@@ -197,6 +205,11 @@ def _common_labels(shapes: list[tuple[int, ...]]) -> int | None:
         numbers = sorted(kind[0] if kind else 0 for kind in kinds)
         raise ValueError(f"TreeBatch: sentences have {numbers} labels (0: none), expected the same for all.")
     return next((kind[0] for kind in kinds if kind), None)
+
+
+def _flat(array: npt.NDArray[Any]) -> Float64s:
+    """All numbers in a row, without a copy where they are doubles that lie so."""
+    return np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
