@@ -3,7 +3,7 @@ r"""CRFsuite's attribute files: one item a line, its label first and then its at
     B-NP<TAB>w=the<TAB>len:3<TAB>url=http\://x
 
 Fields are separated by tabs. An attribute may have a value after a colon, 1 otherwise. In names, `\:` is a colon and `\\` a
-backslash.
+backslash; before any other character a backslash is itself, as in `1\/2`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from crfkit.data.files import Source, numbered_lines, source_name
 
 Item = list[str] | dict[str, float]  # names, or names with values where one is not 1
 
-_FIELD = re.compile(r"((?:[^:\\]|\\.)*)(?::(.*))?", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_FIELD = re.compile(r"((?:[^:\\]|\\[:\\]?)*+)(?::(.*))?", re.DOTALL)  # matches every text
+_ESCAPED = re.compile(r"\\([:\\])")
 _LARGEST = 1e20  # of a value; beyond it sums overflow in single precision
 
 
@@ -93,10 +93,9 @@ def _item(fields: list[str], place: str) -> Item:
 
 def _attribute(field: str, place: str) -> tuple[str, float]:
     parts = _FIELD.fullmatch(field)
-    if parts is None:  # a backslash at the end escapes nothing
-        return _unescaped(field[:-1]) + "\\", 1.0
+    assert parts is not None
     name, text = _unescaped(parts[1]), parts[2]
-    if text is None:
+    if not text:
         return name, 1.0
     try:
         value = float(text)
