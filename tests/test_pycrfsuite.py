@@ -335,6 +335,31 @@ def test_two_threads_tag_at_once(model: str) -> None:
     assert found == {0: expected, 1: expected}
 
 
+def test_threads_that_share_a_tagger_get_the_labels_of_their_own_sequences(tagger: ours.Tagger) -> None:
+    short, long = [["a", "b"]], [["a"], ["b"], ["c"]]
+    expected = tagger.tag(short)
+    n_between = 0
+
+    def between_lines(frame: Any, event: str, arg: Any) -> Any:
+        """Before each line of a method of the tagger, somebody else tags."""
+        nonlocal n_between
+        if isinstance(frame.f_locals.get("self"), ours.Tagger):
+            sys.settrace(None)
+            tagger.tag(long)
+            sys.settrace(between_lines)
+            n_between += 1
+        return between_lines
+
+    traced = sys.gettrace()
+    sys.settrace(between_lines)
+    try:
+        found = tagger.tag(short)
+    finally:
+        sys.settrace(traced)
+    assert found == expected
+    assert n_between > 10
+
+
 def test_install_stands_in_for_the_originals(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {name: module for name, module in sys.modules.items() if "crfsuite" in name}
     try:

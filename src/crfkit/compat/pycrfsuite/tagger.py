@@ -24,8 +24,8 @@ class Tagger:
     """Labels item sequences with a model file of CRFsuite.
 
     A question about an instance (`tag`, `probability`, `marginal`) is about the one that `set`, or `tag`, was last given.
-    The interpreter lock is released while a question is answered; each thread needs a Tagger of its own, and two that open
-    the same file share nothing.
+    The interpreter lock is released while a question is answered. Threads may share a Tagger as long as each of them only
+    calls `tag` with a sequence; for other questions each needs one of its own.
     """
 
     def __init__(self) -> None:
@@ -75,13 +75,15 @@ class Tagger:
 
     def set(self, xseq: Any) -> None:
         """Make a sequence of items the instance that questions are about."""
+        self._set(xseq)
+
+    def _set(self, xseq: Any) -> _core.Design:
         model = self._opened()
         states = encoded(xseq, model.vocabulary, grow=False)
-        self._n_sites = len(states.site_ptr) - 1
-        self._marginals = None
-        self._design = _core.Design(
+        n_sites = len(states.site_ptr) - 1
+        design = _core.Design(
             model.feature_map.layout,
-            np.array([0, self._n_sites]),
+            np.array([0, n_sites]),
             *states,
             None,
             None,
@@ -92,15 +94,16 @@ class Tagger:
             None,
             "questions",
         )
+        self._n_sites, self._marginals, self._design = n_sites, None, design
+        return design
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of the instance, which is `xseq` where one is given."""
-        if xseq is not None:
-            self.set(xseq)
+        design = self._design if xseq is None else self._set(xseq)
         model = self._opened()
-        if self._design is None:
+        if design is None:
             return []
-        best: list[str] = self._labels[model.tagger.best(self._design)].tolist()
+        best: list[str] = self._labels[model.tagger.best(design)].tolist()
         return best
 
     def probability(self, yseq: Iterable[str]) -> float:
