@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from crfkit import models
 from crfkit.compat.crfsuite_file import CrfsuiteModel
 from crfkit.compat.pycrfsuite import Tagger, Trainer
+from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
 from crfkit.compat.pycrfsuite._logparser import TrainLogParser
+from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
 from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 from crfkit.data import InputError
 from crfkit.models import Estimator
@@ -34,18 +33,6 @@ _NAMES = {
 _NOT_OF_CRFSUITE = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls")
 
 
-class ModelFile(NamedTuple):
-    """The file of the model: its path, None where it was not kept, and its bytes."""
-
-    name: str | None
-    bytes: bytes
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return len(self.bytes)
-
-
 class CRF(Estimator):
     """python-crfsuite as an estimator of scikit-learn's kind.
 
@@ -53,12 +40,13 @@ class CRF(Estimator):
 
     algorithm : "lbfgs", "l2sgd", "ap", "pa" or "arow"
     verbose : print one line an iteration
-    model_filename : where to keep the model file; one that is there already is opened
-    keep_tempfiles : keep the model file even if it has no name
+    model_filename : where to keep the model file; one that is there already is opened when it is asked
+    keep_tempfiles : leave the model file behind even if it has no name
     trainer_cls : a class to train with, in place of `pycrfsuite.Trainer`
-    """
 
-    training_log_: TrainLogParser | None
+    modelfile : the model file; `modelfile.name` is its path
+    training_log_ : what the log of the training told; None before it
+    """
 
     def __init__(
         self,
@@ -119,8 +107,8 @@ class CRF(Estimator):
         self.model_filename = model_filename
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
-        if model_filename is not None and Path(model_filename).exists():
-            self._open(ModelFile(model_filename, Path(model_filename).read_bytes()))
+        self.training_log_: TrainLogParser | None = None
+        self._take(self._new_file())
 
     def fit(
         self,
@@ -138,18 +126,10 @@ class CRF(Estimator):
         if X_dev is not None and y_dev is not None:
             for xseq, yseq in zip(X_dev, y_dev, strict=True):
                 trainer.append(xseq, yseq, 1)
-        path = self.model_filename
-        kept = path is not None or self.keep_tempfiles
-        if path is None:
-            handle, path = tempfile.mkstemp(suffix=".crfsuite", prefix="model")
-            os.close(handle)
-        try:
+        file = self._new_file()
+        with file.writing() as path:
             trainer.train(path, holdout=-1 if X_dev is None else 1)
-            data = Path(path).read_bytes()
-        finally:
-            if not kept:
-                Path(path).unlink()
-        self._open(ModelFile(path if kept else None, data))
+        self._take(file)
         self.training_log_ = trainer.logparser
         return self
 
@@ -162,16 +142,24 @@ class CRF(Estimator):
         made = self.trainer_cls or LinePerIterationTrainer
         return made(algorithm=self.algorithm, params=params, verbose=self.verbose)
 
-    def _open(self, file: ModelFile) -> None:
+    def _new_file(self) -> FileResource:
+        return FileResource(self.model_filename, self.keep_tempfiles, suffix=".crfsuite", prefix="model")
+
+    def _take(self, file: FileResource) -> None:
+        """Make a file the one of this model; what is made of it is made when it is asked for."""
         self.modelfile = file
-        self._model = CrfsuiteModel.from_bytes(file.bytes, file.name or "<model>")
         self._native: models.CRF | None = None
-        self._tagger = Tagger()
-        self._tagger.open_inmemory(file.bytes)
+        self._tagger: Tagger | None = None
+        self._info: ParsedDump | None = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model file."""
+        return self.modelfile.content is not None
 
     def predict(self, X: Iterable[Sequence[Any]]) -> list[list[str]]:
         """The best labels of each sequence."""
         sequences = list(X)
+        self._check_fitted()
         try:
             return self._crf().predict(sequences)  # type: ignore[return-value]
         except InputError:  # items of a form that only python-crfsuite knows
@@ -179,8 +167,7 @@ class CRF(Estimator):
 
     def predict_single(self, xseq: Sequence[Any]) -> list[str]:
         """The best labels of one sequence."""
-        self._check_fitted()
-        return self._tagger.tag(xseq)
+        return self._opened().tag(xseq)
 
     def predict_marginals(self, X: Iterable[Sequence[Any]]) -> list[list[dict[str, float]]]:
         """{label: probability} for each site of each sequence."""
@@ -188,10 +175,9 @@ class CRF(Estimator):
 
     def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[str, float]]:
         """{label: probability} for each site of one sequence."""
-        self._check_fitted()
-        self._tagger.set(xseq)
-        labels = self._tagger.labels()
-        return [{label: self._tagger.marginal(label, i) for label in labels} for i in range(len(list(xseq)))]
+        tagger, items = self._opened(), list(xseq)
+        tagger.set(items)
+        return [{label: tagger.marginal(label, i) for label in tagger.labels()} for i in range(len(items))]
 
     def score(self, X: Iterable[Sequence[Any]], y: Iterable[Sequence[str]]) -> float:
         """Share of right labels."""
@@ -202,49 +188,68 @@ class CRF(Estimator):
     @property
     def tagger_(self) -> Tagger | None:
         """A tagger with the model; None where there is none yet."""
-        return self._tagger if self.__sklearn_is_fitted__() else None
+        return self._opened() if self.__sklearn_is_fitted__() else None
 
     @property
     def classes_(self) -> list[str] | None:
         """The labels; None before the training, like all that follows."""
-        return list(self._model.labels) if self.__sklearn_is_fitted__() else None
+        return None if self.tagger_ is None else self.tagger_.labels()
 
     @property
     def size_(self) -> int | None:
         """The size of the model file in bytes."""
-        return self.modelfile.size if self.__sklearn_is_fitted__() else None
+        content = self.modelfile.content
+        return None if content is None else len(content)
 
     @property
     def num_attributes_(self) -> int | None:
         """The number of attributes that have weights."""
-        return len(self._model.name_lengths) if self.__sklearn_is_fitted__() else None
+        return None if self.attributes_ is None else len(self.attributes_)
 
     @property
     def attributes_(self) -> list[str] | None:
         """The names of these attributes."""
-        return self._model.vocabulary.names() if self.__sklearn_is_fitted__() else None
+        return list(self._dump().attributes) if self.__sklearn_is_fitted__() else None
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """{(attribute, label): weight}, with six digits."""
-        return self._tagger.info().state_features if self.__sklearn_is_fitted__() else None
+        return self._dump().state_features if self.__sklearn_is_fitted__() else None
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
         """{(label before, label after): weight}, with six digits."""
-        return self._tagger.info().transitions if self.__sklearn_is_fitted__() else None
+        return self._dump().transitions if self.__sklearn_is_fitted__() else None
+
+    def _opened(self) -> Tagger:
+        self._check_fitted()
+        if self._tagger is None:
+            self._tagger = Tagger()
+            self._tagger.open_inmemory(self._content())
+        return self._tagger
+
+    def _dump(self) -> ParsedDump:
+        if self._info is None:
+            self._info = self._opened().info()
+        return self._info
 
     def _crf(self) -> models.CRF:
-        self._check_fitted()
         if self._native is None:
-            self._native = self._model.to_crf()
+            self._native = CrfsuiteModel.from_bytes(
+                self._content(), self.model_filename or "<model>"
+            ).to_crf()
         return self._native
 
+    def _content(self) -> bytes:
+        content = self.modelfile.content
+        assert content is not None
+        return content
+
     def __getstate__(self) -> dict[str, Any]:
-        made_again = ("_model", "_native", "_tagger")
+        made_again = ("_native", "_tagger", "_info")
         return {name: value for name, value in self.__dict__.items() if name not in made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if "modelfile" in state:
-            self._open(state["modelfile"])
+        """Also the state in a pickle of sklearn-crfsuite, which lacks some of the parameters."""
+        self.__dict__.update({**self._defaults(), **state})
+        self._take(state["modelfile"])
