@@ -111,6 +111,7 @@ g.open_inmemory(b'lCRF') | g.open_inmemory(b'') | g.open_inmemory('x') | g.dump(
 t.set('foo', 1) | t.get('foo') | t.help('foo') | t.select('xx') | t.select('lbfgs', 'crf2d')
 t.append([['a']], ['x', 'y']) | t.append([['a']], [1]) | t.append([['a']], ['x'], 'q') | t.append([[1]], ['x'])
 t.append([{'a': None}], ['x']) | t.append([['a'], ['b']], ('x', b'y')) | t.append([['a'], ['b']], 'xy')
+t.append([['a']], [chr(0xDC80)])
 t.select('AP') or t.params() | t.select('averaged-perceptron') or t.params() | t.append([[]], ['x']) | t.clear()
 """.replace("\n", "|").split("|")
 OPENED = """
@@ -305,6 +306,50 @@ def test_online_training_separates_what_can_be_separated(algorithm: str, tmp_pat
     tagger = ours.Tagger()
     tagger.open(str(tmp_path / "m"))
     assert [tagger.tag(x) for x in sequences] == labels
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "params", "n_iterations"),
+    [
+        ("lbfgs", {"max_iterations": 0}, range(5, 100)),  # no limit
+        ("lbfgs", {"max_iterations": -1}, [1]),
+        ("arow", {}, range(2, 10)),  # nothing is left to be learned
+        ("ap", {"max_iterations": 20}, [20]),
+        ("pa", {"max_iterations": 20}, [20]),
+    ],
+)
+def test_trainings_end_when_theirs_do(
+    theirs: Any, tmp_path: Path, algorithm: str, params: dict[str, Any], n_iterations: Any
+) -> None:
+    for module in (ours, theirs):
+        trainer = module.Trainer(algorithm, params, verbose=False)
+        for n in range(30):
+            trainer.append(
+                [[f"w={i % 7}"] for i in range(n, n + 6)], [f"L{i % 7 % 3}" for i in range(n, n + 6)]
+            )
+        trainer.train(str(tmp_path / "m"))
+        assert len(trainer.logparser.iterations) in n_iterations
+
+
+@pytest.mark.parametrize(
+    ("label", "attribute", "params", "name", "complaint"),
+    [
+        ("X", "a\0b", {}, "m", "NUL character"),
+        ("X\0Y", "a", {}, "m", "NUL character"),
+        ("X", "a", {}, "no/m", "cannot be written"),
+        ("X", "a", {"c1": -1.0}, "m", r"c1 is -1\.0, expected a number that is not negative"),
+        ("X", "a", {"c2": -0.5}, "m", r"c2 is -0\.5, expected a number that is not negative"),
+    ],
+)
+def test_what_cannot_end_well_is_refused_before_the_training(
+    tmp_path: Path, label: str, attribute: str, params: dict[str, Any], name: str, complaint: str
+) -> None:
+    trainer = ours.Trainer(params=params)
+    trainer.append([[attribute], ["b"]], [label, "Z"])
+    with pytest.raises(ValueError, match=complaint):
+        trainer.train(str(tmp_path / name))
+    assert trainer.logparser is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_training_without_a_name_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ label or out of the last.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from crfkit import _core
 from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.inference import Tagger
-from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled, replacing
+from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled, check_labels, replacing
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -53,9 +53,14 @@ class CrfsuiteModel:
             parts = _core.read_crfsuite(file, MAX_LABELS, MAX_WEIGHT)
         except ValueError as error:
             raise InputError(f"{source}: not a model of CRFsuite: {error}") from None
-        if len(set(parts[0])) != len(parts[0]):
+        model = cls(*parts, head=file[:_HEAD].tobytes(), source=source)
+        if len(set(model.labels)) != len(model.labels):
             raise InputError(f"{source}: not a model of CRFsuite: its labels are not distinct")
-        return cls(*parts, head=file[:_HEAD].tobytes(), source=source)
+        try:
+            check_labels(len(model.labels), len(model.weights))
+        except InputError as error:
+            raise InputError(f"{source}: not a model of CRFsuite: {error}") from None
+        return model
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CrfsuiteModel:
@@ -132,13 +137,18 @@ def crfsuite_bytes(crf: CRF) -> bytes:
     check_expressible(crf)
     names = [str(label) for label in labels]
     vocabulary = crf.encoder_.vocabulary
-    for name in (*names, *(vocabulary.names() if b"\0" in vocabulary.to_bytes()[0].tobytes() else ())):
-        if "\0" in name:
-            raise InputError(f"{name!r} has a NUL character, which a file of CRFsuite cannot hold")
+    check_names(names, vocabulary)
     try:
         return _core.write_crfsuite(feature_map.layout, names, vocabulary, crf.weights_)
     except ValueError as error:
         raise InputError(f"CRFsuite's file cannot hold this model: {error}") from None
+
+
+def check_names(labels: Sequence[str], vocabulary: Vocabulary) -> None:
+    """Refuse names of labels and attributes that a file of CRFsuite cannot hold."""
+    for name in (*labels, *(vocabulary.names() if b"\0" in vocabulary.to_bytes()[0].tobytes() else ())):
+        if "\0" in name:
+            raise InputError(f"{name!r} has a NUL character, which a file of CRFsuite cannot hold")
 
 
 def check_expressible(crf: CRF) -> None:

@@ -3,7 +3,7 @@
 from crfkit.models.assembly import assembled
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
-from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT
+from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
 from crfkit.models.estimator import (
     Estimator,
     NotFittedError,
@@ -51,6 +51,7 @@ __all__ = [
     "UnsavableModel",
     "arc_weights",
     "assembled",
+    "check_labels",
     "check_writable",
     "heaviest_arc_features",
     "heaviest_features",

@@ -67,6 +67,7 @@ def _label(label: Any) -> str:
         return label.decode()
     if not isinstance(label, str):
         raise TypeError(f"expected a string, {type(label).__name__} found")
+    label.encode()  # UnicodeEncodeError for what no file can hold
     return str(label)
 
 

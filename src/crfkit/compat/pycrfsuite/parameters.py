@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
 GRAPHICAL_MODEL = "crf1d"
+UNLIMITED = 2**31 - 1
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _INT = re.compile(r"\s*[+-]?\d+")
 
@@ -67,7 +68,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         **_FEATURES,
         "c1": Parameter(0.0, "Strength of the L1 penalty c1·|w|."),
         "c2": _C2,
-        "max_iterations": Parameter(2**31 - 1, "The largest number of iterations."),
+        "max_iterations": Parameter(UNLIMITED, "The largest number of iterations; 0: no limit."),
         "num_memories": Parameter(6, "The number of steps whose curvature is remembered."),
         "epsilon": Parameter(1e-5, "Stop when |gradient| < epsilon · max(1, |w|)."),
         "period": _PERIOD,
@@ -101,7 +102,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "averaged-perceptron": {
         **_FEATURES,
         "max_iterations": _PASSES,
-        "epsilon": Parameter(0.0, "Stop when the share of instances with a mistake is not above this."),
+        "epsilon": Parameter(0.0, "Stop when the share of instances with a mistake is below this."),
     },
     "passive-aggressive": {
         **_FEATURES,
@@ -110,7 +111,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "error_sensitive": Parameter(True, "The margin grows with the number of wrong labels."),
         "averaging": Parameter(True, "Learn the mean of the weights over all steps."),
         "max_iterations": _PASSES,
-        "epsilon": Parameter(0.0, "Stop when the mean loss of an instance is not above this."),
+        "epsilon": Parameter(0.0, "Stop when the mean loss of an instance is below this."),
     },
     "arow": {
         **_FEATURES,

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit import _core
-from crfkit.compat.crfsuite_file import write_crfsuite
+from crfkit.compat.crfsuite_file import check_names, write_crfsuite
 from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.pycrfsuite.instances import Instances
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, GRAPHICAL_MODEL, defaults
 from crfkit.compat.pycrfsuite.training import Learned, Training
-from crfkit.models import assembled
+from crfkit.models import assembled, check_writable
 
 _FIRST_CODE = -(2**31)
 
@@ -87,12 +87,18 @@ class BaseTrainer:
             raise ValueError("The data is empty. Call Trainer::append before Trainer::train.")
         if not self._instances.label_ids:
             raise ValueError("The data has no labels: all instances are empty.")
+        for name in ("c1", "c2"):
+            if self._params.get(name, 0.0) < 0:
+                raise ValueError(f"{name} is {self._params[name]}, expected a number that is not negative")
+        path = fsdecode(model)
+        if path:  # before the work rather than after it
+            check_writable(path)
+            check_names(list(self._instances.label_ids), self._instances.vocabulary)
         self._before_train()
         training = Training(
             self._instances, self._algorithm, self._params, self.message, _core.available_threads()
         )
         learned = training.run(holdout)
-        path = fsdecode(model)
         if path:
             self._store(learned, path)
 

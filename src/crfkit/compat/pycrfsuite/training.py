@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from crfkit.compat.pycrfsuite.calibration import calibrated
 from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
+from crfkit.compat.pycrfsuite.parameters import UNLIMITED
 from crfkit.features import FeatureMap
 from crfkit.objective import Objective, OnlineObjective
 from crfkit.optimizers import AROW, LBFGS, SGD, AveragedPerceptron, Outcome, PassiveAggressive, Step
@@ -123,7 +125,7 @@ class Training:
             *examples, built, l1=params["c1"], l2=2.0 * params["c2"], n_threads=self._n_threads
         )
         optimizer = LBFGS(
-            max_iterations=params["max_iterations"],
+            max_iterations=max(1, params["max_iterations"] or UNLIMITED),
             tolerance=0.0,
             memory=max(1, params["num_memories"]),
             change=params["delta"],
@@ -188,6 +190,8 @@ class Training:
     def _online(self, examples: Examples, built: FeatureMap) -> Outcome:
         params, passes = self._params, max(self._params["max_iterations"], 0)
         optimizer = self._learner(passes)
+        # Where every labelling is right, AROW changes nothing more; the others still average.
+        ends = operator.le if self._algorithm == "arow" else operator.lt
         self._tell_settings(
             _TITLES[self._algorithm],
             {name: value for name, value in params.items() if not name.startswith("feature.")},
@@ -199,7 +203,7 @@ class Training:
             self._tell_iteration(
                 "Iteration", step, {"Loss": f"{step.objective:f}", "Feature norm": f"{norm:f}"}
             )
-            return bool(step.objective < params["epsilon"] * max(objective.n_sequences, 1))
+            return bool(ends(step.objective, params["epsilon"] * max(objective.n_sequences, 1)))
 
         return optimizer.minimize(objective, np.zeros(built.n_weights), callback=tell)
 
