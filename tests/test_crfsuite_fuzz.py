@@ -146,12 +146,12 @@ def test_lists_that_claim_much_take_little(original: bytes) -> None:
 
 def test_labels_that_claim_much_are_refused() -> None:
     """A table of all arcs of these labels takes half a gigabyte, and the file has 300 kB."""
-    states = (np.array([0, 1], np.int64), np.zeros(1, np.int32), {})
+    one_pair = (np.array([0, 1], np.int64), np.zeros(1, np.int32))
     none, no_lists = np.zeros(0, np.int32), np.zeros(1, np.int64)
     vocabulary = Vocabulary()
     vocabulary.add("a")
     labels = [str(i) for i in range(8000)]
-    layout = FeatureMap(len(labels), *states, none, none, no_lists, none).layout
+    layout = FeatureMap(len(labels), *one_pair, {}, none, none, no_lists, none).layout
     data = _core.write_crfsuite(layout, labels, vocabulary, np.ones(1))
     with pytest.raises(InputError, match="1 weights for 8,000 labels, expected at least 62,500"):
         pycrfsuite.Tagger().open_inmemory(data)
