@@ -50,6 +50,24 @@ def optimizer_options(default: str, *, online: bool = True) -> Callable[[Command
     )
 
 
+def dev_options(what: str) -> Callable[[Command], Command]:
+    """The options of a training that is judged by held-out data, a file or a treebank."""
+    return _added(
+        click.option(
+            "--dev",
+            type=click.Path(path_type=Path),
+            help=f"Held-out {what}: keep the model that is best on it.",
+        ),
+        click.option(
+            "--patience",
+            default=10,
+            show_default=True,
+            type=click.IntRange(min=1),
+            help="Iterations without a better dev score.",
+        ),
+    )
+
+
 def safety_options(command: Command) -> Command:
     """The options that `safety_of` reads besides the time budget."""
     return _added(

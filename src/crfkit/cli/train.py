@@ -18,18 +18,15 @@ from crfkit.cli.constraints import (
     label_column_beside,
     take_allowed,
 )
+from crfkit.cli.keeping import check_outputs, keep_model
 from crfkit.cli.metrics import Metric, metric_for
-from crfkit.cli.optimizing import optimizer_of, optimizer_options, safety_of, safety_options
-from crfkit.cli.structures import grown_words, order_options, structure_of
+from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
+from crfkit.cli.structures import order_options, structure_of
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
     from crfkit.features import Template
     from crfkit.models import CRF, ProgressCallback
-
-INTERRUPTED = (
-    130  # exit status after Ctrl-C (128 + SIGINT): a script that goes on would take the model for finished
-)
 
 
 def train(
@@ -136,16 +133,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     help="FILE has CRFsuite's form: a label and the attributes of one word a line, between tabs.",
 )
 @click.option("--features", metavar="PRESET", help="Ready-made features: names, pos or chunks.")
-@click.option(
-    "--dev", type=click.Path(path_type=Path), help="Held-out file: keep the model that is best on it."
-)
-@click.option(
-    "--patience",
-    default=10,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Iterations without a better dev score.",
-)
+@dev_options("file")
 @click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
 @click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 @click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")
@@ -234,35 +222,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
             safety=safety_of(options),
             **reading,
         )
-    if interrupted and crf.n_iter_ == 0:
-        raise KeyboardInterrupt
-    crf.save(model)
-    for line in grown_words(crf):
-        say(line)
-    if options["optimizer"] == "auto":
-        say(crf.optimizer_reason_)
-    say(f"{crf.stop_reason_}; the model of iteration {crf.n_iter_} is in {model}")
-    say(f"{crf.n_features_:,} features, {len(crf.weights_):,} weights, {model.stat().st_size / 1e6:.1f} MB")
-    if interrupted:
-        click.echo(f"crfkit: interrupted; the best model so far is in {model}", err=True)
-        click.get_current_context().exit(INTERRUPTED)
-
-
-def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path | None]) -> None:
-    """Refuse, before any work, files that would replace what they are made of, or that cannot be written."""
-    from crfkit.models import check_writable
-
-    for name, output in (("model", model), ("checkpoint", checkpoint)):
-        if output is None:
-            continue
-        for source in sources:
-            if source is not None and output.exists() and source.exists() and output.samefile(source):
-                raise InputError(
-                    f"{output}: the {name} would replace the file it is made of, expected another path"
-                )
-        check_writable(output)
-    if checkpoint is not None and checkpoint.resolve() == model.resolve():
-        raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
+    keep_model(crf, model, say, interrupted=interrupted)
 
 
 def read_files(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.optimizing import optimizer_of, optimizer_options
-from crfkit.cli.train import INTERRUPTED, check_outputs
+from crfkit.cli.keeping import check_outputs, keep_model
+from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
@@ -59,16 +59,7 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @click.command("train-parser", short_help="Train a dependency parser on a treebank (CoNLL-U).")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes.")
-@click.option(
-    "--dev", type=click.Path(path_type=Path), help="Held-out treebank: keep the model that is best on it."
-)
-@click.option(
-    "--patience",
-    default=10,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Iterations without a better dev score.",
-)
+@dev_options("treebank")
 @click.option("--multi-root", is_flag=True, help="Trees may have several roots.")
 @click.option(
     "--decode",
@@ -115,13 +106,4 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
             callback=display,
             time_budget=options["time_budget"],
         )
-    if interrupted and parser.n_iter_ == 0:
-        raise KeyboardInterrupt
-    parser.save(model)
-    if options["optimizer"] == "auto":
-        say(parser.optimizer_reason_)
-    say(f"{parser.stop_reason_}; the model of iteration {parser.n_iter_} is in {model}")
-    say(f"{len(parser.weights_):,} weights, {model.stat().st_size / 1e6:.1f} MB")
-    if interrupted:
-        click.echo(f"crfkit: interrupted; the best model so far is in {model}", err=True)
-        click.get_current_context().exit(INTERRUPTED)
+    keep_model(parser, model, say, interrupted=interrupted)
