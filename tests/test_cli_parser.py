@@ -156,7 +156,10 @@ def test_trees_that_are_none_are_refused_with_their_line() -> None:
             "train.conllu: the model would replace the file it is made of",
         ),
         (["train.conllu", "--model", "no/where"], "no/where: cannot be written"),
-        (["train.conllu", "--model", "m", "--optimizer", "arow"], "which learns from mistakes alone"),
+        (
+            ["train.conllu", "--model", "m", "--optimizer", "nosuch"],
+            "--optimizer nosuch: there is no such one",
+        ),
         (["train.conllu", "--model", "m", "--set", "memory=3"], "--optimizer adagrad has no setting memory"),
         (["train.conllu", "--model", "m", "--l2", "-1"], "l2 is -1.0, expected a number from 0 on"),
     ],
