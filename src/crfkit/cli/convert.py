@@ -3,30 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from crfkit.models import CRF
-
-CRFKIT, CRFSUITE = "crfkit", "crfsuite"
-
-
-def read_model(path: Path, n_columns: int | None = None) -> tuple[CRF, str]:
-    """A model and the toolkit whose file it is, which its first bytes tell."""
-    from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti
-    from crfkit.data import InputError, read_bytes
-    from crfkit.models import load
-
-    begins = read_bytes(path, 8)
-    toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
-    if n_columns is not None and toolkit != "wapiti":
-        raise InputError(f"{path}: --columns is for models of Wapiti, and this is one of {toolkit}")
-    if toolkit == "wapiti":
-        return read_wapiti(path, n_columns=n_columns), toolkit
-    readers = {CRFSUITE: read_crfsuite, "crf++": read_crfpp, CRFKIT: load}
-    return readers[toolkit](path), toolkit
+from crfkit.cli.taggers import CRFKIT, CRFSUITE, read_model
 
 
 def convert(source: Path, target: Path, to: str | None = None, n_columns: int | None = None) -> str:

@@ -161,9 +161,9 @@ def _short(value: object) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all arcs.")
 def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
     """Show what MODEL has learnt."""
-    from crfkit.models import load
+    from crfkit.cli.taggers import read_model
 
-    description = describe(load(model), top)
+    description = describe(read_model(model)[0], top)
     if on is not None:
         description["trellises"] = trellises_on(model, on)
     click.echo(json.dumps(description, ensure_ascii=False, indent=2) if as_json else as_text(description))

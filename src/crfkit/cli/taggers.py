@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from crfkit.models import CRF
 
 
+CRFKIT, CRFSUITE = "crfkit", "crfsuite"
+
+
 class Tagger(NamedTuple):
     """A model whose sites are rows of columns, or attributes."""
 
@@ -23,11 +26,28 @@ class Tagger(NamedTuple):
     separator: str | None  # of the columns of the training file; None where the model does not know
 
 
-def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
-    """Load a model that was trained on columns or attributes."""
+def read_model(path: Path, n_columns: int | None = None) -> tuple[CRF, str]:
+    """A model and the toolkit whose file it is, which its first bytes tell."""
+    from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti
     from crfkit.models import load
 
-    crf = load(path)
+    try:
+        with path.open("rb") as stream:
+            begins = stream.read(8)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
+    if n_columns is not None and toolkit != "wapiti":
+        raise InputError(f"{path}: --columns is for models of Wapiti, and this is one of {toolkit}")
+    if toolkit == "wapiti":
+        return read_wapiti(path, n_columns=n_columns), toolkit
+    readers = {CRFSUITE: read_crfsuite, "crf++": read_crfpp, CRFKIT: load}
+    return readers[toolkit](path), toolkit
+
+
+def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
+    """Load a model of this package or of another toolkit that reads columns or attributes."""
+    crf, _ = read_model(path)
     if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
             f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"
