@@ -25,6 +25,9 @@ def test_there_and_back() -> None:
     write_crfsuite(crf, "a.crfsuite")
     assert "written as a model of crfkit" in run("convert", "a.crfsuite", "b.crf").stderr
     assert crfkit.load("b.crf").predict(X) == crf.predict(X)
+    Path("new.att").write_text("x\ta\tb\ny\tc\n")
+    assert run("tag", "a.crfsuite", "new.att").stdout == run("tag", "b.crf", "new.att").stdout == "x\ny\n\n"
+    assert "accuracy: 100.00%" in run("eval", "a.crfsuite", "new.att").stdout
     run("convert", "b.crf", "c.crfsuite")
     assert Path("c.crfsuite").read_bytes() == Path("a.crfsuite").read_bytes()
     run("convert", "a.crfsuite", "d.crfsuite", "--to", "crfsuite")

@@ -72,7 +72,54 @@ def test_options_that_do_not_go_with_attributes(options: list[str], said: str) -
     assert said in complaint("train", "train.att", "--model", "x.crf", *options)
 
 
+def test_the_labels_of_a_file_of_attributes_stand_beside_those_that_are_found() -> None:
+    run("train", "train.att", "--attributes", "--model", "a.crf", "--quiet")
+    text = "N\tw=the\nQ\tw=dog\n"
+    assert run("tag", "a.crf", "-", "--reference", text=text).stdout == "N\tD\nQ\tN\n\n"
+    with_marginals = run("tag", "a.crf", "-", "--reference", "--marginals", text=text).stdout
+    assert re.match(r"N\tD:0\.\d{6}\nQ\tN:0\.\d{6}\n\n$", with_marginals)
+    run("train", "train.txt", "--model", "m.crf", "--quiet")
+    assert "--reference is for --format crfsuite" in complaint("tag", "m.crf", "train.txt", "--reference")
+    found = run("tag", "m.crf", "train.txt", "--format", "crfsuite", "--reference").stdout
+    assert found.startswith("D\tD\nN\tN\nV\tV\n\n")
+    assert run("tag", "m.crf", "new.txt", "--format", "crfsuite", "--reference").stdout == "\tD\n\tN\n\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (["--seen-arcs"], {}),
+        ([], {"feature.possible_transitions": True}),
+        (["--all-pairs"], {"feature.possible_states": True, "feature.possible_transitions": True}),
+    ],
+)
+def test_training_finds_the_minimum_of_crfsuite_learn(options: list[str], settings: dict[str, bool]) -> None:
+    """With the options that docs/migrating.md puts beside those of `crfsuite learn`."""
+    theirs = pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+    Path("c2.att").write_text(ATTRIBUTES.replace("N\tw=dog", "V\tw=1\\/2\nN\tw=dog\tn\\:", 2))
+    trainer = theirs.Trainer("lbfgs", {"c2": 0.3, "epsilon": 1e-9, "delta": 1e-12, **settings}, verbose=False)
+    for sequence in read_attributes("c2.att"):
+        trainer.append(sequence.items, sequence.labels)
+    trainer.train("theirs")
+    as_crfsuite = ["--attributes", "--no-start", "--no-end", "--l2", "0.6", "--tolerance", "1e-9", "--quiet"]
+    run("train", "c2.att", "--model", "m.crf", *as_crfsuite, *options)
+    run("convert", "m.crf", "ours")
+    parsed = []
+    for name in ("ours", "theirs"):
+        tagger = theirs.Tagger()
+        tagger.open(name)
+        parsed.append(tagger.info())
+    for part in ("transitions", "state_features"):
+        mine, other = (getattr(info, part) for info in parsed)
+        assert mine.keys() == other.keys()
+        np.testing.assert_allclose([mine[key] for key in other], list(other.values()), atol=1e-4)
+
+
 def test_bad_attribute_files_are_refused_with_their_line() -> None:
+    Path("no-label.att").write_text("D\tw=the\n\tw=dog\n")
+    assert "no-label.att:2: the label is empty" in complaint(
+        "train", "no-label.att", "--attributes", "--model", "x.crf"
+    )
     Path("bad.att").write_text("D\tw=the\nN\tlen:much\n")
     assert "bad.att:2: attribute 'len'" in complaint("train", "bad.att", "--attributes", "--model", "x.crf")
     Path("empty.att").write_text("\n\n")
@@ -136,13 +183,17 @@ def test_probabilities_in_each_form() -> None:
 # ---- models
 
 
-def test_models_of_crfpp_and_wapiti_are_converted() -> None:
+def test_models_of_crfpp_and_wapiti_are_converted_or_used_as_they_are() -> None:
     rng = np.random.default_rng(3)
     Path("model.txt").write_text(crfpp_model(rng)[0], encoding="utf-8")
     Path("model.wap").write_bytes(wapiti_model(rng)[0])
     for name in ("model.txt", "model.wap"):
         assert "written as a model of crfkit" in run("convert", name, "m.crf").stderr
-        assert run("tag", "m.crf", "-", text="Dog N\nruns V\n").stdout.count("\n") == 3
+        found = run("tag", "m.crf", "-", text="Dog N\nruns V\n").stdout
+        assert found.count("\n") == 3
+        assert run("tag", name, "-", text="Dog N\nruns V\n").stdout == found
+        inspected = [run("inspect", path).stdout.partition("heaviest")[2] for path in (name, "m.crf")]
+        assert inspected[0] == inspected[1]
     run("convert", "model.wap", "wide.crf", "--columns", "3")
     assert run("tag", "wide.crf", "-", text="Dog N _\nruns V _\n").stdout.count("\n") == 3
     assert "--columns is for models of Wapiti" in complaint("convert", "model.txt", "x", "--columns", "3")

@@ -64,8 +64,7 @@ def read_labelled(
             )
         example = _split(sequence, label_column % found)
         for site, label in enumerate(example.labels or ()):
-            if not label:
-                raise InputError(f"{sequence.place(site)}: the label is empty, expected one for every word")
+            check_label(label, sequence.place(site))
         yield example
 
 
@@ -114,6 +113,12 @@ def read_attribute_examples(path: str | Path) -> Iterator[Example]:
                 f"{sequence.place(0)}: found no tab, expected a label and attributes with tabs between them"
             )
         yield Example(sequence.items, sequence.labels, sequence)
+
+
+def check_label(label: str, place: str) -> None:
+    """Refuse to learn a label that is empty."""
+    if not label:
+        raise InputError(f"{place}: the label is empty, expected one for every word")
 
 
 def check_labels(example: Example, known: Collection[str], complaint: str) -> None:

@@ -20,6 +20,7 @@ class Details(NamedTuple):
     all_marginals: bool = False  # that of every label
     probability: bool = False  # that of each labelling
     labels_only: bool = False  # no input columns
+    reference: bool = False  # the label that the file gives, before the one that is found; in CRFsuite's form
 
 
 PLAIN = Details()
@@ -94,11 +95,15 @@ def write_wapiti_form(example: Example, found: Labelling, details: Details, outp
 
 
 def write_crfsuite_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
-    """As `crfsuite tag` writes: labels alone; --probability is its -p, --marginals its -i, --all-marginals its -l."""
+    """As `crfsuite tag` writes: labels alone; --reference is its -r, --probability its -p, --marginals its -i,
+    --all-marginals its -l.
+    """
     if details.probability or details.nbest is not None:
         output.write(f"@probability\t{found.probability:f}\n")
     for site, label in enumerate(found.labels):
         fields = [f"{label}:{found.marginal(site):f}" if details.marginals else label]
+        if details.reference:
+            fields.insert(0, example.labels[site] if example.labels else "")
         if details.all_marginals:
             fields += (f"{other}:{p:f}" for other, p in found.all_marginals(site))
         output.write("\t".join(fields) + "\n")
@@ -120,6 +125,8 @@ def writer_of(form: str | None, *, attributes: bool, details: Details) -> Writer
         raise InputError(
             f"--format {name} writes input columns, and the model reads attributes: add --labels-only"
         )
+    if details.reference and name != "crfsuite":
+        raise InputError(f"--reference is for --format crfsuite: {name} writes all columns of the file")
     return FORMS[name]
 
 

@@ -98,6 +98,7 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
 @click.option("--all-marginals", is_flag=True, help="Add the probability of every label at every word.")
 @click.option("--probability", is_flag=True, help="Add the probability of all labels of a sequence together.")
 @click.option("--labels-only", is_flag=True, help="Leave out the input columns.")
+@click.option("--reference", is_flag=True, help="In the form of CRFsuite: add the label that FILE gives.")
 @click.option(
     "--nbest", type=click.IntRange(min=1), metavar="N", help="Write the N best labellings of each sequence."
 )
@@ -109,7 +110,7 @@ def command(model: Path, file: str, output: str | None, form: str | None, **opti
 
     FILE has the input columns that the model was trained with, or these and a label column, which is kept. With
     --allowed-column it has one more, with the labels that each word may have. A model that was trained on attributes reads
-    a file of attributes.
+    a file of attributes. MODEL may be one of CRFsuite, CRF++ (text) or Wapiti.
     """
     tagger = load_tagger(model, n_threads=options["threads"])
     details = Details(**{name: options[name] for name in Details._fields})

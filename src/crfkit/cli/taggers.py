@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crfkit.cli.columns import Example, read_attribute_examples, read_for_model
 from crfkit.cli.constraints import check_known, label_column_among, take_allowed
-from crfkit.data import InputError
+from crfkit.data import InputError, read_bytes
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
@@ -31,11 +31,7 @@ def read_model(path: Path, n_columns: int | None = None) -> tuple[CRF, str]:
     from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti
     from crfkit.models import load
 
-    try:
-        with path.open("rb") as stream:
-            begins = stream.read(8)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    begins = read_bytes(path, 8) if path.is_file() else b""  # of anything else `load` complains
     toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
     if n_columns is not None and toolkit != "wapiti":
         raise InputError(f"{path}: --columns is for models of Wapiti, and this is one of {toolkit}")

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.columns import Example, check_labels, read_attribute_examples, read_labelled
+from crfkit.cli.columns import (
+    Example,
+    check_label,
+    check_labels,
+    read_attribute_examples,
+    read_labelled,
+)
 from crfkit.cli.constraints import (
     allowed_column_option,
     allowed_of,
@@ -258,6 +264,9 @@ def _read_attribute_files(
     examples = list(read_attribute_examples(file))
     if not examples:
         raise InputError(f"{file}: found no sequence, expected at least one")
+    for example in examples:
+        for site, label in enumerate(example.labels or ()):
+            check_label(label, example.origin.place(site))
     return examples, None if dev is None else list(read_attribute_examples(dev))
 
 
