@@ -1,23 +1,25 @@
 """Chinese gazetteers: which stretches of a sentence are places, organisations, or (parts of) names that training data know.
 
-A name counts as known in a sentence only where another sentence of the training data has it. Otherwise every name to be
-learned would be known, and no name to be found.
+A name counts as known in a sentence of the training data only where a sentence far from it has the name. Otherwise every
+name to be learned would be known, if only from its own article, and few of those to be found in other articles.
 """
 
 from __future__ import annotations
 
 import lzma
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from benchmarks.corpora import corpus_path
 
+BLOCK = 25  # neighbouring sentences; an article seldom has more
 LONGEST = 14  # characters of an entry that is looked up
 LONGEST_ENDING = 4
 ENDING_COUNT = 3  # names of other sentences that end so, at least
 ENDING_SHARE = 0.03  # of the places where it occurs, at least, a single character ends a name
-OPENING_COUNT, OPENING_SHARE = 3, 0.01  # the same of a character before a name
+OPENING_COUNT, OPENING_SHARE = 2, 0.005  # the same of a character before a name
 START = "^"  # stands before the first character
 OUTSIDE = "-"
 KINDS = (
@@ -47,24 +49,38 @@ def read_list(file: str) -> set[str]:
         return {entry for line in lines if len(entry := line.split("\t")[0].strip()) > 1}
 
 
+class Blocks:
+    """Where each text of the training data stands: its blocks of sentences, and the blocks beside them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """In the order of the training data."""
+        self._near = defaultdict[str, set[int]](set)
+        for n, text in enumerate(texts):
+            self._near[text].update(range(n // BLOCK - 1, n // BLOCK + 2))
+
+    def near(self, text: str) -> Iterable[int]:
+        """The blocks that must not tell anything about a text; none for one that is not in the training data."""
+        return self._near.get(text, ())
+
+
 class SeenElsewhere:
-    """How often something is in the names of sentences other than a given one."""
+    """How often something is seen in the training data, far from a given sentence."""
 
     def __init__(self) -> None:
         """Nothing is seen yet."""
         self.counts: Counter[str] = Counter()
-        self._own = defaultdict[str, Counter[str]](Counter)  # by the text of the sentence
+        self._by_block = defaultdict[int, Counter[str]](Counter)
 
-    def add(self, text: str, parts: Iterable[str]) -> None:
-        """Parts of the names of a sentence."""
+    def add(self, sentence: int, parts: Iterable[str]) -> None:
+        """What is seen in a sentence, given by its number."""
         own = Counter(parts)
         self.counts.update(own)
-        self._own[text].update(own)
+        self._by_block[sentence // BLOCK].update(own)
 
-    def times(self, part: str, text: str) -> int:
-        """In sentences with another text."""
-        own = self._own.get(text)
-        return self.counts[part] - (own[part] if own else 0)
+    def times(self, part: str, near: Iterable[int]) -> int:
+        """Outside of these blocks."""
+        times = self.counts[part]
+        return times and times - sum(self._by_block[block][part] for block in near if block in self._by_block)
 
 
 class Gazetteers:
@@ -76,63 +92,75 @@ class Gazetteers:
         self._suffixes = read_list("suffix_nt.tsv")
         places = read_list("THUOCL_diming.txt") | read_list("jieba_ns.txt")
         self._places = places - self._organisations - self._suffixes
-        self._trained = frozenset(texts)
-        self._seen = {kind: SeenElsewhere() for kind in ("known", "ending", "tail", "head")}
+        self._blocks = Blocks(texts)
+        self._seen = {
+            kind: SeenElsewhere()
+            for kind in ("known", "ending", "tail", "head", "occurs", "pair", "any pair")
+        }
         characters = Counter(START * len(texts))
         openings: Counter[str] = Counter()
-        for text, spans in zip(texts, names, strict=True):
+        for n, (text, spans) in enumerate(zip(texts, names, strict=True)):
             found = [text[begin:end] for begin, end in spans]
-            self._seen["known"].add(text, found)
-            self._seen["ending"].add(text, (ending for name in found for ending in endings(name)))
-            self._seen["tail"].add(text, (tail for name in found if len(tail := self._tail(name)) > 1))
+            self._seen["known"].add(n, found)
+            self._seen["ending"].add(n, (ending for name in found for ending in endings(name)))
+            self._seen["tail"].add(n, (tail for name in found if len(tail := self._tail(name)) > 1))
+            self._seen["pair"].add(n, (pair for name in found for pair in pairs(name)))
+            self._seen["any pair"].add(n, pairs(text))
             characters.update(text)
             openings.update((START + text)[begin] for begin, _ in spans)
         self.openings = frozenset(_often(openings, OPENING_COUNT, OPENING_SHARE, characters))
         self._endings = self._suffixes.union(
             _often(self._seen["ending"].counts, ENDING_COUNT, ENDING_SHARE, characters)
         )
-        for text, spans in zip(texts, names, strict=True):
+        for n, (text, spans) in enumerate(zip(texts, names, strict=True)):
             heads = (self._head(text[begin:end]) for begin, end in spans)
-            self._seen["head"].add(text, (head for head in heads if len(head) > 1))
+            self._seen["head"].add(n, (head for head in heads if len(head) > 1))
         parts = {part for kind in ("known", "tail", "head") for part in self._seen[kind].counts}
         self._entries = parts | self._endings | self._places | self._organisations
-        self._occurs = Counter(  # how often a known name occurs, as a name or otherwise
-            part
-            for text in texts
-            for _, _, part in stretches(text, 2, LONGEST)
-            if part in self._seen["known"].counts
-        )
+        known = self._seen["known"].counts
+        for n, text in enumerate(texts):  # known names, as names or otherwise
+            self._seen["occurs"].add(n, (part for _, _, part in stretches(text, 2, LONGEST) if part in known))
 
     def matches(self, text: str) -> list[Match]:
         """Where the gazetteers have entries in a sentence."""
+        near = self._blocks.near(text)
         return [
             Match(begin, end, kind, detail)
             for begin, end, part in stretches(text, 1, LONGEST)
             if part in self._entries
-            for kind, detail in self._kinds(part, text)
+            for kind, detail in self._kinds(part, near)
         ]
 
-    def _kinds(self, part: str, text: str) -> Iterator[tuple[str, str]]:
+    def usual(self, text: str) -> list[float]:
+        """For each two neighbours in a sentence, the log-odds of being in one name: one fewer than characters."""
+        near = self._blocks.near(text)
+        inside, anywhere = self._seen["pair"], self._seen["any pair"]
+        odds = []
+        for pair in pairs(text):
+            named = inside.times(pair, near)
+            odds.append(math.log((named + 0.1) / (anywhere.times(pair, near) - named + 1)))
+        return odds
+
+    def _kinds(self, part: str, near: Iterable[int]) -> Iterator[tuple[str, str]]:
         """What a part of a sentence is, with details."""
         if part in self._places:
             yield "place", ""
         if part in self._organisations:
             yield "organisation", ""
         if part in self._suffixes or (
-            part in self._endings and self._seen["ending"].times(part, text) >= ENDING_COUNT
+            part in self._endings and self._seen["ending"].times(part, near) >= ENDING_COUNT
         ):
             yield "ending", part
         if len(part) > 1:
-            if times := self._seen["known"].times(part, text):
-                yield "known", self._sureness(part, text, times)
+            if times := self._seen["known"].times(part, near):
+                yield "known", self._sureness(part, near, times)
             for kind in ("tail", "head"):
-                if times := self._seen[kind].times(part, text):
+                if times := self._seen[kind].times(part, near):
                     yield kind, "once" if times == 1 else "often"
 
-    def _sureness(self, name: str, text: str, times: int) -> str:
-        """How often a known name is a name where it occurs in other sentences."""
-        occurs = self._occurs[name] - (text.count(name) if text in self._trained else 0)
-        share = times / max(occurs, times)
+    def _sureness(self, name: str, near: Iterable[int], times: int) -> str:
+        """How often a known name is a name where it occurs far away."""
+        share = times / max(self._seen["occurs"].times(name, near), times)
         sure = (
             "always" if share > 0.9 else "mostly" if share > 0.5 else "at times" if share > 0.1 else "rarely"
         )
@@ -158,6 +186,11 @@ def stretches(text: str, shortest: int, longest: int) -> Iterator[tuple[int, int
     for begin in range(len(text) - shortest + 1):
         for end in range(begin + shortest, min(begin + longest, len(text)) + 1):
             yield begin, end, text[begin:end]
+
+
+def pairs(text: str) -> Iterator[str]:
+    """Each two neighbours."""
+    return (text[site : site + 2] for site in range(len(text) - 1))
 
 
 def endings(name: str) -> Iterable[str]:

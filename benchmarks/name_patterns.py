@@ -1,8 +1,8 @@
 """Organisation names as patterns: whole spans B I … E, and what is far apart but belongs together.
 
 Each name of a weight says what is true of a span that is labelled as one name: how it begins (with a place, with a known
-name), how it ends and what lies between; that all of it is a known name, or a place and what is known to follow places; that
-marks in it have no partner. Members of an
+name), how it ends and what lies between; what stands before and behind it; that all of it is a known name, or a place and
+what is known to follow places; how usual its characters are in names; that marks in it have no partner. Members of an
 enumeration `A、B、C`, and the same name twice, have weights for being names together.
 """
 
@@ -13,16 +13,15 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from benchmarks.gazetteers import START, Gazetteers, Match
+from benchmarks.name_spans import LEADS, Span, candidates, place_spans, whole_names
 
-LONGEST_SPAN = 16
 FARTHEST = 40  # sites between two that belong together
-STOPS = frozenset("。，；：！？、")  # in no name
 LINKS = frozenset("的了在是和与对把将被从向为等于及")
 PAIRS = {"（": "）", "(": ")", "《": "》", "“": "”", "‘": "’", "『": "』"}
-LEADS = ("place", "organisation", "known", "head")  # entries that a name may begin with
 INSIDE = ["B", "I", "E", "S"]
+END = "$"  # stands behind the last character
+LONGEST_NAMED = 16  # lengths have weights of their own up to here
 
-Span = tuple[int, int]
 Row = tuple[str, ...]  # the columns of a site; the first is its character
 Configuration = tuple[int, list[str | list[str] | None], str]
 
@@ -30,7 +29,17 @@ Configuration = tuple[int, list[str | list[str] | None], str]
 class NamePatterns:
     """A function of a sentence that gives its higher-order patterns, of some families or of all."""
 
-    FAMILIES = ("whole", "tail", "structure", "marks", "enumeration", "twice")
+    FAMILIES = (
+        "whole",
+        "tail",
+        "structure",
+        "characters",
+        "context",
+        "usual",
+        "marks",
+        "enumeration",
+        "twice",
+    )
 
     def __init__(self, gazetteers: Gazetteers, families: Sequence[str] = FAMILIES) -> None:
         """`families` are some of FAMILIES."""
@@ -42,65 +51,40 @@ class NamePatterns:
         """(first site, labels of each site, name of the weight), for patterns of this sentence."""
         text = "".join(row[0] for row in rows)
         matches = self.gazetteers.matches(text)
-        whole = {span: names for span, names in whole_names(matches).items() if span[1] - span[0] > 1}
-        placed = place_spans(matches)
-        ended = ending_spans(text, matches, self.gazetteers.openings)
-        spans = dict.fromkeys((*ended, *whole, *placed))
+        spans = candidates(text, matches, self.gazetteers.openings)
         if "whole" in self.families:
-            for span, names in whole.items():
-                yield from (_span(span, name) for name in names)
+            for span, names in whole_names(matches).items():
+                if span[1] - span[0] > 1:
+                    yield from (_span(span, name) for name in names)
         if "tail" in self.families:
-            yield from (_span(span, f"place + tail known {detail}") for span, detail in placed.items())
-        if "structure" in self.families:
-            look = _Structure(text, matches)
-            for span in spans:
-                yield from (_span(span, name) for name in look.names(span))
+            for span, detail in place_spans(matches).items():
+                yield _span(span, f"place + tail known {detail}")
+        yield from self._of_spans(text, matches, spans)
         if "marks" in self.families:
             yield from _marks(text)
         if "enumeration" in self.families:
-            yield from _enumeration(text, list(spans))
+            yield from _enumeration(text, spans)
         if "twice" in self.families:
-            yield from _twice(text, list(spans))
+            yield from _twice(text, spans)
 
-
-def whole_names(matches: Sequence[Match]) -> dict[Span, list[str]]:
-    """Spans that are in the gazetteer of organisations or in the training data as a whole."""
-    found = defaultdict[Span, list[str]](list)
-    entries = [match for match in matches if match.kind in ("organisation", "known")]
-    for match in entries:
-        inner = any(
-            other.begin <= match.begin and match.end <= other.end and other[:2] != match[:2]
-            for other in entries
-        )
-        place = ", in a longer one" if inner else ""
-        found[match.begin, match.end].append(f"whole {match.kind} {match.detail}{place}")
-    return dict(found)
-
-
-def ending_spans(text: str, matches: Sequence[Match], openings: frozenset[str]) -> Iterator[Span]:
-    """Spans that end as organisations do, and begin with an entry or after a character that often stands before names."""
-    begins = {match.begin for match in matches if match.kind in LEADS}
-    begins |= {site for site, before in enumerate(START + text[:-1]) if before in openings}
-    for end in sorted({match.end for match in matches if match.kind == "ending"}):
-        for begin in range(end - 1, max(end - LONGEST_SPAN, 0) - 1, -1):
-            if text[begin] in STOPS:
-                break
-            if begin in begins and begin < end - 1:
-                yield begin, end
-
-
-def place_spans(matches: Sequence[Match]) -> dict[Span, str]:
-    """Spans of a place and a known tail, and how often the tail is known."""
-    tails = defaultdict[int, list[Match]](list)
-    for match in matches:
-        if match.kind == "tail":
-            tails[match.begin].append(match)
-    return {
-        (place.begin, tail.end): tail.detail
-        for place in matches
-        if place.kind == "place"
-        for tail in tails[place.end]
-    }
+    def _of_spans(
+        self, text: str, matches: Sequence[Match], spans: Sequence[Span]
+    ) -> Iterator[Configuration]:
+        look = _Structure(text, matches)
+        usual = self.gazetteers.usual(text) if "usual" in self.families else []
+        for span in spans:
+            if "structure" in self.families:
+                yield from (_span(span, name) for name in look.names(span))
+            if "characters" in self.families:
+                yield from (_span(span, name) for name in look.characters(span))
+            if "context" in self.families:
+                yield from (_span(span, name) for name in look.context(span))
+            if "usual" in self.families:
+                inside = usual[span[0] : span[1] - 1]
+                level = round(2 * sum(inside) / len(inside))
+                yield _span(span, f"usual {level}")
+                yield _span(span, f"usual {level}, length {_size(span[1] - span[0])}")
+                yield _span(span, f"least usual {round(2 * min(inside))}")
 
 
 class _Structure:
@@ -120,21 +104,24 @@ class _Structure:
         }
 
     def names(self, span: Span) -> Iterator[str]:
-        """What is true of a span."""
+        """How a span begins, what it holds, and how it ends."""
         begin, end = span
         text = self._text
-        tail = min((site for site in self._endings[end] if site >= begin), default=end)
+        tail, leads, kind = self._built(span)
         ending = text[tail:end] or "none"
-        leads = [match for match in self._leads[begin] if match.end <= tail]
-        lead = max(leads, key=lambda match: match.end, default=None)
-        kind = "none" if lead is None else lead.kind
-        between = tail - (begin if lead is None else lead.end)
+        between = tail - max((match.end for match in leads), default=begin)
         yield f"ending {ending}, {_size(tail - begin)} before"
         yield f"{kind} … {ending}"
+        yield f"{kind} … {ending}, length {_size(end - begin)}"
         yield f"{kind} … ending, {_size(between)} between"
         if any(match.kind == "head" and match.end == tail for match in leads):
             yield "known head + ending"
-        yield f"length {min(end - begin, LONGEST_SPAN)}"
+        yield f"length {min(end - begin, LONGEST_NAMED)}"
+        inner = sum(
+            any(site >= begin for site in self._endings.get(cut, ())) for cut in range(begin + 1, end - 1)
+        )
+        yield f"{min(inner, 3)} endings inside"
+        yield f"{min(inner, 3)} endings inside, {ending}"
         if begin in self._cut:
             yield "begins inside an entry"
         if end in self._cut:
@@ -143,6 +130,32 @@ class _Structure:
             yield f"holds {link}"
         if any(text.count(a, begin, end) != text.count(b, begin, end) for a, b in PAIRS.items()):
             yield "marks without partner"
+
+    def characters(self, span: Span) -> Iterator[str]:
+        """The characters at both ends of a span."""
+        begin, end = span
+        tail, _, _ = self._built(span)
+        yield f"from {self._text[begin]} to {self._text[end - 1]}"
+        yield f"from {self._text[begin : begin + 2]} to {self._text[tail:end] or 'none'}"
+
+    def context(self, span: Span) -> Iterator[str]:
+        """The characters around a span, with what it is."""
+        begin, end = span
+        before, after = (START + self._text)[begin], (self._text + END)[end]
+        tail, _, kind = self._built(span)
+        ending = self._text[tail:end] or "none"
+        yield f"{before} before … {ending}"
+        yield f"… {ending} before {after}"
+        yield f"between {before} and {after}"
+        yield f"{before} before {kind}, length {_size(end - begin)}"
+
+    def _built(self, span: Span) -> tuple[int, list[Match], str]:
+        """Where the ending of a span begins, the entries before it, and the kind of the longest of them."""
+        begin, end = span
+        tail = min((site for site in self._endings.get(end, ()) if site >= begin), default=end)
+        leads = [match for match in self._leads.get(begin, ()) if match.end <= tail]
+        lead = max(leads, key=lambda match: match.end, default=None)
+        return tail, leads, "none" if lead is None else lead.kind
 
 
 def _size(n: int) -> str:

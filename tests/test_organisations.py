@@ -8,7 +8,8 @@ import pytest
 from benchmarks import organisations
 from benchmarks.corpora import find_corpus
 from benchmarks.gazetteers import Gazetteers, Match, columns
-from benchmarks.name_patterns import NamePatterns, ending_spans, whole_names
+from benchmarks.name_patterns import NamePatterns
+from benchmarks.name_spans import ending_spans, whole_names
 
 needs_gazetteers = pytest.mark.skipif(
     find_corpus("zh_gazetteer", "suffix_nt.tsv") is None, reason="the gazetteers are not on this machine"
