@@ -212,7 +212,7 @@ class Experiment:
         """
         start = time.process_time()
         halves = [range(half, len(self.X), 2) for half in (0, 1)]
-        lists = []
+        lists: list[tuple[Candidates, list[str]]] = []
         for learned, labelled in (halves, reversed(halves)):
             chain = first_order(matches=True).fit([self.X[n] for n in learned], [self.y[n] for n in learned])
             lists += self.lists(chain, labelled)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from benchmarks import organisations
 from benchmarks.corpora import find_corpus
-from benchmarks.gazetteers import Gazetteers, Match, columns
+from benchmarks.gazetteers import BLOCK, Gazetteers, Match, columns
 from benchmarks.name_patterns import NamePatterns
-from benchmarks.name_spans import ending_spans, whole_names
+from benchmarks.name_spans import candidates, ending_spans, members, whole_names
 
 needs_gazetteers = pytest.mark.skipif(
     find_corpus("zh_gazetteer", "suffix_nt.tsv") is None, reason="the gazetteers are not on this machine"
@@ -44,17 +45,39 @@ def test_whole_names_inside_longer_ones_have_weights_of_their_own() -> None:
     }
 
 
+def test_short_spans_between_marks_are_members() -> None:
+    assert list(members("ab、cd、e，fghijkl（mn）")) == [(0, 2), (3, 5), (16, 18)]
+
+
+def test_candidates_have_two_characters_at_least() -> None:
+    matches = [Match(0, 1, "organisation", ""), Match(1, 4, "known", "always")]
+    assert candidates("abcdefgh", matches, frozenset()) == [(1, 4)]
+
+
 @needs_gazetteers
-def test_a_name_is_known_where_another_sentence_has_it() -> None:
-    gazetteers = Gazetteers(["甲乙丙来了", "见甲乙丙", "丁戊己来了"], [[(0, 3)], [(1, 4)], [(0, 3)]])
+def test_a_name_is_known_where_a_far_sentence_has_it() -> None:
+    filler = [f"第{n}句" for n in range(3 * BLOCK)]
+    texts = ["甲乙丙来了", "见甲乙丙", *filler, "甲乙丙在此", "丁戊己来了"]
+    names = [[(0, 3)], [(1, 4)], *([] for _ in filler), [(0, 3)], [(0, 3)]]
+    gazetteers = Gazetteers(texts, names)
 
     def known(text: str) -> list[tuple[int, int, str]]:
         return [(m.begin, m.end, m.detail) for m in gazetteers.matches(text) if m.kind == "known"]
 
-    assert known("甲乙丙来了") == [(0, 3, "always, once")]
+    assert known("甲乙丙来了") == [(0, 3, "always, once")]  # its neighbour does not count
+    assert known("甲乙丙在此") == [(0, 3, "always")]
     assert known("丁戊己来了") == []
     assert known("说丁戊己") == [(1, 4, "always, once")]
     assert known("说甲乙丙") == [(1, 4, "always")]
+
+
+@needs_gazetteers
+def test_pairs_of_far_names_are_usual() -> None:
+    filler = [f"第{n}句" for n in range(3 * BLOCK)]
+    gazetteers = Gazetteers(["甲乙丙来了", *filler, "丙来"], [[(0, 3)], *([] for _ in filler), []])
+    rare, never = math.log(1.1), math.log(0.1)
+    assert gazetteers.usual("说甲乙丙") == pytest.approx([never, rare, rare])
+    assert gazetteers.usual("甲乙丙来了") == pytest.approx([never, never, math.log(0.1 / 2), never])
 
 
 @needs_gazetteers
@@ -62,17 +85,19 @@ def test_patterns_fire_where_labels_agree() -> None:
     gazetteers = Gazetteers(["北京甲公司", "甲公司"], [[(0, 5)], []])
     text = "（北京乙公司）、北京甲公司、北京甲公司"
     rows = [(character,) for character in text]
-    configurations = list(NamePatterns(gazetteers)(rows))
+    runs = organisations.runs_of(NamePatterns(gazetteers)(rows))
     name = ["B", "I", "I", "I", "E"]
     labels = ["O", *name, "O", "O", *name, "O", *name]
-    right = organisations.Labelling(labels, configurations).fired
+    right = organisations.Labelling(labels, runs).fired
     assert "place … 公司" in right
     assert "whole known always, once" in right
+    assert "（ before … 公司" in right
+    assert "from 北京 to 公司" in right
     assert right.count("twice") == right.count("members") == 1
     assert "marks disagree" not in right
-    wrong = organisations.Labelling(["B", "I", "I", "I", "I", "E", *labels[6:]], configurations).fired
+    wrong = organisations.Labelling(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).fired
     assert wrong.count("marks disagree") == 1
-    assert organisations.Labelling(["O"] * len(text), configurations).fired == []
+    assert organisations.Labelling(["O"] * len(text), runs).fired == []
 
 
 @needs_gazetteers
