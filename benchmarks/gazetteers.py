@@ -7,7 +7,6 @@ name to be learned would be known, if only from its own article, and few of thos
 from __future__ import annotations
 
 import lzma
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -19,7 +18,7 @@ LONGEST = 14  # characters of an entry that is looked up
 LONGEST_ENDING = 4
 ENDING_COUNT = 3  # names of other sentences that end so, at least
 ENDING_SHARE = 0.03  # of the places where it occurs, at least, a single character ends a name
-OPENING_COUNT, OPENING_SHARE = 2, 0.005  # the same of a character before a name
+OPENING_COUNT, OPENING_SHARE = 3, 0.01  # the same of a character before a name
 START = "^"  # stands before the first character
 OUTSIDE = "-"
 KINDS = (
@@ -93,10 +92,7 @@ class Gazetteers:
         places = read_list("THUOCL_diming.txt") | read_list("jieba_ns.txt")
         self._places = places - self._organisations - self._suffixes
         self._blocks = Blocks(texts)
-        self._seen = {
-            kind: SeenElsewhere()
-            for kind in ("known", "ending", "tail", "head", "occurs", "pair", "any pair")
-        }
+        self._seen = {kind: SeenElsewhere() for kind in ("known", "ending", "tail", "head", "occurs")}
         characters = Counter(START * len(texts))
         openings: Counter[str] = Counter()
         for n, (text, spans) in enumerate(zip(texts, names, strict=True)):
@@ -104,8 +100,6 @@ class Gazetteers:
             self._seen["known"].add(n, found)
             self._seen["ending"].add(n, (ending for name in found for ending in endings(name)))
             self._seen["tail"].add(n, (tail for name in found if len(tail := self._tail(name)) > 1))
-            self._seen["pair"].add(n, (pair for name in found for pair in pairs(name)))
-            self._seen["any pair"].add(n, pairs(text))
             characters.update(text)
             openings.update((START + text)[begin] for begin, _ in spans)
         self.openings = frozenset(_often(openings, OPENING_COUNT, OPENING_SHARE, characters))
@@ -130,16 +124,6 @@ class Gazetteers:
             if part in self._entries
             for kind, detail in self._kinds(part, near)
         ]
-
-    def usual(self, text: str) -> list[float]:
-        """For each two neighbours in a sentence, the log-odds of being in one name: one fewer than characters."""
-        near = self._blocks.near(text)
-        inside, anywhere = self._seen["pair"], self._seen["any pair"]
-        odds = []
-        for pair in pairs(text):
-            named = inside.times(pair, near)
-            odds.append(math.log((named + 0.1) / (anywhere.times(pair, near) - named + 1)))
-        return odds
 
     def _kinds(self, part: str, near: Iterable[int]) -> Iterator[tuple[str, str]]:
         """What a part of a sentence is, with details."""
@@ -186,11 +170,6 @@ def stretches(text: str, shortest: int, longest: int) -> Iterator[tuple[int, int
     for begin in range(len(text) - shortest + 1):
         for end in range(begin + shortest, min(begin + longest, len(text)) + 1):
             yield begin, end, text[begin:end]
-
-
-def pairs(text: str) -> Iterator[str]:
-    """Each two neighbours."""
-    return (text[site : site + 2] for site in range(len(text) - 1))
 
 
 def endings(name: str) -> Iterable[str]:

@@ -2,8 +2,8 @@
 
 Each name of a weight says what is true of a span that is labelled as one name: how it begins (with a place, with a known
 name), how it ends and what lies between; what stands before and behind it; that all of it is a known name, or a place and
-what is known to follow places; how usual its characters are in names; that marks in it have no partner. Members of an
-enumeration `A、B、C`, and the same name twice, have weights for being names together.
+what is known to follow places; that marks in it have no partner. Members of an enumeration
+`A、B、C`, and the same name twice, have weights for being names together.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from benchmarks.gazetteers import START, Gazetteers, Match
-from benchmarks.name_spans import LEADS, Span, candidates, place_spans, whole_names
+from benchmarks.name_spans import LEADS, LONGEST_SPAN, Span, candidates, place_spans, whole_names
 
 FARTHEST = 40  # sites between two that belong together
 LINKS = frozenset("的了在是和与对把将被从向为等于及")
 PAIRS = {"（": "）", "(": ")", "《": "》", "“": "”", "‘": "’", "『": "』"}
 INSIDE = ["B", "I", "E", "S"]
 END = "$"  # stands behind the last character
-LONGEST_NAMED = 16  # lengths have weights of their own up to here
 
 Row = tuple[str, ...]  # the columns of a site; the first is its character
 Configuration = tuple[int, list[str | list[str] | None], str]
@@ -29,17 +28,7 @@ Configuration = tuple[int, list[str | list[str] | None], str]
 class NamePatterns:
     """A function of a sentence that gives its higher-order patterns, of some families or of all."""
 
-    FAMILIES = (
-        "whole",
-        "tail",
-        "structure",
-        "characters",
-        "context",
-        "usual",
-        "marks",
-        "enumeration",
-        "twice",
-    )
+    FAMILIES = ("whole", "tail", "structure", "characters", "context", "marks", "enumeration", "twice")
 
     def __init__(self, gazetteers: Gazetteers, families: Sequence[str] = FAMILIES) -> None:
         """`families` are some of FAMILIES."""
@@ -71,7 +60,6 @@ class NamePatterns:
         self, text: str, matches: Sequence[Match], spans: Sequence[Span]
     ) -> Iterator[Configuration]:
         look = _Structure(text, matches)
-        usual = self.gazetteers.usual(text) if "usual" in self.families else []
         for span in spans:
             if "structure" in self.families:
                 yield from (_span(span, name) for name in look.names(span))
@@ -79,12 +67,6 @@ class NamePatterns:
                 yield from (_span(span, name) for name in look.characters(span))
             if "context" in self.families:
                 yield from (_span(span, name) for name in look.context(span))
-            if "usual" in self.families:
-                inside = usual[span[0] : span[1] - 1]
-                level = round(2 * sum(inside) / len(inside))
-                yield _span(span, f"usual {level}")
-                yield _span(span, f"usual {level}, length {_size(span[1] - span[0])}")
-                yield _span(span, f"least usual {round(2 * min(inside))}")
 
 
 class _Structure:
@@ -116,7 +98,7 @@ class _Structure:
         yield f"{kind} … ending, {_size(between)} between"
         if any(match.kind == "head" and match.end == tail for match in leads):
             yield "known head + ending"
-        yield f"length {min(end - begin, LONGEST_NAMED)}"
+        yield f"length {min(end - begin, LONGEST_SPAN)}"
         inner = sum(
             any(site >= begin for site in self._endings.get(cut, ())) for cut in range(begin + 1, end - 1)
         )

@@ -1,23 +1,18 @@
 """Spans of a sentence that may be organisation names: candidates for patterns, most of them wrong.
 
-A span is a candidate if all of it is an entry or a known name, if it is a place and what is known to follow places, if it
-ends as organisations do and begins where names begin, or if it stands alone between two marks.
+A span is a candidate if all of it is an entry or a known name, if it is a place and what is known to follow places, or if
+it ends as organisations do and begins where names begin.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from benchmarks.gazetteers import START, Match
 
-LONGEST_SPAN = 24
-LONGEST_MEMBER = 6
+LONGEST_SPAN = 16
 STOPS = frozenset("。，；：！？、")  # in no name
-ALONE = STOPS | frozenset(
-    "（）()《》“”‘’『』"
-)  # around a member of an enumeration, or a name in quotation marks
 LEADS = ("place", "organisation", "known", "head")  # entries that a name may begin with
 
 Span = tuple[int, int]
@@ -30,7 +25,6 @@ def candidates(text: str, matches: Sequence[Match], openings: frozenset[str]) ->
             *ending_spans(text, matches, openings),
             *whole_names(matches),
             *place_spans(matches),
-            *members(text),
         )
     )
     return [(begin, end) for begin, end in found if end - begin > 1]
@@ -74,11 +68,3 @@ def place_spans(matches: Sequence[Match]) -> dict[Span, str]:
         if place.kind == "place"
         for tail in tails[place.end]
     }
-
-
-def members(text: str) -> Iterator[Span]:
-    """Short spans between two marks."""
-    marks = [-1, *(site for site, character in enumerate(text) if character in ALONE), len(text)]
-    for before, after in pairwise(marks):
-        if 1 < after - before - 1 <= LONGEST_MEMBER:
-            yield before + 1, after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from benchmarks import organisations
 from benchmarks.corpora import find_corpus
 from benchmarks.gazetteers import BLOCK, Gazetteers, Match, columns
 from benchmarks.name_patterns import NamePatterns
-from benchmarks.name_spans import candidates, ending_spans, members, whole_names
+from benchmarks.name_spans import candidates, ending_spans, whole_names
 
 needs_gazetteers = pytest.mark.skipif(
     find_corpus("zh_gazetteer", "suffix_nt.tsv") is None, reason="the gazetteers are not on this machine"
@@ -45,10 +44,6 @@ def test_whole_names_inside_longer_ones_have_weights_of_their_own() -> None:
     }
 
 
-def test_short_spans_between_marks_are_members() -> None:
-    assert list(members("ab、cd、e，fghijkl（mn）")) == [(0, 2), (3, 5), (16, 18)]
-
-
 def test_candidates_have_two_characters_at_least() -> None:
     matches = [Match(0, 1, "organisation", ""), Match(1, 4, "known", "always")]
     assert candidates("abcdefgh", matches, frozenset()) == [(1, 4)]
@@ -69,15 +64,6 @@ def test_a_name_is_known_where_a_far_sentence_has_it() -> None:
     assert known("丁戊己来了") == []
     assert known("说丁戊己") == [(1, 4, "always, once")]
     assert known("说甲乙丙") == [(1, 4, "always")]
-
-
-@needs_gazetteers
-def test_pairs_of_far_names_are_usual() -> None:
-    filler = [f"第{n}句" for n in range(3 * BLOCK)]
-    gazetteers = Gazetteers(["甲乙丙来了", *filler, "丙来"], [[(0, 3)], *([] for _ in filler), []])
-    rare, never = math.log(1.1), math.log(0.1)
-    assert gazetteers.usual("说甲乙丙") == pytest.approx([never, rare, rare])
-    assert gazetteers.usual("甲乙丙来了") == pytest.approx([never, never, math.log(0.1 / 2), never])
 
 
 @needs_gazetteers
