@@ -12,13 +12,15 @@ KeyIndex::KeyIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
     int bits = 4;
     while ((std::size_t(1) << bits) < 2 * keys_.size()) ++bits;
     shift_ = 64 - bits;
-    marks_.assign(std::int64_t(1) << bits, 0);
-    places_.resize(std::int64_t(1) << bits);
+    places_.assign(std::int64_t(1) << bits, Place{0, -1});
+    bit_shift_ = shift_ - 3;
+    bits_.assign((std::int64_t(8) << bits) / 64, 0);
     for (std::size_t i = 0; i < keys_.size(); ++i) {
         std::size_t at = first_place(keys_[i]);
-        while (marks_[at]) at = next_place(at);
-        marks_[at] = mark(keys_[i]);
+        while (places_[at].number >= 0) at = next_place(at);
         places_[at] = {keys_[i], static_cast<std::int32_t>(i)};
+        const std::size_t bit = stirred(keys_[i]) >> bit_shift_;
+        bits_[bit / 64] |= std::uint64_t(1) << (bit % 64);
     }
 }
 

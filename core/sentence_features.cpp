@@ -1,6 +1,7 @@
 #include "sentence_features.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace crfkit {
 
@@ -16,10 +17,29 @@ void SentenceFeatures::each_arc(const Function& function) const {
         }
 }
 
+const FeatureStore::Stored* FeatureStore::find(std::int64_t n) const {
+    const std::lock_guard one_at_a_time(mutex_);
+    return stored_[n].get();
+}
+
+void FeatureStore::keep(std::int64_t n, Stored stored) {
+    const std::size_t n_bytes = 4 * (stored.arc_ids.size() + stored.label_ids.size()) +
+                                2 * (stored.lengths.size() + stored.features.size());
+    const std::lock_guard one_at_a_time(mutex_);
+    if (stored_[n] || n_bytes_ + static_cast<std::int64_t>(n_bytes) > kMostBytes) return;
+    n_bytes_ += static_cast<std::int64_t>(n_bytes);
+    stored_[n] = std::make_unique<const Stored>(std::move(stored));
+}
+
 void SentenceFeatures::load(const Treebank& treebank, std::int64_t n) {
-    list_features(treebank, n);
-    number({&arcs_}, arc_ids_);
-    number({&dependents_, &heads_, &pairs_}, label_ids_);
+    n_ = treebank.length(n);
+    const FeatureStore::Stored* stored = store_ ? store_->find(n) : nullptr;
+    if (stored) {
+        read(*stored);
+    } else {
+        find(treebank, n);
+        if (store_) keep(n);
+    }
     first_.clear();
     n_weights_ = static_cast<std::int64_t>(arc_ids_.size());
     for (const std::int32_t f : label_ids_) {
@@ -28,9 +48,44 @@ void SentenceFeatures::load(const Treebank& treebank, std::int64_t n) {
     }
 }
 
+void SentenceFeatures::find(const Treebank& treebank, std::int64_t n) {
+    list_features(treebank, n);
+    number({&arcs_}, arc_ids_);
+    number({&dependents_, &heads_, &pairs_}, label_ids_);
+}
+
+void SentenceFeatures::read(const FeatureStore::Stored& stored) {
+    arc_ids_ = stored.arc_ids;
+    label_ids_ = stored.label_ids;
+    const std::int64_t by_word = 2 * side(), by_arc = n_ * n_;
+    const std::uint16_t *length = stored.lengths.data(), *feature = stored.features.data();
+    for (auto [lists, n_lists] : {std::pair{&arcs_, by_arc}, std::pair{&pairs_, by_arc},
+                                  std::pair{&dependents_, by_word}, std::pair{&heads_, by_word}}) {
+        lists->ptr.resize(static_cast<std::size_t>(n_lists + 1));
+        lists->ptr[0] = 0;
+        for (std::int64_t i = 0; i < n_lists; ++i) lists->ptr[i + 1] = lists->ptr[i] + *length++;
+        lists->features.assign(feature, feature + lists->ptr.back());
+        feature += lists->ptr.back();
+    }
+}
+
+// Sentences with more features than 16 bits count are found anew each time.
+void SentenceFeatures::keep(std::int64_t n) const {
+    constexpr std::size_t most = std::size_t(1) << 16;
+    if (arc_ids_.size() > most || label_ids_.size() > most) return;
+    FeatureStore::Stored stored{arc_ids_, label_ids_, {}, {}};
+    for (const Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_}) {
+        for (std::size_t i = 0; i + 1 < lists->ptr.size(); ++i)
+            stored.lengths.push_back(static_cast<std::uint16_t>(lists->ptr[i + 1] - lists->ptr[i]));
+        stored.features.insert(stored.features.end(), lists->features.begin(), lists->features.end());
+    }
+    stored.lengths.shrink_to_fit();
+    stored.features.shrink_to_fit();
+    store_->keep(n, std::move(stored));
+}
+
 void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
     features_.load(treebank, n);
-    n_ = features_.n_words();
     for (Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_}) lists->clear();
     for (std::int64_t i = 0; i <= n_; ++i)
         for (const Side side : {Side::left, Side::right}) {
@@ -53,7 +108,6 @@ void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
 void SentenceFeatures::add_list(const KeyIndex& index, Lists& lists) {
     index.each(keys_, [&](std::int32_t feature) { lists.features.push_back(feature); });
     lists.close();
-    keys_.clear();
 }
 
 // Replaces features by numbers in the order of their first appearance; ids[number] is the feature.

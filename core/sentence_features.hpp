@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "arc_features.hpp"
@@ -10,9 +13,43 @@
 
 namespace crfkit {
 
+// Lists of features, one for each arc, or for each word and side.
+struct FeatureLists {
+    std::vector<std::int32_t> ptr;  // [lists + 1]
+    std::vector<std::int32_t> features;
+    void clear() {
+        ptr.assign(1, 0);
+        features.clear();
+    }
+    void close() { ptr.push_back(static_cast<std::int32_t>(features.size())); }
+};
+
+// The features of sentences that were found once, as far as memory allows. For several threads.
+class FeatureStore {
+  public:
+    static constexpr std::int64_t kMostBytes = std::int64_t(1) << 30;
+    explicit FeatureStore(std::int64_t n_sentences) : stored_(static_cast<std::size_t>(n_sentences)) {}
+
+    // One sentence in little room: numbers below 2^16 take two bytes.
+    struct Stored {
+        std::vector<std::int32_t> arc_ids, label_ids;
+        std::vector<std::uint16_t> lengths, features;  // of all lists, one after the other
+    };
+    // Of sentence n, or none.
+    const Stored* find(std::int64_t n) const;
+    void keep(std::int64_t n, Stored stored);
+
+  private:
+    mutable std::mutex mutex_;
+    std::int64_t n_bytes_ = 0;
+    std::vector<std::unique_ptr<const Stored>> stored_;  // [N]
+};
+
 class SentenceFeatures {
   public:
-    explicit SentenceFeatures(const ArcLayout& layout) : layout_(layout) {}
+    // With a store, what was found once is read from there.
+    explicit SentenceFeatures(const ArcLayout& layout, FeatureStore* store = nullptr)
+        : layout_(layout), store_(store) {}
 
     // Goes to a sentence. Its features are numbered as they are met, those of arcs and those of labels; their
     // weights come one after the other in this order, those of arcs first.
@@ -32,17 +69,11 @@ class SentenceFeatures {
     void gradient(const double* residuals, double* gradient);
 
   private:
-    // Lists of features, one for each arc, or for each word and side.
-    struct Lists {
-        std::vector<std::int64_t> ptr;  // [lists + 1]
-        std::vector<std::int32_t> features;
-        void clear() {
-            ptr.assign(1, 0);
-            features.clear();
-        }
-        void close() { ptr.push_back(static_cast<std::int64_t>(features.size())); }
-    };
+    using Lists = FeatureLists;
 
+    void find(const Treebank& treebank, std::int64_t n);
+    void read(const FeatureStore::Stored& stored);
+    void keep(std::int64_t n) const;
     void list_features(const Treebank& treebank, std::int64_t n);
     void add_list(const KeyIndex& index, Lists& lists);
     void number(std::initializer_list<Lists*> lists, std::vector<std::int32_t>& ids);
@@ -52,6 +83,7 @@ class SentenceFeatures {
     void add_residuals(const Lists& lists, std::int64_t list, const double* row, double* gradient) const;
 
     const ArcLayout& layout_;
+    FeatureStore* store_;
     ArcFeatures features_;
     std::int64_t n_ = 0, n_weights_ = 0;
     std::vector<Key> keys_;

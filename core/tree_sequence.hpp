@@ -23,7 +23,11 @@ namespace crfkit {
 class TreeSequences final : public SequenceSource {
   public:
     TreeSequences(const ArcLayout& arc_layout, const Treebank& sentences, const KnownTrees& known, bool one)
-        : layout(arc_layout), treebank(sentences), trees(known), one_root(one) {}
+        : layout(arc_layout),
+          treebank(sentences),
+          trees(known),
+          one_root(one),
+          store(sentences.n_sentences()) {}
 
     std::int64_t n_sequences() const override { return treebank.n_sentences(); }
     std::int64_t n_slots() const override { return layout.n_weights(); }
@@ -36,12 +40,14 @@ class TreeSequences final : public SequenceSource {
     const Treebank& treebank;
     const KnownTrees& trees;
     const bool one_root;
+    mutable FeatureStore store;
 };
 
 // Residuals: weight · (P − P_gold) of all labelled arcs [n + 1, n + 1, R].
 class TreeSequence final : public SequenceLoss {
   public:
-    explicit TreeSequence(const TreeSequences& source) : source_(source), features_(source.layout) {}
+    explicit TreeSequence(const TreeSequences& source)
+        : source_(source), features_(source.layout, &source.store) {}
 
     void load(std::int64_t n) override;
     std::int64_t n_residuals() const override { return features_.n_scores(); }
