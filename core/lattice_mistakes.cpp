@@ -10,7 +10,7 @@ namespace crfkit {
 
 LatticeMistakes::LatticeMistakes(const Layout& layout, const Design& design, const Annotation& gold,
                                  const ArcModel& arcs, const double* w, int n_threads)
-    : Mistakes(layout, design, gold, arcs, w),
+    : ChainMistakes(layout, design, gold, arcs, w),
       arc_version_(static_cast<std::size_t>(arcs.bigrams.n_arcs()), -1),
       source_(design_lattices(layout, design, arcs, tables_, w, n_threads)) {
     tables_.arcs.scores.resize(arc_version_.size());

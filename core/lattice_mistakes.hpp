@@ -11,7 +11,7 @@
 namespace crfkit {
 
 // For designs with `as_lattices` or `as_batches`.
-class LatticeMistakes : public Mistakes {
+class LatticeMistakes : public ChainMistakes {
   public:
     LatticeMistakes(const Layout& layout, const Design& design, const Annotation& gold, const ArcModel& arcs,
                     const double* w, int n_threads);

@@ -7,9 +7,10 @@
 
 namespace crfkit {
 
-std::int64_t Mistakes::find(std::int64_t n, Difference& difference) {
+std::int64_t ChainMistakes::find(std::int64_t n, Difference& difference) {
     const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
     const auto n_sites = static_cast<std::size_t>(last - first);
+    if (n_sites == 0) return 0;
     predicted_.resize(n_sites);
     predict(n);
     if (gold_.complete(first, last)) {
@@ -35,8 +36,8 @@ std::int64_t Mistakes::find(std::int64_t n, Difference& difference) {
     return n_wrong;
 }
 
-void Mistakes::add_arcs(std::int64_t first, const std::vector<std::int32_t>& labels, double sign,
-                        Difference& difference) const {
+void ChainMistakes::add_arcs(std::int64_t first, const std::vector<std::int32_t>& labels, double sign,
+                             Difference& difference) const {
     const auto add = [&](std::span<const std::int64_t> weights) {
         for (const std::int64_t i : weights) difference.add(i, sign);
     };
@@ -52,8 +53,8 @@ void Mistakes::add_arcs(std::int64_t first, const std::vector<std::int32_t>& lab
     }
 }
 
-void Mistakes::add_arc_features(std::int64_t site, std::int32_t pair, double sign,
-                                Difference& difference) const {
+void ChainMistakes::add_arc_features(std::int64_t site, std::int32_t pair, double sign,
+                                     Difference& difference) const {
     const Firing& arcs = design_.arcs;
     const std::int32_t* triples = layout_.arc_triples.data();
     for (std::int64_t i = arcs.ptr[site]; i < arcs.ptr[site + 1]; ++i) {

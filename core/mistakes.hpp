@@ -49,25 +49,36 @@ class Difference {
     std::vector<Entry> entries_;
 };
 
-// Finds the mistakes of a data set. The right labels are those of the annotation; where it leaves a choice,
-// the best ones that it admits.
+// Finds the mistakes of a data set at weights w [D], which must outlive it. The right outputs are those of
+// the annotation; where it leaves a choice, the best ones that it admits.
 class Mistakes {
   public:
-    // w [D] must outlive it; it is read while mistakes are sought.
-    Mistakes(const Layout& layout, const Design& design, const Annotation& gold, const ArcModel& arcs,
-             const double* w)
-        : layout_(layout), design_(design), gold_(gold), arcs_(arcs), w_(w) {}
     virtual ~Mistakes() = default;
 
+    virtual std::int64_t n_sequences() const = 0;
+    // How often sequence n counts.
+    virtual double weight(std::int64_t n) const = 0;
     // To be called when any weights may have changed.
     virtual void read_weights() = 0;
-    // Sequence n is labelled soon: what it reads may be fetched.
+    // Sequence n is asked for soon: what it reads may be fetched.
     virtual void expect(std::int64_t) const {}
-    // Labels sequence n, which is not empty, and adds its mistake to `difference`, which is empty. Returns
-    // the number of sites with a wrong label.
-    std::int64_t find(std::int64_t n, Difference& difference);
+    // Finds the best output of sequence n and adds its mistake to `difference`, which is empty. Returns the
+    // number of sites where it is wrong.
+    virtual std::int64_t find(std::int64_t n, Difference& difference) = 0;
     // To be called when the weights of the mistake found last have changed.
     virtual void read_changes(const Difference& difference) = 0;
+};
+
+// The mistakes of a chain.
+class ChainMistakes : public Mistakes {
+  public:
+    ChainMistakes(const Layout& layout, const Design& design, const Annotation& gold, const ArcModel& arcs,
+                  const double* w)
+        : layout_(layout), design_(design), gold_(gold), arcs_(arcs), w_(w) {}
+
+    std::int64_t n_sequences() const override { return design_.n_sequences(); }
+    double weight(std::int64_t n) const override { return gold_.weights[n]; }
+    std::int64_t find(std::int64_t n, Difference& difference) final;
 
   protected:
     // The best labels of sequence n, into predicted_.

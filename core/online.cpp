@@ -9,14 +9,13 @@
 
 namespace crfkit {
 
-Online::Online(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
-               bool single_precision, int n_threads)
-    : layout_(std::move(layout)),
+ChainOnline::ChainOnline(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
+                         Annotation gold, bool single_precision, int n_threads)
+    : Online(layout->n_weights()),
+      layout_(std::move(layout)),
       design_(std::move(design)),
       gold_(std::move(gold)),
-      arcs_(*layout_),
-      w_(static_cast<std::size_t>(layout_->n_weights())),
-      difference_(layout_->n_weights()) {
+      arcs_(*layout_) {
     check_for_training(*layout_, *design_, gold_, n_threads);
     mistakes_ = mistakes_of(*layout_, *design_, gold_, arcs_, w_.data(), single_precision, n_threads);
 }
@@ -32,15 +31,15 @@ double Online::pass(const OnlineRule& rule, OnlineState& state, std::span<const 
         const std::int32_t n = order[k];
         if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
         loss += see(rule, state, n);
-        state.time += gold_.weights[n];
+        state.time += mistakes_->weight(n);
     }
     std::copy(w_.begin(), w_.end(), state.w.begin());
     return loss;
 }
 
 double Online::see(const OnlineRule& rule, OnlineState& state, std::int64_t n) {
-    const double weight = gold_.weights[n];
-    if (weight == 0 || design_->sequence_ptr[n] == design_->sequence_ptr[n + 1]) return 0;
+    const double weight = mistakes_->weight(n);
+    if (weight == 0) return 0;
     const std::int64_t n_wrong = mistakes_->find(n, difference_);
     if (n_wrong == 0) return 0;
     const double loss = step(rule, state, n_wrong, weight);
@@ -57,9 +56,9 @@ void Online::check(const OnlineRule& rule, const OnlineState& state,
                                     " and " + std::to_string(state.second.size()) + " numbers, expected " +
                                     std::to_string(w_.size()));
     for (const std::int32_t n : order)
-        if (n < 0 || n >= design_->n_sequences())
+        if (n < 0 || n >= mistakes_->n_sequences())
             throw std::invalid_argument("order names sequence " + std::to_string(n) + ", expected 0 to " +
-                                        std::to_string(design_->n_sequences() - 1));
+                                        std::to_string(mistakes_->n_sequences() - 1));
 }
 
 // Moves the weights of the difference; returns the loss before.

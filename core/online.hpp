@@ -43,14 +43,19 @@ struct OnlineState {
 
 class Online {
   public:
-    // Throws std::invalid_argument if things do not fit together.
-    Online(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
-           bool single_precision, int n_threads);
+    virtual ~Online() = default;
 
-    std::int64_t n_weights() const { return layout_->n_weights(); }
+    std::int64_t n_weights() const { return static_cast<std::int64_t>(w_.size()); }
     // Goes through the sequences of `order`. Returns the sum of the losses, each before its step and times
     // the weight of its sequence.
     double pass(const OnlineRule& rule, OnlineState& state, std::span<const std::int32_t> order);
+
+  protected:
+    explicit Online(std::int64_t n_weights)
+        : w_(static_cast<std::size_t>(n_weights)), difference_(n_weights) {}
+
+    std::vector<double> w_;  // [D] the weights that mistakes are sought with
+    std::unique_ptr<Mistakes> mistakes_;
 
   private:
     double see(const OnlineRule& rule, OnlineState& state, std::int64_t n);
@@ -59,14 +64,22 @@ class Online {
     void move_by_variance(double step, double per_count, OnlineState& state);
     void check(const OnlineRule& rule, const OnlineState& state, std::span<const std::int32_t> order) const;
 
+    Difference difference_;
+    std::mutex mutex_;
+};
+
+// Of a chain.
+class ChainOnline final : public Online {
+  public:
+    // Throws std::invalid_argument if things do not fit together.
+    ChainOnline(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+                bool single_precision, int n_threads);
+
+  private:
     std::shared_ptr<const Layout> layout_;
     std::shared_ptr<const Design> design_;
     Annotation gold_;
     ArcModel arcs_;
-    std::vector<double> w_;  // [D] the weights that mistakes are sought with
-    std::unique_ptr<Mistakes> mistakes_;
-    Difference difference_;
-    std::mutex mutex_;
 };
 
 }  // namespace crfkit

@@ -10,7 +10,7 @@ namespace crfkit {
 template <class Real>
 RowMistakes<Real>::RowMistakes(const Layout& layout, const Design& design, const Annotation& gold,
                                const ArcModel& arcs, const double* w)
-    : Mistakes(layout, design, gold, arcs, w),
+    : ChainMistakes(layout, design, gold, arcs, w),
       tables_(layout, WeightTables<Real>::kNever),
       scorer_(layout, design, tables_) {
     const auto n_rows = static_cast<std::int64_t>(layout.row_features.size());

@@ -15,7 +15,7 @@ namespace crfkit {
 
 // For designs that are split into rows and entries. Real: the precision of the scores.
 template <class Real>
-class RowMistakes : public Mistakes {
+class RowMistakes : public ChainMistakes {
   public:
     RowMistakes(const Layout& layout, const Design& design, const Annotation& gold, const ArcModel& arcs,
                 const double* w);

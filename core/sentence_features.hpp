@@ -1,6 +1,7 @@
 // The features of one sentence, and scores of its arcs by the weights of these.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -68,8 +69,36 @@ class SentenceFeatures {
     // gradient [n_weights()] = Φᵀ residuals [n + 1, n + 1, R].
     void gradient(const double* residuals, double* gradient);
 
+    // Calls function(weight) for the weights that score an arc with a label, as places in w[D]; some may come
+    // several times.
+    template <class Function>
+    void each_weight(std::int64_t head, std::int64_t dependent, std::int32_t label,
+                     const Function& function) const {
+        const std::int64_t right = side_of(head, dependent) == Side::right;
+        const std::int64_t list = arc_list(head, dependent);
+        for (std::int32_t i = arcs_.ptr[list]; i < arcs_.ptr[list + 1]; ++i)
+            function(static_cast<std::int64_t>(arc_ids_[arcs_.features[i]]));
+        const auto of_label = [&](const Lists& lists, std::int64_t at) {
+            for (std::int32_t i = lists.ptr[at]; i < lists.ptr[at + 1]; ++i) {
+                const std::int32_t f = label_ids_[lists.features[i]];
+                const auto labels = layout_.labels_of(f);
+                const auto found = std::lower_bound(labels.begin(), labels.end(), label);
+                if (found != labels.end() && *found == label)
+                    function(layout_.first_weight(f) + (found - labels.begin()));
+            }
+        };
+        of_label(pairs_, list);
+        of_label(dependents_, 2 * dependent + right);
+        of_label(heads_, 2 * head + right);
+    }
+
   private:
     using Lists = FeatureLists;
+
+    // The place of an arc in the order of each_arc.
+    std::int64_t arc_list(std::int64_t head, std::int64_t dependent) const {
+        return head == 0 ? dependent - 1 : n_ + (head - 1) * (n_ - 1) + dependent - 1 - (dependent > head);
+    }
 
     void find(const Treebank& treebank, std::int64_t n);
     void read(const FeatureStore::Stored& stored);

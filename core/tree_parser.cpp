@@ -29,18 +29,6 @@ struct Scorer {
     Buffer<double> weights, scores;
 };
 
-// Forbids what does not agree with the trees that are known.
-void forbid(const KnownTrees& known, std::int64_t first, std::int64_t n_words, std::int64_t R,
-            double* scores) {
-    for (std::int64_t h = 0; h <= n_words; ++h)
-        for (std::int64_t m = 1; m <= n_words; ++m) {
-            const std::int32_t head = known.heads[first + m - 1], label = known.labels[first + m - 1];
-            double* row = scores + (h * (n_words + 1) + m) * R;
-            for (std::int64_t r = 0; r < R; ++r)
-                if ((head >= 0 && head != h) || (label >= 0 && label != r)) row[r] = kNever;
-        }
-}
-
 }  // namespace
 
 std::vector<std::int64_t> arc_places(const Treebank& treebank) {
@@ -93,7 +81,7 @@ std::vector<std::vector<ScoredTree>> TreeParser::k_best(const Treebank& treebank
 void TreeParser::log_partitions(const Treebank& treebank, const KnownTrees* known, double* out,
                                 int n_threads) const {
     each(treebank, n_threads, [&](std::int64_t n, TreeView tree, Buffer<double>& scores) {
-        if (known) forbid(*known, treebank.sentence_ptr[n], tree.n_words, tree.n_labels, scores.data());
+        if (known) known->forbid(treebank.sentence_ptr[n], tree.n_words, tree.n_labels, scores.data());
         try {
             out[n] = tree_log_partition(tree);
         } catch (const NoTree&) {

@@ -68,12 +68,6 @@ bool TreeSequence::is_known() const {
     return true;
 }
 
-bool TreeSequence::is_allowed(std::int64_t head, std::int64_t dependent, std::int32_t label) const {
-    const std::int32_t known_head = source_.trees.heads[first_ + dependent - 1],
-                       known_label = source_.trees.labels[first_ + dependent - 1];
-    return (known_head < 0 || known_head == head) && (known_label < 0 || known_label == label);
-}
-
 // One tree agrees: its score.
 double TreeSequence::subtract_known(double* residuals, double weight) const {
     const std::int64_t R = source_.layout.n_labels();
@@ -89,16 +83,8 @@ double TreeSequence::subtract_known(double* residuals, double weight) const {
 
 // The scores, and −inf where an arc or label does not agree with what is known.
 const std::vector<double>& TreeSequence::gold_scores() {
-    const std::int64_t side = features_.side();
-    const std::int32_t R = source_.layout.n_labels();
-    allowed_.assign(static_cast<std::size_t>(features_.n_scores()), kNever);
-    for (std::int64_t h = 0; h < side; ++h)
-        for (std::int64_t m = 1; m < side; ++m)
-            for (std::int32_t r = 0; r < R; ++r)
-                if (h != m && is_allowed(h, m, r)) {
-                    const std::int64_t at = (h * side + m) * R + r;
-                    allowed_[at] = scores_[at];
-                }
+    allowed_.assign(scores_.begin(), scores_.end());
+    source_.trees.forbid(first_, features_.n_words(), source_.layout.n_labels(), allowed_.data());
     return allowed_;
 }
 

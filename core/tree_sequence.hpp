@@ -60,7 +60,6 @@ class TreeSequence final : public SequenceLoss {
 
   private:
     bool is_known() const;
-    bool is_allowed(std::int64_t head, std::int64_t dependent, std::int32_t label) const;
     double subtract_known(double* residuals, double weight) const;
     double subtract_partly_known(double* residuals, double weight);
     const std::vector<double>& gold_scores();

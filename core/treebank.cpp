@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tree_graph.hpp"
+
 namespace crfkit {
 namespace {
 
@@ -54,6 +56,16 @@ void KnownTrees::check(const Treebank& treebank, std::int32_t n_labels) const {
                 throw std::invalid_argument("head " + std::to_string(heads[t]) + " is out of range");
             if (labels[t] < -1 || labels[t] >= n_labels)
                 throw std::invalid_argument("label " + std::to_string(labels[t]) + " is out of range");
+        }
+}
+
+void KnownTrees::forbid(std::int64_t first, std::int64_t n_words, std::int64_t R, double* scores) const {
+    for (std::int64_t h = 0; h <= n_words; ++h)
+        for (std::int64_t m = 1; m <= n_words; ++m) {
+            const std::int32_t head = heads[first + m - 1], label = labels[first + m - 1];
+            double* row = scores + (h * (n_words + 1) + m) * R;
+            for (std::int64_t r = 0; r < R; ++r)
+                if ((head >= 0 && head != h) || (label >= 0 && label != r)) row[r] = kNever;
         }
 }
 

@@ -48,6 +48,9 @@ struct KnownTrees {
 
     // Throws std::invalid_argument, in words, where they do not fit the treebank.
     void check(const Treebank& treebank, std::int32_t n_labels) const;
+    // −inf in scores [n + 1, n + 1, R] of a sentence, whose words begin at `first`, for arcs and labels that
+    // do not agree.
+    void forbid(std::int64_t first, std::int64_t n_words, std::int64_t n_labels, double* scores) const;
 };
 
 }  // namespace crfkit

@@ -11,7 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import LBFGS, SAG, SGD, TRON, AdaGrad, InputError, Parser, SpanningTree, load
+from crfkit import (
+    AROW,
+    LBFGS,
+    SAG,
+    SGD,
+    TRON,
+    AdaGrad,
+    AveragedPerceptron,
+    InputError,
+    Parser,
+    PassiveAggressive,
+    SpanningTree,
+    load,
+)
 from crfkit.data import EmptyNode, Multiword, Sentence, Word, read_conllu
 from crfkit.inference import best, log_partition, marginals
 from crfkit.models import Progress, TrainingInterrupted, model_type
@@ -46,6 +59,16 @@ def test_all_optimizers_reach_the_same_minimum(optimizer: Any) -> None:
             -parser.log_likelihood(few).sum() + 0.5 * float(parser.weights_ @ parser.weights_)
         )
     assert found[type(optimizer).__name__] == pytest.approx(found["LBFGS"], rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    "optimizer", [AveragedPerceptron(20), PassiveAggressive(20), AROW(20)], ids=lambda one: type(one).__name__
+)
+def test_parsers_learn_from_mistakes(optimizer: Any) -> None:
+    assert Parser(optimizer=optimizer).fit(TREES).score(TREES) > 0.95
+    partial = random_treebank([3, 5, 8, 6] * 4, 2, unknown=0.5)
+    parser = Parser(optimizer=optimizer).fit(partial)
+    assert parser.history_[-1].objective < 0.1 * parser.history_[1].objective
 
 
 def test_same_bits_for_any_number_of_threads() -> None:
@@ -273,7 +296,7 @@ def test_what_cannot_be_learned_from_is_refused(sentences: Any, complaint: str) 
     ("params", "complaint"),
     [
         ({"optimizer": "fast"}, "optimizer is 'fast', expected"),
-        ({"optimizer": "averaged_perceptron"}, "which learns from mistakes alone"),
+        ({"optimizer": "averaged_perceptron", "l1": 1.0}, "takes no l1 penalty"),
         ({"optimizer": TRON(), "l1": 1.0}, "takes no l1 penalty"),
         ({"l2": -1}, "l2 is -1, expected a number from 0 on"),
         ({"l1": "much"}, "l1 is 'much'"),

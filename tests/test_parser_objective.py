@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from crfkit import AveragedPerceptron, SpanningTree
 from crfkit.data import Sentence
 from crfkit.features import ArcMap, Treebank, known_trees, labels_of
-from crfkit.inference import TreeParser
-from crfkit.objective import TreeObjective
+from crfkit.inference import TreeParser, best
+from crfkit.objective import TreeObjective, TreeOnlineObjective
 from tests.oracle import TreeOracle
 from tests.treebanks import random_treebank
 
@@ -152,3 +153,26 @@ def test_steps_go_along_the_gradient_of_single_sentences() -> None:
     )
     assert loss == pytest.approx(problem.objective.value_and_gradient(problem.weights)[0], rel=1e-12)
     assert moved == pytest.approx(problem.weights - rate * gradient, abs=1e-12)
+
+
+def test_a_step_after_a_mistake() -> None:
+    """The perceptron moves by the features of the right tree less those of the best one, counted by scores."""
+    problem = Problem(random_treebank([6], 11)[1:])
+    [scores] = problem.scores(problem.weights)
+    predicted = best(SpanningTree(), scores).output
+    right = np.stack([problem.trees.heads, problem.trees.labels], axis=1)
+    assert (predicted != right).any()
+    mistakes = TreeOnlineObjective(problem.treebank, problem.trees, problem.map)
+    loss, moved, _, _ = mistakes.online_pass(
+        AveragedPerceptron().rule(), problem.weights, np.zeros(0), 0.0, np.zeros(1, dtype=np.int32)
+    )
+    step = moved - problem.weights
+    probe = np.random.default_rng(4).normal(size=len(step))
+    [probed] = problem.scores(probe)
+    words = np.arange(1, len(right) + 1)
+
+    def score(of: Floats, tree: npt.NDArray[np.int32]) -> float:
+        return float(of[tree[:, 0], words, tree[:, 1]].sum())
+
+    assert float(step @ probe) == pytest.approx(score(probed, right) - score(probed, predicted), abs=1e-9)
+    assert loss == pytest.approx(score(scores, predicted) - score(scores, right), abs=1e-9)

@@ -160,6 +160,13 @@ class OnlineRule:
     def arow(gamma: float) -> OnlineRule: ...
 
 class Online:
+    @property
+    def n_weights(self) -> int: ...
+    def run(
+        self, rule: OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
+    ) -> tuple[float, Float64s, Float64s, float]: ...
+
+class ChainOnline(Online):
     def __init__(
         self,
         layout: Layout,
@@ -171,11 +178,17 @@ class Online:
         single_precision: bool,
         n_threads: int,
     ) -> None: ...
-    @property
-    def n_weights(self) -> int: ...
-    def run(
-        self, rule: OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
-    ) -> tuple[float, Float64s, Float64s, float]: ...
+
+class TreeOnline(Online):
+    def __init__(
+        self,
+        layout: ArcLayout,
+        treebank: Treebank,
+        heads: Int32s,
+        labels: Int32s,
+        weights: Float64s,
+        one_root: bool,
+    ) -> None: ...
 
 # steps along single sequences; w, total, z, root, slopes, residuals and visits are changed in place
 

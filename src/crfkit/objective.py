@@ -157,7 +157,29 @@ class Objective(_Steps):
         return self._core.refine()
 
 
-class OnlineObjective:
+class _Mistakes:
+    """Steps after the mistakes of single sequences."""
+
+    _native: _core.Online
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self._native.n_weights
+
+    def online_pass(
+        self, rule: _core.OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
+    ) -> tuple[float, Float64s, Float64s, float]:
+        """Labels each sequence of `order` and moves the weights by `rule` where the labels are wrong.
+
+        `second` [D] is what the rule keeps beside each weight: AROW its variances, the others Σ (time + 1) · step for the
+        mean of the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each
+        by its weight. Returns the sum of the losses, each before its step, and the new w, second and time.
+        """
+        return self._native.run(rule, w, second, time, order)
+
+
+class OnlineObjective(_Mistakes):
     """The mistakes of a chain model over a data set, for training that moves the weights after each of them.
 
     `l1` is kept for optimizers to refuse. `single_precision`: sequences are labelled at weights rounded to single
@@ -179,7 +201,7 @@ class OnlineObjective:
         self.l1 = _strength(l1)
         self.n_sequences = dataset.n_sequences
         sets = annotation.sets
-        self._core = _core.Online(
+        self._native = _core.ChainOnline(
             feature_map.layout,
             feature_map.design(dataset, n_threads, purpose="training"),
             annotation.labels,
@@ -189,22 +211,6 @@ class OnlineObjective:
             single_precision,
             n_threads,
         )
-
-    @property
-    def n_weights(self) -> int:
-        """D."""
-        return self._core.n_weights
-
-    def online_pass(
-        self, rule: _core.OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
-    ) -> tuple[float, Float64s, Float64s, float]:
-        """Labels each sequence of `order` and moves the weights by `rule` where the labels are wrong.
-
-        `second` [D] is what the rule keeps beside each weight: AROW its variances, the others Σ (time + 1) · step for the
-        mean of the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each
-        by its weight. Returns the sum of the losses, each before its step, and the new w, second and time.
-        """
-        return self._core.run(rule, w, second, time, order)
 
 
 class FunctionObjective:
@@ -354,3 +360,29 @@ class TreeObjective(_Steps):
     def refine(self) -> bool:
         """Nothing changes: all is double already."""
         return False
+
+
+class TreeOnlineObjective(_Mistakes):
+    """The mistakes of a parser over a treebank. `l1` is kept for optimizers to refuse."""
+
+    def __init__(
+        self,
+        treebank: Treebank,
+        trees: KnownTrees,
+        arc_map: ArcMap,
+        *,
+        l1: float = 0.0,
+        sample_weight: npt.ArrayLike | None = None,
+        single_root: bool = True,
+    ) -> None:
+        weights = np.ones(len(treebank)) if sample_weight is None else np.asarray(sample_weight)
+        self.l1 = l1
+        self.n_sequences = len(treebank)
+        self._native = _core.TreeOnline(
+            arc_map.layout,
+            treebank.core,
+            trees.heads,
+            trees.labels,
+            np.ascontiguousarray(weights, dtype=np.float64),
+            single_root,
+        )

@@ -57,7 +57,8 @@ class Parser(Estimator):
     Parameters
     ----------
     optimizer : `AdaGrad(max_iterations=…, rate=…)` or `SGD(…)` for good weights after few passes, `LBFGS(…)`, `TRON(…)`,
-        `Newton(…)` or `SAG(…)` for the minimum, the name of one, or "auto"
+        `Newton(…)` or `SAG(…)` for the minimum, `AveragedPerceptron(…)`, `PassiveAggressive(…)` and `AROW(…)`, which learn
+        from mistakes and know no penalty, the name of one, or "auto"
     l1, l2 : strengths of the penalties
     single_root : exactly one word hangs on the root; else one or more
     decode : "best": the tree with the highest probability; "mbr": the one with the most arcs right in expectation

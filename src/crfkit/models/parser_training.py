@@ -22,8 +22,8 @@ from crfkit.features import (
 from crfkit.inference import TreeParser
 from crfkit.models import parameters
 from crfkit.models.training import ProgressCallback, given_optimizer, told
-from crfkit.objective import TreeObjective
-from crfkit.optimizers import AUTO, AdaGrad, Choice, History, Watch
+from crfkit.objective import TreeObjective, TreeOnlineObjective
+from crfkit.optimizers import AdaGrad, Choice, History, Watch
 
 Float64s = npt.NDArray[np.float64]
 
@@ -68,12 +68,7 @@ class ParserPlan:
 
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Refuse parameters that no parser can be trained with."""
-    optimizer = parameters.checked_optimizer(params["optimizer"], params["l1"])
-    if optimizer != AUTO and not all(hasattr(TreeObjective, need) for need in optimizer.needs):
-        raise InputError(
-            f"optimizer is {params['optimizer']!r}, which learns from mistakes alone: expected one that minimises, "
-            "such as crfkit.AdaGrad(…) or crfkit.LBFGS(…)"
-        )
+    parameters.checked_optimizer(params["optimizer"], params["l1"])
     for name in ("l1", "l2"):
         value = params[name]
         if (
@@ -107,19 +102,30 @@ def train(
     if not (trees.heads >= 0).any():
         raise InputError("sentences: no word has a head, expected trees to learn from")
     arc_map = ArcMap.learn(treebank, trees, labels, params["min_count"])
-    objective = TreeObjective(
-        treebank,
-        trees,
-        arc_map,
-        l1=params["l1"],
-        l2=params["l2"],
-        sample_weight=weights,
-        single_root=params["single_root"],
-        n_threads=n_threads,
-    )
     choice = given_optimizer(params["optimizer"]) or Choice(
         DEFAULT_OPTIMIZER, "AdaGrad: good weights after few passes over the trees"
     )
+    objective: Any
+    if "online_pass" in choice.optimizer.needs:
+        objective = TreeOnlineObjective(
+            treebank,
+            trees,
+            arc_map,
+            l1=params["l1"],
+            sample_weight=weights,
+            single_root=params["single_root"],
+        )
+    else:
+        objective = TreeObjective(
+            treebank,
+            trees,
+            arc_map,
+            l1=params["l1"],
+            l2=params["l2"],
+            sample_weight=weights,
+            single_root=params["single_root"],
+            n_threads=n_threads,
+        )
     score = None if plan.dev is None else _dev_score(plan.dev, arc_map, params, n_threads)
     outcome = choice.optimizer.minimize(
         objective,
