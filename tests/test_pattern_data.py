@@ -336,5 +336,5 @@ def test_a_structure_says_what_it_is() -> None:
     assert repr(structure) == (
         "Patterns(['A', Ngrams(lengths=(3,), min_count=1, most=None), Affixes((1,), of=1 sequences, min_count=1, "
         "most=None, prefixes=True, suffixes=True), repeated_words], end=False, grow=Growth(order=5, units=5, per_round=30, "
-        "min_count=3, min_gain=1.0, max_states=6.0, held_out=0.1, patience=1))"
+        "min_count=3, min_gain=2.0, max_states=4.0, held_out=0.1, patience=1))"
     )

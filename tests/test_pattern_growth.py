@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 import crfkit
 from crfkit import CRF, Growth, Patterns
+from crfkit.models import Progress, TrainingInterrupted
 from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import Counts, Labellings, candidate_counts, labellings
 from crfkit.models.training import Examples
@@ -208,6 +209,29 @@ def test_growth_finds_runs_of_units(tmp_path: Path) -> None:
     more = crf.partial_fit(X[:5], y[:5])
     assert more.pattern_names_ == loaded.pattern_names_
     assert more.predict(X) == y
+
+
+def test_the_user_ends_growth() -> None:
+    X, y = spans(80)
+    seen: list[int] = []
+
+    def stop(progress: Progress) -> bool:
+        seen.append(progress.iteration)
+        return len(seen) == 3
+
+    crf = CRF(structure=Patterns(grow=Growth(order=2, min_gain=0.5)), n_threads=1)
+    crf.fit(X, y, callback=stop)
+    assert len(seen) == 3
+    assert crf.pattern_names_ == []
+    assert len(crf.growth_) == 1
+
+    def interrupt(progress: Progress) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.warns(TrainingInterrupted):
+        crf.fit(X, y, callback=interrupt)
+    assert crf.pattern_names_ == []
+    assert len(crf.growth_) == 1
 
 
 def test_growth_stays_within_its_states() -> None:

@@ -21,7 +21,7 @@ from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.gold import Metric, accuracy, checked_lists
 from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
 from crfkit.models.question import Question
-from crfkit.models.training import Examples, Plan, ProgressCallback, Trained, Weighted, train
+from crfkit.models.training import INTERRUPTED, Examples, Plan, ProgressCallback, Trained, Weighted, train
 from crfkit.optimizers import LBFGS, History, Optimizer
 from crfkit.structures import Chain, Patterns
 
@@ -30,7 +30,6 @@ RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomStat
 Labelling = list[Hashable]
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
 
-INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
 _CHAIN = Chain()
 _LBFGS = LBFGS()
 

@@ -21,7 +21,16 @@ from crfkit.models import parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import candidate_counts, labellings
-from crfkit.models.training import Examples, Plan, Progress, ProgressCallback, Trained, Weighted, train
+from crfkit.models.training import (
+    INTERRUPTED,
+    Examples,
+    Plan,
+    Progress,
+    ProgressCallback,
+    Trained,
+    Weighted,
+    train,
+)
 from crfkit.structures import Growth, Pattern, Patterns
 
 Float64s = npt.NDArray[np.float64]
@@ -60,12 +69,15 @@ def grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
     structure: Patterns = params["structure"]
     part, dev = _apart(examples, plan, structure.grow)  # type: ignore[arg-type]
     begin = perf_counter()
-    rounds, texts, last = _rounds(params, part, replace(plan, checkpoint=None, resume=False, dev=dev))
-    if plan.time_budget is not None:
-        left = max(plan.time_budget - (perf_counter() - begin), 1e-3)
-        plan = replace(plan, time_budget=left)
-    first = Weighted(last.model, last.weights) if plan.start is None or not plan.extend else plan.start
-    trained = train(_with(params, texts), examples, replace(plan, start=first))
+    rounds, texts, trained, ended = _rounds(
+        params, part, replace(plan, checkpoint=None, resume=False, dev=dev)
+    )
+    if not ended:
+        if plan.time_budget is not None:
+            left = max(plan.time_budget - (perf_counter() - begin), 1e-3)
+            plan = replace(plan, time_budget=left)
+        start = Weighted(trained.model, trained.weights)
+        trained = train(_with(params, texts), examples, replace(plan, start=start))
     patterns = trained.model.patterns
     assert patterns is not None
     names = set(patterns.names)
@@ -74,55 +86,70 @@ def grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
     return Grown(trained._replace(model=asked), rounds)
 
 
-def _rounds(
-    params: Mapping[str, Any], part: Examples, plan: Plan
-) -> tuple[list[GrowthRound], list[str], Trained]:
-    """All rounds; the patterns of the best one, and its training."""
+class _Rounds(NamedTuple):
+    """What the rounds came to."""
+
+    rounds: list[GrowthRound]
+    texts: list[str]  # the patterns of the best one
+    trained: Trained  # its training
+    ended: bool  # by the user: nothing is to follow
+
+
+def _rounds(params: Mapping[str, Any], part: Examples, plan: Plan) -> _Rounds:
+    """All rounds."""
     growth: Growth = params["structure"].grow
     n_threads = parameters.thread_count(params["n_threads"])
     begin = perf_counter()
-    still = replace(plan, dev=None, metric=None, patience=None)
-
-    def settled(texts: Sequence[str], start: Weighted | None) -> Trained:
-        few = replace(still, start=start, callback=_Settled(plan.callback))
-        return train(_with(params, texts), part, few)
-
-    trained = settled([], plan.start)
+    watcher = _Settled(plan.callback)
+    still = replace(plan, dev=None, metric=None, patience=None, callback=watcher)
     texts: list[str] = []
+    trained = train(_with(params, texts), part, still)
     rounds = [_measured(trained, [], 0, plan, n_threads)]
-    best, kept, idle = trained, list[str](), 0
-    while idle < growth.patience:
+    best, kept, idle = trained, texts, 0
+    while idle < growth.patience and not watcher.has_ended(trained):
         if plan.time_budget is not None and 2 * (perf_counter() - begin) > plan.time_budget:
             break
         joined = _joining(params, part, trained, texts, n_threads)
         if not joined:
             break
         texts = texts + joined
-        trained = settled(texts, Weighted(trained.model, trained.weights))
+        start = Weighted(trained.model, trained.weights)
+        watcher.begin()
+        trained = train(_with(params, texts), part, replace(still, start=start))
         rounds.append(_measured(trained, joined, len(texts), plan, n_threads))
         if rounds[-1].log_likelihood > max(earlier.log_likelihood for earlier in rounds[:-1]):
             best, kept, idle = trained, texts, 0
         else:
             idle += 1
-    return rounds, kept, best
+    ended = watcher.has_ended(trained)
+    return _Rounds(rounds, kept, best._replace(reason=trained.reason) if ended else best, ended)
 
 
 class _Settled:
     """A callback that ends a training when little more is to be gained: what a round of growth needs is no exact optimum.
 
-    `also` is the callback of a user, who may end it earlier.
+    `also` is the callback of a user, who may end all of it.
     """
 
     def __init__(self, also: ProgressCallback | None) -> None:
         self._also = also
+        self._asked = False  # by the user
+        self.begin()
+
+    def begin(self) -> None:
+        """Another training is to follow."""
         self._objectives: list[float] = []
 
     def __call__(self, progress: Progress) -> bool:
         """Whether the training is to end."""
-        asked = self._also is not None and bool(self._also(progress))
+        self._asked = self._asked or (self._also is not None and bool(self._also(progress)))
         self._objectives.append(progress.objective)
         lately = self._objectives[-_LATELY - 1 :]
-        return asked or (len(lately) > _LATELY and lately[0] - lately[-1] < _LITTLE * abs(lately[-1]))
+        return self._asked or (len(lately) > _LATELY and lately[0] - lately[-1] < _LITTLE * abs(lately[-1]))
+
+    def has_ended(self, trained: Trained) -> bool:
+        """Whether the user ended the growth: by the callback, or by Ctrl-C in this training."""
+        return self._asked or trained.reason == INTERRUPTED
 
 
 def _measured(
@@ -183,7 +210,8 @@ def _mean_states(model: ChainModel, X: Any, allowed: Any, n_threads: int) -> flo
     if model.patterns is None or not model.patterns.n_weights:
         return float(len(model.labels))
     trellises = model.design(model.encode(X, allowed), n_threads)
-    return float(np.concatenate([trellises.sizes(n)[0] for n in range(len(X))]).mean())
+    sizes = np.concatenate([np.zeros(0), *(trellises.sizes(n)[0] for n in range(len(X)))])
+    return float(sizes.sum() / max(len(sizes), 1))
 
 
 def _strength(given: Any, default: float) -> float:

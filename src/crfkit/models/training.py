@@ -28,6 +28,8 @@ from crfkit.optimizers import AUTO, STEPWISE, Callback, Choice, History, Step, W
 Float64s = npt.NDArray[np.float64]
 Path = str | os.PathLike[str]
 
+INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
+
 
 class Progress(NamedTuple):
     """What a callback of `fit` sees after each iteration."""

@@ -125,8 +125,8 @@ class Growth:
     units: int = 5
     per_round: int = 30
     min_count: int = 3
-    min_gain: float = 1.0
-    max_states: float = 6.0
+    min_gain: float = 2.0
+    max_states: float = 4.0
     held_out: float = 0.1
     patience: int = 1
 
