@@ -30,6 +30,19 @@ void each_destination_backwards(const StepTable& table, const Step& step, const 
     for (std::int32_t j = step.n_destinations(); j-- > 0;) function(step.n_before + j, in[j], in[j + 1]);
 }
 
+// max_e x(source e) + score e over the arcs first..last−1.
+double highest(const std::int32_t* source, const double* scores, std::int32_t first, std::int32_t last,
+               const double* x) {
+    double even = kNever, odd = kNever;
+    std::int32_t e = first;
+    for (; e + 2 <= last; e += 2) {
+        even = std::max(even, x[source[e]] + scores[e]);
+        odd = std::max(odd, x[source[e + 1]] + scores[e + 1]);
+    }
+    if (e < last) even = std::max(even, x[source[e]] + scores[e]);
+    return std::max(even, odd);
+}
+
 }  // namespace
 
 void StepScores::score(const StepTable& table, const Step& step, const double* arcs,
@@ -317,25 +330,21 @@ void TrellisRun::sample(const ScoredTrellis& trellis, std::int64_t n, const doub
     }
 }
 
+// Forward the best scores alone; the arcs that they came by are looked up again along the one best path.
 double TrellisRun::best(const ScoredTrellis& trellis, std::int32_t* labels) {
     place(trellis);
     forward_[0] = 0;
     const std::int64_t T = trellis.n_sites();
-    std::vector<std::int32_t> before(forward_.size(), -1);  // in the numbers of the step
     for (std::int64_t t = 0; t <= T; ++t) {
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* scores = trellis.arcs.scores(t, trellis.steps[t]);
+        const double* states = trellis.site(t);
         double* top = forward_.data() + node_begin[t];
         each_destination(trellis.table, step,
                          [&](std::int32_t j, std::int32_t e0, std::int32_t e1, std::int32_t label) {
-                             top[j] = kNever;
-                             for (std::int32_t e = e0; e < e1; ++e)
-                                 if (const double score = top[source[e]] + scores[e]; score > top[j]) {
-                                     top[j] = score;
-                                     before[node_begin[t] + j] = source[e];
-                                 }
-                             if (label >= 0) top[j] += trellis.site(t)[label];
+                             const double best = highest(source, scores, e0, e1, top);
+                             top[j] = label >= 0 ? best + states[label] : best;
                          });
     }
     const double score = forward_.back();
@@ -343,8 +352,18 @@ double TrellisRun::best(const ScoredTrellis& trellis, std::int32_t* labels) {
     std::int32_t node = 0;  // among those after the step
     for (std::int64_t t = T; t > 0; --t) {
         const Step& step = trellis.step(t);
-        node += step.n_sources();
-        while (node >= step.n_before) node = before[node_begin[t] + node];
+        const std::int32_t* source = trellis.table.source.data() + step.first_arc;
+        const std::int32_t* in = trellis.table.in_ptr.data() + step.first_in;
+        const double* scores = trellis.arcs.scores(t, trellis.steps[t]);
+        const double* top = forward_.data() + node_begin[t];
+        std::int32_t j = step.n_pools + node;
+        while (j >= 0) {
+            const double best = highest(source, scores, in[j], in[j + 1], top);
+            std::int32_t e = in[j];
+            while (top[source[e]] + scores[e] != best) ++e;
+            node = source[e];
+            j = node - step.n_before;
+        }
         labels[t - 1] = trellis.table.labels(step.before)[node];
     }
     return score;
