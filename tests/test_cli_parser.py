@@ -108,7 +108,7 @@ def test_the_default_is_that_of_the_parser(model: str) -> None:
     np.testing.assert_array_equal(crfkit.Parser.load("usual.parser").weights_, ours.weights_)
 
 
-@pytest.mark.parametrize("name", ["lbfgs", "tron", "sgd", "auto"])
+@pytest.mark.parametrize("name", ["lbfgs", "tron", "sgd", "arow", "auto"])
 def test_other_optimizers(name: str) -> None:
     said = run("train-parser", "train.conllu", "--model", "m.parser", "--optimizer", name).stderr
     assert "the model of iteration" in said

@@ -18,18 +18,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def optimizer_options(default: str, *, online: bool = True) -> Callable[[Command], Command]:
-    """The options that `optimizer_of` reads, and the time budget; `online` methods are named only where they serve."""
-    names = ["auto", "lbfgs", "tron", "newton", "sag", "sgd", "adagrad"]
-    if online:
-        names += ["averaged_perceptron", "passive_aggressive", "arow"]
+def optimizer_options(default: str) -> Callable[[Command], Command]:
+    """The options that `optimizer_of` reads, and the time budget."""
     return _added(
         click.option(
             "--optimizer",
             default=default,
             show_default=True,
             metavar="NAME",
-            help=f"How to minimise: {', '.join(names[:-1])} or {names[-1]}.",
+            help="How to minimise: auto, lbfgs, tron, newton, sag, sgd, adagrad, averaged_perceptron, "
+            "passive_aggressive or arow.",
         ),
         click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
         click.option(

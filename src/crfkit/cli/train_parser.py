@@ -71,7 +71,7 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")
 @click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
-@optimizer_options("adagrad", online=False)
+@optimizer_options("adagrad")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
