@@ -248,6 +248,24 @@ def test_minimum_risk(model: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "asked"), [([], None), (["--decode", "best"], "best"), (["--decode", "mbr"], "mbr")]
+)
+def test_the_way_to_decode_reaches_the_parser(
+    model: str, options: list[str], asked: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    predict = crfkit.Parser.predict
+
+    def watched(self: crfkit.Parser, sentences: Any, *, decode: str | None = None) -> list[Sentence]:
+        seen.append(decode)
+        return predict(self, sentences, decode=decode)
+
+    monkeypatch.setattr(crfkit.Parser, "predict", watched)
+    run("parse", model, "train.conllu", *options)
+    assert seen == [asked]
+
+
 def test_trees_are_drawn(model: str) -> None:
     run("parse", model, "train.conllu", "--svg", "pictures/new", "--nbest", "2")
     files = sorted(Path("pictures/new").iterdir())
