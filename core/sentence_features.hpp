@@ -16,13 +16,13 @@ namespace crfkit {
 
 // Lists of features, one for each arc, or for each word and side.
 struct FeatureLists {
-    std::vector<std::int32_t> ptr;  // [lists + 1]
+    std::vector<std::int64_t> ptr;  // [lists + 1]
     std::vector<std::int32_t> features;
     void clear() {
         ptr.assign(1, 0);
         features.clear();
     }
-    void close() { ptr.push_back(static_cast<std::int32_t>(features.size())); }
+    void close() { ptr.push_back(static_cast<std::int64_t>(features.size())); }
 };
 
 // The features of sentences that were found once, as far as memory allows. For several threads.
@@ -76,10 +76,10 @@ class SentenceFeatures {
                      const Function& function) const {
         const std::int64_t right = side_of(head, dependent) == Side::right;
         const std::int64_t list = arc_list(head, dependent);
-        for (std::int32_t i = arcs_.ptr[list]; i < arcs_.ptr[list + 1]; ++i)
+        for (std::int64_t i = arcs_.ptr[list]; i < arcs_.ptr[list + 1]; ++i)
             function(static_cast<std::int64_t>(arc_ids_[arcs_.features[i]]));
         const auto of_label = [&](const Lists& lists, std::int64_t at) {
-            for (std::int32_t i = lists.ptr[at]; i < lists.ptr[at + 1]; ++i) {
+            for (std::int64_t i = lists.ptr[at]; i < lists.ptr[at + 1]; ++i) {
                 const std::int32_t f = label_ids_[lists.features[i]];
                 const auto labels = layout_.labels_of(f);
                 const auto found = std::lower_bound(labels.begin(), labels.end(), label);

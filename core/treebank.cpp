@@ -10,6 +10,7 @@ namespace crfkit {
 namespace {
 
 constexpr std::size_t kSuffixLetters = 3;
+constexpr std::size_t kMostMorphs = 64;  // of a word; arcs look at all pairs of them
 
 // The last letters of a text in UTF-8.
 std::string_view suffix_of(std::string_view text) {
@@ -32,7 +33,8 @@ void Treebank::add(const WordTexts& texts) {
               key_of(suffix_of(texts.form)),
               static_cast<std::int64_t>(morphology.size()),
               0};
-    for (std::string_view rest = texts.feats; rest != "_" && !rest.empty();) {
+    const std::size_t most = morphology.size() + kMostMorphs;
+    for (std::string_view rest = texts.feats; rest != "_" && !rest.empty() && morphology.size() < most;) {
         const std::string_view pair = rest.substr(0, rest.find('|'));
         morphology.push_back({key_of(pair.substr(0, pair.find('='))), key_of(pair)});
         rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
