@@ -219,6 +219,8 @@ def modules() -> list[str]:
 def test_docstrings(name: str) -> None:
     if name.startswith("crfkit.nn"):
         pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+    if name.endswith(("_triton", "_kernel", "_kernels")):
+        pytest.importorskip("triton", reason="needs Triton: pip install triton")
     report: list[str] = []
     examples = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     module = importlib.import_module(name)

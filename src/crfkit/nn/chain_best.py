@@ -6,12 +6,16 @@ import torch
 from torch import Tensor
 
 from crfkit.nn import chain_paths
+from crfkit.nn.chain_value import kernels_for
 from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, to_positions, working_dtype
 
 
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
     with torch.no_grad():
+        kernels = kernels_for(problem)
+        if kernels is not None:
+            return kernels.best(problem)
         dtype = working_dtype(problem.emissions.dtype)
         states, arcs = site_states(problem, dtype), site_arcs(problem, dtype)
         return to_positions(problem, chain_paths.best(states, arcs, alive_sites(problem)))

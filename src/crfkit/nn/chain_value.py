@@ -6,6 +6,8 @@ second derivative (a backward pass with `create_graph=True`) differentiates the 
 
 from __future__ import annotations
 
+import importlib.util
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -29,6 +31,21 @@ def path_for(problem: ChainProblem) -> _Path:
     return chain_core if chain_core.suits(problem) else chain_torch
 
 
+def kernels_for(problem: ChainProblem) -> Any:
+    """The module with the kernels for a GPU, where they answer for this problem; else None."""
+    if not problem.emissions.is_cuda or not triton_is_there():
+        return None
+    from crfkit.nn import chain_triton
+
+    return chain_triton if chain_triton.suits(problem) else None
+
+
+@cache
+def triton_is_there() -> bool:
+    """Whether kernels can be compiled here."""
+    return importlib.util.find_spec("triton") is not None
+
+
 def log_partition(problem: ChainProblem) -> Tensor:
     """log Z [B], differentiable by all scores."""
     return _ChainValue.apply(*problem, None)
@@ -42,7 +59,7 @@ def log_likelihood(problem: ChainProblem, tags: Tensor) -> Tensor:
 def expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals, without a graph."""
     with torch.no_grad():
-        return path_for(problem).expectations(problem)
+        return (kernels_for(problem) or path_for(problem)).expectations(problem)
 
 
 class _ChainValue(torch.autograd.Function):
@@ -62,7 +79,13 @@ class _ChainValue(torch.autograd.Function):
         problem = ChainProblem(emissions, arcs, start, end, lengths, sites)
         path = path_for(problem)
         kept: tuple[Tensor, ...] = ()
-        if any(ctx.needs_input_grad):
+        needed = any(ctx.needs_input_grad)
+        ctx.kernels = kernels_for(problem)
+        if ctx.kernels is not None:
+            value, messages = ctx.kernels.value(problem, tags, needed)
+            ctx.save_for_backward(emissions, arcs, start, end, lengths, sites, tags, *(messages or ()))
+            return value.to(working_dtype(emissions.dtype))
+        if needed:
             found = path.expectations(problem)
             value, kept = found.log_partition, (found.states, found.arcs)
         else:
@@ -74,12 +97,14 @@ class _ChainValue(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        emissions, transitions, start, end, lengths, sites, tags, states, arcs = ctx.saved_tensors
+        emissions, transitions, start, end, lengths, sites, tags, *kept = ctx.saved_tensors
         problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
         if torch.is_grad_enabled():
             found = _through_the_recursions(problem, tags, gradient)
+        elif ctx.kernels is not None:
+            found = _by_kernels(ctx.kernels, problem, tags, gradient, kept)
         else:
-            found = _analytic(problem, tags, gradient, states, arcs)
+            found = _analytic(problem, tags, gradient, *kept)
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
         return (*needed, None, None, None)
 
@@ -97,6 +122,15 @@ def _through_the_recursions(
     found = torch.autograd.grad(value, wanted, gradient, create_graph=True, allow_unused=True)
     by_score = dict(zip(map(id, wanted), found, strict=True))
     return [None if part is None else by_score.get(id(part)) for part in scores]
+
+
+def _by_kernels(
+    kernels: Any, problem: ChainProblem, tags: Tensor | None, gradient: Tensor, kept: list[Tensor]
+) -> list[Tensor | None]:
+    """The same as `_analytic`, from the messages that the kernels kept."""
+    found = kernels.gradient(problem, tags, gradient, kernels.Kept(*kept))
+    scores = zip(problem[:4], found, strict=True)
+    return [None if score is None else part.to(score.dtype) for score, part in scores]
 
 
 def _analytic(

@@ -1,0 +1,22 @@
+"""The Triton kernels in Triton's interpreter, which has to be chosen before Triton is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+pytest.importorskip("triton", reason="needs Triton: pip install triton")
+
+
+def test_kernels_agree_with_the_plain_path() -> None:
+    program = [sys.executable, "-W", "ignore", "-m", "tests.triton_interpreter"]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    project = Path(__file__).resolve().parent.parent
+    done = subprocess.run(program, capture_output=True, text=True, env=environment, cwd=project)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip() == "all kernels agree"

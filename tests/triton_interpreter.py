@@ -1,0 +1,92 @@
+"""The Triton kernels on a CPU: run by `test_nn_triton.py` in a process of its own, with TRITON_INTERPRET=1.
+
+Everything that the kernels answer is compared with the plain path in float64, which brute force has checked.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from crfkit.nn import chain_paths, chain_torch, chain_triton
+from crfkit.nn.gold import add_path, path_score
+from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, sites_of, to_positions
+
+
+def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch.dtype) -> ChainProblem:
+    """A small batch of chains."""
+    rng = torch.Generator().manual_seed(seed)
+    B, T, L = 3, 6, 5
+    arcs = torch.randn(*([B] if own_arcs else []), L, L, generator=rng)
+    if forbidden:
+        arcs[..., 0, 1] = -torch.inf
+    lengths = sites = None
+    if masks == "any":
+        mask = torch.rand(B, T, generator=rng) < 0.6
+        mask[0] = False
+        lengths, sites = sites_of(mask)
+    elif masks == "lengths":
+        lengths = torch.tensor([1, 4, 6])
+    emissions, ends = torch.randn(B, T, L, generator=rng), torch.randn(2, L, generator=rng)
+    start, end = ends.to(dtype)
+    return ChainProblem(emissions.to(dtype), arcs.to(dtype), start, end, lengths, sites)
+
+
+def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: float) -> None:
+    """Say what is not close, and stop."""
+    error = (found.double() - expected.double()).abs().max().item()
+    if not error < tolerance:
+        sys.exit(f"{what}: off by {error}")
+
+
+def check(given: ChainProblem, name: str, tolerance: float) -> None:
+    """Value, gradient and best labelling of one problem."""
+    exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
+    B, T, L = given.shape
+    rng = torch.Generator().manual_seed(0)
+    tags, upstream = torch.randint(1, L, (B, T), generator=rng), torch.rand(B, generator=rng).double() + 0.5
+    expected = chain_torch.expectations(exact, upstream if given.arcs.ndim == 2 else None)
+    for tagged in (False, True):
+        value, kept = chain_triton.value(given, tags if tagged else None, keep=True)
+        plain, nothing = chain_triton.value(given, tags if tagged else None, keep=False)
+        assert kept is not None
+        assert nothing is None
+        sign = -1.0 if tagged else 1.0
+        log_z = sign * expected.log_partition + (path_score(exact, tags) if tagged else 0.0)
+        close(f"{name}: value", value, log_z, 10 * tolerance)
+        close(f"{name}: value alone", plain, log_z, 10 * tolerance)
+        states = sign * expected.states * upstream[:, None, None]
+        arcs = sign * expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
+        if tagged:
+            add_path(exact, tags, upstream, states, arcs)
+        found = chain_triton.gradient(given, tags if tagged else None, upstream.to(given.arcs.dtype), kept)
+        close(f"{name}: emissions", found[0], states, tolerance)
+        close(f"{name}: arcs", found[1], arcs, tolerance)
+        by_site = states if given.sites is None else states.gather(1, given.sites[:, :, None].expand(B, T, L))
+        close(f"{name}: start", found[2], by_site[:, 0].sum(0), tolerance)
+        last = (alive_sites(given).sum(1) - 1).clamp_min(0)
+        close(f"{name}: end", found[3], by_site[torch.arange(B), last].sum(0), tolerance)
+    states, arcs = site_states(exact, torch.float64), site_arcs(exact, torch.float64)
+    best = to_positions(given, chain_paths.best(states, arcs, alive_sites(given)))
+    if not torch.equal(chain_triton.best(given), best):
+        sys.exit(f"{name}: best labelling")
+
+
+def main() -> None:
+    """All kinds of problems in float32, some in float64."""
+    kinds = [
+        (False, "none", False),
+        (False, "any", False),
+        (False, "lengths", True),
+        (True, "any", False),
+        (True, "none", True),
+    ]
+    for own_arcs, masks, forbidden in kinds:
+        name = f"own_arcs={own_arcs}, masks={masks}, forbidden={forbidden}"
+        check(problem(1, own_arcs, masks, forbidden, torch.float32), name, 1e-5)
+    check(problem(2, False, "any", False, torch.float64), "float64", 1e-10)
+    print("all kernels agree")
+
+
+main()
