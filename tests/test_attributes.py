@@ -51,7 +51,7 @@ def test_corners(line: str, item: Any) -> None:
     assert read(line)[0].items == [item]
 
 
-@pytest.mark.parametrize("value", ["x", "nan", "inf", "1e21", "1:2"])
+@pytest.mark.parametrize("value", ["x", "nan", "inf", "1e21", "1:2", "1_000", "３"])
 def test_values_that_are_no_numbers_are_refused(value: str) -> None:
     with pytest.raises(InputError, match=r"<stream>:2: attribute 'a' has the value .*expected a number"):
         read(f"L\tb\nL\ta:{value}\n")

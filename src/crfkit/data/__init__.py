@@ -1,6 +1,6 @@
 """Files in, sequences of rows out."""
 
-from crfkit.data.attributes import AttributeSequence, read_attributes, write_attributes
+from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
 from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
 from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu, write_conllu
 from crfkit.data.errors import InputError
@@ -17,6 +17,7 @@ __all__ = [
     "Sentence",
     "Word",
     "check_tree",
+    "item_of",
     "read_attributes",
     "read_bytes",
     "read_columns",

@@ -79,14 +79,24 @@ def write_attributes(items: Iterable[Item], labels: Sequence[str], stream: IO[st
 
 
 def _item(fields: list[str], place: str) -> Item:
-    """The attributes of one line; the values of one that is there twice are added up."""
+    """The attributes of one line."""
     if not any(":" in field or "\\" in field for field in fields):
         return [field for field in fields if field]
-    found = [_attribute(field, place) for field in fields if field]
-    if all(value == 1.0 for _, value in found):
-        return [name for name, _ in found]
+    return item_of([_attribute(field, place) for field in fields if field])
+
+
+def item_of(attributes: Sequence[tuple[str, float]]) -> Item:
+    """An item with these attributes; the values of one that is there twice are added up.
+
+    >>> item_of([("a", 1.0), ("b", 0.5), ("a", 1.0)])
+    {'a': 2.0, 'b': 0.5}
+    >>> item_of([("a", 1.0), ("a", 1.0)])
+    ['a', 'a']
+    """
+    if all(value == 1.0 for _, value in attributes):
+        return [name for name, _ in attributes]
     item: dict[str, float] = {}
-    for name, value in found:
+    for name, value in attributes:
         item[name] = item.get(name, 0.0) + value
     return item
 
@@ -98,7 +108,7 @@ def _attribute(field: str, place: str) -> tuple[str, float]:
     if not text:
         return name, 1.0
     try:
-        value = float(text)
+        value = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         value = math.nan
     if not abs(value) <= _LARGEST:

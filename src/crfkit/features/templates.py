@@ -306,21 +306,28 @@ class Template:
         return self._apply(transform, columns[transform.column])
 
 
-def complain_of_line(source: str, number: int, line: str, at: int, what: str) -> NoReturn:
-    """Say what is wrong with a line, and where in it."""
-    raise InputError(f"{source}:{number}: {what}, at character {at + 1} of '{line}'")
+class LineParser:
+    """What parsers of all template languages share: transforms that are numbered once, and complaints with their place."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.transforms: dict[Transform, int] = {}
+
+    def number_of(self, transform: Transform) -> int:
+        """The index of a transform in the program."""
+        return self.transforms.setdefault(transform, len(self.transforms))
+
+    def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
+        """Say what is wrong with a line, and where in it."""
+        raise InputError(f"{self.source}:{number}: {what}, at character {at + 1} of '{line}'")
 
 
 _MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
 
 
-class _Parser:
+class _Parser(LineParser):
     """Turns the text of a template into a program, line by line."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.transforms: dict[Transform, int] = {}
 
     def parse(self, text: str) -> tuple[Program, tuple[int, ...]]:
         """The program of a template, and the number of the line that each line of it stands on."""
@@ -345,8 +352,7 @@ class _Parser:
             found = _MACRO.match(line, start)
             assert found is not None  # every part after the % may be empty
             transform, row = self.macro(number, line, found)
-            index = self.transforms.setdefault(transform, len(self.transforms))
-            macros.append(Macro(line[end:start], index, row))
+            macros.append(Macro(line[end:start], self.number_of(transform), row))
             end = found.end()
         return Line(line[0], tuple(macros), line[end:])
 
@@ -373,6 +379,3 @@ class _Parser:
         if length and length[0] < 1:
             self.complain(number, line, found.start("open"), f"length {length[0]} is below 1")
         return Transform(function, column, length[0] if length else None), row
-
-    def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
-        complain_of_line(self.source, number, line, at, what)

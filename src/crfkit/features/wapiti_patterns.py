@@ -21,17 +21,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from crfkit.data import InputError
 from crfkit.features.templates import (
     Boundaries,
     Line,
+    LineParser,
     Macro,
     Program,
     Template,
     Transform,
-    complain_of_line,
 )
 from crfkit.features.wapiti_regex import WapitiRegex
 
@@ -88,12 +88,8 @@ def _bytes(value: str) -> bytes:
         return value.encode("utf-8", "surrogatepass")
 
 
-class _Parser:
+class _Parser(LineParser):
     """Turns the text of a pattern file into a program, line by line."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.transforms: dict[Transform, int] = {}
 
     def parse(self, text: str) -> tuple[Program, tuple[int, ...]]:
         lines: list[Line] = []
@@ -140,7 +136,7 @@ class _Parser:
                     _compiled(found["regex"])
                 except ValueError as error:
                     self.complain(number, pattern, found.start("regex"), str(error))
-            index = self.transforms.setdefault(transform, len(self.transforms))
+            index = self.number_of(transform)
             row = int(found["row"])
             literal = pattern[end:start]
             if not found["anchor"]:
@@ -151,6 +147,3 @@ class _Parser:
                 macros.append(Macro(literal, index, row - 1, "first"))
             end = found.end()
         return tuple(macros), pattern[end:]
-
-    def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
-        complain_of_line(self.source, number, line, at, what)

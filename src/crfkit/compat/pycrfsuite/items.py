@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from crfkit import _core
-from crfkit.data import InputError
+from crfkit.data import InputError, item_of
 from crfkit.features import FeatureList, Vocabulary
 
 Attributes = list[tuple[str, float]]  # of one item: names and values
@@ -43,7 +43,7 @@ class ItemSequence:
     def sites(self) -> list[Any]:
         """The items as sites that the native core reads."""
         if self._sites is None:
-            self._sites = [_site(attributes) for attributes in self._attributes]
+            self._sites = [item_of(attributes) for attributes in self._attributes]
         return self._sites
 
     def __len__(self) -> int:
@@ -75,16 +75,6 @@ def _text(name: Any) -> str:
     if isinstance(name, bytes):
         return name.decode()
     raise TypeError(f"expected a string, {type(name).__name__} found")
-
-
-def _site(attributes: Attributes) -> list[str] | dict[str, float]:
-    """A list of names where all values are 1, which may name one twice, or a dict."""
-    if all(value == 1.0 for _, value in attributes):
-        return [name for name, _ in attributes]
-    site: dict[str, float] = {}
-    for name, value in attributes:
-        site[name] = site.get(name, 0.0) + value
-    return site
 
 
 def encoded(xseq: Any, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
