@@ -213,6 +213,13 @@ def test_features_cut_inside_a_character_are_found() -> None:
     assert model.predict([["Łódź"], ["Rom"]]) == [["b"], ["a"]]
 
 
+def test_the_letter_that_wapiti_puts_before_features_is_taken_off() -> None:
+    content = b"#mdl#0#1\n#rdr#1/0/1\n9:u:%x[0,0],\n#qrk#2\n1:a,\n1:b,\n#qrk#1\n6:uu:the,\n1=0x1p+2\n"
+    assert parse_wapiti(content).predict([["the"], ["cat"]]) == [["b"], ["a"]]
+    with pytest.raises(InputError, match="puts u before features that begin with u, and one is 'u:bthe'"):
+        parse_wapiti(content.replace(b"uu:the", b"u:bthe"))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -251,6 +251,24 @@ def test_events_reach_the_methods(tmp_path: Path, capsys: Any) -> None:
     assert capsys.readouterr().out.startswith("Feature generation\n")
 
 
+def test_a_trainer_need_not_call_the_init_of_its_base(theirs: Any, tmp_path: Path) -> None:
+    for module in (ours, theirs):
+
+        class Listening(module.Trainer):  # type: ignore[misc,name-defined]
+            def __init__(self, heard: list[str]) -> None:
+                self.heard = heard
+
+            def message(self, message: str) -> None:
+                self.heard.append(message)
+
+        trainer = Listening([])
+        assert not trainer.verbose
+        trainer.append([["a"], ["b"]], ["x", "y"])
+        trainer.select("ap")
+        trainer.train(str(tmp_path / "m"))
+        assert "type: CRF1d\n" in trainer.heard
+
+
 def test_an_error_in_a_method_ends_the_training(tmp_path: Path) -> None:
     class Failing(ours.Trainer):
         def on_iteration(self, log: str, info: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Wapiti's model files, read as models of this package.
 
     #mdl#2#4321          kind of model (0 maxent, 1 memm, 2 crf; older files have none) and number of weights
-    #rdr#3/1/0           number of patterns, largest column that they read, whether `u` is put before features
+    #rdr#3/1/0           number of patterns, largest column that they read, whether `u` is put before what they make
     13:u:word=%x[0,0],   the patterns, each as length, colon, bytes, comma, line end
     #qrk#2               the labels, in the same form
     #qrk#60              the features
@@ -54,7 +54,8 @@ def _parsed(data: bytes, n_columns: int | None) -> CRF:
     kind, n_weights = file.line(_MODEL, "#mdl#").groups()
     if kind == _MEMM:
         raise InputError("it is a maximum entropy Markov model, expected a CRF or a maxent model")
-    n_patterns = int(file.line(_READER, "#rdr#")[1])
+    reader = file.line(_READER, "#rdr#")
+    n_patterns, puts_u = int(reader[1]), reader[3] == b"1"
     if n_patterns == 0:
         raise InputError("it has no patterns: its features stand in the data, and only Wapiti can read these")
     patterns = [_utf8(file.text(), "pattern") for _ in range(n_patterns)]
@@ -68,6 +69,8 @@ def _parsed(data: bytes, n_columns: int | None) -> CRF:
     names = [
         file.text().decode("utf-8", "surrogateescape") for _ in range(int(file.line(_NAMES, "#qrk#")[1]))
     ]
+    if puts_u:
+        names = [_without_u(name) for name in names]
     states, arcs = _weights(names, len(labels), *file.weights(int(n_weights)))
     return template_model(template, labels, max(columns, 1), states, arcs, "the model was trained by Wapiti")
 
@@ -90,6 +93,13 @@ def _weights(
     cells = np.where(of_label, offsets, offsets - on_labels[features] * n_labels).astype(np.int32)
     every = Weights(names, features, cells, value)
     return every.where(of_label), every.where(~of_label)
+
+
+def _without_u(name: str) -> str:
+    """The name of a feature as a pattern makes it, in a model that puts `u` before it (`wapiti train --me`)."""
+    if not name.startswith("uu"):
+        raise InputError(f"it puts u before features that begin with u, and one is {name[:40]!r}")
+    return name[1:]
 
 
 def _utf8(text: bytes, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike, fsdecode
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -45,14 +45,22 @@ class BaseTrainer:
     verbose : print the log while training
     """
 
-    verbose: bool = True
+    verbose: bool | None = None  # of a trainer whose own `__init__` does not say
+    _instances: Instances
+    _algorithm: str
+    _params: dict[str, Any]
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        """A trainer that works even if the `__init__` of its class never calls this one's."""
+        trainer = super().__new__(cls)
+        trainer._instances = Instances()
+        trainer._algorithm = "lbfgs"
+        trainer._params = defaults("lbfgs")
+        return trainer
 
     def __init__(
         self, algorithm: str | None = None, params: dict[str, Any] | None = None, verbose: bool = True
     ) -> None:
-        self._instances = Instances()
-        self._algorithm = "lbfgs"
-        self._params = defaults("lbfgs")
         if algorithm is not None:
             self.select(algorithm)
         if params is not None:

@@ -163,6 +163,7 @@ class Training:
             *examples, built, l2=2.0 * params["c2"], stochastic=True, n_threads=self._n_threads
         )
         calibration = {name: value for name, value in params.items() if name.startswith("calibration.")}
+        calibration["calibration.samples"] = int(params["calibration.samples"])
         self._tell_settings("Calibrating the learning rate (eta)", calibration)
         rate = calibrated(objective, params, self._say)
         self._say("\n")
