@@ -192,9 +192,7 @@ def _forward_role(
         if KEEP and n > 0:
             tl.store(out, v, mask=known)
         for t in range(1, n):
-            x, m = _states(
-                emissions, peaks, sites, row, t, n, T, L, label, start, end, top_end, HAS_SITES, REAL
-            )
+            x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
             v = _pushed_in_log_space(v, scores) + x
             m = finite(tl.max(v, axis=0))
             v -= m
@@ -252,9 +250,7 @@ def _backward_role(
             tl.store(out + (n - 1) * L, v, mask=known)
         for i in range(1, n):
             t = n - i
-            x, m = _states(
-                emissions, peaks, sites, row, t, n, T, L, label, start, end, top_end, HAS_SITES, REAL
-            )
+            x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
             v = _pushed_in_log_space(v + x, scores)
             v -= finite(tl.max(v, axis=0))
             tl.store(out + (t - 1) * L, v, mask=known)
