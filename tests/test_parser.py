@@ -139,6 +139,9 @@ def test_roots() -> None:
         Parser().fit(forest)
     parser = Parser(single_root=False, l2=0.01).fit(forest)
     assert max(sum(word.head == 0 for word in one.words) for one in parser.predict(forest)) > 1
+    assert all(
+        record.objective > 0 for record in parser.history_[1:]
+    )  # the right trees are among those summed
     single = Parser(l2=0.01).fit(TREES)
     assert all(sum(word.head == 0 for word in one.words) == 1 for one in single.predict(forest))
 

@@ -132,6 +132,16 @@ def test_scores_add_up_weights_of_features() -> None:
         assert np.ptp(scores) > 0
 
 
+def test_weights_of_zero_may_leave() -> None:
+    problem = Problem(random_treebank([4, 6], 12))
+    weights = np.where(np.random.default_rng(5).random(problem.map.n_weights) < 0.5, 0.0, problem.weights)
+    smaller, left = problem.map.without_zeros(weights)
+    assert smaller.n_weights == len(left) == np.count_nonzero(weights)
+    without = TreeParser(smaller.layout, left).scores(problem.treebank.core)
+    for a, b in zip(problem.scores(weights), without, strict=True):
+        assert a == pytest.approx(b, abs=1e-12)
+
+
 def test_same_bits_for_any_number_of_threads() -> None:
     sentences = random_treebank(list(range(1, 16)) * 8, 9, unknown=0.1)
     answers = []
