@@ -35,6 +35,11 @@ TABLE_1 = dict(enumerate((45, 236, 216, 94, 81, 38, 20, 15), start=1))  # affixe
 PENALTIES = [
     {"default": pixels, "arcs": rest, "patterns": rest} for pixels in (1.0, 3.0) for rest in (0.1, 0.3)
 ]
+WIDE_PENALTIES = [
+    {"default": pixels, "arcs": rest, "patterns": rest}
+    for pixels in (0.3, 1.0, 3.0)
+    for rest in (0.03, 0.1, 0.3)
+]
 INNER = 3  # parts of the training fold, each the test part of the others once
 
 Words = list[letters.Word]
@@ -109,15 +114,27 @@ def fit(model: Model, words: Words, l2: dict[str, float]) -> tuple[crfkit.CRF, f
 
 def chosen(model: Model, words: Words) -> dict[str, float]:
     """The penalties with the highest accuracy in a cross-validation among these words."""
+    return _best(model, words, PENALTIES, INNER, range(INNER))
+
+
+def chosen_on_ninth(model: Model, words: Words) -> dict[str, float]:
+    """The penalties with the highest accuracy on one ninth of these words, when the others are learned from."""
+    return _best(model, words, WIDE_PENALTIES, N_FOLDS - 1, [0])
+
+
+def _best(
+    model: Model, words: Words, penalties: Sequence[dict[str, float]], n_parts: int, parts: Sequence[int]
+) -> dict[str, float]:
+    """The first of the penalties that are best on these parts of the words."""
     scores = []
-    for l2 in PENALTIES:
+    for l2 in penalties:
         right = 0.0
-        for part in range(INNER):
-            crf, _ = fit(model, [w for i, w in enumerate(words) if i % INNER != part], l2)
-            X, y = inputs(words[part::INNER])
+        for part in parts:
+            crf, _ = fit(model, [w for i, w in enumerate(words) if i % n_parts != part], l2)
+            X, y = inputs(words[part::n_parts])
             right += accuracy(y, crf.predict(X))
         scores.append(right)
-    return PENALTIES[int(np.argmax(scores))]
+    return penalties[int(np.argmax(scores))]
 
 
 def score(model: Model, train: Words, test: Words, l2: dict[str, float]) -> tuple[Score, crfkit.CRF]:
@@ -137,11 +154,11 @@ def split(words: Words, fold: int, *, large: bool) -> tuple[Words, Words]:
 
 
 def cross_validated(model: Model, words: Words, folds: Sequence[int], *, large: bool) -> list[Score]:
-    """The scores of all folds. Large training parts take the penalties chosen on their first fold's worth of words."""
+    """The scores of all folds. Large training parts choose their penalties on a ninth of them."""
     found = []
     for fold in folds:
         train, test = split(words, fold, large=large)
-        l2 = chosen(model, train[:700])
+        l2 = chosen_on_ninth(model, train) if large else chosen(model, train)
         found.append(score(model, train, test, l2)[0])
         print(f"{model.name}, fold {fold}, l2 {l2}: {found[-1]}", file=sys.stderr, flush=True)
     return found
