@@ -102,7 +102,10 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "averaged-perceptron": {
         **_FEATURES,
         "max_iterations": _PASSES,
-        "epsilon": Parameter(0.0, "Stop when the share of instances with a mistake is below this."),
+        "epsilon": Parameter(
+            0.0,
+            "Stop when wrong labellings score above the right ones by less than this, in the mean of all instances.",
+        ),
     },
     "passive-aggressive": {
         **_FEATURES,
