@@ -9,11 +9,25 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 
-from crfkit.nn import ChainDistribution, chain_torch, chain_value
+from crfkit.nn import ChainDistribution, chain_core, chain_torch, chain_value
 from tests.chain_batches import KINDS, ChainBatch, batch
 
 TOLERANCE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
-PATHS = {"torch": chain_torch}
+
+
+class CoreOrTorch:
+    """The core for all problems that it has an answer for."""
+
+    @staticmethod
+    def log_partition(problem: Any) -> Any:
+        return (chain_torch if problem.arcs.ndim == 4 else chain_core).log_partition(problem)
+
+    @staticmethod
+    def expectations(problem: Any, weights: Any = None) -> Any:
+        return (chain_torch if problem.arcs.ndim == 4 else chain_core).expectations(problem, weights)
+
+
+PATHS = {"core": CoreOrTorch, "torch": chain_torch}
 
 
 @pytest.fixture(params=PATHS)
@@ -109,8 +123,11 @@ def test_log_probabilities_of_partial_tags(given: ChainBatch) -> None:
             np.testing.assert_allclose(found[b], oracle.probabilities[agree].sum(), **TOLERANCE)
 
 
-def test_best_and_k_best(given: ChainBatch) -> None:
+@pytest.mark.parametrize("core", [False, True])
+def test_best_and_k_best(given: ChainBatch, core: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     k = 5
+    if not core:
+        monkeypatch.setattr(chain_core, "answers", lambda problem: False)
     best = given.distribution().argmax().numpy()
     scores, labels = (answer.numpy() for answer in given.distribution().topk(k))
     for b in possible(given):

@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_extraction(m);
     crfkit::bind_crfsuite(m);
     crfkit::bind_chain(m);
+    crfkit::bind_chain_batch(m);
     crfkit::bind_trees(m);
     crfkit::bind_objective(m);
     crfkit::bind_parser(m);

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 Float32s = npt.NDArray[np.float32]
 Float64s = npt.NDArray[np.float64]
+Floats = npt.NDArray[Any]  # of float32 or of float64
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
@@ -55,6 +56,27 @@ def chain_tangent(
 def chain_k_best(states: Float64s, arcs: Float64s, k: int) -> list[tuple[float, Int32s]]: ...
 def chain_sample(states: Float64s, arcs: Float64s, uniforms: Float64s) -> Int32s: ...
 def chain_entropy(states: Float64s, arcs: Float64s) -> float: ...
+
+# many chains: states [N, T, L], arcs [L, L] or [N, L, L], all of one precision
+
+def chain_batch_expectations(
+    states: Floats,
+    arcs: Floats,
+    start: Floats | None,
+    end: Floats | None,
+    lengths: Int64s,
+    weights: Floats | None,
+    marginals: bool,
+    n_threads: int,
+) -> tuple[Float64s, Floats, Floats]: ...
+def chain_batch_best(
+    states: Floats,
+    arcs: Floats,
+    start: Floats | None,
+    end: Floats | None,
+    lengths: Int64s,
+    n_threads: int,
+) -> Int64s: ...
 
 # trees: sentences one after the other, scores [Σ (T + 1)² R] with lengths T [N]
 

@@ -14,9 +14,11 @@ Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`C
 `crfkit.inference.questions` knows which module answers for which structure. `evidence` restricts the outputs to the labels
 that are allowed at each site: a bool array [T, L] or an `Evidence`; for trees, to the arcs that are allowed.
 
+Of many chains at once: `ChainBatch`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
+from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import (
     best,
     entropy,
@@ -36,6 +38,8 @@ from crfkit.inference.tree_counts import count, log_count
 from crfkit.inference.tree_parser import TreeParser
 
 __all__ = [
+    "BatchExpectations",
+    "ChainBatch",
     "LatticeTagger",
     "PatternTagger",
     "Tagger",

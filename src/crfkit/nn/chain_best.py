@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from crfkit.nn import chain_paths
+from crfkit.nn import chain_core, chain_paths
 from crfkit.nn.chain_value import kernels_for
 from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, to_positions, working_dtype
 
@@ -16,6 +16,8 @@ def best(problem: ChainProblem) -> Tensor:
         kernels = kernels_for(problem)
         if kernels is not None:
             return kernels.best(problem)
+        if chain_core.answers(problem):
+            return chain_core.best(problem)
         dtype = working_dtype(problem.emissions.dtype)
         states, arcs = site_states(problem, dtype), site_arcs(problem, dtype)
         return to_positions(problem, chain_paths.best(states, arcs, alive_sites(problem)))

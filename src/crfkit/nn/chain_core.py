@@ -1,10 +1,64 @@
-"""Sums over the labellings of a batch of chains in memory, by the project's native core."""
+"""Chains in memory, by the project's native core, which nothing of this room needs to be loaded for."""
 
 from __future__ import annotations
 
-from crfkit.nn.problem import ChainProblem
+import importlib.util
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.chain_torch import Expectations, is_safe
+from crfkit.nn.problem import ChainProblem, to_positions, working_dtype
+
+FEW_LABELS = 96  # with more, PyTorch's products of whole batches are faster
+
+
+@cache
+def core_is_there() -> bool:
+    """Whether the native core was built."""
+    return importlib.util.find_spec("crfkit._core") is not None
+
+
+def answers(problem: ChainProblem) -> bool:
+    """Whether the core answers for this problem."""
+    return problem.emissions.device.type == "cpu" and problem.arcs.ndim < 4 and core_is_there()
 
 
 def suits(problem: ChainProblem) -> bool:
-    """Whether the core is there, and faster than PyTorch's matrix products."""
-    return False
+    """Whether the core answers for this problem, and adds up faster than PyTorch."""
+    return answers(problem) and (problem.shape[2] <= FEW_LABELS or not is_safe(problem.arcs))
+
+
+def log_partition(problem: ChainProblem) -> Tensor:
+    """log Z [B] in float64; −inf where no labelling is possible, 0 for an empty sequence."""
+    return torch.from_numpy(_batch(problem).log_partition())
+
+
+def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
+    """log Z and the marginals; the arcs' are weighted by `weights` [B] (None: 1) and added up over what the arcs share."""
+    found = _batch(problem).expectations(None if weights is None else weights.numpy())
+    states = to_positions(problem, torch.from_numpy(found.states))
+    return Expectations(torch.from_numpy(found.log_partition), states, torch.from_numpy(found.arcs))
+
+
+def best(problem: ChainProblem) -> Tensor:
+    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    return to_positions(problem, torch.from_numpy(_batch(problem).best()))
+
+
+def _batch(problem: ChainProblem) -> Any:
+    """The problem as arrays of the core, which share the memory of the tensors where they can."""
+    from crfkit.inference import ChainBatch
+
+    dtype = working_dtype(problem.emissions.dtype)
+    emissions = problem.emissions.detach()
+    if problem.sites is not None:
+        emissions = emissions.gather(1, problem.sites[:, :, None].expand(problem.shape))
+    states, arcs, start, end = (  # [B, T, L], [L, L] or [B, L, L], [L], [L]
+        None if part is None else part.detach().to(dtype).numpy()
+        for part in (emissions, problem.arcs, problem.start, problem.end)
+    )
+    lengths = None if problem.lengths is None else problem.lengths.numpy()
+    return ChainBatch(states, arcs, start, end, lengths=lengths, n_threads=torch.get_num_threads())

@@ -1,0 +1,81 @@
+"""Sums over the labellings of many chains at once, and their best labels, on several threads."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+
+Floats = npt.NDArray[Any]  # of float32 or of float64
+Float64s = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+
+
+class BatchExpectations(NamedTuple):
+    """log Z [N], P(y_t) [N, T, L], and Σ_t P(y_{t−1}, y_t) in the shape of the arcs, added up where chains share them."""
+
+    log_partition: Float64s
+    states: Floats
+    arcs: Floats
+
+
+class ChainBatch:
+    """Chains with scores in arrays of one precision, float32 or float64, in which the sums are made.
+
+    `states` [N, T, L]; `arcs` [L, L] or [N, L, L]; `start` and `end` [L]; `lengths` [N] (None: all T). −inf forbids a label
+    or an arc. The answers do not depend on `n_threads`.
+
+    >>> chains = ChainBatch(np.zeros((2, 3, 2)), np.zeros((2, 2)), lengths=np.array([3, 1]))
+    >>> np.exp(chains.log_partition()).round(6)
+    array([8., 2.])
+    """
+
+    def __init__(
+        self,
+        states: Floats,
+        arcs: Floats,
+        start: Floats | None = None,
+        end: Floats | None = None,
+        *,
+        lengths: Int64s | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        if states.dtype not in (np.float32, np.float64) or states.ndim != 3 or states.shape[2] == 0:
+            raise ValueError(
+                f"ChainBatch: states are {states.dtype} with shape {list(states.shape)}, expected float32 or float64 "
+                "[N, T, L]."
+            )
+        n_chains, n_sites, n_labels = states.shape
+        if arcs.shape not in ((n_labels, n_labels), (n_chains, n_labels, n_labels)):
+            raise ValueError(f"ChainBatch: arcs have shape {list(arcs.shape)}, expected [L, L] or [N, L, L].")
+        if lengths is None:
+            lengths = np.full(n_chains, n_sites)
+        if lengths.shape != (n_chains,) or (
+            len(lengths) and not 0 <= lengths.min() <= lengths.max() <= n_sites
+        ):
+            raise ValueError(f"ChainBatch: expected {n_chains} lengths from 0 to {n_sites}.")
+        dtype = states.dtype
+        first, last = (
+            None if end is None else np.ascontiguousarray(end, dtype=dtype) for end in (start, end)
+        )
+        self._arcs_shape, self._n_threads = arcs.shape, n_threads
+        self._scores = (np.ascontiguousarray(states), np.ascontiguousarray(arcs, dtype=dtype), first, last)
+        self._lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+
+    def log_partition(self) -> Float64s:
+        """log Z [N]; −inf where no labelling is possible, 0 for an empty chain."""
+        return _core.chain_batch_expectations(*self._scores, self._lengths, None, False, self._n_threads)[0]
+
+    def expectations(self, weights: Floats | None = None) -> BatchExpectations:
+        """log Z and the marginals; those of arcs are weighted by `weights` [N] (None: 1)."""
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, dtype=self._scores[0].dtype)
+        found = _core.chain_batch_expectations(*self._scores, self._lengths, weights, True, self._n_threads)
+        return BatchExpectations(found[0], found[1], found[2].reshape(self._arcs_shape))
+
+    def best(self) -> Int64s:
+        """The labels of the best labelling [N, T]; −1 beyond the end, and where nothing is possible."""
+        return _core.chain_batch_best(*self._scores, self._lengths, self._n_threads)
