@@ -2,6 +2,7 @@
 
     ChainCRF             a layer: learned transitions, log-likelihood, decoding
     ChainDistribution    labellings: log_partition, log_prob, marginals, arc_marginals, argmax, topk, sample, entropy, kl
+    TreeDistribution     dependency trees: log_partition, log_prob, marginals, argmax, sample, entropy
 
 PyTorch is not installed with crfkit: `pip install "crfkit[torch]"`.
 """
@@ -13,5 +14,6 @@ except ImportError as error:
 
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.layer import ChainCRF
+from crfkit.nn.tree import TreeDistribution
 
-__all__ = ["ChainCRF", "ChainDistribution"]
+__all__ = ["ChainCRF", "ChainDistribution", "TreeDistribution"]

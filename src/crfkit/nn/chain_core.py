@@ -56,9 +56,9 @@ def _batch(problem: ChainProblem) -> Any:
     emissions = problem.emissions.detach()
     if problem.sites is not None:
         emissions = emissions.gather(1, problem.sites[:, :, None].expand(problem.shape))
-    states, arcs, start, end = (  # [B, T, L], [L, L] or [B, L, L], [L], [L]
+    scores: list[Any] = [  # [B, T, L], [L, L] or [B, L, L], [L], [L]
         None if part is None else part.detach().to(dtype).numpy()
         for part in (emissions, problem.arcs, problem.start, problem.end)
-    )
+    ]
     lengths = None if problem.lengths is None else problem.lengths.numpy()
-    return ChainBatch(states, arcs, start, end, lengths=lengths, n_threads=torch.get_num_threads())
+    return ChainBatch(*scores, lengths=lengths, n_threads=torch.get_num_threads())

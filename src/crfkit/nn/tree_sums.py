@@ -1,0 +1,162 @@
+"""Sums over the spanning trees of a batch of sentences: log Z and its gradient, the probabilities of arcs.
+
+In memory the native core makes them, exactly for scores of any spread. Elsewhere they come from a determinant in float64
+(Koo et al. 2007): with weights A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of
+the root's arcs,
+
+    K = diag(Σ_h A_hm) − A,  row 1 replaced by r,       Z = det K · exp Σ_m peak_m          with one word below the root
+    K = diag(r_m + Σ_h A_hm) − A                        Z = det K · exp Σ_m peak_m          with any number
+    ∂ log Z / ∂ K = K⁻ᵀ, and from it P(h → m) = A_hm ∂ log Z / ∂ A_hm
+
+Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0 is the root.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.chain_core import core_is_there
+from crfkit.nn.problem import working_dtype
+
+
+class TreeProblem(NamedTuple):
+    """The scores of a batch, with −inf wherever there is no arc."""
+
+    scores: Tensor  # [B, n + 1, n + 1]
+    lengths: Tensor | None  # [B] words of each sentence; None: n
+    single_root: bool
+
+
+def log_partition(problem: TreeProblem) -> Tensor:
+    """log Z [B], differentiable; −inf where no tree exists, 0 for an empty sentence."""
+    return _TreeValue.apply(*problem)
+
+
+def marginals(problem: TreeProblem) -> tuple[Tensor, Tensor]:
+    """log Z [B] in float64 and the probability of every arc [B, n + 1, n + 1], without a graph."""
+    with torch.no_grad():
+        if problem.scores.device.type == "cpu" and core_is_there():
+            return _by_core(problem)
+        return _by_inverse(problem)
+
+
+def differentiable_log_partition(problem: TreeProblem) -> Tensor:
+    """log Z [B] in float64 through a determinant that PyTorch differentiates as often as it likes."""
+    kirchhoff, _, peaks = _kirchhoff(problem)
+    value = torch.linalg.slogdet(kirchhoff).logabsdet + peaks.sum(1)
+    return torch.where(_empty(problem), 0.0, value)
+
+
+def tree_batch(problem: TreeProblem) -> Any:
+    """The problem as arrays of the core."""
+    from crfkit.inference import TreeBatch
+    from crfkit.structures import SpanningTree
+
+    scores = problem.scores.detach().double().cpu().numpy()
+    lengths = word_counts(problem).cpu().numpy()
+    return TreeBatch(SpanningTree(problem.single_root), scores, lengths, n_threads=torch.get_num_threads())
+
+
+def word_counts(problem: TreeProblem) -> Tensor:
+    """The number of words of each sentence [B]."""
+    B, size = problem.scores.shape[:2]
+    if problem.lengths is not None:
+        return problem.lengths
+    return torch.full((B,), size - 1, dtype=torch.int64, device=problem.scores.device)
+
+
+def arcs_of(problem: TreeProblem) -> Tensor:
+    """Which arcs exist within the sentences: bool [B, n + 1, n + 1]; none into the root, none from a word to itself."""
+    size = problem.scores.shape[1]
+    place = torch.arange(size, device=problem.scores.device)
+    inside = place <= word_counts(problem)[:, None]  # [B, n + 1]
+    exists = inside[:, :, None] & inside[:, None, :] & (place != place[:, None])
+    return exists & (place > 0)
+
+
+def _empty(problem: TreeProblem) -> Tensor:
+    return word_counts(problem) == 0
+
+
+def _by_core(problem: TreeProblem) -> tuple[Tensor, Tensor]:
+    """Exact for scores of any spread."""
+    batch = tree_batch(problem)
+    try:
+        log_z, found = map(torch.from_numpy, batch.log_partition_and_marginals())
+        return log_z, found
+    except ValueError:  # some sentence has no tree
+        log_z = torch.from_numpy(batch.log_partition())
+    possible = torch.isfinite(log_z)
+    found = torch.zeros(problem.scores.shape, dtype=torch.float64)
+    if possible.any():
+        some = TreeProblem(problem.scores[possible], word_counts(problem)[possible], problem.single_root)
+        found[possible] = torch.from_numpy(tree_batch(some).marginals())
+    return log_z, found
+
+
+def _kirchhoff(problem: TreeProblem) -> tuple[Tensor, Tensor, Tensor]:
+    """K [B, n, n], the weights [B, n + 1, n] by head and word, and the peaks [B, n]; in float64."""
+    size = problem.scores.shape[1]
+    words = torch.arange(1, size, device=problem.scores.device)
+    exists = arcs_of(problem)[:, :, 1:]
+    scores = problem.scores.double()[:, :, 1:].masked_fill(~exists, -torch.inf)
+    peaks = scores.detach().amax(1)
+    peaks = torch.where(torch.isinf(peaks), 0.0, peaks)  # [B, n]
+    weights = torch.exp(scores - peaks[:, None])
+    inner, root = weights[:, 1:], weights[:, 0]  # [B, n, n], [B, n]
+    outside = (words > word_counts(problem)[:, None]).double()  # words that are none: 1 on the diagonal
+    diagonal = inner.sum(1) + outside
+    if not problem.single_root:
+        return torch.diag_embed(diagonal + root) - inner, weights, peaks
+    kirchhoff = torch.diag_embed(diagonal) - inner
+    first = torch.where(_empty(problem)[:, None], kirchhoff[:, 0], root) if size > 1 else root
+    return torch.cat([first[:, None], kirchhoff[:, 1:]], dim=1), weights, peaks
+
+
+def _by_inverse(problem: TreeProblem) -> tuple[Tensor, Tensor]:
+    """log Z and marginals from one factorisation."""
+    kirchhoff, weights, peaks = _kirchhoff(problem)
+    B, n = peaks.shape
+    found = torch.zeros((B, n + 1, n + 1), dtype=torch.float64, device=peaks.device)
+    if n == 0:
+        return torch.zeros(B, dtype=torch.float64, device=peaks.device), found
+    factors, pivots, _ = torch.linalg.lu_factor_ex(kirchhoff)
+    log_det = factors.diagonal(dim1=1, dim2=2).abs().log().sum(1)
+    identity = torch.eye(n, dtype=torch.float64, device=peaks.device).expand(B, n, n)
+    turned = torch.linalg.lu_solve(factors, pivots, identity).mT  # ∂ log det / ∂ K
+    own = turned.diagonal(dim1=1, dim2=2)  # [B, n]
+    if problem.single_root:
+        root = turned[:, 0]
+        turned, own = turned.clone(), own.clone()
+        turned[:, 0], own[:, 0] = 0.0, 0.0  # K has no arcs in its first row
+    else:
+        root = own
+    found[:, 1:, 1:] = weights[:, 1:] * (own[:, None, :] - turned)
+    found[:, 0, 1:] = weights[:, 0] * root
+    log_z = torch.where(_empty(problem), 0.0, log_det + peaks.sum(1))
+    possible = torch.isfinite(log_z)
+    found = torch.where(possible[:, None, None], found.clamp(0.0, 1.0), 0.0)
+    return torch.where(possible, log_z, -torch.inf), found
+
+
+class _TreeValue(torch.autograd.Function):
+    """log Z, whose gradient is the marginals."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, lengths: Tensor | None, single_root: bool) -> Tensor:
+        log_z, found = marginals(TreeProblem(scores, lengths, single_root))
+        ctx.save_for_backward(scores, lengths, found)
+        ctx.single_root = single_root
+        return log_z.to(working_dtype(scores.dtype))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+        scores, lengths, found = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            value = differentiable_log_partition(TreeProblem(scores, lengths, ctx.single_root))
+            [found] = torch.autograd.grad(value, [scores], gradient.double(), create_graph=True)
+            return found, None, None
+        return (found * gradient.double()[:, None, None]).to(scores.dtype), None, None

@@ -1,0 +1,147 @@
+"""`crfkit.nn.TreeDistribution` against brute force, with the native core and without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+
+from crfkit.nn import TreeDistribution, tree, tree_sums
+from tests.oracle import TreeOracle
+
+LENGTHS = [3, 0, 1, 2, 3]
+TOLERANCE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
+
+
+@pytest.fixture(params=["core", "determinant"], autouse=True)
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """With the core, and as where it was not built."""
+    if request.param == "determinant":
+        monkeypatch.setattr(tree_sums, "core_is_there", lambda: False)
+        monkeypatch.setattr(tree, "core_is_there", lambda: False)
+    return request.param
+
+
+@pytest.fixture(params=[True, False], ids=["single root", "any roots"])
+def single_root(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def scores(seed: int = 0) -> Any:
+    """Five sentences of up to 3 words; in the last one, arcs are forbidden."""
+    given = 2 * np.random.default_rng(seed).standard_normal((5, 4, 4))
+    given[4, 1, 2] = given[4, 0, 1] = -np.inf
+    return given
+
+
+def oracles(given: Any, single_root: bool) -> list[TreeOracle]:
+    return [TreeOracle(given[b, : n + 1, : n + 1], single_root) for b, n in enumerate(LENGTHS)]
+
+
+def distribution(given: Any, single_root: bool, dtype: Any = torch.float64) -> TreeDistribution:
+    return TreeDistribution(
+        torch.tensor(given, dtype=dtype), lengths=torch.tensor(LENGTHS), single_root=single_root
+    )
+
+
+def test_log_partition_marginals_and_entropy(single_root: bool) -> None:
+    given = scores()
+    trees = distribution(given, single_root)
+    log_z, marginals, entropy = trees.log_partition(), trees.marginals(), trees.entropy()
+    for b, oracle in enumerate(oracles(given, single_root)):
+        size = LENGTHS[b] + 1
+        np.testing.assert_allclose(log_z[b], oracle.log_partition, **TOLERANCE)
+        expected = np.zeros((4, 4))
+        expected[:size, :size] = oracle.marginals.reshape(size, size)
+        np.testing.assert_allclose(marginals[b], expected, **TOLERANCE)
+        np.testing.assert_allclose(entropy[b], oracle.entropy, **TOLERANCE)
+
+
+def test_best_trees(single_root: bool) -> None:
+    for seed in range(20):
+        given = scores(seed)
+        best = distribution(given, single_root).argmax().numpy()
+        for b, oracle in enumerate(oracles(given, single_root)):
+            assert tuple(best[b, : LENGTHS[b]].tolist()) in oracle.best_outputs(1e-9)
+            assert (best[b, LENGTHS[b] :] == -1).all()
+
+
+def test_log_probabilities_of_known_and_of_some_heads(single_root: bool) -> None:
+    given = scores()
+    heads = torch.full((5, 3), -100)
+    whole, half = np.zeros(5), np.zeros(5)
+    for b, oracle in enumerate(oracles(given, single_root)):
+        chosen = oracle.outputs[-1]
+        heads[b, : LENGTHS[b]] = torch.tensor(chosen, dtype=torch.int64)
+        whole[b] = oracle.log_probability(chosen)
+        agree = [y[:1] == chosen[:1] for y in oracle.outputs]
+        half[b] = np.log(oracle.probabilities[agree].sum())
+    np.testing.assert_allclose(distribution(given, single_root).log_prob(heads), whole, **TOLERANCE)
+    heads[:, 1:] = -100
+    np.testing.assert_allclose(distribution(given, single_root).log_prob(heads), half, **TOLERANCE)
+
+
+def test_gradients_and_second_gradients_by_differences(single_root: bool) -> None:
+    given = torch.randn(
+        2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    ).requires_grad_()
+
+    def answers(scores: Any) -> Any:
+        trees = TreeDistribution(scores, lengths=torch.tensor([3, 2]), single_root=single_root)
+        return trees.log_partition(), trees.entropy()
+
+    assert torch.autograd.gradcheck(answers, [given])
+    assert torch.autograd.gradgradcheck(lambda scores: answers(scores)[0], [given], fast_mode=True)
+
+
+def test_sentences_without_a_tree(single_root: bool) -> None:
+    given = torch.zeros(2, 3, 3)
+    given[0, 0] = -torch.inf
+    trees = TreeDistribution(given.requires_grad_(), single_root=single_root)
+    value = trees.log_partition()
+    assert value[0] == -torch.inf
+    value[1].backward()
+    assert torch.isfinite(given.grad).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_less_precise_scores(dtype: Any, single_root: bool) -> None:
+    given = scores()
+    found = distribution(given, single_root, dtype)
+    exact = distribution(torch.tensor(given, dtype=dtype).double().numpy(), single_root)
+    assert found.log_partition().dtype == torch.float32
+    np.testing.assert_allclose(found.log_partition(), exact.log_partition(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.marginals(), exact.marginals(), atol=1e-6)
+
+
+def test_frequencies_of_samples_approach_the_marginals(single_root: bool, path: str) -> None:
+    trees = distribution(scores(), single_root)
+    if path == "determinant":
+        with pytest.raises(RuntimeError, match="needs the native core"):
+            trees.sample()
+        return
+    drawn = trees.sample(3000, generator=torch.Generator().manual_seed(0))
+    arcs = (
+        torch.nn.functional.one_hot(drawn.clamp_min(0), 4) * (drawn >= 0)[..., None]
+    )  # [n, B, words, heads]
+    np.testing.assert_allclose(arcs.double().mean(0).mT, trees.marginals()[:, :, 1:], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "lengths", "complaint"),
+    [
+        (torch.zeros(2, 3), None, r"scores: got torch.float32 with shape \[2, 3\]"),
+        (torch.zeros(2, 0, 0), None, "scores: got no root"),
+        (torch.zeros(2, 3, 3), torch.zeros(3).long(), r"lengths: got torch.int64 with shape \[3\]"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        TreeDistribution(given, lengths=lengths)
+    with pytest.raises(
+        ValueError, match=r"heads: got torch.float32 with shape \[2, 3\], expected integers \[2, 2\]"
+    ):
+        TreeDistribution(torch.zeros(2, 3, 3)).log_prob(torch.zeros(2, 3))
