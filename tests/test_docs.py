@@ -42,6 +42,7 @@ WITH_EXAMPLES = (
     "Chain",
     "ChainScores",
     "FeatureFunctions",
+    "Parser",
     "Template",
     "inference.log_partition",
     "data.read_columns",
