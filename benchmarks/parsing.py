@@ -70,11 +70,7 @@ CORPORA = {
         "Latin, Perseus", "ud_latin_perseus", "la_perseus-ud-train.conllu", "la_perseus-ud-test.conllu"
     ),
     "pl": Corpus(
-        "Polish, LFG, PDB dev and PUD → LFG",
-        "ud_polish",
-        "pl_mixed-train.conllu",
-        "pl_lfg-ud-test.conllu",
-        "pl_lfg-ud-dev.conllu",
+        "Polish, LFG, PDB dev and PUD → PDB", "ud_polish", "pl_mixed-train.conllu", "pl_pdb-ud-test.conllu"
     ),
 }
 

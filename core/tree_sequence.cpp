@@ -26,7 +26,8 @@ void TreeSequence::load(std::int64_t n) {
         touch(source_.layout.first_weight(f), source_.layout.first_weight(f + 1));
 }
 
-// log Z − log Z_gold. The residuals hold the shares of labels first.
+// log Z − log Z_gold. The residuals hold exp(score − highest score of the arc) first; factors_ is what makes
+// shares of the arc, times the weight of the sentence, of these.
 double TreeSequence::differentiate(const double* weights, double* residuals) {
     const std::int64_t side = features_.side(), R = source_.layout.n_labels();
     const double weight = source_.trees.weights[n_];
@@ -34,6 +35,7 @@ double TreeSequence::differentiate(const double* weights, double* residuals) {
     features_.score(weights, scores_.data());
     sums_.assign(side * side, kNever);
     marginals_.resize(side * side);
+    factors_.resize(side * side);
     shift_.resize(R);
     for (std::int64_t h = 0; h < side; ++h)
         for (std::int64_t m = 1; m < side; ++m) {
@@ -47,15 +49,15 @@ double TreeSequence::differentiate(const double* weights, double* residuals) {
             double sum = 0;
             for (std::int64_t r = 0; r < R; ++r) sum += shares[r];
             sums_[arc] = top + std::log(sum);
-            for (std::int64_t r = 0; r < R; ++r) shares[r] /= sum;
+            factors_[arc] = weight / sum;
         }
     const double log_z =
         tree_marginals({features_.n_words(), 1, sums_.data(), source_.one_root}, marginals_.data());
     for (std::int64_t arc = 0; arc < side * side; ++arc) {
         double* shares = residuals + arc * R;
-        const double p = weight * marginals_[arc];
         const bool exists = sums_[arc] > kNever;
-        for (std::int64_t r = 0; r < R; ++r) shares[r] = exists ? p * shares[r] : 0.0;
+        const double factor = exists ? factors_[arc] * marginals_[arc] : 0.0;
+        for (std::int64_t r = 0; r < R; ++r) shares[r] = exists ? factor * shares[r] : 0.0;
     }
     const double log_gold =
         is_known() ? subtract_known(residuals, weight) : subtract_partly_known(residuals, weight);

@@ -67,7 +67,7 @@ class TreeSequence final : public SequenceLoss {
     const TreeSequences& source_;
     SentenceFeatures features_;
     std::int64_t n_ = 0, first_ = 0;
-    Buffer<double> scores_, sums_, marginals_, moves_, shift_;
+    Buffer<double> scores_, sums_, factors_, marginals_, moves_, shift_;
     std::vector<double> allowed_, changes_;
 };
 

@@ -36,3 +36,20 @@ def test_the_rival_reads_the_same_sentences(tmp_path: Path) -> None:
     gold = list(read_conllu(training))[:5]
     assert [len(arcs) for arcs in found] == [len(sentence.words) for sentence in gold]
     assert all(sum(head == 0 for head, _ in arcs) == 1 for arcs in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", parsing.CORPORA)
+def test_no_test_sentence_is_learned_from(name: str) -> None:
+    """Of more than five words: shorter ones, such as greetings, do return."""
+    corpus = parsing.CORPORA[name]
+    files = [find_corpus(corpus.folder, file) for file in (corpus.train, corpus.test, corpus.dev) if file]
+    if None in files:
+        pytest.skip("the corpus is not on this machine")
+    train, *others = (
+        [tuple(word.form for word in one.words) for one in read_conllu(path)] for path in files if path
+    )
+    seen = set(train)
+    for test in others:
+        long = [words for words in test if len(words) > 5]
+        assert sum(words in seen for words in long) < 0.005 * len(long)
