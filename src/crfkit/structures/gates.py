@@ -21,7 +21,7 @@ _TOKEN = re.compile(
           | (?P<macro>%\w+\[[^\]]*\])
           | (?P<offset>\[[^\]]*\])
           | (?P<quote>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-          | (?P<word>[^\s&|=!\[\]"'%][^\s&|=\[\]"']*))""",
+          | (?P<word>[^\s&|=!\[\]"'%][^\s&|=!\[\]"']*))""",
     re.VERBOSE,
 )
 _WHOLE = re.compile(r"\[\s*([+-]?[0-9]{1,6})\s*\]")
@@ -71,6 +71,8 @@ class _Parser:
         conditions = [self.condition()]
         while self.takes("&"):
             conditions.append(self.condition())
+        if self.takes("!"):
+            self.complain("expected & or the end; ! stands before what must not be so, or in quotes", "!")
         if self.text[self.at :].strip():
             self.complain("expected & or the end")
         return Gate(self.text, tuple(conditions))

@@ -164,7 +164,9 @@ class _Parser:
         if found in ('"', "'"):
             return OneSite(frozenset([self.quoted_label(found)]))
         if not found or found in _SPECIAL:
-            self.complain(_MISPLACED.get(found) or f"expected a label, found {found or 'the end'}")
+            is_last = not self.text[self.at + 1 :].strip()
+            misplaced = None if found == "$" and is_last else _MISPLACED.get(found)
+            self.complain(misplaced or f"expected a label, found {found or 'the end'}")
         begin = self.at
         while (
             self.at < len(self.text)
