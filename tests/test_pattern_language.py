@@ -200,6 +200,7 @@ def test_what_nothing_matches() -> None:
         ("(A B", 1, "this bracket is not closed"),
         ("A B)", 4, "this bracket was not opened"),
         ("A $ B", 3, r"\$ can only be the last character"),
+        ("^$", 2, r"expected a label, found \$"),
         ("A ^ B", 3, r"\^ can only be the first character"),
         ("(A $)", 4, r"\$ can only be the last character"),
         ("A**", 3, "a second quantifier"),
@@ -244,6 +245,7 @@ def test_names_of_weights() -> None:
     assert Pattern(" A  B ").name == "A B"
     assert Pattern("A", when="w=x  & up").name == "A when w=x & up"
     assert Pattern("A", when="w=x", weight="mine").name == "mine"
+    assert Pattern('"a  b"  C', when="w='x  y'  & up").name == "\"a  b\" C when w='x  y' & up"
 
     def gate(x: object, t: int) -> bool:
         return True

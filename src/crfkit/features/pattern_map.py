@@ -30,6 +30,7 @@ from crfkit.structures import (
     Patterns,
     PatternStarts,
     Rule,
+    size_words,
     write_grams,
     write_pattern,
 )
@@ -142,13 +143,18 @@ class PatternMap:
                 pattern.automaton(self.labels)
         except ValueError as error:
             raise InputError(str(error).rstrip(".")) from None
+        texts = {gram.text(self.labels) for gram in self.grams}
+        if len(texts) < len(self.grams):
+            raise InputError(
+                "runs of different labels are written alike, expected labels with texts of their own"
+            )
 
     @cached_property
     def written(self) -> list[Pattern]:
-        """The patterns that are no grams."""
+        """The patterns that are no grams, each once, as often as it may be listed."""
         grams = set(self.grams)
-        asked = (*self.structure.written, *self.found)
-        return [p for p in asked if p.gram(self.labels) not in grams]
+        asked = {p.meaning: p for p in (*self.structure.written, *self.found)}
+        return [p for p in asked.values() if p.gram(self.labels) not in grams]
 
     @property
     def functions(self) -> list[Configurations]:
@@ -200,6 +206,18 @@ class PatternMap:
         except _core.TrellisSizeError as error:
             raise InputError(self._too_large(error)) from None
 
+    def sparsity(self, starts: PatternData, sequence: int, begin: int, end: int) -> Float64s:
+        """κ of the sites begin:end of a sequence [T]: grouped transitions / L ** (sites that these may depend on).
+
+        Of the patterns alone, all labels possible; InputError where that tells too many states apart.
+        """
+        try:
+            transitions, spans = starts.partition(begin, end, self.structure.max_states)
+        except _core.TrellisSizeError as error:
+            raise InputError(f"sparsity, {self._too_large(error, sequence)}") from None
+        sparsity: Float64s = np.exp(np.log(transitions) - spans * np.log(len(self.labels)))
+        return sparsity
+
     def kept(self, used: npt.NDArray[np.bool_]) -> tuple[PatternMap, npt.NDArray[np.bool_]]:
         """The map without the grams and given names whose weights [P] are not used, and the weights that are left."""
         number = self._number
@@ -217,16 +235,14 @@ class PatternMap:
         grams = tuple(Gram(g.where, tuple(ids[label] for label in g.labels)) for g in self.grams)
         return replace(self, labels=tuple(labels), grams=grams)
 
-    def _too_large(self, error: _core.TrellisSizeError) -> str:
-        """What is too large, where, and what can be done, in words."""
-        _, sequence, site, n_states, _, weights = error.args
+    def _too_large(self, error: _core.TrellisSizeError, sequence: int | None = None) -> str:
+        """What is too large, where, and what can be done, in words; `sequence`, where the core had only this one."""
+        _, place, site, n_states, n_arcs, weights = error.args
+        sequence = place if sequence is None else sequence
         names = [repr(self.names[weight]) for weight in weights.tolist()]
         several = ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-        return (
-            f"sequence {sequence}, site {site}: the trellis would have more than {n_states:,} states, where "
-            f"{self.structure.max_states:,} are allowed; the patterns alive there are {several}: shorten them, let them "
-            "share a weight, use fewer wildcards, allow fewer labels, or raise max_states"
-        )
+        what, remedy = size_words(n_states, self.structure.max_states, n_arcs, MAX_ARCS)
+        return f"sequence {sequence}, site {site}: {what}; the patterns alive there are {several or 'none'}: {remedy}"
 
     @cached_property
     def _number(self) -> dict[str, int]:

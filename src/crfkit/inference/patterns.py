@@ -20,6 +20,7 @@ from crfkit.structures import (
     PatternChain,
     PatternMarginals,
     PatternScores,
+    size_words,
 )
 
 MAX_ARCS = 100_000_000
@@ -199,12 +200,9 @@ def _core_book(book: PatternBook) -> _core.PatternBook:
 
 def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
     """What is too large, where, and what can be done, in words."""
-    _, _, site, n_states, _, weights = error.args
-    return (
-        f"Site {site}: the trellis would have more than {n_states:,} states, where {max_states:,} are allowed; "
-        f"{len(weights)} weights of patterns are alive there: shorten the patterns, let them share a weight, use fewer "
-        "wildcards, allow fewer labels, or raise max_states."
-    )
+    _, _, site, n_states, n_arcs, weights = error.args
+    what, remedy = size_words(n_states, max_states, n_arcs, MAX_ARCS)
+    return f"Site {site}: {what}; the patterns alive there have {len(weights)} weights: {remedy}."
 
 
 def _parts(

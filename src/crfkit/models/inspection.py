@@ -118,11 +118,10 @@ def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSiz
         raise InputError("the model has no patterns: each site has one state for each label")
     ask = model._ask(X, allowed)
     starts = patterns.data(model._trained().encode(X, allowed))
-    n_labels, found = float(len(model.classes_)), []
+    found = []
     for n, (begin, end) in enumerate(pairwise(ask.ptr.tolist())):
         states, arcs, _ = ask.design.sizes(n)
-        transitions, spans = starts.partition(begin, end, patterns.structure.max_states)
-        found.append(TrellisSize(states, arcs, transitions / n_labels**spans))
+        found.append(TrellisSize(states, arcs, patterns.sparsity(starts, n, begin, end)))
     return found
 
 

@@ -222,6 +222,8 @@ def _plain(value: Any) -> Any:
     """Numbers by length as JSON."""
     if isinstance(value, Mapping):
         return {str(length): int(number) for length, number in value.items()}
+    if isinstance(value, np.integer):
+        return int(value)
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -15,7 +15,7 @@ from crfkit.structures.pattern_chain import (
     PatternTrellis,
 )
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
-from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name
+from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
 from crfkit.structures.schemes import SCHEMES
 from crfkit.structures.spanning_tree import (
     SpanningTree,
@@ -76,6 +76,7 @@ __all__ = [
     "is_tree",
     "parse_gate",
     "places",
+    "size_words",
     "tree_output",
     "tree_scores",
     "write_grams",

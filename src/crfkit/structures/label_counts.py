@@ -100,7 +100,9 @@ class Affixes:
         if self.of is not None and not isinstance(self.of, Mapping):
             if isinstance(self.of, str) or not isinstance(self.of, Iterable):
                 raise ValueError(f"Affixes.of is {self.of!r}, expected a list of sequences of labels.")
-            object.__setattr__(self, "of", tuple(self.of))
+            object.__setattr__(self, "of", tuple(map(_hashable, self.of)))
+        for word in self.of or ():
+            _check_word(word, self.of[word] if isinstance(self.of, Mapping) else 1)
 
     def __repr__(self) -> str:
         given = [f"{name}={getattr(self, name)!r}" for name in ("min_count", "most", "prefixes", "suffixes")]
@@ -132,7 +134,7 @@ class Affixes:
     def _encoded(self, labels: Sequence[Hashable]) -> tuple[Int32s, Int64s, Float64s]:
         """The sequences that were given: label ids (−1: no label of the model), where each begins, how often it counts."""
         known = {label: i for i, label in enumerate(labels)}
-        counted = dict(self.of) if isinstance(self.of, Mapping) else Counter(map(_hashable, self.of or ()))
+        counted = dict(self.of) if isinstance(self.of, Mapping) else Counter(self.of or ())
         lengths = np.fromiter(map(len, counted), np.int64, len(counted))
         every = (known.get(label, -1) for word in counted for label in word)
         ids = np.fromiter(every, np.int32, int(lengths.sum()))
@@ -141,7 +143,17 @@ class Affixes:
 
 
 def _hashable(word: Sequence[Hashable]) -> Sequence[Hashable]:
-    return word if isinstance(word, str | tuple) else tuple(word)
+    return word if isinstance(word, str) or not isinstance(word, Iterable) else tuple(word)
+
+
+def _check_word(word: object, count: object) -> None:
+    """Refuse what is no sequence of labels, or cannot be how often one counts."""
+    if not isinstance(word, str) and not (
+        isinstance(word, tuple) and all(isinstance(label, Hashable) for label in word)
+    ):
+        raise ValueError(f"Affixes.of has {word!r}, expected sequences of labels.")
+    if not isinstance(count, int | float | np.number) or not 0 <= count < np.inf:
+        raise ValueError(f"Affixes.of: {word!r} counts {count!r} times, expected a number of at least 0.")
 
 
 def places(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s, Int64s]:

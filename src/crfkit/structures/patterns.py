@@ -8,6 +8,7 @@ the chain; what patterns add are scores.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ When = str | Callable[[Any, int], bool | float]
 Configurations = Callable[[Any], Iterable[tuple[Any, ...]]]
 
 MAX_STATES = 100_000
+_QUOTED_OR_BLANKS = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | \s+ """, re.DOTALL | re.VERBOSE)
 _SPEC = "a Pattern, its text, Ngrams, Affixes, or a function of x"
 
 
@@ -73,11 +75,17 @@ class Pattern:
         """The name of the weight."""
         if self.weight is not None:
             return self.weight
-        text = " ".join(self.text.split())
+        text = _with_single_blanks(self.text)
         if self.when is None:
             return text
-        condition = " ".join(self.when.split()) if isinstance(self.when, str) else function_name(self.when)
+        condition = _with_single_blanks(self.when) if isinstance(self.when, str) else function_name(self.when)
         return f"{text} when {condition}"
+
+    @property
+    def meaning(self) -> Hashable:
+        """Equal for patterns that say the same by the same weight, however many blanks they are written with."""
+        condition = self.when if self.gate is None else self.gate.conditions
+        return self.parsed, condition, self.name
 
     def gram(self, labels: Sequence[Hashable]) -> Gram | None:
         """The gram that this is another word for: a run of labels without a gate or a name of its own; None: it is none."""
@@ -136,12 +144,17 @@ class Growth:
             number, least = getattr(self, name), int(name != "units")
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
                 raise ValueError(f"Growth.{name} is {number!r}, expected a whole number of at least {least}.")
+            object.__setattr__(self, name, int(number))
         for name, lowest in (("min_gain", 0), ("max_states", 1)):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not value >= lowest:
-                raise ValueError(f"Growth.{name} is {value!r}, expected a number of at least {lowest}.")
-        if not isinstance(self.held_out, int | float) or not 0 < self.held_out < 1:
+            if not isinstance(value, int | float | np.number) or not lowest <= value < np.inf:
+                raise ValueError(
+                    f"Growth.{name} is {value!r}, expected a finite number of at least {lowest}."
+                )
+            object.__setattr__(self, name, float(value))
+        if not isinstance(self.held_out, int | float | np.number) or not 0 < self.held_out < 1:
             raise ValueError(f"Growth.held_out is {self.held_out!r}, expected a share between 0 and 1.")
+        object.__setattr__(self, "held_out", float(self.held_out))
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,8 +192,9 @@ class Patterns:
         except ValueError as error:
             raise ValueError(str(error).replace("Chain.", "Patterns.", 1)) from None
         object.__setattr__(self, "chain", chain)
-        if not isinstance(self.max_states, int | np.integer) or self.max_states < 1:
-            raise ValueError(f"Patterns.max_states is {self.max_states!r}, expected at least 1.")
+        most = self.max_states
+        if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
+            raise ValueError(f"Patterns.max_states is {most!r}, expected a whole number of at least 1.")
         if self.grow is True:
             object.__setattr__(self, "grow", Growth())
         if not isinstance(self.grow, Growth | None | bool):
@@ -216,9 +230,23 @@ class Patterns:
         return [spec for spec in self.patterns if not isinstance(spec, Pattern | Ngrams | Affixes | str)]
 
 
+def size_words(n_states: int, max_states: int, n_arcs: int, max_arcs: int) -> tuple[str, str]:
+    """How a trellis is too large, and what can be done: states of a site, or arcs of all trellises together."""
+    remedy = "shorten them, let them share a weight, use fewer wildcards, or allow fewer labels"
+    if n_states > max_states:
+        what = f"the trellis would have more than {n_states:,} states, where {max_states:,} are allowed"
+        return what, f"{remedy}; or raise max_states"
+    return f"all trellises would have more than {n_arcs:,} arcs, where {max_arcs:,} are allowed", remedy
+
+
 def function_name(function: object) -> str:
     """By which messages and weights speak of a function."""
     return str(getattr(function, "__name__", "") or type(function).__name__)
+
+
+def _with_single_blanks(text: str) -> str:
+    """A pattern or a condition with one blank for several, apart from those in quotes."""
+    return _QUOTED_OR_BLANKS.sub(lambda found: " " if found[0].isspace() else found[0], text).strip()
 
 
 def _spec(given: object) -> Pattern | Ngrams | Affixes | Configurations:
