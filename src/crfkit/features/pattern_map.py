@@ -215,7 +215,7 @@ class PatternMap:
             transitions, spans = starts.partition(begin, end, self.structure.max_states)
         except _core.TrellisSizeError as error:
             raise InputError(f"sparsity, {self._too_large(error, sequence)}") from None
-        sparsity: Float64s = np.exp(np.log(transitions) - spans * np.log(len(self.labels)))
+        sparsity: Float64s = transitions * float(len(self.labels)) ** -spans
         return sparsity
 
     def kept(self, used: npt.NDArray[np.bool_]) -> tuple[PatternMap, npt.NDArray[np.bool_]]:
