@@ -149,7 +149,8 @@ def unpack(file: ModelFile, source: str) -> Contents:
 
 def _unpack(file: ModelFile) -> Contents:
     if file.type != TYPE:
-        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
+        hint = ": crfkit.Parser.load reads it" if file.type == "Parser" else ""
+        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}{hint}")
     settings = dict(file.settings)
     labels = _labels(settings.pop("labels", None))
     dense = _dense(settings.pop("dense", None))
