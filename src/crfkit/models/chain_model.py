@@ -336,6 +336,11 @@ def _with_patterns(lesson: Lesson, structure: Chain | Patterns, X: Any, base: Ch
     """The same lesson for a model with the patterns that the structure asks for, if it does."""
     if not isinstance(structure, Patterns):
         return lesson
+    if lesson.dataset.arcs is not None:
+        raise InputError(
+            "structure has patterns, which do not go with features of arcs: expected a template without B lines that "
+            "read the input (a bare B is fine), or crfkit.Chain(…)"
+        )
     model = lesson.model
     patterns, starts = PatternMap.learn(
         structure,
