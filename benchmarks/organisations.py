@@ -6,8 +6,8 @@ side: a first-order chain; the same given the matches of the gazetteers as local
 labellings reranked by an averaged perceptron over higher-order features; and a chain with these features as patterns, whose
 training begins with the weights of the chain with matches.
 
-Penalties and kinds of patterns were chosen on a held-out tenth of the first 20,000 training sentences (`--held-out --share
-20000`, with `--part penalties` and `--part families`), never on the test set.
+The families of patterns and their penalty were chosen on a held-out tenth of the first 20,000 training sentences
+(`--held-out --share 20000`), never on the test set. `--part penalties` and `--part families` measure the alternatives.
 """
 
 from __future__ import annotations
