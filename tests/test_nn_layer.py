@@ -96,3 +96,14 @@ def test_labels_are_needed() -> None:
 
 def test_the_layer_says_what_it_is() -> None:
     assert repr(ChainCRF(labels=["B", "I", "O"], bigrams="bio")) == "ChainCRF(n_labels=3, 14 bigrams exist)"
+
+
+def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import neural
+
+    monkeypatch.setattr(neural, "find_spec", lambda name: None)  # no rivals
+    n_threads = torch.get_num_threads()
+    monkeypatch.setattr("sys.argv", ["neural", "--device", "cpu", "--smoke", "--repeats", "1"])
+    neural.main()
+    torch.set_num_threads(n_threads)
+    assert "loss + gradient, ms: crfkit" in capsys.readouterr().out

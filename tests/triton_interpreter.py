@@ -6,10 +6,11 @@ Everything that the kernels answer is compared with the plain path in float64, w
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import torch
 
-from crfkit.nn import chain_paths, chain_torch, chain_triton
+from crfkit.nn import chain_paths, chain_torch, chain_triton, chain_wide
 from crfkit.nn.gold import add_path, path_score
 from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, sites_of, to_positions
 
@@ -40,7 +41,7 @@ def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: flo
         sys.exit(f"{what}: off by {error}")
 
 
-def check(given: ChainProblem, name: str, tolerance: float) -> None:
+def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain_triton) -> None:
     """Value, gradient and best labelling of one problem."""
     exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
     B, T, L = given.shape
@@ -48,8 +49,8 @@ def check(given: ChainProblem, name: str, tolerance: float) -> None:
     tags, upstream = torch.randint(1, L, (B, T), generator=rng), torch.rand(B, generator=rng).double() + 0.5
     expected = chain_torch.expectations(exact, upstream if given.arcs.ndim == 2 else None)
     for tagged in (False, True):
-        value, kept = chain_triton.value(given, tags if tagged else None, keep=True)
-        plain, nothing = chain_triton.value(given, tags if tagged else None, keep=False)
+        value, kept = kernels.value(given, tags if tagged else None, keep=True)
+        plain, nothing = kernels.value(given, tags if tagged else None, keep=False)
         assert kept is not None
         assert nothing is None
         sign = -1.0 if tagged else 1.0
@@ -60,13 +61,15 @@ def check(given: ChainProblem, name: str, tolerance: float) -> None:
         arcs = sign * expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
         if tagged:
             add_path(exact, tags, upstream, states, arcs)
-        found = chain_triton.gradient(given, tags if tagged else None, upstream.to(given.arcs.dtype), kept)
+        found = kernels.gradient(given, tags if tagged else None, upstream.to(given.arcs.dtype), kept)
         close(f"{name}: emissions", found[0], states, tolerance)
         close(f"{name}: arcs", found[1], arcs, tolerance)
         by_site = states if given.sites is None else states.gather(1, given.sites[:, :, None].expand(B, T, L))
         close(f"{name}: start", found[2], by_site[:, 0].sum(0), tolerance)
         last = (alive_sites(given).sum(1) - 1).clamp_min(0)
         close(f"{name}: end", found[3], by_site[torch.arange(B), last].sum(0), tolerance)
+    if kernels is not chain_triton:
+        return
     states, arcs = site_states(exact, torch.float64), site_arcs(exact, torch.float64)
     best = to_positions(given, chain_paths.best(states, arcs, alive_sites(given)))
     if not torch.equal(chain_triton.best(given), best):
@@ -86,7 +89,10 @@ def main() -> None:
         name = f"own_arcs={own_arcs}, masks={masks}, forbidden={forbidden}"
         check(problem(1, own_arcs, masks, forbidden, torch.float32), name, 1e-5)
     check(problem(2, False, "any", False, torch.float64), "float64", 1e-10)
+    for masks in ("none", "any"):
+        check(problem(3, False, masks, False, torch.float32), f"wide, masks={masks}", 1e-5, chain_wide)
     print("all kernels agree")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
     with torch.no_grad():
         kernels = kernels_for(problem)
-        if kernels is not None:
+        if hasattr(kernels, "best"):
             return kernels.best(problem)
         if chain_core.answers(problem):
             return chain_core.best(problem)

@@ -35,8 +35,10 @@ def kernels_for(problem: ChainProblem) -> Any:
     """The module with the kernels for a GPU, where they answer for this problem; else None."""
     if not problem.emissions.is_cuda or not triton_is_there():
         return None
-    from crfkit.nn import chain_triton
+    from crfkit.nn import chain_triton, chain_wide
 
+    if problem.shape[2] > chain_triton.MOST_LABELS:
+        return chain_wide if chain_wide.suits(problem) else None
     return chain_triton if chain_triton.suits(problem) else None
 
 

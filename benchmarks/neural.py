@@ -1,0 +1,224 @@
+"""`python -m benchmarks.neural`: crfkit.nn beside pytorch-crf and torch-struct, on a GPU where there is one.
+
+Loss and gradient, best labellings, peak memory and errors against float64; log Z and gradient of trees, best trees. On a GPU
+each step is timed as a user calls it (wall clock until the device is idle), and again as a CUDA graph is replayed, which
+leaves out what Python and PyTorch need to launch it. On a CPU: one thread, the least CPU time of several runs, all ways in
+turn. A rival that is not installed, or that runs out of memory, is said to be so. The benchmark fails where a kernel
+should have run and did not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from benchmarks.machine import machine
+from crfkit.nn import ChainCRF, ChainDistribution, TreeDistribution, chain_value
+
+Step = Callable[[], Any]
+GPU_SIZES = ((32, 128, 9), (64, 128, 45), (256, 512, 64), (32, 64, 512))
+CPU_SIZES = ((32, 50, 9), (32, 50, 45), (32, 50, 200))
+GPU_TREES, CPU_TREES = ((64, 30), (64, 60), (256, 100)), ((32, 40),)
+
+
+def milliseconds(steps: dict[str, Step], device: str, repeats: int) -> dict[str, float | None]:
+    """The median wall time of each step on a GPU, its least CPU time on a CPU; None where it ran out of memory."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for name in list(steps):
+        try:
+            for _ in range(3):
+                steps[name]()
+        except torch.OutOfMemoryError:
+            times[name].append(float("nan"))
+            steps = {other: step for other, step in steps.items() if other != name}
+    for _ in range(repeats):
+        for name, step in steps.items():
+            begin = _now(device)
+            step()
+            times[name].append(1e3 * (_now(device) - begin))
+    found = {
+        name: sorted(values)[0 if device == "cpu" else len(values) // 2] for name, values in times.items()
+    }
+    return {name: None if value != value else value for name, value in found.items()}
+
+
+def _now(device: str) -> float:
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def replayed(step: Step, repeats: int) -> float | None:
+    """Milliseconds of a step captured as a CUDA graph; None where it cannot be captured."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            step()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return None
+    graph.replay()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(repeats):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return float(begin.elapsed_time(end)) / repeats
+
+
+def chain_steps(
+    size: tuple[int, int, int], device: str
+) -> tuple[dict[str, Step], dict[str, Step], ChainCRF, Any]:
+    """Loss and gradient, and best labelling, of each way; the layer and its emissions."""
+    B, T, L = size
+    layer = ChainCRF(L, device=device)
+    emissions = torch.randn(B, T, L, device=device, requires_grad=True)
+    tags = torch.randint(0, L, (B, T), device=device)
+
+    def training(model: Any, **options: Any) -> Step:
+        def step() -> None:
+            emissions.grad = None
+            model.zero_grad()
+            model(emissions, tags, **options).backward()
+
+        return step
+
+    losses, bests = {"crfkit": training(layer, complete=True)}, {"crfkit": lambda: layer.decode(emissions)}
+    if find_spec("torchcrf"):
+        import torchcrf
+
+        rival = torchcrf.CRF(L, batch_first=True).to(device)
+        rival.load_state_dict(layer.state_dict())
+        losses["pytorch-crf"], bests["pytorch-crf"] = training(rival), lambda: rival.decode(emissions)
+    if find_spec("torch_struct"):
+        import torch_struct
+
+        def struct() -> None:
+            emissions.grad = None
+            layer.zero_grad()
+            scores = layer.transitions.T + emissions[:, 1:, :, None]  # [B, T − 1, after, before]
+            torch_struct.LinearChainCRF(scores).partition.sum().backward()
+
+        losses["torch-struct"] = struct
+    return losses, bests, layer, emissions
+
+
+def chains(size: tuple[int, int, int], device: str, repeats: int) -> bool:
+    """One size; whether the path that belongs to the device ran."""
+    losses, bests, layer, emissions = chain_steps(size, device)
+    problem = layer.distribution(emissions)._problem
+    usual = device == "cpu" or chain_value.kernels_for(problem) is not None
+    print(f"\n## chains, B, T, L = {size}" + ("" if usual else ": NO KERNEL RAN"))
+    tables = (("loss + gradient", losses), ("best labelling", bests))
+    for what, steps in tables:
+        found = milliseconds(steps, device, repeats)
+        line = ", ".join(f"{name} {_shown(value)}" for name, value in found.items())
+        rest = [value for name, value in found.items() if name != "crfkit" and value]
+        ours = found["crfkit"] or float("nan")
+        line += f"; best rival {min(rest) / ours:.1f} times slower" if rest else "; no rival"
+        if device != "cpu":
+            graph = replayed(steps["crfkit"], repeats)
+            line += f"; crfkit as a graph {_shown(graph)}"
+            if rest and graph:
+                line += f" ({min(rest) / graph:.0f} times)"
+        print(f"{what}, ms: {line}", flush=True)
+    if device != "cpu":
+        for name, step in losses.items():
+            print(f"peak memory beyond the input, {name}: {_peak(step, emissions):.2f} × the emissions")
+    _errors(size, device)
+    return usual
+
+
+def _peak(step: Step, emissions: Any) -> float:
+    try:
+        step()
+        emissions.grad = None
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        step()
+    except torch.OutOfMemoryError:
+        return float("inf")
+    return (torch.cuda.max_memory_allocated() - before) / (emissions.numel() * emissions.element_size())
+
+
+def _errors(size: tuple[int, int, int], device: str) -> None:
+    """log Z and marginals of scores of spread 3 against float64."""
+    _, T, L = size
+    emissions, arcs = 3 * torch.randn(2, T, L, device=device), torch.randn(L, L, device=device)
+    found = ChainDistribution(emissions, arcs)
+    exact = ChainDistribution(emissions.double().cpu(), arcs.double().cpu())
+    log_z = exact.log_partition()
+    relative = ((found.log_partition().cpu() - log_z) / log_z).abs().max()
+    absolute = (found.marginals().cpu() - exact.marginals()).abs().max()
+    print(f"errors against float64: log Z {relative:.1e} (relative), marginals {absolute:.1e}")
+
+
+def trees(size: tuple[int, int], device: str, repeats: int) -> None:
+    """log Z and gradient, and best trees, of B sentences with n words."""
+    B, n = size
+    scores = torch.randn(B, n + 1, n + 1, device=device, requires_grad=True)
+
+    def ours() -> None:
+        scores.grad = None
+        TreeDistribution(scores).log_partition().sum().backward()
+
+    steps: dict[str, Step] = {"crfkit": ours}
+    if find_spec("torch_struct"):
+        import torch_struct
+
+        arcs = torch.randn(B, n, n, device=device, requires_grad=True)
+
+        def struct() -> None:
+            arcs.grad = None
+            torch_struct.NonProjectiveDependencyCRF(arcs, multiroot=False).partition.sum().backward()
+
+        steps["torch-struct"] = struct
+    found = milliseconds(steps, device, repeats)
+    best = milliseconds({"crfkit": lambda: TreeDistribution(scores).argmax()}, device, 3)["crfkit"]
+    line = ", ".join(f"{name} {_shown(value)}" for name, value in found.items())
+    core = "native core" if find_spec("crfkit._core") else "plain Python, no core here"
+    print(
+        f"\n## trees, B, n = {size}\nlog Z + gradient, ms: {line}; best trees ({core}): {_shown(best)}",
+        flush=True,
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "out of memory or not possible" if value is None else f"{value:.3g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--smoke", action="store_true", help="one small size, once")
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    if options.device == "cpu":
+        torch.set_num_threads(1)
+    name = torch.cuda.get_device_name() if options.device != "cpu" else "1 thread"
+    print(f"{machine()}\nPyTorch {torch.__version__}, {options.device}: {name}")
+    sizes = ((2, 5, 3),) if options.smoke else CPU_SIZES if options.device == "cpu" else GPU_SIZES
+    ran = [chains(size, options.device, options.repeats) for size in sizes]
+    for size in ((2, 4),) if options.smoke else CPU_TREES if options.device == "cpu" else GPU_TREES:
+        trees(size, options.device, options.repeats)
+    if not all(ran):
+        sys.exit("A kernel should have run, and a slower path did.")
+
+
+if __name__ == "__main__":
+    main()
