@@ -74,7 +74,7 @@ def gradient(
         *problem, tags, kept.tables, kept.messages, upstream.contiguous(), d_emissions, sums,
         B, T, L, int(not shared), n_chunks, chunk, 1.0 if tags is None else -1.0,
         **_flags(problem), HAS_TAGS=tags is not None, BLOCK=block, STEP=step, REAL=_real(dtype),
-        DOT=dtype == torch.float32, num_warps=warps,
+        DOT=dtype == torch.float32, num_warps=warps, num_stages=1,
     )  # fmt: skip
     if shared:
         added = sums.sum((0, 1))
