@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -228,11 +230,25 @@ def test_patterns_that_are_too_large() -> None:
         Pattern(".* A .{30}").automaton(LABELS)
 
 
+@dataclass
+class Asking:
+    """A gate with a word of its own, which may change."""
+
+    word: str
+
+    def __call__(self, x: Sequence[str], t: int) -> bool:
+        return x[t] == self.word
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
         ({"text": 3}, "the text is 3, expected a string"),
         ({"text": "A", "when": 3}, "when is 3, expected a condition, a function or None"),
+        (
+            {"text": "A", "when": Asking("a")},
+            "which has no hash, expected a function or an object that has one",
+        ),
         ({"text": "A", "weight": ""}, "weight is '', expected a name"),
     ],
 )

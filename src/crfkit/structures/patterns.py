@@ -65,6 +65,11 @@ class Pattern:
             raise ValueError(
                 f"Pattern {self.text!r}: when is {self.when!r}, expected a condition, a function or None."
             )
+        if not isinstance(self.when, Hashable):
+            raise ValueError(
+                f"Pattern {self.text!r}: when is {self.when!r}, which has no hash, expected a function or an object "
+                "that has one, such as a frozen dataclass."
+            )
         if self.weight is not None and (not isinstance(self.weight, str) or not self.weight):
             raise ValueError(f"Pattern {self.text!r}: weight is {self.weight!r}, expected a name.")
         object.__setattr__(self, "parsed", parse(self.text))
