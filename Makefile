@@ -45,14 +45,14 @@ test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
 
 lint: $(VENV)/.lint  ## style and types
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'core/*.cpp' 'core/*.hpp')
 
 format: $(VENV)/.lint  ## rewrite the sources in the project's style
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/clang-format -i $$(git ls-files 'core/*.cpp' 'core/*.hpp')
 
 bench: $(VENV)/.bench  ## crfkit beside python-crfsuite on the same data (needs the corpora)

@@ -1,0 +1,47 @@
+"""The networks of `examples`: each learns a handful of sentences by heart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'crfkit[torch]')")
+
+from examples import parser, tagger
+
+SENTENCES = [
+    "the DET 2 det|dog NOUN 3 nsubj|sees VERB 0 root|a DET 5 det|cat NOUN 3 obj",
+    "cats NOUN 2 nsubj|sleep VERB 0 root|here ADV 2 advmod",
+    "run VERB 0 root|! PUNCT 1 punct",
+    "she PRON 2 nsubj|saw VERB 0 root|him PRON 2 obj|in ADP 6 case|the DET 6 det|house NOUN 2 obl",
+]
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    """Files with these sentences, and few epochs."""
+    blocks = []
+    for sentence in SENTENCES:
+        rows = [word.split() for word in sentence.split("|")]
+        blocks.append(
+            "".join(
+                f"{i}\t{form}\t{form}\t{upos}\t_\t_\t{head}\t{relation}\t_\t_\n"
+                for i, (form, upos, head, relation) in enumerate(rows, 1)
+            )
+        )
+    file = tmp_path / "few.conllu"
+    file.write_text("\n".join(blocks) + "\n", encoding="utf-8")
+    named = [argument for name in ("train", "dev", "test") for argument in (f"--{name}", str(file))]
+    return [*named, "--epochs", "30", "--n-words", "12", "--rate", "0.01", "--device", "cpu"]
+
+
+def test_the_tagger_learns(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    tagger.main(arguments)
+    assert float(capsys.readouterr().out.split()[-1]) > 90
+
+
+def test_the_parser_learns(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    parser.main(arguments)
+    words = capsys.readouterr().out.split()
+    assert float(words[words.index("LAS") + 1]) > 80
