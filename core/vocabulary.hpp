@@ -37,6 +37,9 @@ class Vocabulary {
     std::int32_t find(std::string_view name, std::uint64_t hash) const;
     std::int32_t add(std::string_view name, std::uint64_t hash);  // finds it, or gives it the next id
 
+    // The ids of all names of another vocabulary here, by their ids there; absent where one is not known.
+    std::vector<std::int32_t> find_all(const Vocabulary& other) const;
+
     // The vocabulary of the names with keep[id] != 0, in their old order, and old id → new id (absent =
     // dropped).
     std::pair<Vocabulary, std::vector<std::int32_t>> keep(std::span<const std::uint8_t> keep) const;

@@ -201,7 +201,9 @@ def test_files(parser: Parser, tmp_path: Path) -> None:
     assert again.predict(NEW) == parser.predict(NEW)
     parser.save(path, single_precision=True)
     assert Parser.load(path).weights_ == pytest.approx(parser.weights_, rel=1e-6)
-    with pytest.raises(InputError, match="its type is 'Parser', expected 'CRF': crfkit.Parser.load reads it"):
+    with pytest.raises(
+        InputError, match=r"its type is 'Parser', expected 'CRF': crfkit\.Parser\.load reads it"
+    ):
         load(path)
 
 

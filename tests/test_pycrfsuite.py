@@ -246,3 +246,19 @@ def test_install_stands_in_for_the_originals(monkeypatch: pytest.MonkeyPatch) ->
         for name in [name for name in sys.modules if "crfsuite" in name]:
             del sys.modules[name]
         sys.modules.update(kept)
+
+
+def test_an_item_sequence_serves_several_taggers(tagger: ours.Tagger, tmp_path: Path) -> None:
+    other = ours.Trainer("lbfgs", {"c2": 0.1}, verbose=False)
+    other.append([{"z": 1.0}, {"w": "a", "z": 2.0}], ["p", "q"])
+    other.train(str(tmp_path / "other"))
+    second = ours.Tagger()
+    second.open(str(tmp_path / "other"))
+    for x in ([{"z": 1.0}, {"w": "a", "unknown": 1.0}], [["w=a"], ["nothing", "z"]]):
+        items = ours.ItemSequence(x)
+        for each in (tagger, second, tagger):
+            assert each.tag(items) == each.tag(x)
+            label = each.labels()[0]
+            found = each.marginal(label, 1)
+            each.set(items)
+            assert each.marginal(label, 1) == pytest.approx(found, abs=1e-12)

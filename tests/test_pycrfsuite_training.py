@@ -24,7 +24,7 @@ def logged(trainer_class: Any, algorithm: str, path: Path, holdout: int = -1, **
     """The messages of a training."""
     messages: list[str] = []
 
-    class Listening(trainer_class):  # type: ignore[misc]
+    class Listening(trainer_class):
         def message(self, message: str) -> None:
             messages.append(message)
 
@@ -92,7 +92,7 @@ def test_events_reach_the_methods(tmp_path: Path, capsys: Any) -> None:
 def test_a_trainer_need_not_call_the_init_of_its_base(theirs: Any, tmp_path: Path) -> None:
     for module in (ours, theirs):
 
-        class Listening(module.Trainer):  # type: ignore[misc,name-defined]
+        class Listening(module.Trainer):  # type: ignore[name-defined]
             def __init__(self, heard: list[str]) -> None:
                 self.heard = heard
 

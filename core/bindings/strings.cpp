@@ -17,6 +17,13 @@ namespace crfkit {
 
 namespace {
 
+// Runs `work` while other Python threads may run too.
+template <class Work>
+auto without_gil(const Work& work) {
+    const nb::gil_scoped_release released;
+    return work();
+}
+
 nb::tuple to_bytes_of(const Vocabulary& vocabulary) {
     const std::string_view blob = vocabulary.blob();
     std::vector<std::uint32_t> lengths(vocabulary.size());
@@ -62,6 +69,12 @@ void bind_vocabulary(nb::module_& m) {
             },
             nb::arg("mask"),
             "The vocabulary of the names where mask[id], and old id -> new id (-1 = dropped).")
+        .def(
+            "find_all",
+            [](const Vocabulary& v, const Vocabulary& other) {
+                return to_numpy(without_gil([&] { return v.find_all(other); }));
+            },
+            nb::arg("other"), "The ids here of all names of another vocabulary, by id there; -1 = not there.")
         .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
         .def_static(
             "from_bytes",
@@ -76,13 +89,6 @@ nb::tuple encode_sites(nb::handle sequences, Vocabulary& vocabulary, bool grow) 
     SiteReader reader(vocabulary, grow);
     reader.read_sequences(sequences.ptr());
     return reader.finish();
-}
-
-// Runs `work` while other Python threads may run too.
-template <class Work>
-auto without_gil(const Work& work) {
-    const nb::gil_scoped_release released;
-    return work();
 }
 
 nb::tuple arrays_of(SeenPairs&& seen) {

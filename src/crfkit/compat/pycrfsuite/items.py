@@ -30,7 +30,7 @@ class ItemSequence:
         self._attributes: list[Attributes] = (
             pyseq._attributes if isinstance(pyseq, ItemSequence) else [attributes_of(item) for item in pyseq]
         )
-        self._sites: list[Any] | None = None
+        self._names: tuple[Vocabulary, FeatureList] | None = None
 
     def items(self) -> list[dict[str, float]]:
         """The attributes of each item, {name: value}.
@@ -40,11 +40,21 @@ class ItemSequence:
         """
         return [dict(attributes) for attributes in self._attributes]
 
-    def sites(self) -> list[Any]:
-        """The items as sites that the native core reads."""
-        if self._sites is None:
-            self._sites = [item_of(attributes) for attributes in self._attributes]
-        return self._sites
+    def features(self, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
+        """The attributes as ids of a vocabulary; those that it does not have are dropped, or with `grow` added.
+
+        What the strings say is worked out once. From then on the native core looks them up, and no lock is held.
+        """
+        sites = (
+            [item_of(attributes) for attributes in self._attributes] if grow or self._names is None else []
+        )
+        if grow:
+            return _encoded(sites, vocabulary, grow)
+        if self._names is None:
+            own = Vocabulary()
+            self._names = own, _encoded(sites, own, grow=True)
+        own, known = self._names
+        return FeatureList(*_core.renamed_features(*known, vocabulary.find_all(own)))
 
     def __len__(self) -> int:
         return len(self._attributes)
@@ -84,7 +94,7 @@ def encoded(xseq: Any, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
     `ItemSequence`.
     """
     if isinstance(xseq, ItemSequence):
-        return _encoded(xseq.sites(), vocabulary, grow)
+        return xseq.features(vocabulary, grow=grow)
     if type(xseq) is not list:
         xseq = list(xseq)
     try:
@@ -92,7 +102,7 @@ def encoded(xseq: Any, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
     except _core.InvalidInput:
         rows = {"": ([], [])}
     if rows:
-        return _encoded(ItemSequence(xseq).sites(), vocabulary, grow)
+        return ItemSequence(xseq).features(vocabulary, grow=grow)
     return FeatureList(site_ptr, ids, values)
 
 
