@@ -85,15 +85,44 @@ def _pushed_in_log_space(message, table):
     return tl.log(tl.sum(tl.exp(reached - top[None, :]), axis=0)) + top
 
 
-@triton.jit(do_not_specialize=["n_rows", "n_tables"])
-def tables_kernel(
-    emissions, arcs, tables, peaks, n_rows, n_tables, L: tl.constexpr,
-    BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr,
+@triton.jit
+def _gold_role(
+    emissions, arcs, sites, tags, row, n, T, L: tl.constexpr, start, end, gold,
+    HAS_SITES: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr,
 ):  # fmt: skip
-    """Programs [n_tables + blocks of rows]: arcs as the other kernels want them, and the largest emission of each row.
+    """score(tags) of one sequence."""
+    STEP: tl.constexpr = 128
+    place = tl.arange(0, STEP)
+    total = tl.zeros([STEP], dtype=tl.float64)
+    for first in range(0, n, STEP):
+        t = first + place
+        on = t < n
+        p, q = t, t - 1
+        if HAS_SITES:
+            p = tl.load(sites + row * T + t, mask=on, other=0)
+            q = tl.load(sites + row * T + t - 1, mask=on & (t > 0), other=0)
+        y = tl.load(tags + row * T + p, mask=on, other=0)
+        x = tl.load(tags + row * T + q, mask=on & (t > 0), other=0)
+        total += tl.load(emissions + (row * T + p) * L + y, mask=on, other=0.0).to(tl.float64)
+        total += tl.load(arcs + x * L + y, mask=on & (t > 0), other=0.0).to(tl.float64)
+        if HAS_START:
+            total += tl.load(start + y, mask=on & (t == 0), other=0.0).to(tl.float64)
+        if HAS_END:
+            total += tl.load(end + y, mask=on & (t == n - 1), other=0.0).to(tl.float64)
+    tl.store(gold + row, tl.sum(total, axis=0))
 
-    tables [4 BLOCK² + 16] each: exp(arcs − peak) and its transpose, arcs and their transpose, with rows padded to BLOCK;
-    then the peak, and 1 where exp space is safe.
+
+@triton.jit(do_not_specialize=["B", "T", "n_tables"])
+def tables_kernel(
+    emissions, arcs, start, end, lengths, sites, tags, tables, peaks, gold, B, T, n_tables, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
+    HAS_TAGS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr,
+):  # fmt: skip
+    """Programs [n_tables + B (with HAS_TAGS) + blocks of rows]: what the other kernels want to know beforehand.
+
+    Arcs as tables [4 BLOCK² + 16] each: exp(arcs − peak) and its transpose, arcs and their transpose, with rows padded to
+    BLOCK; then the peak, and 1 where exp space is safe. The score of the tags of each sequence, gold [B]. The largest
+    emission of each position, peaks [B, T].
     """
     task = tl.program_id(0).to(tl.int64)
     label = tl.arange(0, BLOCK)
@@ -113,8 +142,20 @@ def tables_kernel(
         tl.store(table + 3 * BLOCK * BLOCK + turned, scores)
         tl.store(table + 4 * BLOCK * BLOCK, peak)
         tl.store(table + 4 * BLOCK * BLOCK + 1, tl.where(peak - low <= SAFE_SPREAD, 1.0, 0.0).to(REAL))
+    elif HAS_TAGS and task < n_tables + B:
+        row = task - n_tables
+        n = T
+        if HAS_LENGTHS:
+            n = tl.load(lengths + row).to(tl.int32)
+        _gold_role(
+            emissions, arcs + tl.where(n_tables > 1, row * L * L, 0), sites, tags, row, n, T, L, start, end, gold,
+            HAS_SITES, HAS_START, HAS_END,
+        )  # fmt: skip
     else:
-        rows = (task - n_tables) * STEP + tl.arange(0, STEP)
+        block = task - n_tables
+        if HAS_TAGS:
+            block -= B
+        rows, n_rows = block * STEP + tl.arange(0, STEP), (task * 0 + B) * T
         here = (rows < n_rows)[:, None] & (label < L)[None, :]
         x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
         tl.store(peaks + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
@@ -135,8 +176,9 @@ def _power(message):
 
 @triton.jit
 def _forward_role(
-    emissions, peaks, table, peak, safe, sites, row, n, T, L: tl.constexpr, label, start, end, forward, scale, log_z,
-    HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, peaks, table, peak, safe, sites, row, n, T, L: tl.constexpr, label, start, end, forward, scale,
+    out_value, gold, HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, KEEP: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """Forward messages of one sequence, and log Z."""
     top_end = tl.max(end, axis=0)
@@ -201,7 +243,10 @@ def _forward_role(
                 tl.store(into + t, m)
                 tl.store(out + t * L, v, mask=known)
         total += tl.log(tl.sum(tl.exp(v), axis=0)).to(tl.float64)
-    tl.store(log_z + row, tl.where(n > 0, total, 0.0))
+    total = tl.where(n > 0, total, 0.0)
+    if HAS_TAGS:
+        total = tl.load(gold + row) - total
+    tl.store(out_value + row, total)
 
 
 @triton.jit
@@ -256,42 +301,16 @@ def _backward_role(
             tl.store(out + (t - 1) * L, v, mask=known)
 
 
-@triton.jit
-def _gold_role(
-    emissions, arcs, sites, tags, row, n, T, L: tl.constexpr, start, end, gold,
-    HAS_SITES: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr,
-):  # fmt: skip
-    """score(tags) of one sequence."""
-    STEP: tl.constexpr = 128
-    place = tl.arange(0, STEP)
-    total = tl.zeros([STEP], dtype=tl.float64)
-    for first in range(0, n, STEP):
-        t = first + place
-        on = t < n
-        p, q = t, t - 1
-        if HAS_SITES:
-            p = tl.load(sites + row * T + t, mask=on, other=0)
-            q = tl.load(sites + row * T + t - 1, mask=on & (t > 0), other=0)
-        y = tl.load(tags + row * T + p, mask=on, other=0)
-        x = tl.load(tags + row * T + q, mask=on & (t > 0), other=0)
-        total += tl.load(emissions + (row * T + p) * L + y, mask=on, other=0.0).to(tl.float64)
-        total += tl.load(arcs + x * L + y, mask=on & (t > 0), other=0.0).to(tl.float64)
-        if HAS_START:
-            total += tl.load(start + y, mask=on & (t == 0), other=0.0).to(tl.float64)
-        if HAS_END:
-            total += tl.load(end + y, mask=on & (t == n - 1), other=0.0).to(tl.float64)
-    tl.store(gold + row, tl.sum(total, axis=0))
-
-
 @triton.jit(do_not_specialize=["B", "T", "own_arcs"])
 def messages_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, tables, peaks, messages, out, B, T, L: tl.constexpr, own_arcs,
+    emissions, start, end, lengths, sites, tables, peaks, messages, out, B, T, L: tl.constexpr, own_arcs,
     HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
     HAS_TAGS: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, roles]: forward messages and log Z, backward messages (with KEEP), the score of the tags.
+    """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
 
-    messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other; out: log Z [B], score [B].
+    messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other. out [B]: log Z, or the score of
+    the tags, which stands behind it [B], less log Z.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = T
@@ -305,15 +324,10 @@ def messages_kernel(
     if role == 0:
         _forward_role(
             emissions, peaks, table, peak, safe, sites, row, n, T, L, label, first, last, messages,
-            messages + 2 * size, out, HAS_SITES, KEEP, BLOCK, REAL,
+            messages + 2 * size, out, out + B, HAS_SITES, HAS_TAGS, KEEP, BLOCK, REAL,
         )  # fmt: skip
-    elif KEEP and role == 1:
+    elif KEEP:
         _backward_role(
             emissions, peaks, table, safe, sites, row, n, T, L, label, first, last, messages + size,
             HAS_SITES, BLOCK, REAL,
-        )  # fmt: skip
-    elif HAS_TAGS:
-        _gold_role(
-            emissions, arcs + row * own_arcs * L * L, sites, tags, row, n, T, L, start, end, out + B,
-            HAS_SITES, HAS_START, HAS_END,
         )  # fmt: skip

@@ -42,17 +42,19 @@ def value(problem: ChainProblem, tags: Tensor | None, keep: bool) -> tuple[Tenso
     n_tables = 1 if problem.arcs.ndim == 2 else B
     work = torch.empty(B * T + n_tables * (4 * block * block + 16), dtype=dtype, device=device)
     tables, peaks = work[B * T :], work
-    step = 4096 // block
-    tables_kernel[(n_tables + triton.cdiv(B * T, step),)](
-        emissions, problem.arcs, tables, peaks, B * T, n_tables, L, BLOCK=block, STEP=step, REAL=real, num_warps=4
-    )  # fmt: skip
+    step, flags = 4096 // block, {**_flags(problem), "HAS_TAGS": tags is not None}
     out = torch.empty((2, B), dtype=torch.float64, device=device)
-    messages = torch.empty(B * T * (2 * L + 1), dtype=dtype, device=device) if keep else None
-    messages_kernel[(B, 1 + keep + (tags is not None))](
-        *problem, tags, tables, peaks, work if messages is None else messages, out, B, T, L, int(n_tables > 1),
-        **_flags(problem), HAS_TAGS=tags is not None, KEEP=keep, BLOCK=block, REAL=real, num_warps=_warps(block),
+    n_programs = n_tables + (0 if tags is None else B) + triton.cdiv(B * T, step)
+    tables_kernel[(n_programs,)](
+        *problem, tags, tables, peaks, out[1], B, T, n_tables, L,
+        **flags, BLOCK=block, STEP=step, REAL=real, num_warps=4,
     )  # fmt: skip
-    return out[0] if tags is None else out[1] - out[0], None if messages is None else Kept(tables, messages)
+    messages = torch.empty(B * T * (2 * L + 1), dtype=dtype, device=device) if keep else None
+    messages_kernel[(B, 1 + keep)](
+        emissions, *problem[2:], tables, peaks, work if messages is None else messages, out, B, T, L,
+        int(n_tables > 1), **flags, KEEP=keep, BLOCK=block, REAL=real, num_warps=_warps(block),
+    )  # fmt: skip
+    return out[0], None if messages is None else Kept(tables, messages)
 
 
 def gradient(

@@ -13,7 +13,7 @@ from crfkit.nn.gold import add_path, path_score
 from crfkit.nn.problem import ChainProblem, alive_sites, site_states, to_positions
 from crfkit.nn.wide_kernel import wide_kernel
 
-ROWS, BLOCK, STEP = 32, 16, 64  # sequences and labels of a program, labels that it reads at once
+ROWS, BLOCK, STEP = 16, 16, 64  # sequences and labels of a program, labels that it reads at once
 
 
 class Kept(NamedTuple):
@@ -94,7 +94,9 @@ def _messages(problem: ChainProblem) -> Kept:
     given = (states, peaks, lengths, both, messages, scale, counters, B, T, L)
     together = states.is_cuda and grid[0] * grid[1] * grid[2] <= _processors(states.device)
     for first, stop in [(0, T)] if together else [(turn, turn + 1) for turn in range(T)]:
-        wide_kernel[grid](*given, first, stop, ROWS=ROWS, BLOCK=BLOCK, STEP=STEP, WAIT=together, num_warps=4)
+        wide_kernel[grid](
+            *given, first, stop, ROWS=ROWS, BLOCK=BLOCK, STEP=STEP, WAIT=together, num_warps=4, num_stages=1
+        )
     scale[:, 1:] += peak
     return Kept(states, weights, messages[0], messages[1], scale, peak)
 
