@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Bigrams, Chain, InputError
+from crfkit import CRF, LBFGS, Bigrams, Chain, InputError, Patterns
 from crfkit.compat import crfsuite_bytes, read_crfsuite, write_crfsuite
 from crfkit.compat.crfsuite_file import CrfsuiteModel
 from tests.crfsuite_oracle import Model, lookup3
@@ -142,6 +142,10 @@ def test_lists_that_are_out_of_order_are_sorted() -> None:
                 [[["a"], ["b"]]], [["x", "y"]]
             ),
             "bigrams",
+        ),
+        (
+            lambda: CRF(Patterns(["X Y"], start=False, end=False)).fit(X, Y),
+            "the model has patterns, which a file of CRFsuite cannot hold",
         ),
         (lambda: CRF(OPEN_CHAIN).fit([np.eye(2)], [["x", "y"]]), "dense blocks"),
         (lambda: CRF(OPEN_CHAIN).fit([[["a\0b"], ["c"]]], [["x", "y"]]), "NUL character"),

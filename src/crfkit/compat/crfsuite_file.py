@@ -157,6 +157,7 @@ def check_expressible(crf: CRF) -> None:
     ends = (feature_map.arc_before == n) | (feature_map.arc_after == n)
     reasons = {
         "a template: it makes features of columns": crf.encoder_.template is not None,
+        "patterns": bool(crf.pattern_names_),
         "feature functions": bool(crf.output_names_) or len(crf.weights_) > feature_map.n_weights,
         "facets": feature_map.facets is not None,
         "a tag dictionary": bool(crf.tag_dictionary),
