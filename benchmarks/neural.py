@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.machine import machine
+from benchmarks.neural_agreement import agreement
 from crfkit.nn import ChainCRF, ChainDistribution, TreeDistribution, chain_value
 
 Step = Callable[[], Any]
@@ -211,6 +212,8 @@ def main() -> None:
         torch.set_num_threads(1)
     name = torch.cuda.get_device_name() if options.device != "cpu" else "1 thread"
     print(f"{machine()}\nPyTorch {torch.__version__}, {options.device}: {name}")
+    if not options.smoke:
+        agreement(options.device)
     sizes = ((2, 5, 3),) if options.smoke else CPU_SIZES if options.device == "cpu" else GPU_SIZES
     ran = [chains(size, options.device, options.repeats) for size in sizes]
     for size in ((2, 4),) if options.smoke else CPU_TREES if options.device == "cpu" else GPU_TREES:
