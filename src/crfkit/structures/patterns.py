@@ -241,7 +241,8 @@ def size_words(n_states: int, max_states: int, n_arcs: int, max_arcs: int) -> tu
     if n_states > max_states:
         what = f"the trellis would have more than {n_states:,} states, where {max_states:,} are allowed"
         return what, f"{remedy}; or raise max_states"
-    return f"all trellises would have more than {n_arcs:,} arcs, where {max_arcs:,} are allowed", remedy
+    what = f"all trellises would have more than {n_arcs:,} arcs, where {max_arcs:,} are allowed"
+    return what, f"{remedy}; or give fewer sequences at once"
 
 
 def function_name(function: object) -> str:
