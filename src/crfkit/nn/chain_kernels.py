@@ -25,8 +25,10 @@ LOG_2 = tl.constexpr(0.6931471805599453)
 def position_of(sites, row, t, T, HAS_SITES: tl.constexpr):
     """The position of site t of a sequence."""
     if HAS_SITES:
-        return tl.load(sites + row * T + tl.minimum(t, T - 1))
-    return tl.minimum(t, T - 1)
+        position = tl.load(sites + row * T + tl.minimum(t, T - 1)).to(tl.int32)
+    else:
+        position = tl.minimum(t, T - 1)
+    return position
 
 
 @triton.jit
@@ -67,8 +69,10 @@ def row_of(
 def ends_of(scores, label, L: tl.constexpr, HAS: tl.constexpr, REAL: tl.constexpr):
     """Scores of the first or last label [BLOCK]."""
     if HAS:
-        return tl.load(scores + label, mask=label < L, other=0.0).to(REAL)
-    return tl.zeros_like(label).to(REAL)
+        at_ends = tl.load(scores + label, mask=label < L, other=0.0).to(REAL)
+    else:
+        at_ends = tl.zeros_like(label).to(REAL)
+    return at_ends
 
 
 @triton.jit
