@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.structures import Chain, ChainScores, Evidence
+from crfkit.structures import (
+    Chain,
+    ChainScores,
+    Evidence,
+    PatternBook,
+    PatternChain,
+    PatternScores,
+    PatternStarts,
+)
 
 CHAIN = Chain()
 SCORES = ChainScores(np.zeros((3, 2)), np.zeros((2, 2)))
@@ -77,6 +85,21 @@ class TestEveryQuestion:
 def test_nothing_can_be_said_when_no_output_exists(name: str) -> None:
     with pytest.raises(ValueError, match="no labelling is possible"):
         QUESTIONS[name](CHAIN, DEAD_END)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in QUESTIONS if name not in {"log_partition", "k_best", "tangent"}]
+)
+def test_nothing_can_be_said_with_patterns_when_no_output_exists(name: str) -> None:
+    book, starts = PatternBook.linear(2, [([{0}, {1}], 0)])
+    structure = PatternChain(CHAIN, book, PatternStarts.at(DEAD_END.n_sites, [(0, int(starts[0]), 1.0)]))
+    scores = PatternScores(DEAD_END.states, DEAD_END.arcs, DEAD_END.start, DEAD_END.end, np.ones(1))
+    with pytest.raises(ValueError, match="no labelling is possible"):
+        QUESTIONS[name](structure, scores)
+    with pytest.raises(ValueError, match="no labelling is possible"):
+        inference.tangent(
+            structure, scores, PatternScores(np.zeros_like(DEAD_END.states), weights=np.ones(1))
+        )
 
 
 def test_log_partition_and_k_best_when_no_output_exists() -> None:

@@ -87,6 +87,11 @@ class Parts {
     std::vector<double> fired_;
 };
 
+void check_possible(double log_partition) {
+    if (log_partition == -std::numeric_limits<double>::infinity())
+        throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
+}
+
 double log_partition(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
                      const Weights& weights, bool in_log_space) {
     const Scores scores(trellises, n, states, arcs, weights);
@@ -101,8 +106,8 @@ nb::tuple marginals(const Trellises& trellises, std::int64_t n, const States& st
     if (!scores.empty()) {
         const nb::gil_scoped_release release;
         TrellisRun run;
-        if (run.marginals(scores.trellis, in_log_space) > -std::numeric_limits<double>::infinity())
-            parts.collect(run, scores.trellis, run.node_probs, run.arc_probs);
+        check_possible(run.marginals(scores.trellis, in_log_space));
+        parts.collect(run, scores.trellis, run.node_probs, run.arc_probs);
     }
     return parts.take();
 }
@@ -116,10 +121,9 @@ nb::tuple tangent(const Trellises& trellises, std::int64_t n, const States& stat
     if (!scores.empty()) {
         const nb::gil_scoped_release release;
         TrellisRun run;
-        if (run.marginals(scores.trellis, in_log_space) > -std::numeric_limits<double>::infinity()) {
-            run.tangent(scores.trellis, d_states.data(), direction.arcs);
-            parts.collect(run, scores.trellis, run.node_changes, run.arc_changes);
-        }
+        check_possible(run.marginals(scores.trellis, in_log_space));
+        run.tangent(scores.trellis, d_states.data(), direction.arcs);
+        parts.collect(run, scores.trellis, run.node_changes, run.arc_changes);
     }
     return parts.take();
 }
@@ -157,8 +161,7 @@ nb::object draw_samples(const Trellises& trellises, std::int64_t n, const States
     if (!scores.empty()) {
         const nb::gil_scoped_release release;
         TrellisRun run;
-        if (run.log_partition(scores.trellis) == -std::numeric_limits<double>::infinity())
-            throw std::invalid_argument("no labelling is possible");
+        check_possible(run.log_partition(scores.trellis));
         run.sample(scores.trellis, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
     }
     return out.take();
@@ -170,8 +173,7 @@ double find_entropy(const Trellises& trellises, std::int64_t n, const States& st
     const nb::gil_scoped_release release;
     if (scores.empty()) return 0.0;
     TrellisRun run;
-    if (run.marginals(scores.trellis) == -std::numeric_limits<double>::infinity())
-        throw std::invalid_argument("no labelling is possible");
+    check_possible(run.marginals(scores.trellis));
     return run.entropy();
 }
 
