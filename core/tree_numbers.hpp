@@ -7,14 +7,15 @@
 namespace crfkit {
 
 // A number of any size: value = mantissa · 2^(512 · exponent), the mantissa 0 or in [2^−256, 2^256). As exact
-// as a double.
+// as a double. The exponent is a whole number, and no integer: one score of −1e300 among others must not
+// overflow it. Beyond 2^53 it is rounded, as sums of such scores are.
 struct Wide {
     double mantissa = 0;
-    std::int64_t exponent = 0;
+    double exponent = 0;
 
     static constexpr double kUp = 0x1p512, kDown = 0x1p-512;
 
-    static Wide normal(double mantissa, std::int64_t exponent) {
+    static Wide normal(double mantissa, double exponent) {
         if (mantissa == 0) return {};
         for (; mantissa >= 0x1p256; ++exponent) mantissa *= kDown;
         for (; mantissa < 0x1p-256; --exponent) mantissa *= kUp;
@@ -26,9 +27,9 @@ struct Wide {
         if (b.mantissa == 0) return a;
         if (a.mantissa == 0) return b;
         if (a.exponent < b.exponent) return b + a;
-        const std::int64_t apart = a.exponent - b.exponent;
+        const double apart = a.exponent - b.exponent;
         if (apart > 1) return a;  // b is below a · 2^−512
-        return normal(a.mantissa + (apart ? b.mantissa * kDown : b.mantissa), a.exponent);
+        return normal(a.mantissa + (apart > 0 ? b.mantissa * kDown : b.mantissa), a.exponent);
     }
 };
 
@@ -77,7 +78,7 @@ inline double to_double(Wide x) {
 // log x of a product of many numbers.
 inline double log_of(Wide x) {
     constexpr double kLog2 = 0.693147180559945309417232121458;
-    return std::log(x.mantissa) + 512.0 * static_cast<double>(x.exponent) * kLog2;
+    return std::log(x.mantissa) + 512.0 * x.exponent * kLog2;
 }
 
 inline Wide widened(double x) { return Wide::normal(x, 0); }
@@ -120,7 +121,8 @@ struct FromScore<Wide> {
         constexpr double kHigh = 354.891356446692, kLow = 1.1873519686893054e-14;  // 512 log 2
         const double exponent = std::nearbyint(score / kHigh);
         const double rest = std::fma(-exponent, kHigh, score) - exponent * kLow;
-        return Wide::normal(std::exp(rest), static_cast<std::int64_t>(exponent));
+        if (!(std::abs(rest) < kHigh)) return {1.0, exponent};  // less than the last digit of such a score
+        return Wide::normal(std::exp(rest), exponent);
     }
 };
 

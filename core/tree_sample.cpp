@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "tree_elimination.hpp"
@@ -32,7 +33,7 @@ class ShrinkingGraph {
         for (std::int64_t word = 0; word <= n; ++word) group_[word] = word;
     }
 
-    // Draws the head of a word from a uniform number; −1 where a number left the range of doubles.
+    // Draws the head of a word from a uniform number; −1 where a number left the range that it has.
     std::int64_t draw(std::int64_t word, double uniform) {
         if (!kept_ || !find_odds(word)) return -1;
         double sum = 0;
@@ -44,7 +45,7 @@ class ShrinkingGraph {
                 head = h;
                 left -= odds_[h];
             }
-        join(word, head);
+        if (head >= 0) join(word, head);
         return head;
     }
 
@@ -165,7 +166,10 @@ bool draw_heads(const TreeView& tree, const std::vector<double>& arcs, const dou
 void tree_sample(const TreeView& tree, const double* uniforms, std::int32_t* heads, std::int32_t* labels) {
     const std::vector<double> arcs = summed_arcs(tree);
     parts_of(arcs.data(), tree.n_words, tree.one_root);  // refuses a graph without trees
-    if (!draw_heads<double>(tree, arcs, uniforms, heads)) draw_heads<Wide>(tree, arcs, uniforms, heads);
+    if (!draw_heads<double>(tree, arcs, uniforms, heads) && !draw_heads<Wide>(tree, arcs, uniforms, heads))
+        throw std::invalid_argument(
+            "no tree can be drawn: the scores lie so far apart that their sums have no digits in common, "
+            "expected numbers up to 1e15, or −inf to forbid.");
     if (!labels) return;
     for (std::int64_t i = 0; i < tree.n_words; ++i) {
         const double* scores = tree.labels(heads[i], i + 1);

@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import SpanningTree, inference
 from crfkit.inference import TreeBatch
-from crfkit.structures import Evidence
+from crfkit.structures import Evidence, is_tree
 from tests.oracle import Floats
 
 ONE, MANY = SpanningTree(), SpanningTree(single_root=False)
@@ -246,6 +246,42 @@ FIVE = np.zeros((5, 5))
 def test_what_is_refused(ask: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ask()
+
+
+@pytest.mark.parametrize("structure", [ONE, MANY])
+@pytest.mark.parametrize("low", [-1e19, -1e30, float(np.finfo(np.float32).min), -1e100, -1.7e308])
+def test_very_low_scores_are_as_good_as_none(structure: SpanningTree, low: float) -> None:
+    random = np.random.default_rng(3)
+    scores = random.normal(size=(7, 7))
+    absent = random.random((7, 7)) < 0.25
+    faint, none = np.where(absent, low, scores), np.where(absent, -np.inf, scores)
+    for question in (inference.log_partition, inference.marginals, inference.entropy):
+        np.testing.assert_allclose(
+            question(structure, faint), question(structure, none), rtol=1e-12, atol=1e-13
+        )
+    np.testing.assert_array_equal(
+        inference.sample(structure, faint, 20, 0), inference.sample(structure, none, 20, 0)
+    )
+    moved = inference.tangent(structure, faint, scores)
+    np.testing.assert_allclose(moved, inference.tangent(structure, none, scores), rtol=0, atol=1e-12)
+
+
+def test_scores_of_all_sizes_at_once() -> None:
+    """Sums of such scores have few digits right: trees are drawn, or refused in words."""
+    random = np.random.default_rng(0)
+    n_refused = 0
+    for _ in range(300):
+        shape = (6, 6, 2)
+        scores = random.normal(size=shape) * 10.0 ** random.choice([1, 15, 19, 30, 100], size=shape)
+        assert math.isfinite(inference.log_partition(MANY, scores))
+        try:
+            heads = inference.sample(MANY, scores, 3, 0)[..., 0]
+        except ValueError as error:
+            assert "no tree can be drawn: the scores lie so far apart" in str(error)  # noqa: PT017
+            n_refused += 1
+        else:
+            assert all(is_tree(tree, single_root=False) for tree in heads)
+    assert 0 < n_refused < 100
 
 
 def test_outputs_that_are_no_trees_score_nothing() -> None:
