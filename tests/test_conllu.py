@@ -98,6 +98,10 @@ def word(form: str, head: int | None, misc: str = "_") -> Word:
         (line("1-2") + line("1") + "\n" + line("1"), "<stream>:2: the range 1-2 goes beyond the 1 words"),
         (line("1.1") + line("1"), "<stream>:1: the ID is 1.1, expected 0.1"),
         (line("1") + line("1.1") + line("1.3"), "<stream>:3: the ID is 1.3, expected 1.2"),
+        (
+            line("1") + line("2-3") + line("1.1") + line("2") + line("3"),
+            "<stream>:3: the ID is 1.1 after the range 2-3, expected it before that",
+        ),
         (line("0.1") + "\n", "<stream>:1: the sentence has no word"),
     ],
 )

@@ -235,6 +235,11 @@ class _Reader:
         expected = previous.rank + 1 if previous and previous.after == len(self.words) else 1
         if (after, rank) != (len(self.words), expected):
             self.complain(number, f"the ID is {after}.{rank}, expected {len(self.words)}.{expected}")
+        if self.multiwords and self.multiwords[-1].first > after:
+            written = f"{self.multiwords[-1].first}-{self.multiwords[-1].last}"
+            self.complain(
+                number, f"the ID is {after}.{rank} after the range {written}, expected it before that"
+            )
         _, form, lemma, upos, xpos, feats, _, _, deps, misc = columns
         self.empty_nodes.append(EmptyNode(after, rank, form, lemma, upos, xpos, feats, deps, misc))
 
