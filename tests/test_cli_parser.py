@@ -123,6 +123,17 @@ def test_a_dev_file_is_scored_by_las() -> None:
     assert "no better dev score in 2 iterations" in result.stderr
 
 
+def test_files_without_trees_are_named() -> None:
+    write("bare.conllu", "1 a a X _ _ _ _ _ _")
+    assert "sentences (bare.conllu): no word has a label" in complaint(
+        "train-parser", "bare.conllu", "--model", "m"
+    )
+    assert "dev (bare.conllu): no word has a head" in complaint(
+        "train-parser", "train.conllu", "--model", "m", "--dev", "bare.conllu"
+    )
+    assert not Path("m").exists()
+
+
 def test_partial_trees_are_enough() -> None:
     write("part.conllu", TREES.replace("2 det", "_ _").replace("4 advmod", "4 _"))
     run("train-parser", "part.conllu", "--model", "m.parser", "--quiet")

@@ -251,6 +251,61 @@ def test_dev_sentences_choose_the_weights() -> None:
     assert scores.index(max(scores)) + 1 == parser.n_iter_  # type: ignore[type-var]
 
 
+@pytest.mark.parametrize(
+    ("dev", "complaint"),
+    [
+        ([], "dev: no word has a head, expected trees to compare with"),
+        (
+            [Sentence([word._replace(head=None) for word in NEW[0].words])],
+            "dev: no word has a head, expected trees to compare with",
+        ),
+        (
+            [Sentence([word._replace(head=2 - i) for i, word in enumerate(NEW[1].words[:2])])],
+            "the heads form a cycle",
+        ),
+    ],
+)
+def test_dev_sentences_need_trees(dev: list[Sentence], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Parser().fit(TREES, dev=dev)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"head": 10**12}, "<stream>:1: the HEAD is 1000000000000, but the sentence has 2 words"),
+        ({"head": -1}, "<stream>:1: the HEAD is -1"),
+        ({"head": "0"}, "<stream>:1: the HEAD is '0', expected a whole number or None"),
+        ({"head": 0.0}, "<stream>:1: the HEAD is 0.0, expected a whole number or None"),
+        ({"head": False}, "<stream>:1: the HEAD is False, expected a whole number or None"),
+        ({"deprel": None}, "<stream>:1: the DEPREL is None, expected a string"),
+    ],
+)
+def test_words_made_by_hand_are_checked(parser: Parser, change: dict[str, Any], complaint: str) -> None:
+    first, second = NEW[1].words[:2]
+    wrong = [Sentence([first._replace(**change), second._replace(head=1)])]
+    questions: list[Any] = [
+        Parser().fit,
+        lambda sentences: Parser().fit(TREES, dev=sentences),
+        parser.score,
+        parser.log_likelihood,
+    ]
+    for question in questions:
+        with pytest.raises(InputError, match=complaint):
+            question(wrong)
+
+
+def test_roots_that_are_set_after_training(tmp_path: Path) -> None:
+    three = [Sentence([word._replace(head=0, deprel="a") for word in NEW[2].words[:3]])]
+    parser = Parser(single_root=False, l2=0.01).fit(three)
+    assert [head for head, _ in words_of(parser.predict(three))] == [0, 0, 0]
+    parser.set_params(single_root=True)
+    parser.save(tmp_path / "one.parser")
+    found = words_of(parser.predict(three))
+    assert [head for head, _ in found].count(0) == 1
+    assert found == words_of(Parser.load(tmp_path / "one.parser").predict(three))
+
+
 def test_weights_count_sentences() -> None:
     twice = Parser(optimizer=LBFGS(), l2=1.0).fit([*TREES[:6], TREES[0]])
     weighted = Parser(optimizer=LBFGS(), l2=1.0).fit(TREES[:6], sample_weight=[2, 1, 1, 1, 1, 1])

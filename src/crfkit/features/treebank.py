@@ -86,5 +86,20 @@ def known_trees(sentences: Sequence[Sentence], labels: Sequence[str]) -> KnownTr
 def check_trees(sentences: Sequence[Sentence], *, single_root: bool) -> None:
     """Refuse heads that no tree has, with file and line; words may have none."""
     for sentence in sentences:
+        _check_types(sentence)
         if sentence.words:
             check_tree(sentence, single_root, partial=True)
+
+
+def _check_types(sentence: Sentence) -> None:
+    """Refuse heads that are no whole numbers, and labels that are no texts."""
+    for number, word in enumerate(sentence.words, 1):
+        head = word.head
+        if head is not None and (isinstance(head, bool) or not isinstance(head, int | np.integer)):
+            raise InputError(
+                f"{sentence.place(number)}: the HEAD is {head!r}, expected a whole number or None"
+            )
+        if not isinstance(word.deprel, str):
+            raise InputError(
+                f"{sentence.place(number)}: the DEPREL is {word.deprel!r}, expected a string, _ where it is unknown"
+            )

@@ -17,9 +17,10 @@ class TreeParser:
     def __init__(self, layout: _core.ArcLayout, weights: Float64s, *, single_root: bool = True) -> None:
         if not np.isfinite(weights).all():
             raise ValueError("TreeParser: a weight is NaN or infinite, expected finite numbers.")
+        self.single_root = bool(single_root)
         self._n_labels = layout.n_labels
         self._core = _core.TreeParser(
-            layout, np.ascontiguousarray(weights, dtype=np.float64), bool(single_root)
+            layout, np.ascontiguousarray(weights, dtype=np.float64), self.single_root
         )
 
     def best(

@@ -201,8 +201,12 @@ class Parser(Estimator):
         return np.where(np.diff(strange) > 0, -np.inf, found)
 
     def score(self, sentences: Iterable[Sentence]) -> float:
-        """LAS on sentences with trees: the share of words with the right head and label, subtypes apart."""
+        """LAS on sentences with trees: the share of words with the right head and label, subtypes apart.
+
+        Words whose head is None do not count.
+        """
         given, treebank = self._ask(sentences)
+        check_trees(given, single_root=False)
         heads, labels = self._parser.best(
             treebank.core,
             minimum_risk=self.decode == "mbr",
@@ -294,6 +298,8 @@ class Parser(Estimator):
     def _ask(self, sentences: Iterable[Sentence]) -> tuple[list[Sentence], Treebank]:
         """New sentences, ready for a question."""
         self._check_fitted()
+        if self._parser.single_root != self.single_root:  # another one was set since the training
+            self._set_model(self._model)
         given = checked_sentences(sentences)
         return given, Treebank(given)
 

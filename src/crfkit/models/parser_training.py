@@ -96,11 +96,11 @@ def train(
     check_trees(given, single_root=params["single_root"])
     labels = labels_of(given)
     if not labels:
-        raise InputError("sentences: no word has a label, expected trees to learn from")
+        raise InputError(f"{_named('sentences', given)}: no word has a label, expected trees to learn from")
     weights = parameters.checked_sample_weight(sample_weight, len(given))
     treebank, trees = Treebank(given), known_trees(given, labels)
     if not (trees.heads >= 0).any():
-        raise InputError("sentences: no word has a head, expected trees to learn from")
+        raise InputError(f"{_named('sentences', given)}: no word has a head, expected trees to learn from")
     arc_map = ArcMap.learn(treebank, trees, labels, params["min_count"])
     choice = given_optimizer(params["optimizer"]) or Choice(
         DEFAULT_OPTIMIZER, "AdaGrad: good weights after few passes over the trees"
@@ -148,8 +148,11 @@ def _dev_score(
 ) -> Callable[[Float64s], float]:
     """The LAS of weights on held-out sentences."""
     sentences = checked_sentences(dev, "dev")
+    check_trees(sentences, single_root=False)
     treebank = Treebank(sentences)
     right = right_words(sentences, arc_map.labels)
+    if not (right.known.heads >= 0).any():
+        raise InputError(f"{_named('dev', sentences)}: no word has a head, expected trees to compare with")
 
     def score(weights: Float64s) -> float:
         parser = TreeParser(arc_map.layout, weights, single_root=params["single_root"])
@@ -159,6 +162,12 @@ def _dev_score(
         return right.share(heads, labels)
 
     return score
+
+
+def _named(what: str, sentences: Sequence[Sentence]) -> str:
+    """What messages call sentences: with their file, where there is one."""
+    source = sentences[0].source if sentences else Sentence([]).source
+    return what if source == Sentence([]).source else f"{what} ({source})"
 
 
 class RightWords(NamedTuple):
