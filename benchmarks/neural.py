@@ -105,7 +105,9 @@ def chain_steps(
         rival = torchcrf.CRF(L, batch_first=True).to(device)
         rival.load_state_dict(layer.state_dict())
         losses["pytorch-crf"], bests["pytorch-crf"] = training(rival), lambda: rival.decode(emissions)
-    if find_spec("torch_struct"):
+    if find_spec("torch_struct") and (
+        device != "cpu" or L < 45
+    ):  # its scan multiplies matrices: minutes on a CPU
         import torch_struct
 
         def struct() -> None:
