@@ -238,6 +238,7 @@ FIVE = np.zeros((5, 5))
         (lambda: TreeBatch(ONE, [FIVE], evidence=[]), "evidence for 0 sentences, scores for 1"),
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2, 3]), "sentence 1 has length 3, expected 0 to 2"),
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2]), r"expected integers \[N\] = \[2\]"),
+        (lambda: SpanningTree("no"), "single_root is 'no', expected True or False"),  # type: ignore[arg-type]
         (lambda: ONE.compile(-1), "n_sites is -1"),
         (lambda: ONE.compile(2, Evidence.from_labels([0])), "speaks of 1 words, the input has 2"),
         (lambda: ONE.compile(2, fired=3), "no parts that an input could switch on"),

@@ -180,6 +180,13 @@ TREES: Mapping[str, Mapping[str, Any]] = {
     "tree, few arcs": {"forbidden": 0.75, "words": (4, 5)},
     "tree, few arcs, many roots": {"forbidden": 0.75, "words": (4, 5), "single_root": False},
     "tree, labels, forbidden": {"labels": 2, "forbidden": 0.6, "words": (3, 4)},
+    "tree, six words": {"forbidden": 0.3, "words": (6, 6)},
+    "tree, six words, labels, many roots": {
+        "forbidden": 0.7,
+        "words": (6, 6),
+        "labels": 2,
+        "single_root": False,
+    },
     "tree, evidence": {"restricted": 0.4, "words": (3, 4)},
     "tree, evidence and labels, many roots": {
         "restricted": 0.5,

@@ -168,7 +168,7 @@ class TreeBatch:
 
     @property
     def _form(self) -> tuple[Int64s, int, bool]:
-        return self._lengths, self._labels or 1, self.structure.single_root
+        return self._lengths, self._labels or 1, bool(self.structure.single_root)
 
     def _bests(self, scores: Float64s) -> list[Best]:
         found, heads, labels = _core.tree_best(scores, *self._form, self._n_threads)

@@ -40,6 +40,10 @@ class SpanningTree:
 
     single_root: bool = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.single_root, bool | np.bool_):
+            raise ValueError(f"SpanningTree: single_root is {self.single_root!r}, expected True or False.")
+
     def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> SpanningTree:
         """The structure itself: training decides nothing about it."""
         return self
