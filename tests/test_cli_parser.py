@@ -128,7 +128,7 @@ def test_files_without_trees_are_named() -> None:
     assert "sentences (bare.conllu): no word has a label" in complaint(
         "train-parser", "bare.conllu", "--model", "m"
     )
-    assert "dev (bare.conllu): no word has a head" in complaint(
+    assert "dev (bare.conllu): no word has a head and a label" in complaint(
         "train-parser", "train.conllu", "--model", "m", "--dev", "bare.conllu"
     )
     assert not Path("m").exists()

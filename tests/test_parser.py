@@ -254,11 +254,9 @@ def test_dev_sentences_choose_the_weights() -> None:
 @pytest.mark.parametrize(
     ("dev", "complaint"),
     [
-        ([], "dev: no word has a head, expected trees to compare with"),
-        (
-            [Sentence([word._replace(head=None) for word in NEW[0].words])],
-            "dev: no word has a head, expected trees to compare with",
-        ),
+        ([], "dev: no word has a head and a label, expected trees to compare with"),
+        ([Sentence([word._replace(head=None) for word in NEW[0].words])], "no word has a head and a label"),
+        ([Sentence([word._replace(deprel="_") for word in NEW[0].words])], "no word has a head and a label"),
         (
             [Sentence([word._replace(head=2 - i) for i, word in enumerate(NEW[1].words[:2])])],
             "the heads form a cycle",
@@ -268,6 +266,16 @@ def test_dev_sentences_choose_the_weights() -> None:
 def test_dev_sentences_need_trees(dev: list[Sentence], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         Parser().fit(TREES, dev=dev)
+
+
+def test_words_that_are_partly_known_do_not_count(parser: Parser) -> None:
+    [right] = parser.predict(NEW[2:3])
+    first, second, *others = right.words
+    unseen = first._replace(deprel="new")
+    assert parser.score([right]) == 1.0
+    for half in (second._replace(deprel="_"), second._replace(head=None)):
+        n_counted = len(others) + 1
+        assert parser.score([Sentence([unseen, half, *others])]) == pytest.approx(1 - 1 / n_counted)
 
 
 @pytest.mark.parametrize(

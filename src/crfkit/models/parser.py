@@ -203,7 +203,7 @@ class Parser(Estimator):
     def score(self, sentences: Iterable[Sentence]) -> float:
         """LAS on sentences with trees: the share of words with the right head and label, subtypes apart.
 
-        Words whose head is None do not count.
+        Words whose head is None or whose label is `_` do not count.
         """
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=False)

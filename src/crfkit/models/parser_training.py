@@ -151,8 +151,10 @@ def _dev_score(
     check_trees(sentences, single_root=False)
     treebank = Treebank(sentences)
     right = right_words(sentences, arc_map.labels)
-    if not (right.known.heads >= 0).any():
-        raise InputError(f"{_named('dev', sentences)}: no word has a head, expected trees to compare with")
+    if not right.counted.any():
+        raise InputError(
+            f"{_named('dev', sentences)}: no word has a head and a label, expected trees to compare with"
+        )
 
     def score(weights: Float64s) -> float:
         parser = TreeParser(arc_map.layout, weights, single_root=params["single_root"])
@@ -178,10 +180,14 @@ class RightWords(NamedTuple):
     gold: npt.NDArray[np.int64]  # [T] number of each word's label, −1 for one that no training sentence has
 
     def share(self, heads: npt.NDArray[np.int32], labels: npt.NDArray[np.int32]) -> float:
-        """LAS: words with the right head and the right label, subtypes apart, among those whose head is known."""
-        counted = self.known.heads >= 0
+        """LAS: words with the right head and the right label, subtypes apart, among those that count."""
         right = (heads == self.known.heads) & (self.universal[labels] == self.gold)
-        return float(right[counted].mean()) if counted.any() else 0.0
+        return float(right[self.counted].mean()) if self.counted.any() else 0.0
+
+    @property
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """[T] the words whose head and label are known, though perhaps to no training sentence."""
+        return np.logical_and(self.known.heads >= 0, self.known.labels != -1)
 
 
 def right_words(sentences: Sequence[Sentence], labels: Sequence[str]) -> RightWords:
