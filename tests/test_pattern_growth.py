@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -242,3 +243,29 @@ def test_growth_stays_within_its_states() -> None:
     ):
         crf = CRF(structure=structure, n_threads=1).fit(X, y)
         assert crf.pattern_names_ == []
+
+
+def test_ctrl_c_while_patterns_are_chosen_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = spans(80)
+
+    def interrupt(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("crfkit.models.pattern_growth.labellings", interrupt)
+    crf = CRF(structure=Patterns(grow=Growth(order=2, min_gain=0.5)), n_threads=1)
+    with pytest.warns(TrainingInterrupted):
+        crf.fit(X, y)
+    assert crf.stop_reason_ == "interrupted"
+    assert crf.n_iter_ > 0
+
+
+def test_growth_goes_on_where_constraints_exclude_what_is_held_out() -> None:
+    """The last sequence is held out, and has a bigram that no other one has."""
+    X, y = spans(80)
+    y[-1] = ["B-X", *["I-X"] * (len(X[-1]) - 2), "B-p"]
+    structure = Patterns(grow=Growth(order=2, min_gain=0.5), bigrams="observed", unseen="skip")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a sequence is skipped
+        crf = CRF(structure=structure, n_threads=1).fit(X, y)
+    assert all(np.isfinite(found.log_likelihood) for found in crf.growth_)
+    assert crf.growth_[1].joined

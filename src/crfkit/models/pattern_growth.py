@@ -109,7 +109,11 @@ def _rounds(params: Mapping[str, Any], part: Examples, plan: Plan) -> _Rounds:
     while idle < growth.patience and not watcher.has_ended(trained):
         if plan.time_budget is not None and 2 * (perf_counter() - begin) > plan.time_budget:
             break
-        joined = _joining(params, part, trained, texts, n_threads)
+        try:
+            joined = _joining(params, part, trained, texts, n_threads)
+        except KeyboardInterrupt:
+            trained = trained._replace(reason=INTERRUPTED)
+            break
         if not joined:
             break
         texts = texts + joined
@@ -163,7 +167,9 @@ def _measured(
     annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
     tagger, design = model.tagger(weights), model.design(dataset, n_threads)
     of_gold = tagger.log_partitions(design, annotation.labels, annotation.sets, n_threads)
-    log_likelihood = float(np.sum(of_gold - tagger.log_partitions(design, n_threads=n_threads)))
+    possible = np.isfinite(of_gold)  # constraints may exclude what is held out, in every round the same
+    of_all = tagger.log_partitions(design, n_threads=n_threads)
+    log_likelihood = float(np.sum(of_gold[possible] - of_all[possible]))
     n_states = _mean_states(model, X, allowed, n_threads)
     return GrowthRound(tuple(joined), n_patterns, n_states, score(weights), log_likelihood)
 
