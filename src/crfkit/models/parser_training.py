@@ -187,7 +187,8 @@ class RightWords(NamedTuple):
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
         """[T] the words whose head and label are known, though perhaps to no training sentence."""
-        return np.logical_and(self.known.heads >= 0, self.known.labels != -1)
+        found: npt.NDArray[np.bool_] = (self.known.heads >= 0) & (self.known.labels != -1)
+        return found
 
 
 def right_words(sentences: Sequence[Sentence], labels: Sequence[str]) -> RightWords:
