@@ -53,5 +53,6 @@ class Encoder(nn.Module):
         packed = pack_padded_sequence(
             self.dropout(torch.cat(parts, -1)), batch.lengths.cpu(), batch_first=True, enforce_sorted=False
         )
+        self.lstm.flatten_parameters()  # a copy, such as the averaged network, has them apart
         states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=words.shape[1])
         return self.dropout(states)
