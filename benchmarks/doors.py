@@ -132,21 +132,19 @@ def tagging(part: float, repeats: int) -> str:
             [title, *(format(value, how) for value in values), f"{seconds[0] / seconds[1]:.1f}×"]
             for title, values, how, seconds in rows
         ]
-        lines.append(
-            ["two threads at once, times as fast as one", *_scaling(modules, path, X_test, repeats), ""]
-        )
+        for name, form in FORMS.items():
+            scaling = [_scaling(module, path, form(module, X_test), repeats) for module in modules.values()]
+            lines.append([f"two threads at once, {name}, times as fast as one", *scaling, ""])
     return grid(["", *modules, "ratio"], lines)
 
 
-def _scaling(modules: dict[str, ModuleType], path: Path, X: Features, repeats: int) -> list[str]:
-    found = []
-    for module in modules.values():
-        taggers = [opened(module, path) for _ in range(2)]
-        one, two = best_of(
-            repeats, time.perf_counter, partial(tag_all, taggers[0], X), partial(tag_halves, taggers, X)
-        )
-        found.append(f"{one / two:.2f}")
-    return found
+def _scaling(module: ModuleType, path: Path, X: Sequence[Any], repeats: int) -> str:
+    """How many times as fast two threads are as one."""
+    taggers = [opened(module, path) for _ in range(2)]
+    one, two = best_of(
+        repeats, time.perf_counter, partial(tag_all, taggers[0], X), partial(tag_halves, taggers, X)
+    )
+    return f"{one / two:.2f}"
 
 
 def training(part: float) -> str:
