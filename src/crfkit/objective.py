@@ -32,10 +32,10 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
-class _Steps:
-    """Steps along single sequences, of an objective whose native half offers these."""
+class _Smooth:
+    """The smooth part of an objective, as its native half answers for it."""
 
-    _core: _core.Objective | _core.TreeObjective
+    _core: _core.Objective | _core.TreeObjective | _core.PatternObjective
     l1: float | Float64s
     l2: float | Float64s
 
@@ -54,6 +54,12 @@ class _Steps:
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
         """H(w) v, [D], by the tangent recursions: no differences are taken."""
         return self._core.hessian_vector(w, v)
+
+
+class _Steps(_Smooth):
+    """Steps along single sequences, of an objective whose native half offers these."""
+
+    _core: _core.Objective | _core.TreeObjective
 
     def stochastic_pass(
         self,
@@ -275,8 +281,13 @@ class FunctionObjective:
         )
 
 
-class PatternObjective:
-    """The same objective for a chain with patterns, on the trellises of its data."""
+class PatternObjective(_Smooth):
+    """The same objective for a chain with patterns, on the trellises of its data.
+
+    Call `refine()` before asking for all digits of a Hessian product.
+    """
+
+    _core: _core.PatternObjective
 
     def __init__(
         self,
@@ -292,7 +303,7 @@ class PatternObjective:
         single_precision: bool = True,
         n_threads: int = 1,
     ) -> None:
-        self.l1 = _strength(l1)
+        self._set_penalties(l1, l2)
         weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         sets = annotation.sets
         self._core = _core.PatternObjective(
@@ -301,24 +312,11 @@ class PatternObjective:
             None if sets is None else sets.site_ptr,
             None if sets is None else sets.labels,
             np.ascontiguousarray(weights, dtype=np.float64),
-            np.atleast_1d(np.asarray(l2, dtype=np.float64)),
+            np.atleast_1d(self.l2),
             feature_map.n_weights + patterns.n_weights,
             single_precision,
             n_threads,
         )
-
-    @property
-    def n_weights(self) -> int:
-        """D."""
-        return self._core.n_weights
-
-    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
-        """The smooth part of f, and its gradient [D]."""
-        return self._core.value_and_gradient(w)
-
-    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
-        """H(w) v, [D], by the tangent recursions. Call `refine()` first for all its digits."""
-        return self._core.hessian_vector(w, v)
 
     def refine(self) -> bool:
         """Answer in double precision from now on. Returns whether that is a change."""
