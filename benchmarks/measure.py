@@ -49,14 +49,25 @@ class Job:
     copies: int = 1  # the training data so many times, with so many times the penalty: the same descent
 
 
+def run_module(module: str, *arguments: str, n_threads: int | None = None) -> Any:
+    """What a module of this package prints in its last line, as JSON, in a process of its own.
+
+    `n_threads` is what the libraries under it may use; None leaves them as they are.
+    """
+    limits = {} if n_threads is None else dict.fromkeys(THREAD_VARIABLES, str(n_threads))
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+    done = subprocess.run(
+        command, cwd=PROJECT, env=os.environ | limits, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        words = " ".join([module, *arguments])
+        raise JobError(f"{words} ended with status {done.returncode}:\n{done.stderr.strip()}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def run(job: Job) -> Outcome:
     """Do a job in a process of its own."""
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(job.n_threads))
-    command = [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))]
-    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise JobError(f"{job} ended with status {done.returncode}:\n{done.stderr.strip()}")
-    outcome: Outcome = json.loads(done.stdout.splitlines()[-1])
+    outcome: Outcome = run_module("measure", json.dumps(asdict(job)), n_threads=job.n_threads)
     return outcome
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
-from benchmarks.measure import PROJECT, Outcome, peak_mb, restart_peak_mb
+from benchmarks.measure import PROJECT, Outcome, peak_mb, restart_peak_mb, run_module
 from crfkit import CRF, SGD, Chain, TagDictionary, load
 from crfkit.data import read_conllu
 
@@ -166,11 +165,7 @@ def run(name: str, limit: int | None) -> Outcome:
     print(LANGUAGES[name].title, "…", end=" ", file=sys.stderr, flush=True)
     with TemporaryDirectory(prefix="crfkit-bench-") as folder:
         job = json.dumps([name, f"{folder}/model.crf", limit])
-        command = [sys.executable, "-m", "benchmarks.morphology", "--job", job]
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{name} ended with status {done.returncode}:\n{done.stderr.strip()}")
-    outcome: Outcome = json.loads(done.stdout.splitlines()[-1])
+        outcome: Outcome = run_module("morphology", "--job", job)
     print(f"{outcome['accuracy']:.2%}", file=sys.stderr, flush=True)
     return outcome
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.machine import machine
-from benchmarks.measure import PROJECT, THREAD_VARIABLES, JobError
+from benchmarks.measure import PROJECT, run_module
 from benchmarks.plots import Axis, line_plot
 from benchmarks.problems import PROBLEMS
 from benchmarks.racing import ONLINE, Entry, Mark
@@ -85,12 +83,7 @@ class Descent(NamedTuple):
 
 def run(entry: Entry) -> list[Mark]:
     """One training in a process of its own."""
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-    command = [sys.executable, "-m", "benchmarks.racing", json.dumps(asdict(entry))]
-    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise JobError(f"{entry} ended with status {done.returncode}:\n{done.stderr.strip()}")
-    return [Mark(*mark) for mark in json.loads(done.stdout.splitlines()[-1])]
+    return [Mark(*mark) for mark in run_module("racing", json.dumps(asdict(entry)), n_threads=1)]
 
 
 def race(problem: str, plan: Plan, methods: Sequence[str] | None) -> list[Descent]:

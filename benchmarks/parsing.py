@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 from benchmarks import rival_udpipe
 from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
-from benchmarks.measure import PROJECT, Outcome, peak_mb, restart_peak_mb
+from benchmarks.measure import PROJECT, Outcome, peak_mb, restart_peak_mb, run_module
 from benchmarks.trees import is_installed
 from crfkit import Parser
 from crfkit.data import Sentence, read_conllu
@@ -155,11 +154,7 @@ def run(job: Job) -> Outcome:
     print(CORPORA[job.corpus].title, job.toolkit, "…", end=" ", file=sys.stderr, flush=True)
     with TemporaryDirectory(prefix="crfkit-bench-") as folder:
         described = json.dumps(job._replace(model=f"{folder}/parser.model"))
-        command = [sys.executable, "-m", "benchmarks.parsing", "--job", described]
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{job} ended with status {done.returncode}:\n{done.stderr.strip()}")
-    outcome: Outcome = json.loads(done.stdout.splitlines()[-1])
+        outcome: Outcome = run_module("parsing", "--job", described)
     print(f"UAS {outcome['uas']:.2%}, LAS {outcome['las']:.2%}", file=sys.stderr, flush=True)
     return outcome
 
