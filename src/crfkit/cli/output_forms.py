@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -33,17 +34,17 @@ class Labelling(NamedTuple):
     rank: int  # counted from 1
     probability: float | None = None  # of all labels together, where it is asked for
     marginals: npt.NDArray[np.float64] | None = None  # [T, L], where they are
-    classes: Sequence[str] = ()  # [L]
+    columns: Mapping[str, int] = MappingProxyType({})  # label → its column in the marginals
 
     def marginal(self, site: int) -> float:
         """The probability of the label of a site."""
         assert self.marginals is not None
-        return float(self.marginals[site, self.classes.index(self.labels[site])])
+        return float(self.marginals[site, self.columns[self.labels[site]]])
 
     def all_marginals(self, site: int) -> Iterator[tuple[str, float]]:
         """Every label, with its probability at a site."""
         assert self.marginals is not None
-        return zip(self.classes, self.marginals[site].tolist(), strict=True)
+        return zip(self.columns, self.marginals[site].tolist(), strict=True)
 
 
 Writer = Callable[[Example, Labelling, Details, IO[str]], None]
@@ -71,7 +72,7 @@ def write_crfpp_form(example: Example, found: Labelling, details: Details, outpu
     verbose = details.marginals or details.all_marginals
     if details.nbest is not None:
         output.write(f"# {found.rank - 1} {found.probability:g}\n")
-    elif verbose or details.probability:
+    elif details.probability:
         output.write(f"# {found.probability:g}\n")
     for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
         columns = [*row, f"{label}/{found.marginal(site):g}" if verbose else label]
@@ -83,7 +84,7 @@ def write_crfpp_form(example: Example, found: Labelling, details: Details, outpu
 
 def write_wapiti_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
     """As `wapiti label` writes; --marginals is its --score, with probabilities in the place of scores."""
-    if details.marginals or details.probability:
+    if details.probability:
         output.write(f"# {found.rank - 1} {found.probability:f}\n")
     for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
         columns = [example.separator.join(row)] if row else []
@@ -118,8 +119,11 @@ FORMS: dict[str, Writer] = {
 }
 
 
-def writer_of(form: str | None, *, attributes: bool, details: Details) -> Writer:
-    """The writer of a form; without one, columns, or for sites that are attributes CRFsuite's form."""
+def writer_of(form: str | None, *, attributes: bool, details: Details) -> tuple[Writer, Details]:
+    """The writer of a form, and all that it writes; without a form, columns, or for attributes CRFsuite's form.
+
+    The tools of CRF++ and Wapiti write the probability of a labelling wherever they write those of labels.
+    """
     name = form or ("crfsuite" if attributes else "columns")
     if attributes and name != "crfsuite" and not details.labels_only:
         raise InputError(
@@ -127,7 +131,9 @@ def writer_of(form: str | None, *, attributes: bool, details: Details) -> Writer
         )
     if details.reference and name != "crfsuite":
         raise InputError(f"--reference is for --format crfsuite: {name} writes all columns of the file")
-    return FORMS[name]
+    if name in ("crf++", "wapiti") and (details.marginals or (name == "crf++" and details.all_marginals)):
+        details = details._replace(probability=True)
+    return FORMS[name], details
 
 
 def _inputs(example: Example, details: Details) -> Sequence[tuple[str, ...]]:

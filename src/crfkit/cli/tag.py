@@ -48,12 +48,12 @@ def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator
     """The labellings of each sequence, with the probabilities that are asked for."""
     X = [example.inputs for example in chunk]
     allowed = allowed_of(chunk, model.classes_)
-    classes = [str(label) for label in model.classes_]
+    columns = {str(label): k for k, label in enumerate(model.classes_)}
     with placed(chunk):
         marginals: Sequence[Any] = [None] * len(chunk)
         if details.marginals or details.all_marginals:
             marginals = model.predict_marginals(X, allowed=allowed)
-        if details.nbest is None and not (details.probability or details.marginals or details.all_marginals):
+        if details.nbest is None and not details.probability:
             found: list[list[tuple[float | None, list[Any]]]] = [
                 [(None, labels)] for labels in model.predict(X, allowed=allowed)
             ]
@@ -61,7 +61,7 @@ def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator
             found = [[*best] for best in model.predict_nbest(X, details.nbest or 1, allowed=allowed)]
     for best, probabilities in zip(found, marginals, strict=True):
         yield [
-            Labelling([str(label) for label in labels], rank, probability, probabilities, classes)
+            Labelling([str(label) for label in labels], rank, probability, probabilities, columns)
             for rank, (probability, labels) in enumerate(best, 1)
         ]
 
@@ -114,7 +114,7 @@ def command(model: Path, file: str, output: str | None, form: str | None, **opti
     """
     tagger = load_tagger(model, n_threads=options["threads"])
     details = Details(**{name: options[name] for name in Details._fields})
-    write = writer_of(form, attributes=tagger.n_inputs is None, details=details)
+    write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details)
     examples = read_for_tagger(
         tagger, file, separator=options["separator"], allowed_column=options["allowed_column"]
     )
