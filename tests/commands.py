@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 
 from click.testing import CliRunner, Result
 
@@ -36,3 +39,24 @@ def complaint(*arguments: str, text: str | bytes = "") -> str:
     assert len(lines) == 1, result.stderr
     assert result.stdout == ""
     return lines[0]
+
+
+def listens_to_ctrl_c() -> None:
+    """In a new process: tests may be run from a shell that has told its children to ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def interrupted_training(*arguments: str) -> str:
+    """What a training says after Ctrl-C in its third iteration; its exit status is 130."""
+    command = [sys.executable, "-m", "crfkit", *arguments]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, preexec_fn=listens_to_ctrl_c
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("iteration    3"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    return rest

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from benchmarks.corpora import find_corpus
 
 from crfkit import SpanningTree
 from crfkit.inference import TreeBatch
+from tests.needs import needs_rival
 
 ROWS: list[tuple[str, ...]] = [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), (".", ".", "O")]
 
@@ -102,9 +102,6 @@ def test_table_compares_with_the_rival() -> None:
 
 needs_corpus = pytest.mark.skipif(
     find_corpus("conll2000", "train.txt") is None, reason="the CoNLL-2000 corpus is not on this machine"
-)
-needs_rival = pytest.mark.skipif(
-    find_spec("pycrfsuite") is None, reason="python-crfsuite is not installed (pip install 'crfkit[bench]')"
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,15 +13,13 @@ from benchmarks.racing import Entry, Mark
 from benchmarks.reranking import Reranker, affixes
 
 from crfkit.optimizers import OPTIMIZERS
+from tests.needs import needs_rival
 
 X = [[["w=the"], ["w=dog"], ["w=runs"]], [["w=a"], ["w=cat"]], [["w=dogs"], ["w=run"]]] * 4
 Y = [["D", "N", "V"], ["D", "N"], ["N", "V"]] * 4
 DATA = Data(X, Y, X[:3], Y[:3])
 PROBLEM = Problem("toy", lambda: DATA, 1.0)
 
-needs_rival = pytest.mark.skipif(
-    find_spec("pycrfsuite") is None, reason="python-crfsuite is not installed (pip install 'crfkit[bench]')"
-)
 needs_letters = pytest.mark.skipif(
     find_corpus("letters", "letter.data") is None, reason="the OCR letters are not on this machine"
 )

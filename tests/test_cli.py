@@ -24,7 +24,7 @@ from crfkit.cli.inspect import describe
 from crfkit.cli.progress import SecondsLeft
 from crfkit.data import read_conllu
 from crfkit.models import Progress
-from tests.commands import columns, complaint, run
+from tests.commands import columns, complaint, interrupted_training, listens_to_ctrl_c, run
 
 SENTENCES = [
     "the D dog N runs V",
@@ -476,27 +476,12 @@ assert not {{"sklearn", "scipy", "rich", "torch"}} & set(sys.modules)
     assert done.stdout == "the D\n\n"
 
 
-def _listens_to_ctrl_c() -> None:
-    """In a new process: tests may be run from a shell that has told its children to ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent as on POSIX")
 def test_ctrl_c_saves_the_best_model_and_exits_with_130() -> None:
     sentences = [f"{' '.join(f'w{i * j % 97} L{i * j % 7}' for j in range(2, 22))}" for i in range(1, 150)]
     Path("big.txt").write_text(columns(sentences, 2))
-    command = [sys.executable, "-m", "crfkit", "train", "big.txt", "--model", "m.crf"]
-    command += ["--max-iterations", "100000", "--tolerance", "0", "--l2", "1e-9"]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, preexec_fn=_listens_to_ctrl_c
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("iteration    3"):
-                process.send_signal(signal.SIGINT)
-                break
-        rest = process.stderr.read()
-    assert process.returncode == 130, rest
+    limits = ["--max-iterations", "100000", "--tolerance", "0", "--l2", "1e-9"]
+    rest = interrupted_training("train", "big.txt", "--model", "m.crf", *limits)
     assert "crfkit: interrupted; the best model so far is in m.crf" in rest
     assert "Traceback" not in rest
     crf = crfkit.load("m.crf")
@@ -513,7 +498,7 @@ def test_ctrl_c_while_waiting_for_input_leaves_nothing(model: str) -> None:
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_listens_to_ctrl_c,
+        preexec_fn=listens_to_ctrl_c,
     ) as process:
         while not any(path.name.startswith(".out.txt") for path in Path().iterdir()):
             time.sleep(0.02)  # until it is reading

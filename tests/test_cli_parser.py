@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ import pytest
 import crfkit
 from crfkit.data import Sentence, check_tree, read_conllu
 from crfkit.evaluation import evaluate_trees
-from tests.commands import complaint, run
+from tests.commands import complaint, interrupted_training, run
 
 TREES = """\
 # sent_id = 1
@@ -191,21 +188,10 @@ def test_ctrl_c_before_the_first_iteration_writes_nothing(monkeypatch: pytest.Mo
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent as on POSIX")
 def test_ctrl_c_saves_the_best_model_and_exits_with_130() -> None:
-    command = [sys.executable, "-m", "crfkit", "train-parser", "train.conllu", "--model", "m.parser"]
-    command += ["--optimizer", "lbfgs", "--max-iterations", "1000000", "--tolerance", "0", "--l2", "1e-9"]
-    with subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("iteration    3"):
-                process.send_signal(signal.SIGINT)
-                break
-        rest = process.stderr.read()
-    assert process.returncode == 130, rest
+    limits = ["--max-iterations", "1000000", "--tolerance", "0", "--l2", "1e-9"]
+    rest = interrupted_training(
+        "train-parser", "train.conllu", "--model", "m.parser", "--optimizer", "lbfgs", *limits
+    )
     assert "crfkit: interrupted; the best model so far is in m.parser" in rest
     assert crfkit.Parser.load("m.parser").stop_reason_ == "interrupted"
 
