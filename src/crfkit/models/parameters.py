@@ -331,7 +331,7 @@ def _features_from_json(settings: dict[str, Any], n_columns: int | None) -> str 
     if name is not None and name in PRESETS and preset(name, n_columns).text == text:
         return name
     language = settings.get("language") or Template.LANGUAGE  # older files have templates alone
-    if language not in _LANGUAGES:
+    if not isinstance(language, str) or language not in _LANGUAGES:
         raise InputError(f"its template is in the language {str(language)[:40]!r}")
     return _LANGUAGES[language].parse(text, source="template of the model")
 
