@@ -124,23 +124,6 @@ Head read_head(std::string_view file) {
     return {number(5), number(6), number(7), number(8), number(9), number(10), number(11)};
 }
 
-void read_names(const std::vector<std::string_view>& names, CrfsuiteModel& model) {
-    std::size_t n_bytes = 0;
-    for (const std::string_view name : names) n_bytes += name.size();
-    model.names.resize(n_bytes);
-    model.name_lengths.resize(names.size());
-    std::uint8_t* out = model.names.data();
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!names[i].empty()) std::memcpy(out, names[i].data(), names[i].size());
-        out += names[i].size();
-        model.name_lengths[i] = static_cast<std::uint32_t>(names[i].size());
-    }
-    const std::string_view blob{reinterpret_cast<const char*>(model.names.data()), n_bytes};
-    const bool all_utf8 = is_ascii(blob) || std::all_of(names.begin(), names.end(), is_utf8);
-    if (!all_utf8 || blob.find('\0') != std::string_view::npos)
-        throw std::invalid_argument("it has an attribute that is not UTF-8, or with a NUL");
-}
-
 }  // namespace
 
 CrfsuiteModel read_crfsuite(std::string_view file, std::int64_t most_labels, double largest_weight) {
@@ -149,17 +132,20 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::int64_t most_labels, dou
         throw std::invalid_argument("it has " + std::to_string(head.n_labels) + " labels, expected 1 to " +
                                     std::to_string(most_labels));
     CrfsuiteModel model;
-    for (const std::string_view name : read_string_table(file, head.labels, head.n_labels, "labels")) {
-        if (!is_utf8(name) || name.find('\0') != std::string_view::npos)
-            throw std::invalid_argument("it has a label that is not UTF-8, or with a NUL");
-        model.labels.emplace_back(name);
+    const StringTable labels = read_string_table(file, head.labels, head.n_labels, "labels");
+    auto begin = labels.bytes.begin();
+    for (const std::uint32_t length : labels.lengths) {
+        model.labels.emplace_back(begin, begin + length);
+        begin += length;
     }
     const Chunk features = read_chunk(file, head.features, "FEAT", feature_size);
     const Chunk label_lists = read_chunk(file, head.label_lists, "LFRF", 4);
     const Chunk attribute_lists = read_chunk(file, head.attribute_lists, "AFRF", 4);
     if (label_lists.n < head.n_labels || attribute_lists.n < head.n_attributes)
         throw std::invalid_argument("it has fewer lists of features than labels or attributes");
-    read_names(read_string_table(file, head.attributes, head.n_attributes, "attributes"), model);
+    StringTable names = read_string_table(file, head.attributes, head.n_attributes, "attributes");
+    model.names = std::move(names.bytes);
+    model.name_lengths = std::move(names.lengths);
 
     FeatureReader reader(file, features, head.n_labels, largest_weight);
     model.pair_ptr.reserve(head.n_attributes + 1);

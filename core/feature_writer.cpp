@@ -5,8 +5,16 @@
 
 namespace crfkit {
 
+namespace {
+
+constexpr std::size_t first_scratch = 16384;  // bytes
+
+}  // namespace
+
 FeatureWriter::FeatureWriter(Vocabulary& vocabulary, bool grow)
-    : vocabulary_(vocabulary), grow_(grow), scratch_(16384) {}
+    : vocabulary_(&vocabulary), grow_(grow), scratch_(first_scratch) {}
+
+FeatureWriter::FeatureWriter(NamedSites& names) : names_(&names), scratch_(first_scratch) {}
 
 void FeatureWriter::make_room(std::size_t most) {
     flush();
@@ -14,27 +22,22 @@ void FeatureWriter::make_room(std::size_t most) {
 }
 
 void FeatureWriter::flush() {
+    if (!vocabulary_) {  // nothing waits
+        scratch_used_ = 0;
+        return;
+    }
     std::array<std::int32_t, batch> ids;
-    for (int i = 0; i < n_waiting_; ++i) {
-        ids[i] = vocabulary_.guess(waiting_[i].hash);
-        if (ids[i] != Vocabulary::absent) vocabulary_.prefetch_end(ids[i]);
-    }
-    for (int i = 0; i < n_waiting_; ++i) {
-        if (ids[i] != Vocabulary::absent) vocabulary_.prefetch_name(ids[i]);
-    }
+    vocabulary_->find_batch({waiting_.data(), static_cast<std::size_t>(n_waiting_)}, ids.data());
     if (!all_ones_ && arrays_.values.empty()) arrays_.values.assign(arrays_.ids.size(), 1.0);
     int ended = 0;
     for (int i = 0; i < n_waiting_; ++i) {
         for (; ended < n_ended_ && ended_[ended] == i; ++ended)
             arrays_.site_ptr.push_back(arrays_.ids.size());
-        const std::string_view name{waiting_[i].data, waiting_[i].length};
-        std::int32_t id = ids[i];
-        if (id == Vocabulary::absent && !grow_) continue;
-        if (id == Vocabulary::absent || vocabulary_.name(id) != name) {
-            id = grow_ ? vocabulary_.add(name, waiting_[i].hash) : vocabulary_.find(name, waiting_[i].hash);
-            if (id == Vocabulary::absent) continue;
+        if (ids[i] == Vocabulary::absent) {
+            if (!grow_) continue;
+            ids[i] = vocabulary_->add(waiting_[i].name(), waiting_[i].hash);
         }
-        arrays_.ids.push_back(id);
+        arrays_.ids.push_back(ids[i]);
         if (!all_ones_) arrays_.values.push_back(values_[i]);
     }
     for (; ended < n_ended_; ++ended) arrays_.site_ptr.push_back(arrays_.ids.size());

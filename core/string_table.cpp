@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "utf8.hpp"
+
 namespace crfkit {
 
 namespace {
@@ -62,10 +64,20 @@ std::uint32_t jenkins_hash(std::string_view bytes) {
     throw std::invalid_argument(std::string("the table of ") + what + " " + words);
 }
 
+void check_text(const StringTable& strings, const char* what) {
+    std::string_view rest{reinterpret_cast<const char*>(strings.bytes.data()), strings.bytes.size()};
+    if (rest.find('\0') != std::string_view::npos) complain(what, "has an entry with a NUL");
+    if (is_ascii(rest)) return;
+    for (const std::uint32_t length : strings.lengths) {
+        if (!is_utf8(rest.substr(0, length))) complain(what, "has an entry that is not UTF-8");
+        rest.remove_prefix(length);
+    }
+}
+
 }  // namespace
 
-std::vector<std::string_view> read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n,
-                                                const char* what) {
+StringTable read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n,
+                              const char* what) {
     if (offset > file.size() || file.size() - offset < first_record) complain(what, "lies outside the file");
     std::string_view table = file.substr(offset);
     if (table.substr(0, 4) != "CQDB") complain(what, "does not begin with CQDB");
@@ -77,19 +89,21 @@ std::vector<std::string_view> read_string_table(std::string_view file, std::uint
         complain(what, "has " + std::to_string(read_u32(table.data() + 16)) + " entries, the file says " +
                            std::to_string(n));
     if (n > 0 && (index > size || n > (size - index) / 4)) complain(what, "has an index outside of it");
-    std::vector<std::string_view> strings(n);
-    std::uint64_t n_bytes = 0;
+    StringTable strings;
+    strings.bytes.reserve(size);
+    strings.lengths.reserve(n);
     for (std::uint32_t i = 0; i < n; ++i) {
         const std::uint32_t at = read_u32(table.data() + index + std::size_t{4} * i);
         if (at > size || size - at < 8) complain(what, "has an entry outside of it");
         const std::uint32_t id = read_u32(table.data() + at), length = read_u32(table.data() + at + 4);
-        if (id != i || length == 0 || length > size - at - 8)
+        const char* string = table.data() + at + 8;
+        if (id != i || length == 0 || length > size - at - 8 || string[length - 1] != '\0')
             complain(what, "has a damaged entry " + std::to_string(i));
-        strings[i] = {table.data() + at + 8, length - 1};
-        if (strings[i].data()[length - 1] != '\0') complain(what, "has a damaged entry " + std::to_string(i));
-        n_bytes += length;
+        if (length > size - strings.bytes.size()) complain(what, "has entries that overlap");
+        strings.bytes.insert(strings.bytes.end(), string, string + length - 1);
+        strings.lengths.push_back(length - 1);
     }
-    if (n_bytes > size) complain(what, "has entries that overlap");
+    check_text(strings, what);
     return strings;
 }
 

@@ -35,10 +35,14 @@ inline void append_u32(std::string& out, std::uint32_t number) {
 // A string with hash h is in hash table h mod 256, in the first free bucket from (h / 256) mod n_buckets on;
 // n_buckets is twice the number of strings there.
 
-// The n strings of the table at `offset` of a file, as views into it. Throws std::invalid_argument, in words,
-// unless all lie inside the file, and are together no longer than the table. They may hold a NUL.
-std::vector<std::string_view> read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n,
-                                                const char* what);
+struct StringTable {
+    std::vector<std::uint8_t> bytes;     // of all strings, one after the other, without final NULs
+    std::vector<std::uint32_t> lengths;  // [n]
+};
+
+// The n strings of the table at `offset` of a file. Throws std::invalid_argument, in words, unless all lie
+// inside the file, are together no longer than the table, and are UTF-8 without a NUL.
+StringTable read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n, const char* what);
 
 void append_string_table(std::string& file, std::span<const std::string_view> strings);
 

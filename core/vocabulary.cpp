@@ -1,5 +1,6 @@
 #include "vocabulary.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numeric>
@@ -107,25 +108,17 @@ std::int32_t Vocabulary::add(std::string_view wanted, std::uint64_t hash) {
     return id;
 }
 
-std::vector<std::int32_t> Vocabulary::find_all(const Vocabulary& other) const {
-    const auto n = static_cast<std::size_t>(other.size());
-    std::vector<std::uint64_t> hashes(n);
-    for (std::size_t id = 0; id < n; ++id) {
-        hashes[id] = hash(other.name(static_cast<std::int32_t>(id)));
-        prefetch_slot(hashes[id]);
+void Vocabulary::find_batch(std::span<const NameKey> keys, std::int32_t* ids) const {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        ids[i] = guess(keys[i].hash);
+        if (ids[i] != absent) prefetch_end(ids[i]);
     }
-    std::vector<std::int32_t> ids(n);
-    for (std::size_t id = 0; id < n; ++id) {
-        ids[id] = guess(hashes[id]);
-        if (ids[id] != absent) prefetch_end(ids[id]);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (ids[i] != absent) prefetch_name(ids[i]);
     }
-    for (const std::int32_t id : ids) {
-        if (id != absent) prefetch_name(id);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (ids[i] != absent && name(ids[i]) != keys[i].name()) ids[i] = find(keys[i].name(), keys[i].hash);
     }
-    for (std::size_t id = 0; id < n; ++id) {
-        if (ids[id] != absent) ids[id] = find(other.name(static_cast<std::int32_t>(id)), hashes[id]);
-    }
-    return ids;
 }
 
 std::pair<Vocabulary, std::vector<std::int32_t>> Vocabulary::keep(std::span<const std::uint8_t> keep) const {

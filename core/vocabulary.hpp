@@ -12,13 +12,23 @@
 
 namespace crfkit {
 
+// The bytes of a name, where they lie, and their hash.
+struct NameKey {
+    const char* data;
+    std::size_t length;
+    std::uint64_t hash;
+
+    std::string_view name() const { return {data, length}; }
+};
+
 // An open-addressing hash table (linear probing, at most 3/4 full) over names that lie one after the other in
 // one arena. A slot holds half of the hash beside the id, so that nearly every probe that compares bytes
-// finds them equal. Lookups of many names go in three steps (prefetch_slot, guess, prefetch_name) so that the
-// waits for memory overlap.
+// finds them equal. Lookups of many names go step by step (prefetch_slot, then find_batch) so that the waits
+// for memory overlap.
 class Vocabulary {
   public:
     static constexpr std::int32_t absent = -1;
+    static constexpr int batch = 128;  // names that are best looked up together
 
     Vocabulary();
 
@@ -37,8 +47,8 @@ class Vocabulary {
     std::int32_t find(std::string_view name, std::uint64_t hash) const;
     std::int32_t add(std::string_view name, std::uint64_t hash);  // finds it, or gives it the next id
 
-    // The ids of all names of another vocabulary here, by their ids there; absent where one is not known.
-    std::vector<std::int32_t> find_all(const Vocabulary& other) const;
+    // The ids of names whose slots were prefetched, at most `batch` of them; absent where one is not known.
+    void find_batch(std::span<const NameKey> keys, std::int32_t* ids) const;
 
     // The vocabulary of the names with keep[id] != 0, in their old order, and old id → new id (absent =
     // dropped).
@@ -46,6 +56,14 @@ class Vocabulary {
 
     static std::uint64_t hash(std::string_view name);
     void prefetch_slot(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
+
+  private:
+    struct Slot {
+        std::uint32_t half_hash;
+        std::int32_t id;
+    };
+
+    static std::uint32_t half(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
     // The id of the first name whose half hash agrees: nearly always the answer, to be confirmed by its
     // bytes.
     std::int32_t guess(std::uint64_t hash) const {
@@ -55,14 +73,6 @@ class Vocabulary {
     }
     void prefetch_end(std::int32_t id) const { __builtin_prefetch(&ends_[id]); }
     void prefetch_name(std::int32_t id) const { __builtin_prefetch(arena_.data() + ends_[id]); }
-
-  private:
-    struct Slot {
-        std::uint32_t half_hash;
-        std::int32_t id;
-    };
-
-    static std::uint32_t half(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
     void resize_table(std::size_t n_slots);
 
     Buffer<Slot> slots_;               // a power of two

@@ -267,12 +267,3 @@ def test_a_sequence_offset_that_does_not_fit_is_refused() -> None:
         _core.renamed_features(PTR, IDS, None, np.array([0], dtype=np.int32))
     with pytest.raises(ValueError, match="values must have one entry for each id"):
         _core.renamed_features(PTR, IDS, np.ones(1), np.array([0, 1], dtype=np.int32))
-
-
-@given(
-    st.lists(FEW_STRINGS | ANY_STRING, unique=True, max_size=40),
-    st.lists(FEW_STRINGS | ANY_STRING, unique=True, max_size=40),
-)
-def test_all_names_of_another_vocabulary_at_once(ours: list[str], theirs: list[str]) -> None:
-    here, there = filled(ours), filled(theirs)
-    assert here.find_all(there).tolist() == [ours.index(name) if name in ours else -1 for name in theirs]

@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain_batch(m);
     crfkit::bind_trees(m);
     crfkit::bind_objective(m);
+    crfkit::bind_named_sites(m);
     crfkit::bind_parser(m);
     crfkit::bind_stochastic(m);
     crfkit::bind_lattices(m);

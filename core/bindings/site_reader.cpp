@@ -22,6 +22,17 @@ bool is_number(PyObject* object) {
     return methods && (methods->nb_float || methods->nb_index);
 }
 
+// NumPy's types are looked up once and kept.
+bool is_array(PyObject* object) {
+    static const nb::handle type = nb::module_::import_("numpy").attr("ndarray").inc_ref();
+    return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(type.ptr()));
+}
+
+bool is_numpy_bool(PyObject* object) {
+    static const nb::handle type = nb::module_::import_("numpy").attr("bool_").inc_ref();
+    return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(type.ptr()));
+}
+
 // A string's header and its characters mostly lie on two cache lines.
 void prefetch_names(PyObject* site) {
     if (!is_list_or_tuple(site)) return;
@@ -76,12 +87,6 @@ class SiteReader::Deeper {
     }
     ~Deeper() { Py_LeaveRecursiveCall(); }
 };
-
-SiteReader::SiteReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {
-    const nb::module_ numpy = nb::module_::import_("numpy");
-    ndarray_ = numpy.attr("ndarray");
-    numpy_bool_ = numpy.attr("bool_");
-}
 
 void SiteReader::complain(const std::string& words) const {
     throw InvalidInput(at_site(static_cast<std::int64_t>(sequence_ptr_.size()) - 1, site_) + words);
@@ -152,7 +157,7 @@ void SiteReader::read_other_site(PyObject* site) {
             "; a site with this one feature is written as a list, and words need a template or a preset");
     }
     if (PyBytes_Check(site) || site == Py_None) complain_of("a list of strings or a dict", site);
-    if (PyObject_TypeCheck(site, reinterpret_cast<PyTypeObject*>(ndarray_.ptr()))) {
+    if (is_array(site)) {
         read_array(nullptr, site);
     } else if (PyDict_Check(site) || has(site, "items")) {
         read_mapping(site);
@@ -205,7 +210,8 @@ void SiteReader::read_mapping(PyObject* mapping) {
     }
 }
 
-// Names from dicts are composed in the writer's memory, so no pointer into a key or value is left behind.
+// Names from dicts are composed in the writer's memory, or copied, so no pointer into a key or value is left
+// behind.
 void SiteReader::read_entry(PyObject* key, PyObject* value) {
     if (!PyUnicode_Check(key)) complain_of("strings as names of features", key);
     make_ready(key);
@@ -236,10 +242,9 @@ void SiteReader::read_other_entry(PyObject* key, PyObject* value) {
         read_flags(key, nb::make_tuple(nb::handle(value)).ptr());
     } else if (PyDict_Check(value)) {
         read_nested(key, value);
-    } else if (PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(ndarray_.ptr())) &&
-               nb::cast<int>(nb::handle(value).attr("ndim")) > 0) {
+    } else if (is_array(value) && nb::cast<int>(nb::handle(value).attr("ndim")) > 0) {
         read_array(key, value);
-    } else if (PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(numpy_bool_.ptr()))) {
+    } else if (is_numpy_bool(value)) {
         if (PyObject_IsTrue(value)) push_number(key, 1.0);
     } else if (has(value, "tocsr")) {
         read_sparse(key, value);
@@ -279,6 +284,7 @@ void SiteReader::read_flags(PyObject* key, PyObject* list_or_tuple) {
 }
 
 void SiteReader::push_number(PyObject* key, double value) {
+    if (writer_.copies() && prefix_.empty() && is_ascii(key)) return writer_.push(ascii_bytes(key), value);
     char* begin = writer_.compose(prefix_.size() + most_bytes(key));
     char* end = write_bytes(key, std::copy(prefix_.begin(), prefix_.end(), begin));
     writer_.push_composed(end - begin, value);
@@ -328,6 +334,19 @@ void SiteReader::read_sparse(PyObject* key, PyObject* row) {
         std::copy(name.begin(), name.end(), writer_.compose(name.size()));
         writer_.push_composed(name.size(), number);
     }
+}
+
+void SiteReader::finish_names() {
+    if (nb::len(dense_) > 0) complain("a row of numbers, expected names of features");
+    writer_.flush();
+}
+
+NamedSites read_named_sites(PyObject* sequence) {
+    NamedSites names;
+    SiteReader reader(names);
+    reader.read_sequence(sequence);
+    reader.finish_names();
+    return names;
 }
 
 nb::tuple SiteReader::finish() {

@@ -26,18 +26,21 @@ inline constexpr double largest_value = 1e20;
 // (Held).
 class SiteReader {
   public:
-    SiteReader(Vocabulary& vocabulary, bool grow);
+    SiteReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
+    explicit SiteReader(NamedSites& names) : writer_(names) {}
 
     void read_sequences(PyObject* sequences);
+    void read_sequence(PyObject* sequence);
 
     // (sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)})
     nanobind::tuple finish();
+    // For names that are not looked up, which no dense block goes with.
+    void finish_names();
 
   private:
     class Held;
     class Deeper;
 
-    void read_sequence(PyObject* sequence);
     void read_site(PyObject* site);
     void read_other_site(PyObject* site);
     void read_names(PyObject* list_or_tuple);
@@ -61,11 +64,12 @@ class SiteReader {
 
     FeatureWriter writer_;
     std::vector<std::int64_t> sequence_ptr_{0};
-    std::string prefix_;        // of the names inside a nested dict, "ctx:"
-    std::int64_t site_ = 0;     // within its sequence
-    nanobind::dict dense_;      // block → (list of sites, list of rows)
-    nanobind::object ndarray_;  // the type numpy.ndarray
-    nanobind::object numpy_bool_;
+    std::string prefix_;     // of the names inside a nested dict, "ctx:"
+    std::int64_t site_ = 0;  // within its sequence
+    nanobind::dict dense_;   // block → (list of sites, list of rows)
 };
+
+// The names of one sequence of sites without dense blocks.
+NamedSites read_named_sites(PyObject* sequence);
 
 }  // namespace crfkit

@@ -69,12 +69,6 @@ void bind_vocabulary(nb::module_& m) {
             },
             nb::arg("mask"),
             "The vocabulary of the names where mask[id], and old id -> new id (-1 = dropped).")
-        .def(
-            "find_all",
-            [](const Vocabulary& v, const Vocabulary& other) {
-                return to_numpy(without_gil([&] { return v.find_all(other); }));
-            },
-            nb::arg("other"), "The ids here of all names of another vocabulary, by id there; -1 = not there.")
         .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
         .def_static(
             "from_bytes",

@@ -75,6 +75,13 @@ class Tagger:
         """The best label of every site, [T] over all sequences."""
         return self._core.best(design, n_threads)
 
+    def tag_names(
+        self, layout: _core.Layout, vocabulary: _core.Vocabulary, sites: _core.NamedSites, labels: list[str]
+    ) -> tuple[_core.Design, list[str]]:
+        """One sequence by the names of its features: a design for further questions, and the best labels by name."""
+        assert isinstance(self._core, _core.Tagger)
+        return _core.tag_names(self._core, layout, vocabulary, sites, labels)
+
     def marginals(self, design: Compiled, n_threads: int = 1) -> Float64s:
         """P(y_t = b), [T, L] over all sequences."""
         return self._core.marginals(design, n_threads)

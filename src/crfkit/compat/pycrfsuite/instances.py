@@ -46,7 +46,7 @@ class Instances:
     def append(self, xseq: Any, yseq: Iterable[Any], group: int) -> None:
         """Add an instance; ValueError where items and labels are not as many."""
         names = [_label(label) for label in yseq]
-        states = encoded(xseq, self.vocabulary, grow=True)
+        states = encoded(xseq, self.vocabulary)
         n_sites = len(states.site_ptr) - 1
         if n_sites != len(names):
             raise ValueError(f"The numbers of items and labels differ: |x| = {n_sites}, |y| = {len(names)}")

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from crfkit import _core
@@ -30,7 +30,7 @@ class ItemSequence:
         self._attributes: list[Attributes] = (
             pyseq._attributes if isinstance(pyseq, ItemSequence) else [attributes_of(item) for item in pyseq]
         )
-        self._names: tuple[Vocabulary, FeatureList] | None = None
+        self._names: _core.NamedSites | None = None
 
     def items(self) -> list[dict[str, float]]:
         """The attributes of each item, {name: value}.
@@ -40,21 +40,18 @@ class ItemSequence:
         """
         return [dict(attributes) for attributes in self._attributes]
 
-    def features(self, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
-        """The attributes as ids of a vocabulary; those that it does not have are dropped, or with `grow` added.
+    def sites(self) -> list[Any]:
+        """The attributes in a form that the native core reads."""
+        return [item_of(attributes) for attributes in self._attributes]
 
-        What the strings say is worked out once. From then on the native core looks them up, and no lock is held.
-        """
-        sites = (
-            [item_of(attributes) for attributes in self._attributes] if grow or self._names is None else []
-        )
-        if grow:
-            return _encoded(sites, vocabulary, grow)
+    def names(self) -> _core.NamedSites:
+        """The names and values of the attributes, which are read once."""
         if self._names is None:
-            own = Vocabulary()
-            self._names = own, _encoded(sites, own, grow=True)
-        own, known = self._names
-        return FeatureList(*_core.renamed_features(*known, vocabulary.find_all(own)))
+            self._names = _native(_core.NamedSites, self.sites())
+        return self._names
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_attributes": self._attributes, "_names": None}
 
     def __len__(self) -> int:
         return len(self._attributes)
@@ -87,27 +84,44 @@ def _text(name: Any) -> str:
     raise TypeError(f"expected a string, {type(name).__name__} found")
 
 
-def encoded(xseq: Any, vocabulary: Vocabulary, *, grow: bool) -> FeatureList:
-    """The attributes of a sequence as ids of a vocabulary; those that it does not have are dropped, or with `grow` added.
+def named(xseq: Any) -> _core.NamedSites:
+    """The attributes of a sequence, by name.
 
     Lists of strings and plain dicts are read by the native core. Whatever else python-crfsuite takes goes through
     `ItemSequence`.
     """
     if isinstance(xseq, ItemSequence):
-        return xseq.features(vocabulary, grow=grow)
+        return xseq.names()
     if type(xseq) is not list:
         xseq = list(xseq)
     try:
-        _, site_ptr, ids, values, rows = _core.encode_sites((xseq,), vocabulary, grow)
+        return _core.NamedSites(xseq)
+    except _core.InvalidInput:
+        return ItemSequence(xseq).names()
+
+
+def encoded(xseq: Any, vocabulary: Vocabulary) -> FeatureList:
+    """The attributes of a sequence as ids of a vocabulary, which grows by those that it does not have."""
+    if isinstance(xseq, ItemSequence):
+        return _encoded(xseq.sites(), vocabulary)
+    if type(xseq) is not list:
+        xseq = list(xseq)
+    try:
+        _, site_ptr, ids, values, rows = _core.encode_sites((xseq,), vocabulary, True)
     except _core.InvalidInput:
         rows = {"": ([], [])}
     if rows:
-        return ItemSequence(xseq).features(vocabulary, grow=grow)
+        return _encoded(ItemSequence(xseq).sites(), vocabulary)
     return FeatureList(site_ptr, ids, values)
 
 
-def _encoded(sites: list[Any], vocabulary: Vocabulary, grow: bool) -> FeatureList:
+def _encoded(sites: list[Any], vocabulary: Vocabulary) -> FeatureList:
+    return FeatureList(*_native(_core.encode_sites, (sites,), vocabulary, True)[1:4])
+
+
+def _native(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the native core gives; its complaints as InputError."""
     try:
-        return FeatureList(*_core.encode_sites((sites,), vocabulary, grow)[1:4])
+        return function(*arguments)
     except _core.InvalidInput as complaint:
         raise InputError(str(complaint)) from None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.compat.crfsuite_file import MAGIC, CrfsuiteModel
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_lines
-from crfkit.compat.pycrfsuite.items import encoded
+from crfkit.compat.pycrfsuite.items import named
 
 _SHORTEST = 48  # bytes of the header
 
@@ -30,7 +30,7 @@ class Tagger:
 
     def __init__(self) -> None:
         self._model: CrfsuiteModel | None = None
-        self._labels: npt.NDArray[np.object_] = np.zeros(0, object)  # [L]
+        self._labels: list[str] = []  # [L]
         self._design: _core.Design | None = None  # the instance
         self._marginals: npt.NDArray[np.float64] | None = None  # [T, L] of the instance, once asked for
         self._n_sites = 0
@@ -61,7 +61,7 @@ class Tagger:
         model = CrfsuiteModel.from_bytes(data, source)
         self.close()
         self._model = model
-        self._labels = np.array(model.labels, dtype=object)
+        self._labels = model.labels
         return contextlib.closing(self)
 
     def close(self) -> None:
@@ -75,36 +75,25 @@ class Tagger:
 
     def set(self, xseq: Any) -> None:
         """Make a sequence of items the instance that questions are about."""
-        self._set(xseq)
-
-    def _set(self, xseq: Any) -> _core.Design:
-        model = self._opened()
-        states = encoded(xseq, model.vocabulary, grow=False)
-        n_sites = len(states.site_ptr) - 1
-        design = _core.Design(
-            model.feature_map.layout,
-            np.array([0, n_sites]),
-            *states,
-            None,
-            None,
-            None,
-            [],
-            1,
-            None,
-            None,
-            "questions",
-        )
-        self._n_sites, self._marginals, self._design = n_sites, None, design
-        return design
+        model, sites = self._opened(), named(xseq)
+        self._remember(_core.design_of_names(model.feature_map.layout, model.vocabulary, sites), len(sites))
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of the instance, which is `xseq` where one is given."""
-        design = self._design if xseq is None else self._set(xseq)
         model = self._opened()
-        if design is None:
+        if xseq is not None:
+            sites = named(xseq)
+            design, best = model.tagger.tag_names(
+                model.feature_map.layout, model.vocabulary, sites, self._labels
+            )
+            self._remember(design, len(sites))
+            return best
+        if self._design is None:
             return []
-        best: list[str] = self._labels[model.tagger.best(design)].tolist()
-        return best
+        return [self._labels[label] for label in model.tagger.best(self._design).tolist()]
+
+    def _remember(self, design: _core.Design, n_sites: int) -> None:
+        self._n_sites, self._marginals, self._design = n_sites, None, design
 
     def probability(self, yseq: Iterable[str]) -> float:
         """p(yseq | instance)."""

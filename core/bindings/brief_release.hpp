@@ -1,0 +1,42 @@
+// Letting go of the interpreter's lock for work of some microseconds.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+
+namespace crfkit {
+
+// Like nanobind::gil_scoped_release, for threads that call one short function again and again. A thread that
+// has to wait for the lock is put to sleep, and waking up takes longer than such work does. So whoever wants
+// it back while another thread has just taken it after work of this kind, and will soon let go of it again,
+// looks for a moment whether it has.
+class BriefRelease {
+  public:
+    BriefRelease() {
+        taken_.store(false, std::memory_order_relaxed);
+        thread_ = PyEval_SaveThread();
+    }
+    ~BriefRelease() {
+        for (int i = 0; i < longest_wait && taken_.load(std::memory_order_relaxed); ++i) pause();
+        PyEval_RestoreThread(thread_);
+        taken_.store(true, std::memory_order_relaxed);
+    }
+    BriefRelease(const BriefRelease&) = delete;
+    BriefRelease& operator=(const BriefRelease&) = delete;
+
+  private:
+    static constexpr int longest_wait = 1000;  // pauses: 10 to 50 microseconds
+    static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    }
+
+    inline static std::atomic<bool> taken_{false};
+    PyThreadState* thread_;
+};
+
+}  // namespace crfkit

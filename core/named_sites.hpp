@@ -1,0 +1,41 @@
+// Sites whose features are still names: read once, looked up in any vocabulary, by any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "feature_arrays.hpp"
+#include "vocabulary.hpp"
+
+namespace crfkit {
+
+class NamedSites {
+  public:
+    NamedSites();
+
+    void add(std::string_view name, double value) {
+        if (value != 1.0 || has_values()) add_value(value);
+        bytes_.insert(bytes_.end(), name.begin(), name.end());
+        ends_.push_back(bytes_.size());
+    }
+    void end_site() { site_ptr_.push_back(size()); }
+
+    std::int64_t n_sites() const { return static_cast<std::int64_t>(site_ptr_.size()) - 1; }
+
+    // The names as ids of a vocabulary, without those that it does not have.
+    FeatureArrays look_up(const Vocabulary& vocabulary) const;
+
+  private:
+    std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()) - 1; }
+    bool has_values() const { return !values_.empty(); }
+    void add_value(double value);
+
+    std::vector<char> bytes_;                // of all names
+    std::vector<std::uint64_t> ends_{0};     // [nnz + 1] name i is bytes[ends[i] : ends[i + 1]]
+    std::vector<double> values_;             // [nnz], or empty while every value is 1
+    std::vector<std::int64_t> site_ptr_{0};  // [T + 1]
+};
+
+}  // namespace crfkit

@@ -1,0 +1,91 @@
+"""Sequences whose attributes are looked up later have the ids that they have when looked up at once."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import _core
+from crfkit.compat.pycrfsuite import ItemSequence
+from crfkit.features import FeatureMap, Vocabulary
+from crfkit.inference import Tagger
+
+NAMES = [
+    "a",
+    "bb",
+    "w:Rome",
+    "a longer name than sixteen bytes",
+    "größe",
+    "中文",
+    "\U0001f600",
+    "",
+    "x" * 300,
+]
+
+
+def random_site(draw: random.Random, dicts: bool) -> Any:
+    # More than the 128 names that are looked up at once, now and then, and none at all.
+    names = [draw.choice(NAMES) + draw.choice(["", "1", "?"]) for _ in range(draw.choice([0, 1, 3, 200]))]
+    if not dicts:
+        return names
+    values = [1.0, 1, True, False, 0.5, -2.0, "Rome", "é", ["p", "q"], {"in": 2.0}]
+    return {name: draw.choice(values) for name in names}
+
+
+def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary, Tagger]:
+    """A model with weights for every name and label, and for every arc."""
+    vocabulary = Vocabulary()
+    for name in names:
+        vocabulary.add(name)
+    pair_ptr = np.arange(len(names) + 1) * n_labels
+    pair_labels = np.tile(np.arange(n_labels, dtype=np.int32), len(names))
+    before, after = np.divmod(np.arange(n_labels**2, dtype=np.int32), n_labels)
+    none = (np.zeros(1, np.int64), np.zeros(0, np.int32))
+    layout = FeatureMap(n_labels, pair_ptr, pair_labels, {}, before, after, *none).layout
+    weights = np.random.default_rng(3).normal(size=layout.n_weights)
+    return layout, vocabulary, Tagger(layout, weights)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_names_are_looked_up_as_they_are_when_read(seed: int) -> None:
+    draw = random.Random(seed)
+    x = [random_site(draw, dicts=seed % 2 == 1) for _ in range(draw.choice([0, 1, 5, 300]))]
+    known = [name + end for name in NAMES for end in ("", "1", ":Rome", ":p", ":in")][::2]
+    layout, vocabulary, tagger = tagger_of(known, 3)
+    labels = ["B", "I", "O"]
+    _, site_ptr, ids, values, _ = _core.encode_sites((x,), vocabulary, False)
+    states = (site_ptr, ids, values, None, None, None)
+    expected = _core.Design(layout, np.array([0, len(x)]), *states, [], 1, None, None, "questions")
+    sites = _core.NamedSites(x)
+    assert len(sites) == len(x)
+    design, best = tagger.tag_names(layout, vocabulary, sites, labels)
+    assert best == [labels[label] for label in tagger.best(expected)]
+    for found in (design, _core.design_of_names(layout, vocabulary, sites)):
+        assert np.array_equal(tagger.marginals(found), tagger.marginals(expected))
+        assert np.array_equal(tagger.log_partitions(found), tagger.log_partitions(expected))
+
+
+def test_what_names_cannot_be_is_refused() -> None:
+    for x in ([np.ones(2)], [{"v": np.ones(2)}], ["word"], "word", [[1]], [None], [{"a": float("nan")}]):
+        with pytest.raises(_core.InvalidInput):
+            _core.NamedSites(x)
+    layout, vocabulary, tagger = tagger_of(["a"], 2)
+    with pytest.raises(ValueError, match="one name for each label"):
+        tagger.tag_names(layout, vocabulary, _core.NamedSites([["a"]]), ["B"])
+    other = tagger_of(["a", "b"], 2)[0]
+    with pytest.raises(ValueError, match="layout"):
+        tagger.tag_names(other, vocabulary, _core.NamedSites([["a"]]), ["B", "I"])
+
+
+def test_an_item_sequence_is_pickled_with_all_its_attributes() -> None:
+    layout, vocabulary, tagger = tagger_of(["a", "b"], 2)
+    items = ItemSequence([["a", "a", "b"], {"b": 0.5}])
+    labels = ["B", "I"]
+    design, best = tagger.tag_names(layout, vocabulary, items.names(), labels)
+    again, same = tagger.tag_names(layout, vocabulary, pickle.loads(pickle.dumps(items)).names(), labels)
+    assert best == same
+    assert np.array_equal(tagger.marginals(design), tagger.marginals(again))
