@@ -7,12 +7,12 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
-from crfkit.nn import chain_value
+from crfkit.nn import chain_ops, chain_value
 from crfkit.nn.chain_best import best
 from crfkit.nn.chain_paths import NOTHING, k_best, sample
-from crfkit.nn.chain_torch import differentiable_log_partition
+from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
 from crfkit.nn.constraints import BigramsLike, bigram_table, constrained
-from crfkit.nn.gold import path_score
+from crfkit.nn.gold import has_unknown, labels_within, path_score
 from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
@@ -91,7 +91,7 @@ class ChainDistribution:
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no labelling is possible, 0 for an empty sequence."""
-        return chain_value.log_partition(self._problem)
+        return _log_partition(self._problem)
 
     def log_prob(self, tags: Tensor, *, complete: bool | None = None) -> Tensor:
         """log p(tags) [B], or the logarithm of what all labellings that agree with the tags have together.
@@ -110,30 +110,17 @@ class ChainDistribution:
                 f"tags: got {tags.dtype} with shape {list(tags.shape)}, expected label ids {[B, T]}."
             )
         tags = tags.long()
-        if complete or (complete is None and not self._unknown(tags)):
+        if torch.compiler.is_compiling():
+            return chain_ops.log_prob(self._problem, tags, complete)
+        if complete or (complete is None and not has_unknown(self._problem, tags)):
             return chain_value.log_likelihood(self._problem, tags)
-        within = torch.nn.functional.one_hot(tags.clamp(0, L - 1), L).bool() | (tags < 0)[:, :, None]
-        return self._log_prob_within(within)
-
-    def _unknown(self, tags: Tensor) -> bool:
-        """Whether a label is unknown; refuses those that do not exist."""
-        if tags.numel() == 0:
-            return False
-        if self._problem.lengths is not None:
-            on = to_positions(self._problem, alive_sites(self._problem).long()).bool()
-            tags = torch.where(on, tags, 0)
-        low, high = torch.stack(torch.aminmax(tags)).tolist()
-        if high >= self._problem.shape[2]:
-            raise ValueError(
-                f"tags: there is a label {high}, expected ids from 0 to {self._problem.shape[2] - 1}."
-            )
-        return bool(low < 0)
+        return self._log_prob_within(labels_within(tags, L))
 
     def _log_prob_within(self, possible: Tensor) -> Tensor:
         """log Σ p(y) over the labellings within sets of labels [B, T, L]."""
         problem = self._problem
         within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
-        return chain_value.log_partition(within) - chain_value.log_partition(problem)
+        return _log_partition(within) - _log_partition(problem)
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] in float64, before it is normalised."""
@@ -143,7 +130,7 @@ class ChainDistribution:
         """P(y_t = label) [B, T, L], 0 at positions that are off; differentiable where a gradient is wanted."""
         if self._differentiated:
             return to_positions(self._problem, self._moments()[1]).to(self._dtype)
-        return chain_value.expectations(self._problem).states
+        return _expectations(self._problem).states
 
     def arc_marginals(self) -> Tensor:
         """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is off or first."""
@@ -152,11 +139,11 @@ class ChainDistribution:
             states, arcs = _compact(problem)
             found = _moments(states, arcs, problem.lengths)[2]
             return arcs_to_positions(problem, found).to(self._dtype)
-        return chain_value.expectations(problem).arcs
+        return _expectations(problem).arcs
 
     def argmax(self) -> Tensor:
         """The labels of the best labelling [B, T]; −1 at positions that are off."""
-        return best(self._problem)
+        return chain_ops.best(self._problem) if torch.compiler.is_compiling() else best(self._problem)
 
     def topk(self, k: int) -> tuple[Tensor, Tensor]:
         """The scores [B, k] of the k best labellings, best first, and their labels [B, k, T].
@@ -238,12 +225,23 @@ class ChainDistribution:
         return torch.full_like(labels, NOTHING).scatter(2, places, labels)
 
 
+def _log_partition(problem: ChainProblem) -> Tensor:
+    """log Z [B], in a compiled program as well."""
+    return (chain_ops if torch.compiler.is_compiling() else chain_value).log_partition(problem)
+
+
+def _expectations(problem: ChainProblem) -> Expectations:
+    """log Z and the marginals without a graph, in a compiled program as well."""
+    return (chain_ops if torch.compiler.is_compiling() else chain_value).expectations(problem)
+
+
 def _checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
     """The transitions, zeros where none are given."""
     B, T, L = emissions.shape
     if transitions is None:
         return emissions.new_zeros((L, L))
-    if transitions.shape not in ((L, L), (B, L, L), (B, max(T - 1, 0), L, L)):
+    expected = {2: (L, L), 3: (B, L, L), 4: (B, max(T - 1, 0), L, L)}.get(transitions.ndim)
+    if expected is None or transitions.shape != expected:
         raise ValueError(
             f"transitions: got shape {list(transitions.shape)}, expected {[L, L]}, {[B, L, L]} or "
             f"{[B, max(T - 1, 0), L, L]}."
@@ -289,15 +287,22 @@ def _moments(
     """log Z [B], P(y_i) [B, T, L] and the marginals of arcs [B, L, L] or [B, T − 1, L, L] of a compact problem."""
     if arcs.ndim == 2:
         arcs = arcs.expand(len(states), *arcs.shape)
+    problem = ChainProblem(states, arcs, None, None, lengths, None)
     if not keep_graph:
-        return tuple(chain_value.expectations(ChainProblem(states, arcs, None, None, lengths, None)))
-    with torch.enable_grad():
-        states = states if states.requires_grad else states.detach().requires_grad_()
-        arcs = arcs if arcs.requires_grad else arcs.detach().requires_grad_()
-        log_z = differentiable_log_partition(ChainProblem(states, arcs, None, None, lengths, None))
-        by_state, by_arc = torch.autograd.grad(
-            log_z.sum(), (states, arcs), create_graph=True, materialize_grads=True
-        )
+        return tuple(_expectations(problem))
+    if torch.compiler.is_compiling():  # a graph inside a compiled one would not be seen
+        return torch.compiler.disable(_moments_with_graph)(problem)
+    return _moments_with_graph(problem)
+
+
+@torch.enable_grad()
+def _moments_with_graph(problem: ChainProblem) -> tuple[Tensor, Tensor, Tensor]:
+    """The same with a graph, which leads to the scores where they have one."""
+    states, arcs = (part if part.requires_grad else part.detach().requires_grad_() for part in problem[:2])
+    log_z = differentiable_log_partition(problem._replace(emissions=states, arcs=arcs))
+    by_state, by_arc = torch.autograd.grad(
+        log_z.sum(), (states, arcs), create_graph=True, materialize_grads=True
+    )
     possible = torch.isfinite(log_z)
     by_state = by_state * possible[:, None, None]
     return log_z, by_state, by_arc * possible.reshape(-1, *[1] * (by_arc.ndim - 1))

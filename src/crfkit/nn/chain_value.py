@@ -7,6 +7,7 @@ second derivative (a backward pass with `create_graph=True`) differentiates the 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Protocol
 
@@ -64,6 +65,35 @@ def expectations(problem: ChainProblem) -> Expectations:
         return (kernels_for(problem) or path_for(problem)).expectations(problem)
 
 
+def value_with_kept(
+    problem: ChainProblem, tags: Tensor | None, keep: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """score(tags) − log Z [B], or log Z where there are no tags; and, if asked for, what the gradient will need."""
+    kernels = kernels_for(problem)
+    kept: tuple[Tensor, ...] = ()
+    if kernels is not None:
+        value, messages = kernels.value(problem, tags, keep)
+        return value.to(working_dtype(problem.emissions.dtype)), tuple(messages or ())
+    if keep:
+        found = path_for(problem).expectations(problem)
+        value, kept = found.log_partition, (found.states, found.arcs)
+    else:
+        value = path_for(problem).log_partition(problem)
+    if tags is not None:
+        value = path_score(problem, tags) - value
+    return value.to(working_dtype(problem.emissions.dtype)), kept
+
+
+def gradient_from_kept(
+    problem: ChainProblem, tags: Tensor | None, gradient: Tensor, kept: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Σ_b gradient_b [B] · ∇ value_b by emissions, arcs, start and end, from what `value_with_kept` kept."""
+    kernels = kernels_for(problem)
+    if kernels is not None:
+        return _by_kernels(kernels, problem, tags, gradient, kept)
+    return _analytic(problem, tags, gradient, *kept)
+
+
 class _ChainValue(torch.autograd.Function):
     """score(tags) − log Z, or log Z where there are no tags."""
 
@@ -79,23 +109,9 @@ class _ChainValue(torch.autograd.Function):
         tags: Tensor | None,
     ) -> Tensor:
         problem = ChainProblem(emissions, arcs, start, end, lengths, sites)
-        path = path_for(problem)
-        kept: tuple[Tensor, ...] = ()
-        needed = any(ctx.needs_input_grad)
-        ctx.kernels = kernels_for(problem)
-        if ctx.kernels is not None:
-            value, messages = ctx.kernels.value(problem, tags, needed)
-            ctx.save_for_backward(emissions, arcs, start, end, lengths, sites, tags, *(messages or ()))
-            return value.to(working_dtype(emissions.dtype))
-        if needed:
-            found = path.expectations(problem)
-            value, kept = found.log_partition, (found.states, found.arcs)
-        else:
-            value = path.log_partition(problem)
-        if tags is not None:
-            value = path_score(problem, tags) - value
+        value, kept = value_with_kept(problem, tags, any(ctx.needs_input_grad))
         ctx.save_for_backward(emissions, arcs, start, end, lengths, sites, tags, *kept)
-        return value.to(working_dtype(emissions.dtype))
+        return value
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -103,10 +119,8 @@ class _ChainValue(torch.autograd.Function):
         problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
         if torch.is_grad_enabled():
             found = _through_the_recursions(problem, tags, gradient)
-        elif ctx.kernels is not None:
-            found = _by_kernels(ctx.kernels, problem, tags, gradient, kept)
         else:
-            found = _analytic(problem, tags, gradient, *kept)
+            found = gradient_from_kept(problem, tags, gradient, kept)
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
         return (*needed, None, None, None)
 
@@ -127,7 +141,7 @@ def _through_the_recursions(
 
 
 def _by_kernels(
-    kernels: Any, problem: ChainProblem, tags: Tensor | None, gradient: Tensor, kept: list[Tensor]
+    kernels: Any, problem: ChainProblem, tags: Tensor | None, gradient: Tensor, kept: Sequence[Tensor]
 ) -> list[Tensor | None]:
     """The same as `_analytic`, from the messages that the kernels kept."""
     found = kernels.gradient(problem, tags, gradient, kernels.Kept(*kept))

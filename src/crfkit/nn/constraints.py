@@ -24,7 +24,9 @@ def bigram_table(
     if bigrams is None:
         return None
     if isinstance(bigrams, Tensor):
-        if bigrams.dtype != torch.bool or bigrams.shape not in ((n_labels,) * 2, (n_labels + 1,) * 2):
+        square = bigrams.ndim == 2 and bigrams.shape[0] == bigrams.shape[1]
+        fits = square and (len(bigrams) == n_labels or len(bigrams) == n_labels + 1)
+        if bigrams.dtype != torch.bool or not fits:
             raise ValueError(
                 f"bigrams: got {bigrams.dtype} with shape {list(bigrams.shape)}, expected bools "
                 f"[{n_labels}, {n_labels}] or [{n_labels + 1}, {n_labels + 1}]."

@@ -17,6 +17,21 @@ def tags_at_sites(problem: ChainProblem, tags: Tensor) -> Tensor:
     return torch.where(alive_sites(problem), tags, 0)
 
 
+def has_unknown(problem: ChainProblem, tags: Tensor) -> bool:
+    """Whether a label at a site is unknown; refuses those that do not exist. Looks at the values."""
+    if tags.numel() == 0:
+        return False
+    low, high = torch.stack(torch.aminmax(tags_at_sites(problem, tags))).tolist()
+    if high >= problem.shape[2]:
+        raise ValueError(f"tags: there is a label {high}, expected ids from 0 to {problem.shape[2] - 1}.")
+    return bool(low < 0)
+
+
+def labels_within(tags: Tensor, n_labels: int) -> Tensor:
+    """Which labels agree with the tags [B, T]: bools [B, T, L], all of them where a tag is negative."""
+    return (tags[:, :, None] == torch.arange(n_labels, device=tags.device)) | (tags < 0)[:, :, None]
+
+
 def path_score(problem: ChainProblem, tags: Tensor) -> Tensor:
     """score(y) [B] in float64 of labels at positions [B, T]; differentiable."""
     B, T, _ = problem.shape
