@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CORE   := $(wildcard core/*.cpp core/*.hpp core/bindings/*.cpp core/bindings/*.hpp) CMakeLists.txt pyproject.toml
 
-.PHONY: help demo test test-slow lint format bench docs clean
+.PHONY: help demo test test-neural test-slow lint format bench docs clean
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
 
@@ -27,6 +27,10 @@ $(VENV)/.test: $(VENV)/.installed
 	$(call install_extra,test)
 	@touch $@
 
+$(VENV)/.neural: $(VENV)/.test
+	$(call install_extra,test-neural)
+	@touch $@
+
 $(VENV)/.lint: $(VENV)/.test
 	$(call install_extra,lint)
 	@touch $@
@@ -40,6 +44,9 @@ demo: $(VENV)/.installed  ## train a part-of-speech tagger on the bundled sample
 
 test: $(VENV)/.test  ## the whole test suite (minutes)
 	$(BIN)/python -m pytest -q -m "not slow"
+
+test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (installs PyTorch and Triton)
+	$(BIN)/python -m pytest -q tests/test_nn_*.py tests/test_examples.py tests/test_docs.py -k "test_nn or learns or neural.md or crfkit.nn"
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
