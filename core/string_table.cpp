@@ -100,7 +100,8 @@ StringTable read_string_table(std::string_view file, std::uint32_t offset, std::
         if (id != i || length == 0 || length > size - at - 8 || string[length - 1] != '\0')
             complain(what, "has a damaged entry " + std::to_string(i));
         if (length > size - strings.bytes.size()) complain(what, "has entries that overlap");
-        strings.bytes.insert(strings.bytes.end(), string, string + length - 1);
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(string);
+        strings.bytes.insert(strings.bytes.end(), bytes, bytes + length - 1);
         strings.lengths.push_back(length - 1);
     }
     check_text(strings, what);
