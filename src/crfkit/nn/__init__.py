@@ -2,6 +2,7 @@
 
     ChainCRF             a layer: learned transitions, log-likelihood, decoding
     ChainDistribution    labellings: log_partition, log_prob, marginals, arc_marginals, argmax, topk, sample, entropy, kl
+    CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
     TreeDistribution     dependency trees: log_partition, log_prob, marginals, argmax, sample, entropy
 
 PyTorch is not installed with crfkit: `pip install "crfkit[torch]"`.
@@ -14,6 +15,7 @@ except ImportError as error:
 
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.layer import ChainCRF
+from crfkit.nn.token_classification import CRFForTokenClassification, word_mask
 from crfkit.nn.tree import TreeDistribution
 
-__all__ = ["ChainCRF", "ChainDistribution", "TreeDistribution"]
+__all__ = ["CRFForTokenClassification", "ChainCRF", "ChainDistribution", "TreeDistribution", "word_mask"]

@@ -1,0 +1,238 @@
+"""A CRF behind an encoder of Hugging Face's transformers, or any that speaks like one; transformers itself is not needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from crfkit.nn.constraints import BigramsLike
+from crfkit.nn.layer import ChainCRF
+
+IGNORED = -100  # the label of pieces that are left out
+SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"
+
+
+class TokenLabels(dict[str, Any]):
+    """What `CRFForTokenClassification` gives: `loss` (with labels), `logits`, and `decoded` unless in training.
+
+    Parts are found by name, as attributes, and by number, like the outputs of transformers.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(f"there is no {name}, only {', '.join(self)}.") from error
+
+    def __getitem__(self, key: str | int | slice) -> Any:
+        return super().__getitem__(key) if isinstance(key, str) else tuple(self.values())[key]
+
+
+class CRFForTokenClassification(nn.Module):
+    """Labels of tokens by an encoder and a CRF, with the forward pass that `transformers.Trainer` expects.
+
+    `encoder` returns `logits` [B, T, L], as `AutoModelForTokenClassification` does; or it returns `last_hidden_state`
+    [B, T, `hidden_size`], and a linear layer of its own makes emissions of it. The names of the `labels` are those of
+    `encoder.config.id2label` where they are not given; `bigrams` as in `ChainCRF`.
+
+    Pieces that are labelled −100 (special tokens, all pieces of a word but the first) are left out: the CRF goes from one
+    first piece to the next. Without labels, `word_mask` [B, T] says which pieces are kept, see `word_mask`; without
+    either, all that `attention_mask` has.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        *,
+        labels: Sequence[str] | None = None,
+        bigrams: BigramsLike = None,
+        hidden_size: int | None = None,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.labels = _label_names(encoder) if labels is None else list(labels)
+        self.encoder = encoder
+        self.hidden_size = hidden_size
+        self.dropout = nn.Dropout(dropout)
+        self.classifier = None if hidden_size is None else nn.Linear(hidden_size, len(self.labels))
+        self.crf = ChainCRF(labels=self.labels, bigrams=bigrams)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        word_mask: Tensor | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **inputs: Any,
+    ) -> TokenLabels:
+        """`loss` = −log p(labels) by labelled token or `num_items_in_batch`; `logits`; `decoded` [B, T], −100 if left out.
+
+        With a `word_mask`, the label of a kept word may be unknown, −100: it is summed over. All other inputs go to the
+        encoder as they are.
+        """
+        emissions, rest = self._emissions(input_ids, attention_mask, token_type_ids, inputs)
+        mask = _kept(emissions, attention_mask, labels, word_mask)
+        found = TokenLabels()
+        if labels is not None:
+            found["loss"] = self._loss(emissions, labels, mask, num_items_in_batch)
+        found["logits"] = emissions
+        if not self.training:
+            best = self.crf.decode(emissions.detach(), mask)
+            found["decoded"] = torch.where(mask, best, IGNORED)
+        found.update(rest)
+        return found
+
+    @torch.no_grad()
+    def decode(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        word_mask: Tensor | None = None,
+        **inputs: Any,
+    ) -> Tensor:
+        """The labels of the best labelling [B, T]; −100 at pieces that are left out."""
+        emissions, _ = self._emissions(input_ids, attention_mask, None, inputs)
+        mask = _kept(emissions, attention_mask, None, word_mask)
+        return torch.where(mask, self.crf.decode(emissions, mask), IGNORED)
+
+    def _emissions(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        token_type_ids: Tensor | None,
+        inputs: dict[str, Any],
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """The scores of labels [B, T, L], and what else the encoder was asked for."""
+        given = {
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+            "token_type_ids": token_type_ids,
+            **inputs,
+        }
+        output = self.encoder(**{name: value for name, value in given.items() if value is not None})
+        name = "logits" if self.classifier is None else "last_hidden_state"
+        scores = output if isinstance(output, Tensor) else getattr(output, name, None)
+        if scores is None:
+            hint = (
+                "pass hidden_size=…, the size of its last_hidden_state"
+                if self.classifier is None
+                else "leave out hidden_size"
+            )
+            raise ValueError(f"the encoder returned no {name}: {hint}.")
+        if self.classifier is not None:
+            scores = self.classifier(self.dropout(scores))
+        if scores.shape[-1] != len(self.labels):
+            raise ValueError(
+                f"the encoder scores {scores.shape[-1]} labels, expected {len(self.labels)}: {self.labels[:5]} …."
+            )
+        asked = {key: getattr(output, key, None) for key in ("hidden_states", "attentions")}
+        return scores, {key: value for key, value in asked.items() if value is not None}
+
+    def _loss(self, emissions: Tensor, labels: Tensor, mask: Tensor, n_items: Tensor | int | None) -> Tensor:
+        values = self.crf(emissions, labels, mask, reduction="none")  # [B]
+        if self.crf.bigrams is not None and not torch.compiler.is_compiling():
+            excluded = torch.isinf(values).nonzero().flatten().tolist()
+            if excluded:
+                raise ValueError(
+                    f"labels: the bigrams exclude the labels of sequence {excluded[0]} of the batch."
+                )
+        total = -values.sum()
+        if n_items is not None:
+            return total / n_items
+        return total / (mask & (labels >= 0)).sum().clamp_min(1)
+
+    @staticmethod
+    def decoded_only(logits: Any, labels: Tensor) -> Tensor:
+        """For `Trainer(preprocess_logits_for_metrics=…)`: metrics get `decoded` and not the logits."""
+        return logits[1]
+
+    @property
+    def config(self) -> Any:
+        """The configuration of the encoder."""
+        return self.encoder.config
+
+    def gradient_checkpointing_enable(self, **settings: Any) -> None:
+        """Let the encoder forget what it can compute again."""
+        self.encoder.gradient_checkpointing_enable(**settings)
+
+    def gradient_checkpointing_disable(self) -> None:
+        """Let the encoder keep everything."""
+        self.encoder.gradient_checkpointing_disable()
+
+    def save_pretrained(self, folder: str | Path, **settings: Any) -> None:
+        """Write the encoder as transformers does, and the CRF beside it."""
+        from safetensors.torch import save_file
+
+        folder = Path(folder)
+        self.encoder.save_pretrained(folder, **settings)
+        tensors = {f"crf.{name}": value for name, value in self.crf.state_dict().items()}
+        if self.crf.bigrams is not None:
+            tensors["bigrams"] = self.crf.bigrams
+        if self.classifier is not None:
+            tensors |= {f"classifier.{name}": value for name, value in self.classifier.state_dict().items()}
+        save_file(
+            {name: value.detach().cpu().contiguous() for name, value in tensors.items()}, folder / PARAMETERS
+        )
+        known = {"labels": self.labels, "hidden_size": self.hidden_size, "dropout": self.dropout.p}
+        (folder / SETTINGS).write_text(json.dumps(known, ensure_ascii=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | Path, encoder: nn.Module | None = None, **settings: Any
+    ) -> CRFForTokenClassification:
+        """What `save_pretrained` wrote. Without an `encoder`, transformers loads the one that lies there with `settings`."""
+        from safetensors.torch import load_file
+
+        folder = Path(folder)
+        known = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        if encoder is None:
+            import transformers
+
+            door = "AutoModelForTokenClassification" if known["hidden_size"] is None else "AutoModel"
+            encoder = getattr(transformers, door).from_pretrained(folder, **settings)
+        tensors = load_file(folder / PARAMETERS)
+        model = cls(encoder, bigrams=tensors.pop("bigrams", None), **known)
+        missing, unknown = model.load_state_dict(tensors, strict=False)
+        left = [name for name in missing if not name.startswith("encoder.")]
+        if left or unknown:
+            raise ValueError(
+                f"{folder / PARAMETERS}: {', '.join(left or unknown)} should not be {'missing' if left else 'there'}."
+            )
+        return model.to(next(encoder.parameters()).device)
+
+
+def word_mask(encoding: Any) -> Tensor:
+    """Which pieces are the first of a word, bools [B, T]: of what a fast tokenizer gives with `is_split_into_words=True`."""
+    rows = [encoding.word_ids(b) for b in range(len(encoding["input_ids"]))]
+    return torch.tensor(
+        [[word is not None and (t == 0 or word != row[t - 1]) for t, word in enumerate(row)] for row in rows]
+    )
+
+
+def _label_names(encoder: nn.Module) -> list[str]:
+    """The names of labels in the order of their ids."""
+    names: Mapping[Any, str] | None = getattr(getattr(encoder, "config", None), "id2label", None)
+    if not names:
+        raise ValueError(
+            "labels: the encoder has no config.id2label, pass labels=[…], the name of each label."
+        )
+    return [name for _, name in sorted((int(number), name) for number, name in names.items())]
+
+
+def _kept(
+    emissions: Tensor, attention_mask: Tensor | None, labels: Tensor | None, word_mask: Tensor | None
+) -> Tensor:
+    """Which pieces the CRF sees, [B, T]."""
+    mask = torch.ones(emissions.shape[:2], dtype=torch.bool, device=emissions.device)
+    if attention_mask is not None and attention_mask.ndim == 2:
+        mask = mask & attention_mask.bool()
+    if word_mask is not None:
+        return mask & word_mask.bool()
+    return mask if labels is None else mask & (labels >= 0)
