@@ -24,7 +24,8 @@ from crfkit.cli.constraints import (
     label_column_beside,
     take_allowed,
 )
-from crfkit.cli.keeping import check_outputs, keep_model
+from crfkit.cli.folds import check_folds, cross_validation
+from crfkit.cli.keeping import INTERRUPTED, check_outputs, keep_model
 from crfkit.cli.metrics import Metric, metric_for
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
 from crfkit.cli.structures import order_options, structure_of
@@ -141,6 +142,12 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 @click.option("--features", metavar="PRESET", help="Ready-made features: names, pos or chunks.")
 @dev_options("file")
 @click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Cross-validate first: N models, each without one Nth of FILE, and how well they label it.",
+)
 @click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 @click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")
 @click.option(
@@ -213,6 +220,10 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         )
     if note is not None:
         say(f"{file}: {note}")
+    check_folds(options["folds"], len(examples))
+    if options["folds"] is not None:
+        for line in cross_validation(examples, options["folds"], lambda rest: _fitted(rest, options)):
+            click.echo(line)
     n_words = sum(len(example.inputs) for example in examples)
     title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
     seconds_left = SecondsLeft.of(crf.optimizer, options["time_budget"])
@@ -229,6 +240,15 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
             **reading,
         )
     keep_model(crf, model, say, interrupted=interrupted)
+
+
+def _fitted(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
+    """A model for cross-validation; Ctrl-C ends the command."""
+    model = new_model(examples, options)
+    if train(model, examples, safety={"time_budget": options["time_budget"]}):
+        click.echo("crfkit: interrupted in the cross-validation; there is no model", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+    return model
 
 
 def read_files(
