@@ -1,4 +1,10 @@
-"""The Triton kernel that finds the best labelling of a chain."""
+"""The Triton kernel that finds the best labelling of a chain of up to 128 labels.
+
+Forward, it stores the scores of the best beginnings, V_i(b) = max_a V_{i−1}(a) + arcs(a, b) + states_i(b). Backward, the
+label before y is argmax_a V_{i−1}(a) + arcs(a, y). That is one site after the other, so the sequence is cut into chunks that are
+followed at the same time, each from the best label of a site a little behind it: ways back soon join the right one. Where
+the chunk before a cut does not go on as the chunk behind it began, it is followed again, until the two ways join.
+"""
 
 from __future__ import annotations
 
@@ -8,49 +14,135 @@ import triton.language as tl
 from crfkit.nn.chain_kernels import NEVER, ends_of, finite, position_of, row_of
 
 
-@triton.jit(do_not_specialize=["T", "arcs_stride"])
-def best_kernel(
-    emissions, arcs, start, end, lengths, sites, scores, labels, T, L: tl.constexpr, arcs_stride,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    BLOCK: tl.constexpr, REAL: tl.constexpr,
+@triton.jit
+def _table(
+    arcs, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr
+):
+    """Arcs [BLOCK, BLOCK], −inf in the padding, of which every thread has its columns in one piece, as in `spread`.
+
+    Numbers that do not lie side by side in memory go to the threads one by one.
+    """
+    place = tl.arange(0, BLOCK * BLOCK)
+    lanes: tl.constexpr = 32 // LANES
+    turns: tl.constexpr = BLOCK // (4 * LANES)
+    lane, warp, turn = place % 32, (place // 32) % WARPS, place // (32 * WARPS)
+    k = (((turn // 4) % turns) * LANES + lane % LANES) * 4 + turn % 4
+    j = ((turn // (4 * turns)) * WARPS + warp) * lanes + lane // LANES
+    flat = tl.load(arcs + k * L + j, mask=(k < L) & (j < L), other=NEVER).to(REAL)
+    parts = tl.reshape(flat, [BLOCK * LANES // (32 * WARPS), turns, 4, WARPS, lanes, LANES])
+    return tl.reshape(tl.permute(parts, [1, 5, 2, 0, 3, 4]), [BLOCK, BLOCK])
+
+
+@triton.jit
+def _best_beginnings(
+    emissions, arcs, sites, scores, row, n, T, L: tl.constexpr, label, first, last, HAS_SITES: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B]: the best labels. Scores of best beginnings are stored, and asked again on the way back."""
-    row = tl.program_id(0).to(tl.int64)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
-    label = tl.arange(0, BLOCK)
+    """Scores of the best beginnings, stored [T, L]."""
     known = label < L
-    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
-    pair = known[:, None] & known[None, :]
-    table = tl.load(
-        arcs + row * arcs_stride + label[:, None] * L + label[None, :], mask=pair, other=NEVER
-    ).to(REAL)
-    x = row_of(emissions, sites, row, 0, n, T, L, label, first, last, HAS_SITES, REAL)
-    v = x - finite(tl.max(x, axis=0))
-    tl.store(scores + row * T * L + label, v, mask=known)
+    table = _table(arcs, L, BLOCK, REAL, WARPS, LANES)
+    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, HAS_SITES, REAL)
+    tl.store(scores + label, v, mask=known)
     x1 = row_of(emissions, sites, row, 1, n, T, L, label, first, last, HAS_SITES, REAL)
     x2 = row_of(emissions, sites, row, 2, n, T, L, label, first, last, HAS_SITES, REAL)
     x3 = row_of(emissions, sites, row, 3, n, T, L, label, first, last, HAS_SITES, REAL)
     for t in range(1, n):
         x4 = row_of(emissions, sites, row, t + 3, n, T, L, label, first, last, HAS_SITES, REAL)
-        x1 -= finite(tl.max(v, axis=0))
+        if t % 8 == 1:  # now and then, to keep the digits
+            x1 -= finite(tl.max(v, axis=0))
         v = tl.max(v[:, None] + table, axis=0) + x1
-        tl.store(scores + (row * T + t) * L + label, v, mask=known)
+        tl.store(scores + t * L + label, v, mask=known)
         x1, x2, x3 = x2, x3, x4
-    tl.debug_barrier()
-    y = tl.argmax(v, axis=0, tie_break_left=True).to(tl.int32)
-    for t in range(n, T):
-        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), -1)
+
+
+@triton.jit
+def _before(arcs, scores, t, y, L: tl.constexpr, label):
+    """The label before y [CHUNKS] on the best way, at sites t [CHUNKS]."""
+    known = (label < L)[None, :]
+    begun = tl.load(scores + t[:, None] * L + label[None, :], mask=known, other=NEVER)
+    column = tl.load(arcs + label[None, :] * L + y[:, None], mask=known, other=NEVER).to(begun.dtype)
+    return tl.argmax(begun + column, axis=1, tie_break_left=True).to(tl.int32)
+
+
+@triton.jit
+def _follow_again(
+    arcs, scores, labels, sites, row, n, T, L: tl.constexpr, label, length,
+    HAS_SITES: tl.constexpr, CHUNKS: tl.constexpr,
+):  # fmt: skip
+    """Follow chunk after chunk from the last to the first, each until its way joins the one that is stored."""
+    for i in range(CHUNKS - 1):
+        first = (CHUNKS - 2 - i) * length
+        t = first + length - 1
+        joined = t >= n - 1
+        p = position_of(sites, row, tl.minimum(t + 1, n - 1), T, HAS_SITES)
+        y = tl.load(labels + p).to(tl.int32)
+        while (t >= first) & (joined == 0):
+            place = t + tl.zeros_like(label)
+            begun = tl.load(scores + place * L + label, mask=label < L, other=NEVER)
+            column = tl.load(arcs + label * L + y, mask=label < L, other=NEVER).to(begun.dtype)
+            y = tl.argmax(begun + column, axis=0, tie_break_left=True).to(tl.int32)
+            p = position_of(sites, row, t, T, HAS_SITES)
+            joined = tl.load(labels + p).to(tl.int32) == y
+            tl.debug_barrier()
+            tl.store(labels + p, y)
+            tl.debug_barrier()
+            t -= 1
+
+
+@triton.jit(do_not_specialize=["T", "arcs_stride"])
+def best_kernel(
+    emissions, arcs, start, end, lengths, sites, scores, labels, T, arcs_stride, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr,
+    BEHIND: tl.constexpr,
+):  # fmt: skip
+    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off; scores [B, T, L] are for its own use.
+
+    CHUNKS of a sequence are followed at the same time, from BEHIND sites behind them.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    n = T
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row).to(tl.int32)
+    label = tl.arange(0, BLOCK)
+    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+    emissions += row * T * L
+    scores += row * T * L
+    arcs += row * arcs_stride
+    labels += row * T
+    for off in range(n, T):
+        tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
     if n > 0:
-        tl.store(labels + row * T + position_of(sites, row, n - 1, T, HAS_SITES), y)
-    v1 = tl.load(scores + (row * T + tl.maximum(n - 2, 0)) * L + label, mask=known, other=NEVER)
-    v2 = tl.load(scores + (row * T + tl.maximum(n - 3, 0)) * L + label, mask=known, other=NEVER)
-    v3 = tl.load(scores + (row * T + tl.maximum(n - 4, 0)) * L + label, mask=known, other=NEVER)
-    for i in range(1, n):
-        t = n - 1 - i
-        v4 = tl.load(scores + (row * T + tl.maximum(t - 3, 0)) * L + label, mask=known, other=NEVER)
-        column = tl.load(arcs + row * arcs_stride + label * L + y, mask=known, other=NEVER).to(REAL)
-        y = tl.argmax(v1 + column, axis=0, tie_break_left=True).to(tl.int32)
-        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), y)
-        v1, v2, v3 = v2, v3, v4
+        _best_beginnings(
+            emissions, arcs, sites, scores, row, n, T, L, label, first, last, HAS_SITES, BLOCK, REAL, WARPS,
+            LANES,
+        )  # fmt: skip
+        tl.debug_barrier()
+        chunk = tl.arange(0, CHUNKS)
+        length = (n + CHUNKS - 1) // CHUNKS
+        bottom = chunk * length
+        top = tl.minimum(bottom + length, n) - 1
+        t = tl.minimum(top + BEHIND, n - 1)
+        known = (label < L)[None, :]
+        begun = tl.load(scores + t[:, None] * L + label[None, :], mask=known, other=NEVER)
+        y = tl.argmax(begun, axis=1, tie_break_left=True).to(tl.int32)
+        for _ in range(length + BEHIND):
+            inside = (t >= bottom) & (t <= top)
+            p = tl.maximum(tl.minimum(t, n - 1), 0)
+            if HAS_SITES:
+                p = tl.load(sites + row * T + p).to(tl.int32)
+            tl.store(labels + p, y, mask=inside)
+            going = t > bottom
+            t = tl.where(going, t - 1, t)
+            y = tl.where(going, _before(arcs, scores, tl.maximum(t, 0), y, L, label), y)
+        tl.debug_barrier()
+        behind = tl.minimum(top + 1, n - 1)
+        p, q = tl.maximum(top, 0), behind
+        if HAS_SITES:
+            p = tl.load(sites + row * T + p).to(tl.int32)
+            q = tl.load(sites + row * T + q).to(tl.int32)
+        cut = (top < n - 1) & (top >= bottom)
+        y = _before(arcs, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
+        wrong = cut & (y != tl.load(labels + p).to(tl.int32))
+        if tl.max(wrong.to(tl.int32), axis=0) > 0:
+            _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, HAS_SITES, CHUNKS)

@@ -93,34 +93,36 @@ class ChainDistribution:
         """log Z [B]; −inf where no labelling is possible, 0 for an empty sequence."""
         return _log_partition(self._problem)
 
-    def log_prob(self, tags: Tensor, *, complete: bool | None = None) -> Tensor:
+    def log_prob(self, tags: Tensor, *, complete: bool | None = None, total: bool = False) -> Tensor:
         """log p(tags) [B], or the logarithm of what all labellings that agree with the tags have together.
 
         `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
         [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares
-        a look at the tags (and, on a GPU, waiting for them).
+        a look at the tags (and, on a GPU, waiting for them). `total=True` gives the sum over the sequences.
         """
         B, T, L = self._problem.shape
         if tags.dtype == torch.bool:
             if tags.shape != (B, T, L):
                 raise ValueError(f"tags: got bools with shape {list(tags.shape)}, expected {[B, T, L]}.")
-            return self._log_prob_within(tags)
+            return self._log_prob_within(tags, total)
         if tags.shape != (B, T) or tags.is_floating_point():
             raise ValueError(
                 f"tags: got {tags.dtype} with shape {list(tags.shape)}, expected label ids {[B, T]}."
             )
-        tags = tags.long()
+        tags = tags if tags.dtype == torch.int64 else tags.long()
         if torch.compiler.is_compiling():
-            return chain_ops.log_prob(self._problem, tags, complete)
+            values = chain_ops.log_prob(self._problem, tags, complete)
+            return values.sum() if total else values
         if complete or (complete is None and not has_unknown(self._problem, tags)):
-            return chain_value.log_likelihood(self._problem, tags)
-        return self._log_prob_within(labels_within(tags, L))
+            return chain_value.log_likelihood(self._problem, tags, total)
+        return self._log_prob_within(labels_within(tags, L), total)
 
-    def _log_prob_within(self, possible: Tensor) -> Tensor:
+    def _log_prob_within(self, possible: Tensor, total: bool) -> Tensor:
         """log Σ p(y) over the labellings within sets of labels [B, T, L]."""
         problem = self._problem
         within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
-        return _log_partition(within) - _log_partition(problem)
+        values = _log_partition(within) - _log_partition(problem)
+        return values.sum() if total else values
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] in float64, before it is normalised."""

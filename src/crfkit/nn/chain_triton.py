@@ -1,8 +1,9 @@
-"""Chains on a GPU, by the kernels of `chain_kernels`: a value with its messages, its gradient, the best labelling."""
+"""Chains of up to 128 labels on a GPU: a value with its messages, its gradient, the best labelling."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -10,12 +11,17 @@ import triton.language as tl
 from torch import Tensor
 
 from crfkit.nn.best_kernel import best_kernel
-from crfkit.nn.chain_kernels import messages_kernel, tables_kernel
+from crfkit.nn.chain_kernels import tables_kernel
 from crfkit.nn.chain_torch import Expectations
-from crfkit.nn.gradient_kernel import gradient_kernel
+from crfkit.nn.gradient_kernel import gradient_kernel, sums_kernel
+from crfkit.nn.launch import Launch
+from crfkit.nn.messages_kernel import messages_kernel
 from crfkit.nn.problem import ChainProblem, working_dtype
 
 MOST_LABELS = 128
+BUSY = 264  # programs that keep a large device busy
+CHUNKS = 16, 8  # of a sequence that are followed back at once, and sites behind one from which it is followed
+ADDED = 64, 16  # numbers of a program that adds up parts, and parts that it reads at once
 
 
 class Kept(NamedTuple):
@@ -25,64 +31,109 @@ class Kept(NamedTuple):
     messages: Tensor  # forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other
 
 
+class _Shape(NamedTuple):
+    """How programs share the work on BLOCK labels."""
+
+    block: int  # labels, padded
+    warps: int  # that share the arcs
+    lanes: int  # threads that share a column of them
+    step: int  # sites a turn of the gradient's kernel
+    gradient_warps: int
+
+
+class _Launches(NamedTuple):
+    """The kernels for one shape."""
+
+    tables: Launch
+    messages: Launch
+    gradient: Launch
+    sums: Launch
+    best: Launch
+
+
+@cache
+def _shape(n_labels: int) -> _Shape:
+    block = max(16, triton.next_power_of_2(n_labels))
+    warps, lanes = {16: (1, 2), 32: (1, 2), 64: (2, 2), 128: (4, 2)}[block]
+    return _Shape(block, warps, lanes, *((16, 8) if block == 128 else (32, 4)))
+
+
+@cache
+def _launches(shape: _Shape) -> _Launches:
+    return _Launches(
+        Launch(tables_kernel, 4),
+        Launch(messages_kernel, shape.warps),
+        Launch(gradient_kernel, shape.gradient_warps, num_stages=1),
+        Launch(sums_kernel, 4),
+        Launch(best_kernel, shape.warps),
+    )
+
+
 def suits(problem: ChainProblem) -> bool:
     """Whether the kernels answer for this problem."""
-    _, T, L = problem.shape
-    some = T > 0 and len(problem.emissions) > 0
-    return problem.emissions.is_cuda and problem.arcs.ndim < 4 and 1 < L <= MOST_LABELS and some
+    B, T, L = problem.emissions.shape
+    return problem.emissions.is_cuda and problem.arcs.ndim < 4 and 1 < L <= MOST_LABELS and T > 0 and B > 0
 
 
-def value(problem: ChainProblem, tags: Tensor | None, keep: bool) -> tuple[Tensor, Kept | None]:
-    """score(tags) − log Z, or log Z, [B] in float64; and what the gradient will need."""
-    B, T, L = problem.shape
+def value(
+    problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
+) -> tuple[Tensor, Kept | None]:
+    """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
     problem = _plain(problem)
-    emissions = problem.emissions
-    dtype = working_dtype(emissions.dtype)
-    device, block, real = emissions.device, _block(L), _real(dtype)
-    n_tables = 1 if problem.arcs.ndim == 2 else B
-    work = torch.empty(B * T + n_tables * (4 * block * block + 16), dtype=dtype, device=device)
-    tables, peaks = work[B * T :], work
-    step, flags = 4096 // block, {**_flags(problem), "HAS_TAGS": tags is not None}
-    out = torch.empty((2, B), dtype=torch.float64, device=device)
-    n_programs = n_tables + (0 if tags is None else B) + triton.cdiv(B * T, step)
-    tables_kernel[(n_programs,)](
-        *problem, tags, tables, peaks, out[1], B, T, n_tables, L,
-        **flags, BLOCK=block, STEP=step, REAL=real, num_warps=4,
+    emissions, arcs, start, end, lengths, sites = problem
+    B, T, L = emissions.shape
+    shape, kind, real = _shape(L), _kind(problem, tags), working_dtype(emissions.dtype)
+    launches, flags = _launches(shape), kind[-5:]
+    n_tables = 1 if arcs.ndim == 2 else B
+    tables = emissions.new_empty(n_tables * (4 * shape.block**2 + 16) + 2 * B + 1 + B * T, dtype=real)
+    rows = 4096 // shape.block
+    n_programs = n_tables + (0 if tags is None else B) + -(-B * T // rows)
+    layout = (shape.block, _REAL[real], shape.warps, shape.lanes)
+    launches.tables(
+        (n_programs, 1, 1), kind, (emissions, arcs, start, end, lengths, sites, tags, tables), (B, T, n_tables),
+        (L, *flags, shape.block, rows, *layout[1:]),
     )  # fmt: skip
-    messages = torch.empty(B * T * (2 * L + 1), dtype=dtype, device=device) if keep else None
-    messages_kernel[(B, 1 + keep)](
-        emissions, *problem[2:], tables, peaks, work if messages is None else messages, out, B, T, L,
-        int(n_tables > 1), **flags, KEEP=keep, BLOCK=block, REAL=real, num_warps=_warps(block),
+    messages = emissions.new_empty(B * T * (2 * L + 1), dtype=real) if keep else None
+    values = emissions.new_empty(B, dtype=real)
+    added = emissions.new_empty((), dtype=real) if total else None
+    launches.messages(
+        (B, 1 + keep, 1), (kind, keep, total),
+        (emissions, start, end, lengths, sites, tables, tables if messages is None else messages, values, added),
+        (B, T, n_tables), (L, *flags, keep, total, *layout),
     )  # fmt: skip
-    return out[0], None if messages is None else Kept(tables, messages)
+    return values if added is None else added, None if messages is None else Kept(tables, messages)
 
 
 def gradient(
     problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradient by emissions [B, T, L], arcs, start [L] and end [L]."""
-    B, T, L = problem.shape
-    shared = problem.arcs.ndim == 2
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """The gradient by emissions [B, T, L], arcs, start [L] and end [L], for what comes back to each value, or to all."""
     problem = _plain(problem)
-    block = _block(L)
-    step, warps, programs = _tuned(block)
-    n_chunks = max(1, min(triton.cdiv(programs, B), triton.cdiv(T, 2 * step)))
-    chunk = triton.cdiv(triton.cdiv(T, n_chunks), step) * step
-    n_chunks = triton.cdiv(T, chunk)
-    dtype = kept.messages.dtype
-    d_emissions = torch.empty_like(problem.emissions)
-    sums = torch.empty((B, n_chunks, L + 2, L), dtype=dtype, device=d_emissions.device)
-    gradient_kernel[(B, n_chunks)](
-        *problem, tags, kept.tables, kept.messages, upstream.contiguous(), d_emissions, sums,
-        B, T, L, int(not shared), n_chunks, chunk, 1.0 if tags is None else -1.0,
-        **_flags(problem), HAS_TAGS=tags is not None, BLOCK=block, STEP=step, REAL=_real(dtype),
-        DOT=dtype == torch.float32, num_warps=warps, num_stages=1,
+    emissions, arcs, start, end, lengths, sites = problem
+    B, T, L = emissions.shape
+    shape, kind, real = _shape(L), _kind(problem, tags), kept.messages.dtype
+    n_chunks = max(1, min(BUSY // B, -(-T // (2 * shape.step))))
+    chunk = -(-T // (n_chunks * shape.step)) * shape.step
+    n_chunks = -(-T // chunk)
+    launches, shared = _launches(shape), arcs.ndim == 2
+    d_emissions = torch.empty_like(emissions)
+    sums = emissions.new_empty((B, n_chunks, L + 2, L), dtype=real)
+    launches.gradient(
+        (B, n_chunks, 1), (kind, upstream.dtype),
+        (emissions, end, lengths, sites, tags, *kept, upstream, d_emissions, sums),
+        (B, T, int(not shared), n_chunks, chunk, upstream.stride(0) if upstream.ndim else 0),
+        (L, *kind[-4:], shape.block, shape.step, _REAL[real], real == torch.float32),
     )  # fmt: skip
-    if shared:
-        added = sums.sum((0, 1))
-        return d_emissions, added[:L], added[L], added[L + 1]
-    added = sums.sum(1)  # [B, L + 2, L]
-    return d_emissions, added[:, :L], added[:, L].sum(0), added[:, L + 1].sum(0)
+    if not shared:
+        added = sums.sum(1)  # [B, L + 2, L]
+        return d_emissions, added[:, :L], added[:, L].sum(0), added[:, L + 1].sum(0)
+    d_arcs = torch.empty_like(arcs)
+    d_start, d_end = (None if part is None else torch.empty_like(part) for part in (start, end))
+    width, rows = ADDED
+    launches.sums(
+        (-(-(L + 2) * L // width), 1, 1), kind, (sums, d_arcs, d_start, d_end), (B * n_chunks,), (L, width, rows)
+    )  # fmt: skip
+    return d_emissions, d_arcs, d_start, d_end
 
 
 def expectations(problem: ChainProblem) -> Expectations:
@@ -95,62 +146,43 @@ def expectations(problem: ChainProblem) -> Expectations:
 
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
-    B, T, L = problem.shape
     problem = _plain(problem)
-    dtype = working_dtype(problem.emissions.dtype)
-    scores = problem.emissions.new_empty((B, T, L), dtype=dtype)
-    labels = problem.emissions.new_empty((B, T), dtype=torch.int64)
-    block = _block(L)
-    best_kernel[(B,)](
-        *problem,
-        scores,
-        labels,
-        T,
-        L,
-        _stride(problem),
-        **_flags(problem),
-        BLOCK=block,
-        REAL=_real(dtype),
-        num_warps=_warps(block),
-    )
+    emissions = problem.emissions
+    B, T, L = emissions.shape
+    shape, kind, real = _shape(L), _kind(problem, None), working_dtype(emissions.dtype)
+    scores = emissions.new_empty((B, T, L), dtype=real)
+    labels = emissions.new_empty((B, T), dtype=torch.int64)
+    stride = 0 if problem.arcs.ndim == 2 else L * L
+    _launches(shape).best(
+        (B, 1, 1), kind, (*problem, scores, labels), (T, stride),
+        (L, *kind[-5:-1], shape.block, _REAL[real], shape.warps, shape.lanes, *CHUNKS),
+    )  # fmt: skip
     return labels
 
 
 def _plain(problem: ChainProblem) -> ChainProblem:
     """The same scores, without gaps in memory."""
-    return ChainProblem(*(part if part is None else part.contiguous() for part in problem))
+    for part in problem:
+        if part is not None and not part.is_contiguous():
+            return ChainProblem(*(part if part is None else part.contiguous() for part in problem))
+    return problem
 
 
-def _stride(problem: ChainProblem) -> int:
-    """From the arcs of one sequence to those of the next."""
-    return 0 if problem.arcs.ndim == 2 else problem.shape[2] ** 2
+def _kind(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
+    """What kernels are compiled for: labels, types of the scores, and which there are (start, end, lengths, sites, tags)."""
+    emissions, arcs, start, end, lengths, sites = problem
+    return (
+        emissions.shape[2],
+        emissions.dtype,
+        arcs.dtype,
+        None if start is None else start.dtype,
+        None if end is None else end.dtype,
+        start is not None,
+        end is not None,
+        lengths is not None,
+        sites is not None,
+        tags is not None,
+    )
 
 
-def _flags(problem: ChainProblem) -> dict[str, bool]:
-    """Which scores there are."""
-    return {
-        "HAS_START": problem.start is not None,
-        "HAS_END": problem.end is not None,
-        "HAS_LENGTHS": problem.lengths is not None,
-        "HAS_SITES": problem.sites is not None,
-    }
-
-
-def _block(n_labels: int) -> int:
-    """The labels of a row, padded."""
-    return max(16, triton.next_power_of_2(n_labels))
-
-
-def _warps(block: int) -> int:
-    """How many warps share the arcs of a program."""
-    return {16: 1, 32: 1, 64: 1, 128: 4}[block]
-
-
-def _tuned(block: int) -> tuple[int, int, int]:
-    """Sites a turn of the gradient's kernel, its warps, and how many programs keep the device busy."""
-    return (16, 8, 264) if block == 128 else (32, 4, 264)
-
-
-def _real(dtype: torch.dtype) -> tl.dtype:
-    """The precision of the messages."""
-    return tl.float64 if dtype == torch.float64 else tl.float32
+_REAL = {torch.float64: tl.float64, torch.float32: tl.float32}

@@ -36,11 +36,18 @@ def kernels_for(problem: ChainProblem) -> Any:
     """The module with the kernels for a GPU, where they answer for this problem; else None."""
     if not problem.emissions.is_cuda or not triton_is_there():
         return None
+    for kernels in _kernels():
+        if kernels.suits(problem):
+            return kernels
+    return None
+
+
+@cache
+def _kernels() -> tuple[Any, ...]:
+    """The modules with kernels."""
     from crfkit.nn import chain_triton, chain_wide
 
-    if problem.shape[2] > chain_triton.MOST_LABELS:
-        return chain_wide if chain_wide.suits(problem) else None
-    return chain_triton if chain_triton.suits(problem) else None
+    return chain_triton, chain_wide
 
 
 @cache
@@ -51,12 +58,12 @@ def triton_is_there() -> bool:
 
 def log_partition(problem: ChainProblem) -> Tensor:
     """log Z [B], differentiable by all scores."""
-    return _ChainValue.apply(*problem, None)
+    return _ChainValue.apply(*problem, None, False)
 
 
-def log_likelihood(problem: ChainProblem, tags: Tensor) -> Tensor:
-    """score(y) − log Z [B] for labels at positions [B, T], differentiable by all scores."""
-    return _ChainValue.apply(*problem, tags)
+def log_likelihood(problem: ChainProblem, tags: Tensor, total: bool = False) -> Tensor:
+    """score(y) − log Z [B] for labels at positions [B, T], or their sum [], differentiable by all scores."""
+    return _ChainValue.apply(*problem, tags, total)
 
 
 def expectations(problem: ChainProblem) -> Expectations:
@@ -66,14 +73,14 @@ def expectations(problem: ChainProblem) -> Expectations:
 
 
 def value_with_kept(
-    problem: ChainProblem, tags: Tensor | None, keep: bool
+    problem: ChainProblem, tags: Tensor | None, keep: bool, total: bool = False
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """score(tags) − log Z [B], or log Z where there are no tags; and, if asked for, what the gradient will need."""
+    """score(tags) − log Z [B], or log Z, or their sum []; and, if asked for, what the gradient will need."""
     kernels = kernels_for(problem)
-    kept: tuple[Tensor, ...] = ()
     if kernels is not None:
-        value, messages = kernels.value(problem, tags, keep)
-        return value.to(working_dtype(problem.emissions.dtype)), tuple(messages or ())
+        value, messages = kernels.value(problem, tags, keep, total=total)
+        return value, messages or ()
+    kept: tuple[Tensor, ...] = ()
     if keep:
         found = path_for(problem).expectations(problem)
         value, kept = found.log_partition, (found.states, found.arcs)
@@ -81,21 +88,21 @@ def value_with_kept(
         value = path_for(problem).log_partition(problem)
     if tags is not None:
         value = path_score(problem, tags) - value
-    return value.to(working_dtype(problem.emissions.dtype)), kept
+    return (value.sum() if total else value).to(working_dtype(problem.emissions.dtype)), kept
 
 
 def gradient_from_kept(
     problem: ChainProblem, tags: Tensor | None, gradient: Tensor, kept: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Σ_b gradient_b [B] · ∇ value_b by emissions, arcs, start and end, from what `value_with_kept` kept."""
+    """Σ_b gradient_b ∇ value_b, for a gradient [B] or [], by emissions, arcs, start and end, from what was kept."""
     kernels = kernels_for(problem)
     if kernels is not None:
         return _by_kernels(kernels, problem, tags, gradient, kept)
-    return _analytic(problem, tags, gradient, *kept)
+    return _analytic(problem, tags, gradient.expand(len(problem.emissions)), *kept)
 
 
 class _ChainValue(torch.autograd.Function):
-    """score(tags) − log Z, or log Z where there are no tags."""
+    """score(tags) − log Z, or log Z where there are no tags: of each sequence [B], or their total []."""
 
     @staticmethod
     def forward(
@@ -107,9 +114,10 @@ class _ChainValue(torch.autograd.Function):
         lengths: Tensor | None,
         sites: Tensor | None,
         tags: Tensor | None,
+        total: bool,
     ) -> Tensor:
         problem = ChainProblem(emissions, arcs, start, end, lengths, sites)
-        value, kept = value_with_kept(problem, tags, any(ctx.needs_input_grad))
+        value, kept = value_with_kept(problem, tags, any(ctx.needs_input_grad), total)
         ctx.save_for_backward(emissions, arcs, start, end, lengths, sites, tags, *kept)
         return value
 
@@ -118,11 +126,11 @@ class _ChainValue(torch.autograd.Function):
         emissions, transitions, start, end, lengths, sites, tags, *kept = ctx.saved_tensors
         problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
         if torch.is_grad_enabled():
-            found = _through_the_recursions(problem, tags, gradient)
+            found = _through_the_recursions(problem, tags, gradient.expand(len(emissions)))
         else:
             found = gradient_from_kept(problem, tags, gradient, kept)
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
-        return (*needed, None, None, None)
+        return (*needed, None, None, None, None)
 
 
 def _through_the_recursions(
@@ -145,8 +153,10 @@ def _by_kernels(
 ) -> list[Tensor | None]:
     """The same as `_analytic`, from the messages that the kernels kept."""
     found = kernels.gradient(problem, tags, gradient, kernels.Kept(*kept))
-    scores = zip(problem[:4], found, strict=True)
-    return [None if score is None else part.to(score.dtype) for score, part in scores]
+    return [
+        part if score is None or part.dtype == score.dtype else part.to(score.dtype)
+        for score, part in zip(problem, found, strict=False)
+    ]
 
 
 def _analytic(

@@ -13,6 +13,7 @@ from crfkit.nn.gold import add_path, path_score
 from crfkit.nn.problem import ChainProblem, alive_sites, site_states, to_positions
 from crfkit.nn.wide_kernel import wide_kernel
 
+FEW_LABELS = 128  # up to which `chain_triton` answers
 ROWS, BLOCK, STEP = 16, 16, 64  # sequences and labels of a program, labels that it reads at once
 
 
@@ -29,20 +30,23 @@ class Kept(NamedTuple):
 
 def suits(problem: ChainProblem) -> bool:
     """Whether the kernel answers for this problem: one table of arcs that all exist, float32 or less."""
-    B, T, _ = problem.shape
-    usual = problem.arcs.ndim == 2 and problem.emissions.dtype != torch.float64
+    B, T, L = problem.shape
+    usual = problem.arcs.ndim == 2 and L > FEW_LABELS and problem.emissions.dtype != torch.float64
     return usual and B > 0 and T > 0 and is_safe(problem.arcs)
 
 
-def value(problem: ChainProblem, tags: Tensor | None, keep: bool) -> tuple[Tensor, Kept | None]:
-    """score(tags) − log Z, or log Z, [B] in float64; and what the gradient will need."""
+def value(
+    problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
+) -> tuple[Tensor, Kept | None]:
+    """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
     kept = _messages(problem)
     alive = alive_sites(problem)
     lengths = alive.sum(1)
     last = kept.forward.gather(1, (lengths - 1).clamp_min(0)[:, None, None].expand(-1, 1, problem.shape[2]))
-    total = torch.where(alive, kept.scale.double(), 0.0).sum(1) + last.sum((1, 2)).double().log()
-    log_z = torch.where(lengths > 0, total, 0.0)
-    return log_z if tags is None else path_score(problem, tags) - log_z, kept if keep else None
+    sums = torch.where(alive, kept.scale.double(), 0.0).sum(1) + last.sum((1, 2)).double().log()
+    log_z = torch.where(lengths > 0, sums, 0.0)
+    values = log_z if tags is None else path_score(problem, tags) - log_z
+    return (values.sum() if total else values).float(), kept if keep else None
 
 
 def gradient(
@@ -50,6 +54,7 @@ def gradient(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradient by emissions [B, T, L], arcs [L, L], start [L] and end [L]."""
     B, _, L = problem.shape
+    upstream = upstream.expand(B)
     alive = alive_sites(problem)
     sign = (upstream.float() * (1.0 if tags is None else -1.0))[:, None, None]
     both = torch.where(alive[:, :, None], kept.forward * kept.backward, 0.0)

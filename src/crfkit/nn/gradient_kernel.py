@@ -1,7 +1,7 @@
 """The Triton kernel that makes a gradient of the messages of a chain (`chain_kernels`).
 
     P(y_i) = V_i ∘ B_i / mass_i,     mass_i = Σ V_i ∘ B_i                    V forward, B backward messages
-    P(y_{i−1}, y_i) = V_{i−1} exp(arcs) exp(states_i − scale_i) ∘ B_i / mass_i
+    P(y_{i−1}, y_i) = V_{i−1} W exp(states_i − scale_i) ∘ B_i / mass_i
 
 The sum over i of the second is one matrix product of V_{i−1} and what follows it, in three passes of TF32 that keep the
 digits of float32.
@@ -54,12 +54,12 @@ def _seen_arcs(
     return seen
 
 
-@triton.jit(do_not_specialize=["B", "T", "own_arcs", "n_chunks", "chunk"])
+@triton.jit(do_not_specialize=["B", "T", "own_arcs", "n_chunks", "chunk", "upstream_stride"])
 def gradient_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, tables, messages, upstream, d_emissions, sums,
-    B, T, L: tl.constexpr, own_arcs, n_chunks, chunk, sign,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    HAS_TAGS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
+    emissions, end, lengths, sites, tags, tables, messages, upstream, d_emissions, sums,
+    B, T, own_arcs, n_chunks, chunk, upstream_stride, L: tl.constexpr,
+    HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr,
+    BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, n_chunks]: the gradient at the positions of one chunk of sites, and its sums over them.
 
@@ -81,7 +81,9 @@ def gradient_kernel(
         messages + 2 * size + row * T,
     )
     last = ends_of(end, label, L, HAS_END, REAL)
-    weight = tl.load(upstream + row).to(REAL) * sign
+    weight = tl.load(upstream + row * upstream_stride).to(REAL)
+    if HAS_TAGS:
+        weight = -weight
     expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
     at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
     bound = tl.minimum((part + 1) * chunk, T)
@@ -97,13 +99,13 @@ def gradient_kernel(
             cell = t[:, None] * L + label[None, :]
             x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
             f = tl.load(forward + cell, mask=here, other=0.0)
-            b = tl.load(backward + cell, mask=here, other=0.0)
+            b = tl.load(backward + cell, mask=here & (t < n - 1)[:, None], other=1.0)
             before = tl.load(forward + cell - L, mask=linked[:, None] & known[None, :], other=0.0)
             shift = tl.load(scale + t, mask=linked, other=0.0)
             f *= b
             mass = tl.sum(f, axis=1)
             inverse = tl.where(mass > 0, 1.0 / mass, 0.0)
-            x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) + (peak - shift)[:, None]
+            x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) - shift[:, None]
             pushed = tl.exp(x) * b * tl.where(linked, inverse, 0.0)[:, None]
             at_start, at_end = _finished(
                 f * inverse[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside,
@@ -113,7 +115,7 @@ def gradient_kernel(
                 expected = tl.dot(tl.trans(before), pushed, expected, input_precision="tf32x3")
             else:
                 expected += tl.sum(before[:, :, None] * pushed[:, None, :], axis=0)
-        expected *= square(table, 0, BLOCK)
+        expected *= tl.exp(square(table, 2, BLOCK) - finite(peak))
     else:
         scores = square(table, 2, BLOCK)
         for begin in range(part * chunk, bound):
@@ -123,7 +125,9 @@ def gradient_kernel(
             if HAS_SITES:
                 p = tl.load(sites + row * T + t).to(tl.int32)
             here = tl.broadcast_to(on, [BLOCK]) & known
-            b = tl.load(backward + begin * L + label, mask=here, other=NEVER)
+            b = tl.load(
+                backward + begin * L + label, mask=here & tl.broadcast_to(t < n - 1, [BLOCK]), other=0.0
+            )
             f = tl.load(forward + begin * L + label, mask=here, other=NEVER) + b
             top = finite(tl.max(f, axis=0))
             mass = tl.sum(tl.exp(f - top), axis=0)
@@ -145,3 +149,29 @@ def gradient_kernel(
     tl.store(out + label[:, None] * L + label[None, :], expected * weight, mask=pair)
     tl.store(out + L * L + label, at_start, mask=known)
     tl.store(out + (L + 1) * L + label, at_end, mask=known)
+
+
+@triton.jit(do_not_specialize=["n_parts"])
+def sums_kernel(
+    sums, d_arcs, d_start, d_end, n_parts, L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr
+):
+    """Programs [blocks of numbers]: sums [n_parts, L + 2, L] added up to d_arcs [L, L], d_start [L] and d_end [L].
+
+    Any of these three may be absent.
+    """
+    size: tl.constexpr = (L + 2) * L
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    added = tl.zeros([STEP, BLOCK], dtype=sums.dtype.element_ty)
+    for begin in range(0, n_parts, STEP):
+        part = (begin + tl.arange(0, STEP)).to(tl.int64)
+        here = (part < n_parts)[:, None] & (place < size)[None, :]
+        added += tl.load(sums + part[:, None] * size + place[None, :], mask=here, other=0.0)
+    found = tl.sum(added, axis=0)
+    if d_arcs is not None:
+        tl.store(d_arcs + place, found.to(d_arcs.dtype.element_ty), mask=place < L * L)
+    if d_start is not None:
+        at_start = (place >= L * L) & (place < L * L + L)
+        tl.store(d_start + place - L * L, found.to(d_start.dtype.element_ty), mask=at_start)
+    if d_end is not None:
+        at_end = (place >= L * L + L) & (place < size)
+        tl.store(d_end + place - (L * L + L), found.to(d_end.dtype.element_ty), mask=at_end)

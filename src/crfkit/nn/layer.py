@@ -94,13 +94,10 @@ class ChainCRF(nn.Module):
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
         distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
-        values = distribution.log_prob(tags, complete=complete)
-        if reduction == "none":
-            return values
+        found = distribution.log_prob(tags, complete=complete, total=reduction != "none")
         if reduction == "mean":
-            return values.mean()
-        total = values.sum()
-        return total if reduction == "sum" else total / distribution.lengths.sum()
+            return found / len(emissions)
+        return found / distribution.lengths.sum() if reduction == "token_mean" else found
 
     def decode(
         self,

@@ -1,0 +1,238 @@
+"""The Triton kernel that makes the messages of chains of up to 128 labels, with the recursions of `chain_kernels`."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from crfkit.nn.chain_kernels import LOG_2, NEVER, ends_of, finite, position_of, row_of, spread, square
+
+
+@triton.jit
+def _pushed_in_log_space(message, table):
+    """log Σ_a exp(message(a) + table(a, b)) [BLOCK] of logarithms."""
+    reached = message[:, None] + table
+    top = finite(tl.max(reached, axis=0))
+    return tl.log(tl.sum(tl.exp(reached - top[None, :]), axis=0)) + top
+
+
+@triton.jit
+def _site(
+    emissions, peaks, sites, row, t, T, L: tl.constexpr, label, HAS_SITES: tl.constexpr, REAL: tl.constexpr
+):
+    """The emissions of site t of a sequence [BLOCK], −inf in the padding, and the largest, for each label.
+
+    Numbers that are the same for all threads would be waited for as soon as they are asked for, so the largest is not.
+    """
+    p = position_of(sites, row, tl.maximum(t, 0), T, HAS_SITES)
+    x = tl.load(emissions + p * L + label, mask=label < L, other=NEVER).to(REAL)
+    return x, tl.load(peaks + p + tl.where(label + T < 0, label, 0))
+
+
+@triton.jit
+def _pushed(message, weights):
+    """message weights [BLOCK]."""
+    return tl.sum(message[:, None] * weights, axis=0)
+
+
+@triton.jit
+def _power(message):
+    """The exponent of a power of two near the largest number."""
+    return tl.ceil(tl.log2(tl.maximum(tl.max(message, axis=0), 1e-37)))
+
+
+@triton.jit
+def _forward_scaled(
+    emissions, peaks, table, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
+    HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
+    LANES: tl.constexpr,
+):  # fmt: skip
+    """Forward messages in exp space; their scales, and the logarithm of the last one's sum, added up in float64."""
+    known = label < L
+    weights = spread(table, BLOCK, WARPS, LANES)
+    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
+    m = finite(tl.max(x, axis=0))
+    v = tl.exp(x - m)
+    total = tl.zeros([BLOCK], dtype=tl.float64) + m.to(tl.float64)
+    if KEEP and n > 0:
+        tl.store(into, m)
+        tl.store(out, v, mask=known)
+    x1, m1 = _site(emissions, peaks, sites, row, 1, T, L, label, HAS_SITES, REAL)
+    x2, m2 = _site(emissions, peaks, sites, row, 2, T, L, label, HAS_SITES, REAL)
+    x3, m3 = _site(emissions, peaks, sites, row, 3, T, L, label, HAS_SITES, REAL)
+    x4, m4 = _site(emissions, peaks, sites, row, 4, T, L, label, HAS_SITES, REAL)
+    for t in range(1, n - 2, 2):
+        x5, m5 = _site(emissions, peaks, sites, row, t + 4, T, L, label, HAS_SITES, REAL)
+        x6, m6 = _site(emissions, peaks, sites, row, t + 5, T, L, label, HAS_SITES, REAL)
+        v = _pushed(v, weights) * tl.exp(x1 - m1)
+        if KEEP:
+            tl.store(into + t + label, m1, mask=label == 0)
+            tl.store(out + t * L, v, mask=known)
+        v = _pushed(v, weights) * tl.exp(x2 - m2)
+        if ((t + 1) & (period - 1)) == 0:
+            power = _power(v)
+            v *= tl.exp2(-power)
+            m2 += power * LOG_2
+        total += m1.to(tl.float64) + m2.to(tl.float64)
+        if KEEP:
+            tl.store(into + t + 1 + label, m2, mask=label == 0)
+            tl.store(out + (t + 1) * L, v, mask=known)
+        x1, x2, m1, m2 = x3, x4, m3, m4
+        x3, x4, m3, m4 = x5, x6, m5, m6
+    for t in range(1 + 2 * (tl.maximum(n - 2, 0) // 2), n):
+        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
+        m = finite(tl.max(x, axis=0))
+        v = _pushed(v, weights) * tl.exp(x - m)
+        power = _power(v)
+        v *= tl.exp2(-power)
+        m += power * LOG_2
+        total += m.to(tl.float64)
+        if KEEP:
+            tl.store(into + t, m)
+            tl.store(out + t * L, v, mask=known)
+    return tl.max(total, axis=0) + tl.log(tl.sum(v, axis=0)).to(tl.float64)
+
+
+@triton.jit
+def _forward_in_log_space(
+    emissions, table, peak, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
+    HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+):  # fmt: skip
+    """The same with logarithms."""
+    known = label < L
+    scores = square(table, 2, BLOCK)
+    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
+    m = finite(tl.max(x, axis=0))
+    v = x - m
+    total = m.to(tl.float64)
+    if KEEP and n > 0:
+        tl.store(into, m)
+        tl.store(out, v, mask=known)
+    for t in range(1, n):
+        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
+        v = _pushed_in_log_space(v, scores) + x
+        m = finite(tl.max(v, axis=0))
+        v -= m
+        total += m.to(tl.float64)
+        if KEEP:
+            tl.store(into + t, m)
+            tl.store(out + t * L, v, mask=known)
+    return total + tl.log(tl.sum(tl.exp(v), axis=0)).to(tl.float64)
+
+
+@triton.jit
+def _backward_scaled(
+    emissions, peaks, table, period, sites, row, n, T, L: tl.constexpr, label, start, end, out,
+    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
+):  # fmt: skip
+    """Backward messages in exp space, of sites 0 … n − 2; they have no scales, as probabilities are divided by sums."""
+    known = label < L
+    weights = spread(table + BLOCK * BLOCK, BLOCK, WARPS, LANES)
+    x = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, HAS_SITES, REAL)
+    v = _pushed(tl.exp(x - finite(tl.max(x, axis=0))), weights)
+    tl.store(out + (n - 2) * L, v, mask=known)
+    x1, m1 = _site(emissions, peaks, sites, row, n - 2, T, L, label, HAS_SITES, REAL)
+    x2, m2 = _site(emissions, peaks, sites, row, n - 3, T, L, label, HAS_SITES, REAL)
+    x3, m3 = _site(emissions, peaks, sites, row, n - 4, T, L, label, HAS_SITES, REAL)
+    x4, m4 = _site(emissions, peaks, sites, row, n - 5, T, L, label, HAS_SITES, REAL)
+    for i in range(0, n - 3, 2):
+        t = n - 2 - i  # from site t to the one before it, and from there to the one before that
+        x5, m5 = _site(emissions, peaks, sites, row, t - 4, T, L, label, HAS_SITES, REAL)
+        x6, m6 = _site(emissions, peaks, sites, row, t - 5, T, L, label, HAS_SITES, REAL)
+        v = _pushed(v * tl.exp(x1 - m1), weights)
+        tl.store(out + (t - 1) * L, v, mask=known)
+        v = _pushed(v * tl.exp(x2 - m2), weights)
+        if ((i + 2) & (period - 1)) == 0:
+            v *= tl.exp2(-_power(v))
+        tl.store(out + (t - 2) * L, v, mask=known)
+        x1, x2, m1, m2 = x3, x4, m3, m4
+        x3, x4, m3, m4 = x5, x6, m5, m6
+    if (n > 2) & (n % 2 == 1):
+        tl.store(out, _pushed(v * tl.exp(x1 - m1), weights), mask=known)
+
+
+@triton.jit
+def _backward_in_log_space(
+    emissions, table, sites, row, n, T, L: tl.constexpr, label, start, end, out,
+    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+):  # fmt: skip
+    """The same with logarithms."""
+    known = label < L
+    scores = square(table, 3, BLOCK)
+    v = tl.where(known, 0.0, NEVER).to(REAL)
+    for i in range(1, n):
+        t = n - i
+        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
+        v = _pushed_in_log_space(v + x, scores)
+        v -= finite(tl.max(v, axis=0))
+        tl.store(out + (t - 1) * L, v, mask=known)
+
+
+@triton.jit
+def _added_up(values, total, counter, B, REAL: tl.constexpr):
+    """The sum of values [B], by the last program that comes here, in one order."""
+    tl.debug_barrier()
+    if tl.atomic_add(counter, 1.0, sem="acq_rel") == B - 1:
+        tl.debug_barrier()
+        STEP: tl.constexpr = 256
+        added = tl.zeros([STEP], dtype=tl.float64)
+        for begin in range(0, B, STEP):
+            row = begin + tl.arange(0, STEP)
+            added += tl.load(values + row, mask=row < B, other=0.0, cache_modifier=".cg").to(tl.float64)
+        tl.store(total, tl.sum(added, axis=0).to(REAL))
+
+
+@triton.jit(do_not_specialize=["B", "T", "n_tables"])
+def messages_kernel(
+    emissions, start, end, lengths, sites, tables, messages, values, total, B, T, n_tables, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
+    HAS_TAGS: tl.constexpr, KEEP: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    WARPS: tl.constexpr, LANES: tl.constexpr,
+):  # fmt: skip
+    """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
+
+    messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other; backward messages of last sites
+    are ones, which nobody stores. values [B]: log Z, or the score of the tags less log Z; with ADD_UP, total [] their sum.
+    """
+    row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    n = T
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row).to(tl.int32)
+    label = tl.arange(0, BLOCK)
+    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+    gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
+    table = tables + tl.where(n_tables > 1, row, 0) * (4 * BLOCK * BLOCK + 16)
+    peak, period = tl.load(table + 4 * BLOCK * BLOCK), tl.load(table + 4 * BLOCK * BLOCK + 1).to(tl.int32)
+    size = (row * 0 + B) * T * L
+    emissions += row * T * L
+    peaks = gold + 2 * B + 1 + row * T
+    if role == 0:
+        out, into = messages + row * T * L + label, messages + 2 * size + row * T
+        if period > 0:
+            log_z = _forward_scaled(
+                emissions, peaks, table, period, sites, row, n, T, L, label, first, last, out, into,
+                HAS_SITES, KEEP, BLOCK, REAL, WARPS, LANES,
+            ) + (n - 1).to(tl.float64) * peak.to(tl.float64)  # fmt: skip
+        else:
+            log_z = _forward_in_log_space(
+                emissions, table, peak, sites, row, n, T, L, label, first, last, out, into,
+                HAS_SITES, KEEP, BLOCK, REAL,
+            )  # fmt: skip
+        value = tl.where(n > 0, log_z, 0.0)
+        if HAS_TAGS:
+            score = tl.load(gold + 2 * row).to(tl.float64) + tl.load(gold + 2 * row + 1).to(tl.float64)
+            value = score - value
+        tl.store(values + row, value.to(REAL))
+        if ADD_UP:
+            _added_up(values, total, gold + 2 * B, B, REAL)
+    elif KEEP and n > 1:
+        out = messages + size + row * T * L + label
+        if period > 0:
+            _backward_scaled(
+                emissions, peaks, table, period, sites, row, n, T, L, label, first, last, out,
+                HAS_SITES, BLOCK, REAL, WARPS, LANES,
+            )  # fmt: skip
+        else:
+            _backward_in_log_space(
+                emissions, table, sites, row, n, T, L, label, first, last, out, HAS_SITES, BLOCK, REAL
+            )
