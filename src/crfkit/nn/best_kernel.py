@@ -1,9 +1,9 @@
 """The Triton kernel that finds the best labelling of a chain of up to 128 labels.
 
 Forward, it stores the scores of the best beginnings, V_i(b) = max_a V_{i−1}(a) + arcs(a, b) + states_i(b). Backward, the
-label before y is argmax_a V_{i−1}(a) + arcs(a, y). That is one site after the other, so the sequence is cut into chunks that are
-followed at the same time, each from the best label of a site a little behind it: ways back soon join the right one. Where
-the chunk before a cut does not go on as the chunk behind it began, it is followed again, until the two ways join.
+label before y is argmax_a V_{i−1}(a) + arcs(a, y). That is one site after the other, so the sequence is cut into chunks that
+are followed at the same time, each from the best label of a site a little behind it: ways back soon join the right one.
+Where the chunk before a cut does not go on as the chunk behind it began, it is followed again, until the two ways join.
 """
 
 from __future__ import annotations
