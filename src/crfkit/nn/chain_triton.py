@@ -141,7 +141,7 @@ def expectations(problem: ChainProblem) -> Expectations:
     log_z, kept = value(problem, None, keep=True)
     assert kept is not None
     states, arcs, _, _ = gradient(problem, None, torch.ones_like(log_z), kept)
-    return Expectations(log_z, states.to(kept.messages.dtype), arcs)
+    return Expectations(log_z.double(), states.to(kept.messages.dtype), arcs)
 
 
 def best(problem: ChainProblem) -> Tensor:

@@ -79,7 +79,7 @@ def expectations(problem: ChainProblem) -> Expectations:
     log_z, kept = value(problem, None, keep=True)
     assert kept is not None
     states, arcs, _, _ = gradient(problem, None, torch.ones_like(log_z), kept)
-    return Expectations(log_z, states, arcs)
+    return Expectations(log_z.double(), states, arcs)
 
 
 def _messages(problem: ChainProblem) -> Kept:
