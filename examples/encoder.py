@@ -1,4 +1,4 @@
-"""Words in their sentence as vectors: embeddings and a character CNN under a BiLSTM (Ma and Hovy 2016)."""
+"""Words in their sentence as vectors: embeddings, affixes and a character CNN under a BiLSTM (Ma and Hovy 2016)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,26 @@ class CharacterCNN(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Vectors of words, [B, T, `size`]; with `with_tags` parts of speech and morphology are seen as well."""
+    """Vectors of words, [B, T, `size`], which may see their affixes, or their parts of speech and morphology, as well."""
 
     def __init__(
-        self, vocabulary: Vocabulary, hidden: int, n_layers: int, dropout: float, *, with_tags: bool
+        self,
+        vocabulary: Vocabulary,
+        hidden: int,
+        n_layers: int,
+        dropout: float,
+        *,
+        with_affixes: bool = False,
+        with_tags: bool = False,
     ) -> None:
         super().__init__()
         self.words = nn.Embedding(len(vocabulary.words), 100, padding_idx=PADDING)
         self.characters = CharacterCNN(len(vocabulary.characters), 50, 100)
-        self.tags = nn.ModuleList(
-            nn.Embedding(len(index), 50, padding_idx=PADDING) for index in vocabulary.tags if with_tags
+        self.affixes, self.tags = (
+            nn.ModuleList(nn.Embedding(len(index), 50, padding_idx=PADDING) for index in indices if seen)
+            for indices, seen in ((vocabulary.affixes, with_affixes), (vocabulary.tags, with_tags))
         )
-        n_inputs = 100 + 100 + 50 * len(self.tags)
+        n_inputs = 100 + 100 + 50 * (len(self.affixes) + len(self.tags))
         self.lstm = nn.LSTM(
             n_inputs, hidden, n_layers, batch_first=True, bidirectional=True, dropout=dropout * (n_layers > 1)
         )
@@ -49,6 +57,7 @@ class Encoder(nn.Module):
         if self.training:  # words that are not known must be seen in training
             words = words.masked_fill(torch.rand(words.shape, device=words.device) < 0.1, UNKNOWN)
         parts = [self.words(words), self.characters(batch.characters)]
+        parts += [embedding(batch.affixes[:, :, k]) for k, embedding in enumerate(self.affixes)]
         parts += [embedding(batch.tags[:, :, k]) for k, embedding in enumerate(self.tags)]
         packed = pack_padded_sequence(
             self.dropout(torch.cat(parts, -1)), batch.lengths.cpu(), batch_first=True, enforce_sorted=False

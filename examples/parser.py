@@ -7,16 +7,16 @@ Parts of speech and morphology are read from the files. On a CPU add `--sentence
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from crfkit.data import Sentence
-from crfkit.evaluation import evaluate_trees
+from crfkit.evaluation import TreeReport, evaluate_trees
 from crfkit.nn import TreeDistribution
 from examples.encoder import Encoder
-from examples.sentences import IGNORED, Batch, Vocabulary, batches
+from examples.sentences import IGNORED, LARGE, Batch, Vocabulary, batches
 from examples.training import Network, Settings, files, options, train
 
 
@@ -80,15 +80,15 @@ class Parser(Network):
 
 @torch.no_grad()
 def parsed(
-    parser: Network, sentences: Sequence[Sentence], vocabulary: Vocabulary, device: str
+    parser: Network, sentences: Sequence[Sentence], data: Sequence[Batch], relations: Sequence[str]
 ) -> list[Sentence]:
-    """The sentences with the heads and relations that the parser gives them."""
+    """The sentences, which are `data` as well, with the heads and relations that the parser gives them."""
     out = list(sentences)
-    for batch in batches(sentences, vocabulary, 20_000):
-        heads, relations = (found.tolist() for found in parser(batch.to(torch.device(device))))
+    for batch in data:
+        heads, numbers = (found.tolist() for found in parser(batch))
         for b, n in enumerate(batch.numbers.tolist()):
             words = [
-                word._replace(head=heads[b][t], deprel=vocabulary.relations[relations[b][t]])
+                word._replace(head=heads[b][t], deprel=relations[numbers[b][t]])
                 for t, word in enumerate(sentences[n].words)
             ]
             out[n] = Sentence(words)
@@ -101,11 +101,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     learned, dev, test = files(given)
     vocabulary, settings = Vocabulary.of(learned), Settings.of(given)
 
-    def score(network: Network) -> float:
-        return evaluate_trees(dev, parsed(network, dev, vocabulary, settings.device)).las
+    def evaluation(sentences: Sequence[Sentence]) -> Callable[[Network], TreeReport]:
+        data = batches(sentences, vocabulary, LARGE, settings.device)
+        return lambda network: evaluate_trees(
+            sentences, parsed(network, sentences, data, vocabulary.relations)
+        )
 
-    parser = train(Parser(vocabulary), learned, vocabulary, score, settings)
-    found = evaluate_trees(test, parsed(parser, test, vocabulary, settings.device))
+    on_dev = evaluation(dev)
+    parser = train(Parser(vocabulary), learned, vocabulary, lambda network: on_dev(network).las, settings)
+    found = evaluation(test)(parser)
     print(f"test UAS {100 * found.uas:.2f}  LAS {100 * found.las:.2f}")
 
 

@@ -1,4 +1,4 @@
-"""Parts of speech by a character CNN, a BiLSTM and a CRF (Ma and Hovy 2016).
+"""Parts of speech by affixes, a character CNN, a BiLSTM and a CRF (after Ma and Hovy 2016).
 
     python -m examples.tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu --test en_ewt-ud-test.conllu
 
@@ -12,40 +12,37 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from crfkit.data import Sentence
 from crfkit.nn import ChainCRF
 from examples.encoder import Encoder
-from examples.sentences import IGNORED, Batch, Vocabulary, batches
+from examples.sentences import IGNORED, LARGE, Batch, Vocabulary, batches
 from examples.training import Network, Settings, files, options, train
 
 
 class Tagger(Network):
     """A chain over parts of speech whose emissions the encoder computes."""
 
-    def __init__(self, vocabulary: Vocabulary, hidden: int = 200, dropout: float = 0.5) -> None:
+    def __init__(self, vocabulary: Vocabulary, hidden: int = 400, dropout: float = 0.5) -> None:
         super().__init__()
-        self.encoder = Encoder(vocabulary, hidden, 1, dropout, with_tags=False)
+        self.encoder = Encoder(vocabulary, hidden, 2, dropout, with_affixes=True)
         self.emissions = nn.Linear(self.encoder.size, len(vocabulary.labels))
         self.crf = ChainCRF(labels=vocabulary.labels)
 
     def loss(self, batch: Batch) -> Tensor:
         """−log p(labels), by token; a label that is not known is summed over."""
         emissions = self.emissions(self.encoder(batch))
-        return -self.crf(emissions, batch.labels, batch.mask, reduction="token_mean")
+        return -self.crf(emissions, batch.labels, lengths=batch.lengths, reduction="token_mean")
 
     def forward(self, batch: Batch) -> Tensor:
         """The labels of the best labelling, [B, T]; −1 beyond the sentence."""
-        return self.crf.decode(self.emissions(self.encoder(batch)), batch.mask)
+        return self.crf.decode(self.emissions(self.encoder(batch)), lengths=batch.lengths)
 
 
 @torch.no_grad()
-def accuracy(tagger: Network, sentences: Sequence[Sentence], vocabulary: Vocabulary, device: str) -> float:
+def accuracy(tagger: Network, data: Sequence[Batch]) -> float:
     """The share of words whose label is right; a label that training did not have is wrong."""
     right = total = 0
-    for batch in batches(sentences, vocabulary, 20_000):
-        batch = batch.to(torch.device(device))
-        found = tagger(batch)
-        right += int(((found == batch.labels) & (batch.labels != IGNORED)).sum())
+    for batch in data:
+        right += int(((tagger(batch) == batch.labels) & (batch.labels != IGNORED)).sum())
         total += int(batch.lengths.sum())
     return right / total
 
@@ -53,14 +50,11 @@ def accuracy(tagger: Network, sentences: Sequence[Sentence], vocabulary: Vocabul
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train on the files that the options name, and say how many test words are tagged rightly."""
     given = options((__doc__ or "").splitlines()[0]).parse_args(arguments)
-    learned, dev, test = files(given)
+    learned, *others = files(given)
     vocabulary, settings = Vocabulary.of(learned), Settings.of(given)
-
-    def score(network: Network) -> float:
-        return accuracy(network, dev, vocabulary, settings.device)
-
-    tagger = train(Tagger(vocabulary), learned, vocabulary, score, settings)
-    print(f"test accuracy {100 * accuracy(tagger, test, vocabulary, settings.device):.2f}")
+    dev, test = (batches(sentences, vocabulary, LARGE, settings.device) for sentences in others)
+    tagger = train(Tagger(vocabulary), learned, vocabulary, lambda network: accuracy(network, dev), settings)
+    print(f"test accuracy {100 * accuracy(tagger, test):.2f}")
 
 
 if __name__ == "__main__":

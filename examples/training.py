@@ -12,7 +12,6 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from crfkit.data import Sentence
 from examples.sentences import Batch, Vocabulary, batches, read
@@ -35,7 +34,6 @@ class Settings:
     epochs: int = 20
     n_words: int = 2_000  # in a batch
     rate: float = 2e-3
-    averaged: float = 0.99  # share of the weights so far in the average that is used
     seed: int = 1
     device: str = "cpu"
 
@@ -43,6 +41,14 @@ class Settings:
     def of(cls, given: argparse.Namespace) -> Self:
         """From the options of a script."""
         return cls(given.epochs, given.n_words, given.rate, seed=given.seed, device=given.device)
+
+
+@torch.no_grad()
+def move(average: nn.Module, network: nn.Module, step: int) -> None:
+    """Move an average of networks towards the next one; those of the first steps are forgotten quickly."""
+    share = max(0.01, 9 / (10 + step))
+    for averaged, weights in zip(average.parameters(), network.parameters(), strict=True):
+        averaged.lerp_(weights, share)
 
 
 def train(
@@ -58,15 +64,14 @@ def train(
     """
     device = torch.device(settings.device)
     network.to(device)
-    data = [batch.to(device) for batch in batches(sentences, vocabulary, settings.n_words)]
+    data = batches(sentences, vocabulary, settings.n_words, settings.device)
     optimizer = torch.optim.Adam(network.parameters(), settings.rate, betas=(0.9, 0.98))
     n_steps = settings.epochs * len(data)
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, 20 * (step + 1) / n_steps) * (1 - step / n_steps)
     )
-    averaged = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(settings.averaged))
     order, begin = random.Random(settings.seed), time.perf_counter()
-    best, best_score = copy.deepcopy(network), -1.0
+    average, best, best_score = copy.deepcopy(network).eval(), network, -1.0
     for epoch in range(1, settings.epochs + 1):
         network.train()
         order.shuffle(data)
@@ -78,12 +83,11 @@ def train(
             nn.utils.clip_grad_norm_(network.parameters(), LARGEST_GRADIENT)
             optimizer.step()
             rate.step()
-            averaged.update_parameters(network)
+            move(average, network, rate.last_epoch)
             total += loss.detach()
-        averaged.module.eval()
-        found = score(averaged.module)
+        found = score(average)
         if found > best_score:
-            best, best_score = copy.deepcopy(averaged.module), found
+            best, best_score = copy.deepcopy(average), found
         seconds = time.perf_counter() - begin
         mean = float(total) / len(data)
         print(f"epoch {epoch:3}  loss {mean:9.4f}  dev {100 * found:6.2f}  {seconds:6.1f} s", flush=True)
