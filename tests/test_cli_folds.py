@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from statistics import fmean, pstdev
+from typing import Any
 
 import pytest
 
 import crfkit
+from crfkit.cli.train import train
 from tests.commands import columns, complaint, run
 
 MODULE = "crfkit.cli.train"
@@ -66,6 +68,34 @@ def test_more_parts_than_sequences_are_refused() -> None:
     words = complaint("train", "train.txt", "--model", "m.crf", "--folds", "6")
     assert words == "crfkit: --folds 6: the file has only 5 sequences, expected at most as many"
     assert not Path("m.crf").exists()
+
+
+def test_allowed_labels_that_only_one_part_has() -> None:
+    sentences = ["dogs N|X N bark * V", "we X X run V|X V", "dogs * N run V V"]
+    Path("allowed.txt").write_text(columns(sentences, 3))
+    options = ("--allowed-column", "1", "--folds", "3", "--quiet")
+    lines = run("train", "allowed.txt", "--model", "m.crf", *options).stdout.splitlines()
+    assert lines[1] == "part 2 of 3: accuracy 50.00"  # X is known to the other two models only
+
+
+def test_every_part_has_the_features_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = []
+
+    def noting(model: crfkit.CRF, *arguments: Any, **settings: Any) -> bool:
+        features.append(model.features)
+        return train(model, *arguments, **settings)
+
+    monkeypatch.setattr(f"{MODULE}.train", noting)
+    Path("few.txt").write_text(columns(["U B-N", "eats O", "sees O"], 2))  # without part 1 nothing but O
+    run("train", "few.txt", "--model", "m.crf", "--folds", "3", "--quiet")
+    assert features == ["names"] * 4
+
+
+def test_a_complaint_names_the_part() -> None:
+    Path("short.txt").write_text(columns(["the D", "the D dog D runs D", "a D"], 2))
+    options = ("--bigrams", "observed", "--folds", "3", "--quiet")
+    result = run("train", "short.txt", "--model", "m.crf", *options, status=2)
+    assert re.match(r"crfkit: --folds 3, part 2: short.txt:3: no labelling of length 3", result.stderr)
 
 
 def test_ctrl_c_ends_it_without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ A file may have a column that holds, for each word, `*` or `_` where all labels 
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -100,6 +100,16 @@ def check_known(examples: Iterable[Example], known: Container[str]) -> Iterator[
                     f"{example.origin.place(site)}: the allowed label {strange[0]!r} is none that the model knows"
                 )
         yield example
+
+
+def allowing_known(examples: Iterable[Example], known: Set[str]) -> Iterator[Example]:
+    """The examples without allowed labels that are not known; a site that allowed only such labels allows all."""
+    for example in examples:
+        if example.allowed is None:
+            yield example
+        else:
+            allowed = [names and (names & known or None) for names in example.allowed]
+            yield example._replace(allowed=allowed)
 
 
 def is_possible(example: Example, bigrams: Bigrams | None, by_name: Mapping[str, Hashable]) -> bool:

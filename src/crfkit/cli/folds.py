@@ -7,6 +7,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from crfkit.cli.columns import Example
+from crfkit.cli.constraints import allowing_known
 from crfkit.cli.evaluate import evaluate
 from crfkit.data import InputError
 
@@ -28,11 +29,17 @@ def cross_validation(
     """Lines for people: the scores of each of n models, then their means.
 
     Model k is trained by `fitted` on all sequences but the k-th, (n + k)-th, (2n + k)-th, …, and evaluated on those.
+    Labels that it has not seen count as errors.
     """
     accuracies, f1s = [], []
     for k in range(n):
         rest = [example for i, example in enumerate(examples) if i % n != k]
-        found = evaluate(fitted(rest), examples[k::n], allow_unknown=True)
+        try:
+            model = fitted(list(allowing_known(rest, {label for x in rest for label in x.labels or ()})))
+            part = allowing_known(examples[k::n], {str(label) for label in model.classes_})
+            found = evaluate(model, part, allow_unknown=True)
+        except InputError as complaint:
+            raise InputError(f"--folds {n}, part {k + 1}: {complaint}") from None
         accuracies.append(100 * found.accuracy)
         f1s.append(None if found.spans is None else 100 * found.spans.overall.f1)
         yield f"part {k + 1} of {n}: {_words(accuracies[-1:], f1s[-1:])}"

@@ -222,7 +222,9 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         say(f"{file}: {note}")
     check_folds(options["folds"], len(examples))
     if options["folds"] is not None:
-        for line in cross_validation(examples, options["folds"], lambda rest: _fitted(rest, options)):
+        for line in cross_validation(
+            examples, options["folds"], lambda rest: _fitted(new_model(examples, options), rest, options)
+        ):
             click.echo(line)
     n_words = sum(len(example.inputs) for example in examples)
     title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
@@ -242,9 +244,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     keep_model(crf, model, say, interrupted=interrupted)
 
 
-def _fitted(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
-    """A model for cross-validation; Ctrl-C ends the command."""
-    model = new_model(examples, options)
+def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
+    """A model of cross-validation, trained; Ctrl-C ends the command."""
     if train(model, examples, safety={"time_budget": options["time_budget"]}):
         click.echo("crfkit: interrupted in the cross-validation; there is no model", err=True)
         click.get_current_context().exit(INTERRUPTED)
