@@ -44,8 +44,7 @@ class FeatureWriter {
         if (n_ended_ == batch) flush();
         ended_[n_ended_++] = n_waiting_;
     }
-    // Looks up everything that waits; afterwards the writer needs none of the bytes it was
-    // given.
+    // Looks up everything that waits; afterwards the writer needs none of the bytes it was given.
     void flush();
     std::int64_t n_sites() const { return n_sites_; }
     FeatureArrays finish();  // flushes, too; empty without a vocabulary

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,24 @@ NAMES = [
     "",
     "x" * 300,
 ]
+
+TAGGING_FOR_EVER = """
+import threading, time
+from crfkit import _core
+from tests.test_named_sites import tagger_of
+
+layout, vocabulary, tagger = tagger_of(["a", "b"], 30)
+labels = [str(label) for label in range(30)]
+sites = _core.NamedSites([["a", "b"]] * 100)
+
+def tag():
+    while True:
+        tagger.tag_names(layout, vocabulary, sites, labels)
+
+for _ in range(4):
+    threading.Thread(target=tag, daemon=True).start()
+time.sleep(0.1)
+"""
 
 
 def random_site(draw: random.Random, dicts: bool) -> Any:
@@ -79,6 +99,11 @@ def test_what_names_cannot_be_is_refused() -> None:
     other = tagger_of(["a", "b"], 2)[0]
     with pytest.raises(ValueError, match="layout"):
         tagger.tag_names(other, vocabulary, _core.NamedSites([["a"]]), ["B", "I"])
+
+
+def test_the_end_of_the_program_finds_threads_at_work() -> None:
+    result = subprocess.run([sys.executable, "-c", TAGGING_FOR_EVER], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_an_item_sequence_is_pickled_with_all_its_attributes() -> None:

@@ -7,7 +7,7 @@ import inspect
 import pathlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +163,30 @@ def test_an_attribute_that_an_item_has_twice_counts_twice(tagger: ours.Tagger) -
 def test_items_that_are_none_are_refused(item: Any, tagger: ours.Tagger) -> None:
     with pytest.raises(TypeError):
         ours.ItemSequence([item])
+
+
+def test_items_that_are_read_only_once_are_not_lost(tagger: ours.Tagger) -> None:
+    assert tagger.tag([iter(["a"]), (name for name in ["b"])]) == tagger.tag([["a"], ["b"]])
+    trainer = ours.Trainer(verbose=False)
+    asking: list[Callable[[Any], Any]] = [tagger.tag, tagger.set, lambda x: trainer.append(x, ["A", "B"])]
+    for item in (iter(["a"]), (name for name in [b"a"])):
+        for ask in asking:
+            with pytest.raises(TypeError, match="read only once; expected a list or a dict"):
+                ask([item, [b"b"]])
+
+
+def test_labels_are_those_of_the_model_that_was_asked(tagger: ours.Tagger, tmp_path: Path) -> None:
+    expected = tagger.tag([["a"], ["b"]])
+    other = ours.Trainer(verbose=False)
+    other.append([["a"], ["b"]], [label + "?" for label in tagger.labels()[:2]])
+    other.train(str(tmp_path / "other"))
+
+    def items() -> Iterator[list[str]]:
+        yield ["a"]
+        tagger.open(str(tmp_path / "other"))
+        yield ["b"]
+
+    assert tagger.tag(items()) == expected
 
 
 def test_values_beyond_all_measure_are_refused(tagger: ours.Tagger) -> None:

@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 namespace crfkit {
 
@@ -19,14 +21,20 @@ class BriefRelease {
     }
     ~BriefRelease() {
         for (int i = 0; i < longest_wait && taken_.load(std::memory_order_relaxed); ++i) pause();
-        PyEval_RestoreThread(thread_);
+        try {
+            PyEval_RestoreThread(thread_);
+        } catch (...) {
+            // The interpreter is gone, and the C library unwinds this thread to end it: it waits for the end
+            // of the process instead, as threads do from Python 3.14 on.
+            for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+        }
         taken_.store(true, std::memory_order_relaxed);
     }
     BriefRelease(const BriefRelease&) = delete;
     BriefRelease& operator=(const BriefRelease&) = delete;
 
   private:
-    static constexpr int longest_wait = 1000;  // pauses: 10 to 50 microseconds
+    static constexpr int longest_wait = 1000;  // pauses: at most 50 microseconds
     static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();

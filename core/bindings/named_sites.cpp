@@ -47,10 +47,13 @@ nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary
     return to_python(std::move(design));
 }
 
-// The items of `names` at these places.
-nb::object chosen(const nb::list& names, const std::vector<std::int32_t>& places) {
+// The items of `names`, which are n, at these places.
+nb::object chosen(const nb::list& names, std::int32_t n, const std::vector<std::int32_t>& places) {
     nb::object found = nb::steal(PyList_New(static_cast<Py_ssize_t>(places.size())));
     if (!found.is_valid()) throw nb::python_error();
+    // Asked only now: other threads had the lock before, and a new list may have run finalizers.
+    if (nb::len(names) != static_cast<std::size_t>(n))
+        throw std::invalid_argument("there must be one name for each label of the layout");
     for (std::size_t t = 0; t < places.size(); ++t)
         PyList_SET_ITEM(found.ptr(), t, nb::borrow(PyList_GET_ITEM(names.ptr(), places[t])).release().ptr());
     return found;
@@ -65,9 +68,7 @@ nb::tuple tag_names(const Tagger& tagger, const LayoutPtr& layout, const Vocabul
         design = design_of(layout, vocabulary, sites);
         tagger.best(*design, best.data(), 1);
     }
-    if (nb::len(labels) != static_cast<std::size_t>(layout->n_labels))
-        throw std::invalid_argument("there must be one name for each label of the layout");
-    return nb::make_tuple(to_python(std::move(design)), chosen(labels, best));
+    return nb::make_tuple(to_python(std::move(design)), chosen(labels, layout->n_labels, best));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from crfkit import _core
@@ -97,7 +97,7 @@ def named(xseq: Any) -> _core.NamedSites:
     try:
         return _core.NamedSites(xseq)
     except _core.InvalidInput:
-        return ItemSequence(xseq).names()
+        return _read_again(xseq).names()
 
 
 def encoded(xseq: Any, vocabulary: Vocabulary) -> FeatureList:
@@ -111,8 +111,18 @@ def encoded(xseq: Any, vocabulary: Vocabulary) -> FeatureList:
     except _core.InvalidInput:
         rows = {"": ([], [])}
     if rows:
-        return _encoded(ItemSequence(xseq).sites(), vocabulary)
+        return _encoded(_read_again(xseq).sites(), vocabulary)
     return FeatureList(site_ptr, ids, values)
+
+
+def _read_again(xseq: list[Any]) -> ItemSequence:
+    """A sequence that the native core has refused; TypeError for items that it may have used up."""
+    for item in xseq:
+        if isinstance(item, Iterator):
+            raise TypeError(
+                f"an item is a {type(item).__name__}, which is read only once; expected a list or a dict"
+            )
+    return ItemSequence(xseq)
 
 
 def _encoded(sites: list[Any], vocabulary: Vocabulary) -> FeatureList:

@@ -30,7 +30,6 @@ class Tagger:
 
     def __init__(self) -> None:
         self._model: CrfsuiteModel | None = None
-        self._labels: list[str] = []  # [L]
         self._design: _core.Design | None = None  # the instance
         self._marginals: npt.NDArray[np.float64] | None = None  # [T, L] of the instance, once asked for
         self._n_sites = 0
@@ -61,7 +60,6 @@ class Tagger:
         model = CrfsuiteModel.from_bytes(data, source)
         self.close()
         self._model = model
-        self._labels = model.labels
         return contextlib.closing(self)
 
     def close(self) -> None:
@@ -84,13 +82,13 @@ class Tagger:
         if xseq is not None:
             sites = named(xseq)
             design, best = model.tagger.tag_names(
-                model.feature_map.layout, model.vocabulary, sites, self._labels
+                model.feature_map.layout, model.vocabulary, sites, model.labels
             )
             self._remember(design, len(sites))
             return best
         if self._design is None:
             return []
-        return [self._labels[label] for label in model.tagger.best(self._design).tolist()]
+        return [model.labels[label] for label in model.tagger.best(self._design).tolist()]
 
     def _remember(self, design: _core.Design, n_sites: int) -> None:
         self._n_sites, self._marginals, self._design = n_sites, None, design
