@@ -93,12 +93,27 @@ def test_what_names_cannot_be_is_refused() -> None:
     for x in ([np.ones(2)], [{"v": np.ones(2)}], ["word"], "word", [[1]], [None], [{"a": float("nan")}]):
         with pytest.raises(_core.InvalidInput):
             _core.NamedSites(x)
+    with pytest.raises(_core.InvalidInput, match="site 1: expected strings as features, got array"):
+        _core.NamedSites([["a"], np.ones(2), ["a"]])
     layout, vocabulary, tagger = tagger_of(["a"], 2)
     with pytest.raises(ValueError, match="one name for each label"):
         tagger.tag_names(layout, vocabulary, _core.NamedSites([["a"]]), ["B"])
     other = tagger_of(["a", "b"], 2)[0]
     with pytest.raises(ValueError, match="layout"):
         tagger.tag_names(other, vocabulary, _core.NamedSites([["a"]]), ["B", "I"])
+
+
+def test_an_object_that_vanishes_when_it_is_shown() -> None:
+    class Vanishing:
+        def __repr__(self) -> str:
+            names.clear()
+            return "gone"
+
+    names: list[Any] = []
+    for site in (names, {"k": names}):
+        names.append(Vanishing())
+        with pytest.raises(_core.InvalidInput, match=r"got gone \(Vanishing\)"):
+            _core.NamedSites([site])
 
 
 def test_the_end_of_the_program_finds_threads_at_work() -> None:

@@ -57,6 +57,7 @@ std::string shown(PyObject* object) {
 }
 
 std::string described(PyObject* object) {
+    const nb::object own = nb::borrow(object);  // its __repr__ may drop it from where it is
     if (object == Py_None) return "None";
     if (PyUnicode_Check(object)) return "the string " + shown(object);
     return shown(object) + " (" + Py_TYPE(object)->tp_name + ")";
@@ -312,6 +313,7 @@ void SiteReader::read_array(PyObject* key, PyObject* array) {
         const Held names(row.attr("tolist")(), writer_);
         return key ? read_flags(key, names.ptr()) : read_names(names.ptr());
     }
+    if (writer_.copies()) complain_of("strings as features", array);  // names only
     const nb::object block = to_python(full_name(key));
     if (!dense_.contains(block)) dense_[block] = nb::make_tuple(nb::list(), nb::list());
     const nb::object entry = dense_[block];
@@ -336,16 +338,9 @@ void SiteReader::read_sparse(PyObject* key, PyObject* row) {
     }
 }
 
-void SiteReader::finish_names() {
-    if (nb::len(dense_) > 0) complain("a row of numbers, expected names of features");
-    writer_.flush();
-}
-
 NamedSites read_named_sites(PyObject* sequence) {
     NamedSites names;
-    SiteReader reader(names);
-    reader.read_sequence(sequence);
-    reader.finish_names();
+    SiteReader(names).read_sequence(sequence);
     return names;
 }
 

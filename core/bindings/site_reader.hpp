@@ -27,15 +27,13 @@ inline constexpr double largest_value = 1e20;
 class SiteReader {
   public:
     SiteReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
-    explicit SiteReader(NamedSites& names) : writer_(names) {}
+    explicit SiteReader(NamedSites& names) : writer_(names) {}  // which refuses rows of numbers
 
     void read_sequences(PyObject* sequences);
     void read_sequence(PyObject* sequence);
 
     // (sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)})
     nanobind::tuple finish();
-    // For names that are not looked up, which no dense block goes with.
-    void finish_names();
 
   private:
     class Held;
