@@ -6,6 +6,7 @@ import pickle
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from crfkit.compat.pycrfsuite import ItemSequence
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.inference import Tagger
 
+PROJECT = Path(__file__).parent.parent
 NAMES = [
     "a",
     "bb",
@@ -28,7 +30,7 @@ NAMES = [
     "x" * 300,
 ]
 
-TAGGING_FOR_EVER = """
+FOR_EVER = """
 import threading, time
 from crfkit import _core
 from tests.test_named_sites import tagger_of
@@ -36,13 +38,14 @@ from tests.test_named_sites import tagger_of
 layout, vocabulary, tagger = tagger_of(["a", "b"], 30)
 labels = [str(label) for label in range(30)]
 sites = _core.NamedSites([["a", "b"]] * 100)
+design = _core.design_of_names(layout, vocabulary, sites)
 
-def tag():
+def work():
     while True:
-        tagger.tag_names(layout, vocabulary, sites, labels)
+        {call}
 
 for _ in range(4):
-    threading.Thread(target=tag, daemon=True).start()
+    threading.Thread(target=work, daemon=True).start()
 time.sleep(0.1)
 """
 
@@ -117,8 +120,10 @@ def test_an_object_that_vanishes_when_it_is_shown() -> None:
 
 
 def test_the_end_of_the_program_finds_threads_at_work() -> None:
-    result = subprocess.run([sys.executable, "-c", TAGGING_FOR_EVER], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    for call in ("tagger.tag_names(layout, vocabulary, sites, labels)", "tagger.marginals(design)"):
+        command = [sys.executable, "-c", FOR_EVER.format(call=call)]
+        result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
 
 
 def test_an_item_sequence_is_pickled_with_all_its_attributes() -> None:

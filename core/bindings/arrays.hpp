@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "lock_release.hpp"
+
 namespace crfkit {
 
 template <class Number>
@@ -78,7 +80,7 @@ template <class Number, class Fill>
 nanobind::object filled(std::initializer_list<std::size_t> shape, const Fill& fill) {
     NewArray<Number> out(shape);
     {
-        const nanobind::gil_scoped_release release;
+        const LockRelease release;
         fill(out.data());
     }
     return out.take();

@@ -1,18 +1,16 @@
 // Letting go of the interpreter's lock for work of some microseconds.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <atomic>
-#include <chrono>
-#include <thread>
+
+#include "lock_release.hpp"
 
 namespace crfkit {
 
-// Like nanobind::gil_scoped_release, for threads that call one short function again and again. A thread that
-// has to wait for the lock is put to sleep, and waking up takes longer than such work does. So whoever wants
-// it back while another thread has just taken it after work of this kind, and will soon let go of it again,
-// looks for a moment whether it has.
+// Like LockRelease, for threads that call one short function again and again. A thread that has to wait for
+// the lock is put to sleep, and waking up takes longer than such work does. So whoever wants it back while
+// another thread has just taken it after work of this kind, and will soon let go of it again, looks for a
+// moment whether it has.
 class BriefRelease {
   public:
     BriefRelease() {
@@ -21,13 +19,7 @@ class BriefRelease {
     }
     ~BriefRelease() {
         for (int i = 0; i < longest_wait && taken_.load(std::memory_order_relaxed); ++i) pause();
-        try {
-            PyEval_RestoreThread(thread_);
-        } catch (...) {
-            // The interpreter is gone, and the C library unwinds this thread to end it: it waits for the end
-            // of the process instead, as threads do from Python 3.14 on.
-            for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-        }
+        take_lock_back(thread_);
         taken_.store(true, std::memory_order_relaxed);
     }
     BriefRelease(const BriefRelease&) = delete;

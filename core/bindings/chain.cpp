@@ -8,6 +8,7 @@
 #include "best.hpp"
 #include "bindings.hpp"
 #include "kernels.hpp"
+#include "lock_release.hpp"
 #include "log_chain.hpp"
 #include "scaled_chain.hpp"
 
@@ -36,7 +37,7 @@ std::size_t pairs(const ChainView& chain) {
 
 double log_partition(const Matrix<double>& states, const AnyArray<double>& arcs, bool in_log_space) {
     const ChainView chain = make_view(states, arcs);
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     if (chain.n_sites == 0) return 0.0;
     return !in_log_space && scaled_is_exact(chain) ? scaled_log_partition(chain)
                                                    : LogForward(chain).log_partition;
@@ -48,7 +49,7 @@ nb::tuple marginals(const Matrix<double>& states, const AnyArray<double>& arcs, 
     const auto L = static_cast<std::size_t>(chain.n_labels);
     NewArray<double> out({states.shape(0), L}), arcs_out({with_arcs ? pairs(chain) : 0, L, L});
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         double* arcs_data = with_arcs ? arcs_out.data() : nullptr;
         if (chain.n_sites > 0) {
             if (!in_log_space && scaled_is_exact(chain))
@@ -68,7 +69,7 @@ nb::tuple tangent(const Matrix<double>& states, const AnyArray<double>& arcs, co
     const auto L = static_cast<std::size_t>(chain.n_labels);
     NewArray<double> out({states.shape(0), L}), arcs_out({pairs(chain), L, L});
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         if (chain.n_sites > 0) {
             if (!in_log_space && scaled_is_exact(chain))
                 scaled_tangent(chain, direction, out.data(), arcs_out.data());
@@ -83,7 +84,7 @@ nb::list best_labellings(const Matrix<double>& states, const AnyArray<double>& a
     const ChainView chain = make_view(states, arcs);
     std::vector<ScoredLabels> found;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         found = k_best(chain, k);
     }
     return labellings(found);
@@ -96,7 +97,7 @@ nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& ar
         throw std::invalid_argument("there must be one uniform number a site");
     NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         sample(chain, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
     }
     return out.take();
@@ -104,7 +105,7 @@ nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& ar
 
 double chain_entropy(const Matrix<double>& states, const AnyArray<double>& arcs) {
     const ChainView chain = make_view(states, arcs);
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     return entropy(chain);
 }
 

@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -52,7 +53,7 @@ nb::tuple expectations(const AnyArray<Real>& states, const AnyArray<Real>& arcs,
     NewArray<double> log_partition({N});
     NewArray<Real> probs({marginals ? N : 0, T, L}), sums({marginals ? arcs.size() : 0});
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         batch_expectations<Real>(batch, weights ? weights->data() : nullptr, log_partition.data(),
                                  marginals ? probs.data() : nullptr, marginals ? sums.data() : nullptr,
                                  n_threads);

@@ -7,6 +7,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "crfsuite_file.hpp"
+#include "lock_release.hpp"
 #include "python_objects.hpp"
 
 namespace nb = nanobind;
@@ -19,7 +20,7 @@ namespace {
 nb::tuple read(const Array<std::uint8_t>& file, std::int64_t most_labels, double largest_weight) {
     CrfsuiteModel model;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         const auto* bytes = reinterpret_cast<const char*>(file.data());
         model = read_crfsuite({bytes, file.size()}, most_labels, largest_weight);
     }
@@ -43,7 +44,7 @@ nb::bytes write(const Layout& layout, const std::vector<std::string>& labels, co
         throw std::invalid_argument("a file of CRFsuite holds state pairs and arcs between labels alone");
     std::string file;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         file = write_crfsuite(layout, labels, attributes, w.data());
     }
     return nb::bytes(file.data(), file.size());

@@ -11,6 +11,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "fired_lattices.hpp"
+#include "lock_release.hpp"
 #include "objective.hpp"
 
 namespace nb = nanobind;
@@ -67,7 +68,7 @@ void bind_parts(nb::module_& m) {
             "__init__",
             [](Lattices* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
                const Array<std::uint8_t>& starts, const Array<std::uint8_t>& ends, int n_threads) {
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self)
                     Lattices(std::move(layout), std::move(design), view(starts), view(ends), n_threads);
             },
@@ -80,7 +81,7 @@ void bind_parts(nb::module_& m) {
             [](const Lattices& self, int n_threads) {
                 ArcList arcs;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     arcs = self.arcs(n_threads);
                 }
                 return nb::make_tuple(new_array(arcs.before), new_array(arcs.after), new_array(arcs.site));
@@ -96,7 +97,7 @@ void bind_fired_objective(nb::module_& m) {
                const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
                const Array<double>& weights, int n_threads) {
                 Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self) FiredObjective(std::move(lattices), std::move(gold), n_threads);
             },
             "lattices"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_threads"_a)
@@ -108,7 +109,7 @@ void bind_fired_objective(nb::module_& m) {
                 if (out.size() != w.size() || (v && v->size() != w.size()))
                     throw std::invalid_argument("w, v and out must have the same length");
                 const std::vector<Fired> fired = views(blocks);
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 return self.evaluate(fired, w.data(), v ? v->data() : nullptr,
                                      static_cast<std::int64_t>(w.size()), out.data(), n_threads);
             },
@@ -162,7 +163,7 @@ void bind_questions(nb::module_& m) {
             const std::vector<Fired> fired = views(blocks);
             std::vector<std::vector<ScoredLabels>> found;
             {
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 found = k_best(FiredSource(lattices, fired, view(w)), k, n_threads);
             }
             return labellings(found);

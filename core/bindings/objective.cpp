@@ -12,6 +12,7 @@
 #include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "tagger.hpp"
 
 namespace nb = nanobind;
@@ -39,7 +40,7 @@ Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_
     std::vector<std::span<const double>> blocks;
     for (const auto& block : dense) blocks.push_back(view(block));
     AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     return Design(std::move(layout), view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
                   {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
                   std::move(allowed), purpose_of(purpose), n_threads);
@@ -55,7 +56,7 @@ void bind_training(nb::module_& m) {
                bool single_precision, int n_threads) {
                 Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
                 std::vector<double> penalty = copy(view(l2));
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self) Objective(std::move(layout), std::move(design), std::move(gold),
                                      std::move(penalty), single_precision, n_threads);
             },
@@ -71,7 +72,7 @@ void bind_training(nb::module_& m) {
                 NewArray<double> gradient({static_cast<std::size_t>(self.n_weights())});
                 double value;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     value = self.value_and_gradient(w.data(), gradient.data());
                 }
                 return nb::make_tuple(value, gradient.take());
@@ -84,7 +85,7 @@ void bind_training(nb::module_& m) {
                 check_size("v", v.size(), self.n_weights());
                 NewArray<double> product({static_cast<std::size_t>(self.n_weights())});
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     self.hessian_vector(w.data(), v.data(), product.data());
                 }
                 return product.take();
@@ -98,7 +99,7 @@ void bind_tagging(nb::module_& m) {
             "__init__",
             [](Tagger* self, std::shared_ptr<Layout> layout, const Array<double>& w) {
                 check_size("w", w.size(), layout->n_weights());
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self) Tagger(std::move(layout), w.data());
             },
             "layout"_a, "w"_a)
@@ -134,7 +135,7 @@ void bind_tagging(nb::module_& m) {
             [](const Tagger& self, const Design& design, std::int64_t k, int n_threads) {
                 std::vector<std::vector<ScoredLabels>> found;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     found = self.k_best(design, k, n_threads);
                 }
                 return labellings(found);

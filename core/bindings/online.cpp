@@ -9,6 +9,7 @@
 #include "annotations.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "tree_mistakes.hpp"
 
 namespace nb = nanobind;
@@ -51,7 +52,7 @@ void bind_online(nb::module_& m) {
                 OnlineState state{{moved.data(), w.size()}, {moved_second.data(), second.size()}, time};
                 double loss;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     loss = self.pass(rule, state, view(order));
                 }
                 return nb::make_tuple(loss, moved.take(), moved_second.take(), state.time);
@@ -65,7 +66,7 @@ void bind_online(nb::module_& m) {
                const Maybe<std::int32_t>& set_labels, const Array<double>& weights, bool single_precision,
                int n_threads) {
                 Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self) ChainOnline(std::move(layout), std::move(design), std::move(gold),
                                        single_precision, n_threads);
             },

@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "python_objects.hpp"
 #include "tree_objective.hpp"
 #include "tree_parser.hpp"
@@ -88,7 +89,7 @@ void bind_data(nb::module_& m) {
                std::int32_t n_labels, std::int64_t min_count) {
                 const std::vector<double> weights(static_cast<std::size_t>(treebank.n_sentences()), 1.0);
                 const KnownTrees trees = known_trees(heads, labels, weights);
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 return std::shared_ptr<ArcLayout>(
                     new ArcLayout(ArcLayout::learn(treebank, trees, n_labels, min_count)));
             },
@@ -162,7 +163,7 @@ void bind_answers(nb::module_& m) {
                 const auto n_words = static_cast<std::size_t>(treebank.n_words());
                 NewArray<std::int32_t> heads({n_words}), labels({n_words});
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     self.best(treebank, minimum_risk, heads.data(), labels.data(), n_threads);
                 }
                 return nb::make_tuple(heads.take(), labels.take());
@@ -173,7 +174,7 @@ void bind_answers(nb::module_& m) {
             [](const TreeParser& self, const Treebank& treebank, std::int64_t k, int n_threads) {
                 std::vector<std::vector<ScoredTree>> found;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     found = self.k_best(treebank, k, n_threads);
                 }
                 return to_python(found);

@@ -9,6 +9,7 @@
 #include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "objective.hpp"
 #include "pattern_objective.hpp"
 #include "pattern_tagger.hpp"
@@ -28,7 +29,7 @@ void bind_pattern_objective(nb::module_& m) {
                const Maybe<std::int32_t>& set_labels, const Array<double>& weights, const Array<double>& l2,
                std::int64_t n_weights, bool single_precision, int n_threads) {
                 Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self) PatternObjective(std::move(trellises), std::move(gold), copy(view(l2)), n_weights,
                                             single_precision, n_threads);
             },
@@ -42,7 +43,7 @@ void bind_pattern_objective(nb::module_& m) {
                 NewArray<double> gradient({w.size()});
                 double value;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     value = self.value_and_gradient(w.data(), gradient.data());
                 }
                 return nb::make_tuple(value, gradient.take());
@@ -55,13 +56,13 @@ void bind_pattern_objective(nb::module_& m) {
                 check_size("v", v.size(), self.n_weights());
                 NewArray<double> out({w.size()});
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     self.hessian_vector(w.data(), v.data(), out.data());
                 }
                 return out.take();
             },
             "w"_a, "v"_a)
-        .def("refine", &PatternObjective::refine, nb::call_guard<nb::gil_scoped_release>());
+        .def("refine", &PatternObjective::refine, nb::call_guard<LockRelease>());
 }
 
 nb::object log_partitions(const PatternTagger& self, const Trellises& trellises,
@@ -105,7 +106,7 @@ void bind_pattern_tagger(nb::module_& m) {
             [](const PatternTagger& self, const Trellises& trellises, std::int64_t k, int n_threads) {
                 std::vector<std::vector<ScoredLabels>> found;
                 {
-                    const nb::gil_scoped_release release;
+                    const LockRelease release;
                     found = self.k_best(trellises, k, n_threads);
                 }
                 return labellings(found);

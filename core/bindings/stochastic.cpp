@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "average_gradient.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "objective.hpp"
 #include "tree_objective.hpp"
 
@@ -37,7 +38,7 @@ double gradient_pass(Objective& objective, Changed<double> w, std::optional<Chan
     if (total) check_size("total", total->size(), objective.n_weights());
     const Penalty penalty = checked_penalty(objective, l1);
     double loss = 0;
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     objective.with_sequences([&](const SequenceSource& sequences) {
         GradientSteps steps(sequences, penalty);
         loss = steps.pass(w.data(), total ? total->data() : nullptr,
@@ -54,7 +55,7 @@ double adaptive_pass(Objective& objective, Changed<double> w, Changed<double> z,
         check_size("w, z or root", array->size(), objective.n_weights());
     const Penalty penalty = checked_penalty(objective, l1);
     double loss = 0;
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     objective.with_sequences([&](const SequenceSource& sequences) {
         AdaptiveSteps steps(sequences, penalty, rate, passes);
         loss = steps.pass(w.data(), z.data(), root.data(), {view(order), batch, objective.n_threads});
@@ -66,7 +67,7 @@ template <class Objective>
 nb::object residual_places_of(Objective& objective) {
     std::vector<std::int64_t> places;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         objective.with_sequences([&](const SequenceSource& sequences) {
             places = residual_places(sequences, objective.n_threads);
         });
@@ -85,7 +86,7 @@ std::int64_t average_pass(Objective& objective, Changed<double> w, Changed<doubl
     check_size("w", w.size(), objective.n_weights());
     check_size("slopes", slopes.size(), objective.n_weights());
     std::int64_t n_losses = 0;
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     objective.with_sequences([&](const SequenceSource& sequences) {
         const std::int64_t n = sequences.n_sequences();
         check_size("visits", visits.size(), 4 * n);

@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "python_objects.hpp"
 #include "seen_pairs.hpp"
 #include "site_reader.hpp"
@@ -20,7 +21,7 @@ namespace {
 // Runs `work` while other Python threads may run too.
 template <class Work>
 auto without_gil(const Work& work) {
-    const nb::gil_scoped_release released;
+    const LockRelease released;
     return work();
 }
 

@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "threads.hpp"
 #include "tree_k_best.hpp"
 #include "tree_sample.hpp"
@@ -47,7 +48,7 @@ class Sentences {
     // Runs task(i) for every sentence; says which one it is that has no tree where there are several.
     template <class Task>
     void each(int n_threads, Task task) const {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         parallel_for(size(), n_threads, [&](std::int64_t i, int) {
             try {
                 task(i);

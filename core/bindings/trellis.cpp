@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "partition.hpp"
 #include "trellis.hpp"
 
@@ -78,7 +79,7 @@ void bind_trellis(nb::module_& m) {
                const Maybe<std::int32_t>& common) {
                 const PatternStarts starts{view(start_ptr), view(start_states), view(start_values),
                                            view(common)};
-                const nb::gil_scoped_release release;
+                const LockRelease release;
                 new (self) Trellises(std::move(layout), std::move(design), std::move(book), starts,
                                      first_weight, {max_states, max_arcs}, n_threads);
             },

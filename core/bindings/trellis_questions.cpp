@@ -7,6 +7,7 @@
 #include "answers.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "trellis_run.hpp"
 
 namespace nb = nanobind;
@@ -95,7 +96,7 @@ void check_possible(double log_partition) {
 double log_partition(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
                      const Weights& weights, bool in_log_space) {
     const Scores scores(trellises, n, states, arcs, weights);
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     return scores.empty() ? 0.0 : TrellisRun().log_partition(scores.trellis, in_log_space);
 }
 
@@ -104,7 +105,7 @@ nb::tuple marginals(const Trellises& trellises, std::int64_t n, const States& st
     const Scores scores(trellises, n, states, arcs, weights);
     Parts parts(trellises, scores);
     if (!scores.empty()) {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         TrellisRun run;
         check_possible(run.marginals(scores.trellis, in_log_space));
         parts.collect(run, scores.trellis, run.node_probs, run.arc_probs);
@@ -119,7 +120,7 @@ nb::tuple tangent(const Trellises& trellises, std::int64_t n, const States& stat
     const Scores direction(trellises, n, d_states, d_arcs, d_weights);
     Parts parts(trellises, scores);
     if (!scores.empty()) {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         TrellisRun run;
         check_possible(run.marginals(scores.trellis, in_log_space));
         run.tangent(scores.trellis, d_states.data(), direction.arcs);
@@ -133,7 +134,7 @@ nb::list best_labellings(const Trellises& trellises, std::int64_t n, const State
     const Scores scores(trellises, n, states, arcs, weights);
     std::vector<ScoredLabels> found;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         if (scores.empty() && k > 0)
             found.push_back({0, {}});
         else if (!scores.empty())
@@ -159,7 +160,7 @@ nb::object draw_samples(const Trellises& trellises, std::int64_t n, const States
         throw std::invalid_argument("there must be one uniform number a site");
     NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
     if (!scores.empty()) {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         TrellisRun run;
         check_possible(run.log_partition(scores.trellis));
         run.sample(scores.trellis, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
@@ -170,7 +171,7 @@ nb::object draw_samples(const Trellises& trellises, std::int64_t n, const States
 double find_entropy(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
                     const Weights& weights) {
     const Scores scores(trellises, n, states, arcs, weights);
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     if (scores.empty()) return 0.0;
     TrellisRun run;
     check_possible(run.marginals(scores.trellis));

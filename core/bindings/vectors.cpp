@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "lock_release.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -45,7 +46,7 @@ nb::tuple bound_products(const Vector& a, const Vector& b, int n_threads) {
     check_threads(n_threads);
     std::vector<double> sums;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         sums = products(a.data(), b.data(), length(a), n_threads);
     }
     return nb::make_tuple(sums[0], sums[1]);
@@ -56,7 +57,7 @@ nb::object bound_step(const Vector& x, const Vector& direction, double t, int n_
     check_threads(n_threads);
     NewArray<double> out({x.size()});
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         step(x.data(), direction.data(), t, length(x), out.data(), n_threads);
     }
     return out.take();
@@ -65,7 +66,7 @@ nb::object bound_step(const Vector& x, const Vector& direction, double t, int n_
 double bound_penalty(const Vector& x, const Vector& l1, int n_threads) {
     const Strengths checked = strengths(l1, length(x));
     check_threads(n_threads);
-    const nb::gil_scoped_release release;
+    const LockRelease release;
     return penalty(x.data(), checked, length(x), n_threads);
 }
 
@@ -76,7 +77,7 @@ nb::tuple bound_pseudo_gradient(const Vector& x, const Vector& gradient, const V
     NewArray<double> out({x.size()});
     double square;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         square = pseudo_gradient(x.data(), gradient.data(), checked, length(x), out.data(), n_threads);
     }
     return nb::make_tuple(out.take(), square);
@@ -91,7 +92,7 @@ nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vec
     NewArray<double> out({x.size()});
     std::vector<double> sums;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         sums = orthant_step(path, t, length(x), out.data(), n_threads);
     }
     return nb::make_tuple(out.take(), sums[0], sums[1]);
@@ -112,7 +113,7 @@ nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s
     const PairSource source{x.data(), x_before.data(), g.data(), g_before.data(), v.data()};
     std::vector<double> sums;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         sums = write_pair(pairs, s_row, source, n_threads);
     }
     NewArray<double> with_y({static_cast<std::size_t>(n_rows)}), with_v({static_cast<std::size_t>(n_rows)});
@@ -129,7 +130,7 @@ nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vecto
     check_threads(n_threads);
     std::vector<double> sums;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         sums = row_products(pairs, v.data(), n_threads);
     }
     NewArray<double> out({sums.size()});
@@ -146,7 +147,7 @@ nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vect
     NewArray<double> out({v.size()});
     double slope;
     {
-        const nb::gil_scoped_release release;
+        const LockRelease release;
         slope = combine(pairs, combination, out.data(), n_threads);
     }
     return nb::make_tuple(out.take(), slope);
