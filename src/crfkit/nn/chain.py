@@ -98,7 +98,8 @@ class ChainDistribution:
 
         `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
         [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares
-        a look at the tags (and, on a GPU, waiting for them). `total=True` gives the sum over the sequences.
+        a look at the tags (and, on a GPU, waiting for them). `total=True` gives the sum over the sequences. NaN
+        where no labelling is possible at all.
         """
         B, T, L = self._problem.shape
         if tags.dtype == torch.bool:
@@ -144,7 +145,7 @@ class ChainDistribution:
         return _expectations(problem).arcs
 
     def argmax(self) -> Tensor:
-        """The labels of the best labelling [B, T]; −1 at positions that are off."""
+        """The labels of the best labelling [B, T]; −1 at positions that are off, and where no labelling is possible."""
         return chain_ops.best(self._problem) if torch.compiler.is_compiling() else best(self._problem)
 
     def topk(self, k: int) -> tuple[Tensor, Tensor]:
@@ -159,7 +160,7 @@ class ChainDistribution:
         return scores, labels
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
-        """n independent labellings of each sequence [n, B, T]; −1 at positions that are off."""
+        """n independent labellings of each sequence [n, B, T]; −1 where a position is off or no labelling is possible."""
         labels = sample(*self._compacted(), n, generator)
         return (
             self._spread(labels.transpose(0, 1)).transpose(0, 1)

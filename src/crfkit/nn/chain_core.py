@@ -10,7 +10,14 @@ import torch
 from torch import Tensor
 
 from crfkit.nn.chain_torch import Expectations, is_safe
-from crfkit.nn.problem import ChainProblem, to_positions, working_dtype
+from crfkit.nn.problem import (
+    ChainProblem,
+    alive_sites,
+    site_arcs,
+    site_states,
+    to_positions,
+    working_dtype,
+)
 
 FEW_LABELS = 96  # with more, PyTorch's products of whole batches are faster
 
@@ -33,14 +40,38 @@ def suits(problem: ChainProblem) -> bool:
 
 def log_partition(problem: ChainProblem) -> Tensor:
     """log Z [B] in float64; −inf where no labelling is possible, 0 for an empty sequence."""
-    return torch.from_numpy(_batch(problem).log_partition())
+    log_z = torch.from_numpy(_batch(problem).log_partition())
+    undefined = _undefined(problem)
+    return log_z if undefined is None else log_z.masked_fill(undefined, torch.nan)
 
 
 def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
     """log Z and the marginals; the arcs' are weighted by `weights` [B] (None: 1) and added up over what the arcs share."""
     found = _batch(problem).expectations(None if weights is None else weights.numpy())
     states = to_positions(problem, torch.from_numpy(found.states))
-    return Expectations(torch.from_numpy(found.log_partition), states, torch.from_numpy(found.arcs))
+    log_z, arcs = torch.from_numpy(found.log_partition), torch.from_numpy(found.arcs)
+    undefined = _undefined(problem)
+    if undefined is None:
+        return Expectations(log_z, states, arcs)
+    log_z, states = (
+        log_z.masked_fill(undefined, torch.nan),
+        states.masked_fill(undefined[:, None, None], torch.nan),
+    )
+    rows = undefined.any() if arcs.ndim == 2 else undefined[:, None, None]
+    return Expectations(log_z, states, arcs.masked_fill(rows, torch.nan))
+
+
+def _undefined(problem: ChainProblem) -> Tensor | None:
+    """Which sequences have a score that is not a number, [B]; None where all scores are numbers.
+
+    The core takes such a score for −inf, and a network that has gone wrong would not be noticed.
+    """
+    total = sum(float(part.detach().sum()) for part in problem[:4] if part is not None)
+    if total == total:
+        return None
+    parts = site_states(problem, torch.float64).isnan(), site_arcs(problem, torch.float64).isnan()
+    found = parts[0].flatten(1).any(1), parts[1].flatten(-2).any(-1)  # [B], and [] or [B]
+    return (found[0] | found[1]) & (alive_sites(problem).sum(1) > 0)
 
 
 def best(problem: ChainProblem) -> Tensor:

@@ -36,7 +36,8 @@ def best(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
     for before in reversed(pointers):
         label = before.gather(1, label)
         labels.append(label)
-    return torch.where(alive, torch.cat(labels[::-1], 1), NOTHING)
+    possible = score.amax(1, keepdim=True) > -torch.inf
+    return torch.where(alive & possible, torch.cat(labels[::-1], 1), NOTHING)
 
 
 def k_best(states: Tensor, arcs: Tensor, alive: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -75,7 +76,7 @@ def _ends_of(kept: Tensor, pointers: list[Tensor], alive: Tensor, k: int) -> tup
     scores = torch.where(empty, torch.where(first, 0.0, -torch.inf).to(scores.dtype), scores)
     labels = [place % L]
     for before in reversed(pointers):
-        place = before.reshape(B, -1).gather(1, place)
+        place = before.flatten(1).gather(1, place)
         labels.append(place % L)
     found = torch.stack(labels[::-1], 2)  # [B, k, T]
     found = torch.where(alive[:, None, :] & (scores > -torch.inf)[:, :, None], found, NOTHING)
@@ -102,7 +103,8 @@ def sample(states: Tensor, arcs: Tensor, alive: Tensor, n: int, generator: torch
         drawn = _drawn(forward[i - 1] + column, generator)
         label = torch.where(alive[:, i], drawn, label)
         labels.append(label)
-    return torch.where(alive, torch.stack(labels[::-1], 2), NOTHING)
+    possible = forward[-1].amax(1, keepdim=True) > -torch.inf
+    return torch.where(alive & possible, torch.stack(labels[::-1], 2), NOTHING)
 
 
 def _drawn(scores: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -70,6 +70,8 @@ def differentiable_log_partition(problem: ChainProblem) -> Tensor:
     states, arcs = site_states(problem, torch.float64), site_arcs(problem, torch.float64)
     alive = alive_sites(problem)
     B, T, L = states.shape
+    if T == 0:
+        return states.sum((1, 2))
     peaks = _finite(states.detach().amax(2))  # [B, T]
     peak = (
         _finite(arcs.detach().amax((-2, -1), keepdim=True))
@@ -220,7 +222,7 @@ class _LogMessages:
     def states(self) -> Tensor:
         self.backward = self._backward()[::-1]
         self.total = self.log_partition()
-        self.possible = self.alive & torch.isfinite(self.total)[:, None]  # [B, T]
+        self.possible = self.alive & (self.total != -torch.inf)[:, None]  # [B, T]
         if not self.forward:
             return self.states_.to(self.dtype)
         logs = (

@@ -174,6 +174,7 @@ def _analytic(
         d_arcs = arcs * (sign * gradient).reshape(-1, *[1] * (arcs.ndim - 1))
     d_states = states * (sign * gradient)[:, None, None]
     if tags is not None:
+        d_states, d_arcs = d_states.contiguous(), d_arcs.contiguous()
         add_path(problem, tags, gradient, d_states, d_arcs)
     d_start, d_end = _ends(problem, d_states)
     emissions, transitions = problem.emissions, problem.arcs

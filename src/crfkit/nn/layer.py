@@ -89,15 +89,15 @@ class ChainCRF(nn.Module):
     ) -> Tensor:
         """The log-likelihood of the tags: summed, or [B] with `reduction="none"`, or the mean by sequence or by token.
 
-        `tags`, `complete` and masks as in `ChainDistribution`.
+        The mean of nothing is 0. `tags`, `complete` and masks as in `ChainDistribution`.
         """
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
         distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
         found = distribution.log_prob(tags, complete=complete, total=reduction != "none")
         if reduction == "mean":
-            return found / len(emissions)
-        return found / distribution.lengths.sum() if reduction == "token_mean" else found
+            return found / max(len(emissions), 1)
+        return found / distribution.lengths.sum().clamp_min(1) if reduction == "token_mean" else found
 
     def decode(
         self,
