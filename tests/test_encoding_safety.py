@@ -161,3 +161,25 @@ def test_no_memory_is_left_behind() -> None:
     finally:
         tracemalloc.stop()
     assert after - before < 5_000
+
+
+def test_a_finalizer_that_reads_sites_after_a_complaint() -> None:
+    vocabulary = Vocabulary()
+    for i in range(5):
+        vocabulary.add(f"name number {i}")
+    found, other = [], []
+
+    class Site:
+        def __iter__(self) -> Iterator[str]:
+            return (f"name number {i}" for i in range(5))
+
+        def __del__(self) -> None:  # takes the memory of strings that are gone
+            other.extend(f"name not {i:04}" for i in range(50))
+
+    class Reading:
+        def __del__(self) -> None:
+            found.append(_core.encode_sites(((Site() for _ in range(1)),), vocabulary, False)[2].tolist())
+
+    with pytest.raises(_core.InvalidInput, match="expected strings"):
+        _core.encode_sites(([(Reading() for _ in range(1))],), vocabulary, False)
+    assert found == [[0, 1, 2, 3, 4]]

@@ -64,20 +64,22 @@ std::string described(PyObject* object) {
 }
 
 // A strong reference to a container being read. When it is the last one, letting go frees the strings inside,
-// so the writer has to be done with them first. After an exception nobody asks the writer any more.
+// so the writer has to be done with them first. After an exception nobody asks the writer any more; one that
+// was there before is not ours (a finalizer reads sites).
 class SiteReader::Held {
   public:
     Held(nb::object&& object, FeatureWriter& writer) : object_(std::move(object)), writer_(writer) {}
     Held(const Held&) = delete;
     Held& operator=(const Held&) = delete;
     ~Held() noexcept(false) {
-        if (Py_REFCNT(object_.ptr()) == 1 && std::uncaught_exceptions() == 0) writer_.flush();
+        if (Py_REFCNT(object_.ptr()) == 1 && std::uncaught_exceptions() == n_exceptions_) writer_.flush();
     }
     PyObject* ptr() const { return object_.ptr(); }
 
   private:
     nb::object object_;
     FeatureWriter& writer_;
+    int n_exceptions_ = std::uncaught_exceptions();
 };
 
 // CPython's own limit on nesting holds for nested dicts too.
