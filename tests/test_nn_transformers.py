@@ -192,6 +192,16 @@ def test_encoders_that_do_not_fit_are_refused_in_words() -> None:
         _ = CRFForTokenClassification(Encoder(3, "logits"))(**given).loss
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_in_a_compiled_program() -> None:
+    model, given = model_of("hidden", bigrams="bio"), sentences()
+    compiled = torch.compile(model, backend="aot_eager")
+    torch.testing.assert_close(compiled(**given).loss, model(**given).loss)
+    model.eval()
+    assert torch.equal(compiled(**given).decoded, model(**given).decoded)
+
+
 def test_first_pieces_of_words() -> None:
     rows = [[None, 0, 0, 1, None], [0, 1, None, None, None]]
     encoding = type("Encoding", (dict,), {"word_ids": lambda self, b: rows[b]})(input_ids=rows)
