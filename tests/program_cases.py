@@ -121,13 +121,18 @@ CASES = [(compare_losses, FORMS), (compare_decoding, DECODED), (compare_exported
 
 
 def main() -> None:
-    """On a GPU, through the whole compiler."""
+    """On a GPU: every form without machine code, and one of each through the whole compiler."""
     wrong = n = 0
     for compare, forms in CASES:
-        for form in forms:
+        for form in (*forms, "machine code"):
+            if form == "machine code" and compare is compare_exported:
+                continue
+            settings = (
+                {} if compare is compare_exported or form == "machine code" else {"backend": "aot_eager"}
+            )
             n += 1
             try:
-                compare(form, "cuda")
+                compare("bio" if form == "machine code" else form, "cuda", **settings)
             except Exception as error:  # all of them are to be seen
                 wrong += 1
                 print(
