@@ -167,7 +167,8 @@ def test_a_finalizer_that_reads_sites_after_a_complaint() -> None:
     vocabulary = Vocabulary()
     for i in range(5):
         vocabulary.add(f"name number {i}")
-    found, other = [], []
+    found: list[list[int]] = []
+    other: list[str] = []
 
     class Site:
         def __iter__(self) -> Iterator[str]:
