@@ -1,8 +1,10 @@
-"""`python -m benchmarks.neural`: crfkit.nn beside pytorch-crf and torch-struct, on a GPU where there is one.
+"""`python -m benchmarks.neural`: crfkit.nn beside pytorch-crf, torch-struct and SuPar, on a GPU where there is one.
 
 Loss and gradient, best labellings, peak memory and errors against float64; log Z and gradient of trees, best trees. On a GPU
-each step is timed as a user calls it (wall clock until the device is idle), and again as a CUDA graph is replayed, which
-leaves out what Python and PyTorch need to launch it. On a CPU: one thread, the least CPU time of several runs, all ways in
+each step is timed as a user calls it (wall clock until the device is idle), in a loop (the device is idle after the last
+step alone, as when a network is trained), and as a CUDA graph is replayed, which leaves out what Python and PyTorch need to
+launch it. *Floor* is the first for an operation of nothing with the same inputs, its sum and its gradient: what PyTorch
+itself takes. On a CPU: one thread, the least CPU time of several runs, all ways in
 turn. A rival that is not installed, or that runs out of memory, is said to be so. The benchmark fails where a kernel
 should have run and did not.
 """
@@ -25,7 +27,6 @@ from crfkit.nn import ChainCRF, ChainDistribution, TreeDistribution, chain_value
 Step = Callable[[], Any]
 GPU_SIZES = ((32, 128, 9), (64, 128, 45), (256, 512, 64), (32, 64, 512))
 CPU_SIZES = ((32, 50, 9), (32, 50, 45), (32, 50, 200))
-MOST_CAPTURED = 128  # with more labels the arcs are looked at first, which no graph can hold
 GPU_TREES, CPU_TREES = ((64, 30), (64, 60), (256, 100)), ((32, 40),)
 
 
@@ -58,6 +59,38 @@ def _now(device: str) -> float:
         return time.process_time()
     torch.cuda.synchronize()
     return time.perf_counter()
+
+
+def looped(step: Step, repeats: int) -> float:
+    """Milliseconds of a step among many, the device being waited for at the end."""
+    begin = _now("cuda")
+    for _ in range(10 * repeats):
+        step()
+    return 1e3 * (_now("cuda") - begin) / (10 * repeats)
+
+
+class _Nothing(torch.autograd.Function):
+    """An operation with gradients of the right sizes and no work."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Any:
+        ctx.save_for_backward(*given)
+        return given[0].new_empty(given[0].shape[0])
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any) -> tuple[Any, ...]:
+        return tuple(torch.empty_like(part) for part in ctx.saved_tensors)
+
+
+def floor(layer: ChainCRF, emissions: Any) -> Step:
+    """A step of loss and gradient in which nothing is computed."""
+
+    def step() -> None:
+        emissions.grad = None
+        layer.zero_grad()
+        _Nothing.apply(emissions, *layer.parameters()).sum().backward()
+
+    return step
 
 
 def replayed(step: Step, repeats: int) -> float:
@@ -117,7 +150,29 @@ def chain_steps(
             torch_struct.LinearChainCRF(scores).partition.sum().backward()
 
         losses["torch-struct"] = struct
+    if find_spec("supar"):
+        losses["SuPar"], bests["SuPar"] = supar_steps(layer, emissions, tags)
     return losses, bests, layer, emissions
+
+
+def supar_steps(layer: ChainCRF, emissions: Any, tags: Any) -> tuple[Step, Step]:
+    """Loss and gradient, and best labelling, by SuPar."""
+    from supar.structs import LinearChainCRF
+
+    def distribution() -> Any:
+        nothing = emissions.new_zeros(1, 1)
+        arcs = torch.cat([layer.transitions, layer.end_transitions[:, None]], 1)
+        first = torch.cat([layer.start_transitions[None], nothing], 1)
+        return LinearChainCRF(
+            emissions, torch.cat([arcs, first])
+        )  # the last row begins, the last column ends
+
+    def loss() -> None:
+        emissions.grad = None
+        layer.zero_grad()
+        distribution().log_prob(tags).sum().backward()
+
+    return loss, lambda: distribution().argmax
 
 
 def chains(size: tuple[int, int, int], device: str, repeats: int) -> bool:
@@ -133,11 +188,14 @@ def chains(size: tuple[int, int, int], device: str, repeats: int) -> bool:
         rest = [value for name, value in found.items() if name != "crfkit" and value]
         ours = found["crfkit"] or float("nan")
         line += f"; best rival {min(rest) / ours:.1f} times slower" if rest else "; no rival"
-        if device != "cpu" and size[2] <= MOST_CAPTURED:
-            graph = replayed(steps["crfkit"], repeats)
-            line += f"; crfkit as a graph {graph:.3g}" + (f" ({min(rest) / graph:.0f} times)" if rest else "")
+        if device != "cpu":
+            for how, time_of in (("in a loop", looped), ("as a graph", replayed)):
+                value = time_of(steps["crfkit"], repeats)
+                line += f"; crfkit {how} {value:.3g}" + (f" ({min(rest) / value:.0f} times)" if rest else "")
         print(f"{what}, ms: {line}", flush=True)
     if device != "cpu":
+        nothing = milliseconds({"floor": floor(layer, emissions)}, device, repeats)["floor"]
+        print(f"floor of loss + gradient, ms: {_shown(nothing)}")
         for name, step in losses.items():
             print(f"peak memory beyond the input, {name}: {_peak(step, emissions):.2f} × the emissions")
     _errors(size, device)
