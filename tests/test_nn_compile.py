@@ -24,9 +24,9 @@ INTEGERS = {
     "stop",
     "n_parts",
 }
-INTEGERS |= {"upstream_stride"}
+INTEGERS |= {"upstream_stride", "stride", "group", "n_arcs", "size"}
 POINTERS = {"lengths": "*i64", "sites": "*i64", "tags": "*i64", "labels": "*i64"}
-POINTERS |= {"counters": "*i32"}
+POINTERS |= {"counters": "*i32", "counts": "*i32", "pointers": "*i16"}
 
 
 def compile_kernel(
@@ -67,8 +67,23 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("wait", [True, False])
-def test_wide_kernel(wait: bool) -> None:
-    from crfkit.nn.wide_kernel import wide_kernel
+@pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags", "counts"], ["start", "end"]], ids=str)
+def test_wide_kernels(absent: list[str]) -> None:
+    from crfkit.nn import wide_best_kernel as best
+    from crfkit.nn import wide_gradient_kernel as gradient
+    from crfkit.nn import wide_kernel as messages
 
-    compile_kernel(wide_kernel, {"ROWS": 16, "BLOCK": 16, "STEP": 64, "WAIT": wait}, [], "*fp32")
+    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
+    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
+    known |= {"L": 200, "WAIT": True, "ADD_UP": True}
+    for kernel, sizes in (
+        (messages.wide_tables_kernel, {"BLOCK": 256, "STEP": 16}),
+        (messages.wide_messages_kernel, {"ROWS": 16, "BLOCK": 16, "SPLIT": 4, "WIDTH": 64, "TURNS": 1}),
+        (messages.wide_messages_kernel, {"ROWS": 64, "BLOCK": 64, "SPLIT": 4, "WIDTH": 16, "TURNS": 4}),
+        (messages.wide_values_kernel, {"BLOCK": 256}),
+        (gradient.wide_gradient_kernel, {"BLOCK": 256, "STEP": 16}),
+        (gradient.wide_arcs_kernel, {"ROWS": 64, "COLUMNS": 32, "STEP": 32, "BLOCK": 256}),
+        (best.wide_best_kernel, {"ROWS": 8, "BLOCK": 16, "STEP": 32}),
+        (best.wide_follow_kernel, {"BLOCK": 256}),
+    ):
+        compile_kernel(kernel, known | sizes, absent, "*fp32")

@@ -18,7 +18,7 @@ from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states,
 def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch.dtype) -> ChainProblem:
     """A small batch of chains."""
     rng = torch.Generator().manual_seed(seed)
-    B, T, L = 3, 6, 5
+    B, T, L = 3, 9, 5
     arcs = torch.randn(*([B] if own_arcs else []), L, L, generator=rng)
     if forbidden:
         arcs[..., 0, 1] = -torch.inf
@@ -28,7 +28,7 @@ def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch
         mask[0] = False
         lengths, sites = sites_of(mask)
     elif masks == "lengths":
-        lengths = torch.tensor([1, 4, 6])
+        lengths = torch.tensor([1, 4, 9])
     emissions, ends = torch.randn(B, T, L, generator=rng), torch.randn(2, L, generator=rng)
     start, end = ends.to(dtype)
     return ChainProblem(emissions.to(dtype), arcs.to(dtype), start, end, lengths, sites)
@@ -68,12 +68,24 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
         close(f"{name}: start", found[2], by_site[:, 0].sum(0), tolerance)
         last = (alive_sites(given).sum(1) - 1).clamp_min(0)
         close(f"{name}: end", found[3], by_site[torch.arange(B), last].sum(0), tolerance)
-    if kernels is not chain_triton:
-        return
     states, arcs = site_states(exact, torch.float64), site_arcs(exact, torch.float64)
     best = to_positions(given, chain_paths.best(states, arcs, alive_sites(given)))
-    if not torch.equal(chain_triton.best(given), best):
+    if not torch.equal(kernels.best(given), best):
         sys.exit(f"{name}: best labelling")
+
+
+def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> None:
+    """The sum of values with its gradient, scaled, as value and gradient give them."""
+    B, T, L = given.shape
+    tags = torch.randint(1, L, (B, T), generator=torch.Generator().manual_seed(1))
+    values, kept = kernels.value(given, tags, keep=True)
+    factor = torch.tensor(0.5)
+    expected = kernels.gradient(given, tags, factor, kept)
+    total, found = kernels.total(given, tags)
+    close(f"{name}: total", total, values.double().sum(), 1e-4)
+    kernels.scale(given, found, factor)
+    for what, mine, theirs in zip(("emissions", "arcs", "start", "end"), found, expected, strict=True):
+        close(f"{name}: scaled gradient of {what}", mine, theirs, 1e-6)
 
 
 def main() -> None:
@@ -87,10 +99,16 @@ def main() -> None:
     ]
     for own_arcs, masks, forbidden in kinds:
         name = f"own_arcs={own_arcs}, masks={masks}, forbidden={forbidden}"
-        check(problem(1, own_arcs, masks, forbidden, torch.float32), name, 1e-5)
+        given = problem(1, own_arcs, masks, forbidden, torch.float32)
+        check(given, name, 1e-5)
+        if chain_triton.has_totals(given):
+            check_total(given, name)
     check(problem(2, False, "any", False, torch.float64), "float64", 1e-10)
-    for masks in ("none", "any"):
-        check(problem(3, False, masks, False, torch.float32), f"wide, masks={masks}", 1e-5, chain_wide)
+    for masks, forbidden in (("none", False), ("any", True), ("lengths", False)):
+        name = f"wide, masks={masks}, forbidden={forbidden}"
+        given = problem(3, False, masks, forbidden, torch.float32)
+        check(given, name, 1e-5, chain_wide)
+        check_total(given, name, chain_wide)
     print("all kernels agree")
 
 

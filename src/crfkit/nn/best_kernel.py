@@ -46,13 +46,27 @@ def _best_beginnings(
     x1 = row_of(emissions, sites, row, 1, n, T, L, label, first, last, HAS_SITES, REAL)
     x2 = row_of(emissions, sites, row, 2, n, T, L, label, first, last, HAS_SITES, REAL)
     x3 = row_of(emissions, sites, row, 3, n, T, L, label, first, last, HAS_SITES, REAL)
-    for t in range(1, n):
-        x4 = row_of(emissions, sites, row, t + 3, n, T, L, label, first, last, HAS_SITES, REAL)
-        if t % 8 == 1:  # now and then, to keep the digits
+    x4 = row_of(emissions, sites, row, 4, n, T, L, label, first, last, HAS_SITES, REAL)
+    for t in range(1, n - 3, 4):  # what the next four sites need is asked for before these four are done
+        x5 = row_of(emissions, sites, row, t + 4, n, T, L, label, first, last, HAS_SITES, REAL)
+        x6 = row_of(emissions, sites, row, t + 5, n, T, L, label, first, last, HAS_SITES, REAL)
+        x7 = row_of(emissions, sites, row, t + 6, n, T, L, label, first, last, HAS_SITES, REAL)
+        x8 = row_of(emissions, sites, row, t + 7, n, T, L, label, first, last, HAS_SITES, REAL)
+        if (t & 4) == 0:  # now and then, to keep the digits
             x1 -= finite(tl.max(v, axis=0))
         v = tl.max(v[:, None] + table, axis=0) + x1
         tl.store(scores + t * L + label, v, mask=known)
-        x1, x2, x3 = x2, x3, x4
+        v = tl.max(v[:, None] + table, axis=0) + x2
+        tl.store(scores + (t + 1) * L + label, v, mask=known)
+        v = tl.max(v[:, None] + table, axis=0) + x3
+        tl.store(scores + (t + 2) * L + label, v, mask=known)
+        v = tl.max(v[:, None] + table, axis=0) + x4
+        tl.store(scores + (t + 3) * L + label, v, mask=known)
+        x1, x2, x3, x4 = x5, x6, x7, x8
+    for t in range(1 + 4 * ((n - 1) // 4), n):
+        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, HAS_SITES, REAL)
+        v = tl.max(v[:, None] + table, axis=0) + x
+        tl.store(scores + t * L + label, v, mask=known)
 
 
 @triton.jit

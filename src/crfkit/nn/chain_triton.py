@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import triton
@@ -13,14 +13,15 @@ from torch import Tensor
 from crfkit.nn.best_kernel import best_kernel
 from crfkit.nn.chain_kernels import tables_kernel
 from crfkit.nn.chain_torch import Expectations
-from crfkit.nn.gradient_kernel import gradient_kernel, sums_kernel
-from crfkit.nn.launch import Launch
+from crfkit.nn.gradient_kernel import gradient_kernel, scale_kernel, sums_kernel
+from crfkit.nn.launch import Launch, addresses_of
 from crfkit.nn.messages_kernel import messages_kernel
 from crfkit.nn.problem import ChainProblem, working_dtype
 
 MOST_LABELS = 128
-BUSY = 264  # programs that keep a large device busy
+BUSY = 528  # programs that keep a large device busy
 CHUNKS = 16, 8  # of a sequence that are followed back at once, and sites behind one from which it is followed
+SCALED = 4096  # numbers that a program multiplies at once
 ADDED = 64, 16  # numbers of a program that adds up parts, and parts that it reads at once
 
 
@@ -47,15 +48,23 @@ class _Launches(NamedTuple):
     tables: Launch
     messages: Launch
     gradient: Launch
+    many_gradients: Launch  # for programs enough to keep a device busy with two warps each
     sums: Launch
+    scale: Launch
     best: Launch
+
+
+Gradient: TypeAlias = (
+    "tuple[Tensor, Tensor, Tensor | None, Tensor | None]"  # by emissions, arcs, start and end
+)
 
 
 @cache
 def _shape(n_labels: int) -> _Shape:
     block = max(16, triton.next_power_of_2(n_labels))
     warps, lanes = {16: (1, 2), 32: (1, 2), 64: (2, 2), 128: (4, 2)}[block]
-    return _Shape(block, warps, lanes, *((16, 8) if block == 128 else (32, 4)))
+    step, gradient_warps = (16, 8) if block == 128 else (32, 4)
+    return _Shape(block, warps, lanes, step, gradient_warps)
 
 
 @cache
@@ -64,9 +73,18 @@ def _launches(shape: _Shape) -> _Launches:
         Launch(tables_kernel, 4),
         Launch(messages_kernel, shape.warps),
         Launch(gradient_kernel, shape.gradient_warps, num_stages=1),
+        Launch(gradient_kernel, 2, num_stages=1),
         Launch(sums_kernel, 4),
+        Launch(scale_kernel, 4),
         Launch(best_kernel, shape.warps),
     )
+
+
+@cache
+def _prepared(n_labels: int) -> tuple[_Shape, _Launches]:
+    """Both for a number of labels."""
+    shape = _shape(n_labels)
+    return shape, _launches(shape)
 
 
 def suits(problem: ChainProblem) -> bool:
@@ -79,10 +97,10 @@ def value(
     problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
 ) -> tuple[Tensor, Kept | None]:
     """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
-    problem = _plain(problem)
+    problem = plain(problem)
     emissions, arcs, start, end, lengths, sites = problem
     B, T, L = emissions.shape
-    shape, kind, real = _shape(L), _kind(problem, tags), working_dtype(emissions.dtype)
+    shape, kind, real = _shape(L), kind_of(problem, tags), working_dtype(emissions.dtype)
     launches, flags = _launches(shape), kind[-5:]
     n_tables = 1 if arcs.ndim == 2 else B
     tables = emissions.new_empty(n_tables * (4 * shape.block**2 + 16) + 2 * B + 1 + B * T, dtype=real)
@@ -104,17 +122,25 @@ def value(
     return values if added is None else added, None if messages is None else Kept(tables, messages)
 
 
-def gradient(
-    problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+def _aligned(n: int) -> int:
+    """n numbers, and as many more as it takes to begin the next ones where wide loads can."""
+    return -(-n // 16) * 16
+
+
+def _chunks(B: int, T: int, step: int) -> tuple[int, int]:
+    """Into how many chunks the gradient's kernel cuts sequences, and the sites of one."""
+    n_chunks = max(1, min(BUSY // B, -(-T // (2 * step))))
+    chunk = -(-T // (n_chunks * step)) * step
+    return -(-T // chunk), chunk
+
+
+def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L], for what comes back to each value, or to all."""
-    problem = _plain(problem)
+    problem = plain(problem)
     emissions, arcs, start, end, lengths, sites = problem
     B, T, L = emissions.shape
-    shape, kind, real = _shape(L), _kind(problem, tags), kept.messages.dtype
-    n_chunks = max(1, min(BUSY // B, -(-T // (2 * shape.step))))
-    chunk = -(-T // (n_chunks * shape.step)) * shape.step
-    n_chunks = -(-T // chunk)
+    shape, kind, real = _shape(L), kind_of(problem, tags), kept.messages.dtype
+    n_chunks, chunk = _chunks(B, T, shape.step)
     launches, shared = _launches(shape), arcs.ndim == 2
     d_emissions = torch.empty_like(emissions)
     sums = emissions.new_empty((B, n_chunks, L + 2, L), dtype=real)
@@ -136,6 +162,63 @@ def gradient(
     return d_emissions, d_arcs, d_start, d_end
 
 
+def has_totals(problem: ChainProblem) -> bool:
+    """Whether `total` answers: one table of arcs, and gradients that can be scaled without losing digits."""
+    return problem.arcs.ndim == 2 and problem.emissions.dtype in _REAL
+
+
+def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
+    """Σ_b score(tags_b) − log Z_b, [], and its gradient: both at once, as launching costs more than computing."""
+    emissions, arcs, start, end, lengths, sites = problem = plain(problem)
+    B, T, L = emissions.shape
+    kind, real, (shape, launches) = kind_of(problem, tags), emissions.dtype, _prepared(L)
+    block, warps, lanes, step, _ = shape
+    n_chunks, chunk = _chunks(B, T, step)
+    tables = _aligned(B * T * (2 * L + 1))  # where these begin in a workspace that has the messages first
+    sums = tables + _aligned(4 * block * block + 17 + 2 * B + B * T)
+    values = sums + B * n_chunks * (L + 2) * L
+    work = torch.empty(values + B, dtype=real, device=emissions.device)
+    found = torch.empty((), dtype=real, device=emissions.device)
+    d_emissions, d_arcs = torch.empty_like(emissions), torch.empty_like(arcs)
+    d_start = None if start is None else torch.empty_like(start)
+    d_end = None if end is None else torch.empty_like(end)
+    scores = [emissions, arcs, start, end, lengths, sites, tags]
+    at_emissions, at_arcs, *others = addresses_of(scores)  # start, end, lengths, sites, tags
+    base, width = work.data_ptr(), work.element_size()
+    of_tables, of_sums, of_values = base + width * tables, base + width * sums, base + width * values
+    rows, flags, layout = 4096 // block, kind[-5:], (_REAL[real], warps, lanes)
+    launches.tables.at(
+        (1 + B - (-B * T // rows), 1, 1), kind, [at_emissions, at_arcs, *others, of_tables],
+        lambda: (*scores, work[tables:]), (B, T, 1), (L, *flags, block, rows, *layout),
+    )  # fmt: skip
+    launches.messages.at(
+        (B, 2, 1), (kind, True, True), [at_emissions, *others[:4], of_tables, base, of_values, found.data_ptr()],
+        lambda: (emissions, start, end, lengths, sites, work[tables:], work, work[values:], found),
+        (B, T, 1), (L, *flags, True, True, block, *layout),
+    )  # fmt: skip
+    kernel = launches.many_gradients if B * n_chunks >= BUSY // 2 and block == 64 else launches.gradient
+    kernel.at(
+        (B, n_chunks, 1), (kind, None), [at_emissions, *others[1:], of_tables, base, 0, d_emissions.data_ptr(), of_sums],
+        lambda: (emissions, end, lengths, sites, tags, work[tables:], work, None, d_emissions, work[sums:]),
+        (B, T, 0, n_chunks, chunk, 0), (L, *flags[1:], block, step, _REAL[real], real == torch.float32),
+    )  # fmt: skip
+    parts = (d_arcs, d_start, d_end)
+    launches.sums.at(
+        (-(-(L + 2) * L // ADDED[0]), 1, 1), kind, [of_sums, *addresses_of(parts)], lambda: (work[sums:], *parts),
+        (B * n_chunks,), (L, *ADDED),
+    )  # fmt: skip
+    return found, (d_emissions, *parts)
+
+
+def scale(problem: ChainProblem, gradient: Gradient, upstream: Tensor) -> None:
+    """Multiply a gradient in place by a number on the device."""
+    size, L = gradient[0].numel(), problem.emissions.shape[2]
+    n_programs = min(2 * BUSY, -(-size // SCALED))
+    kind = (kind_of(problem, None), upstream.dtype)
+    launch = _prepared(L)[1].scale
+    launch((n_programs, 1, 1), kind, (*gradient, upstream), (size,), (L, SCALED))
+
+
 def expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals, the arcs' added up over what the arcs share."""
     log_z, kept = value(problem, None, keep=True)
@@ -146,10 +229,10 @@ def expectations(problem: ChainProblem) -> Expectations:
 
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
-    problem = _plain(problem)
+    problem = plain(problem)
     emissions = problem.emissions
     B, T, L = emissions.shape
-    shape, kind, real = _shape(L), _kind(problem, None), working_dtype(emissions.dtype)
+    shape, kind, real = _shape(L), kind_of(problem, None), working_dtype(emissions.dtype)
     scores = emissions.new_empty((B, T, L), dtype=real)
     labels = emissions.new_empty((B, T), dtype=torch.int64)
     stride = 0 if problem.arcs.ndim == 2 else L * L
@@ -160,7 +243,7 @@ def best(problem: ChainProblem) -> Tensor:
     return labels
 
 
-def _plain(problem: ChainProblem) -> ChainProblem:
+def plain(problem: ChainProblem) -> ChainProblem:
     """The same scores, without gaps in memory."""
     for part in problem:
         if part is not None and not part.is_contiguous():
@@ -168,7 +251,7 @@ def _plain(problem: ChainProblem) -> ChainProblem:
     return problem
 
 
-def _kind(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
+def kind_of(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
     """What kernels are compiled for: labels, types of the scores, and which there are (start, end, lengths, sites, tags)."""
     emissions, arcs, start, end, lengths, sites = problem
     return (

@@ -63,6 +63,10 @@ def log_partition(problem: ChainProblem) -> Tensor:
 
 def log_likelihood(problem: ChainProblem, tags: Tensor, total: bool = False) -> Tensor:
     """score(y) − log Z [B] for labels at positions [B, T], or their sum [], differentiable by all scores."""
+    if total and torch.is_grad_enabled():
+        kernels = kernels_for(problem)
+        if kernels is not None and kernels.has_totals(problem):
+            return _ChainTotal.apply(*problem, tags, kernels)
     return _ChainValue.apply(*problem, tags, total)
 
 
@@ -131,6 +135,35 @@ class _ChainValue(torch.autograd.Function):
             found = gradient_from_kept(problem, tags, gradient, kept)
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
         return (*needed, None, None, None, None)
+
+
+class _ChainTotal(torch.autograd.Function):
+    """Σ_b score(tags_b) − log Z_b by kernels that make its gradient at the same time.
+
+    What is left for the backward pass is to multiply it by what comes back, which for a loss is 1.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *scores, tags, ctx.implementation = given
+        ctx.save_for_backward(*scores, tags)
+        if not any(ctx.needs_input_grad):
+            return ctx.implementation.value(ChainProblem(*scores), tags, False, total=True)[0]
+        value, ctx.gradient = ctx.implementation.total(ChainProblem(*scores), tags)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        *scores, tags = ctx.saved_tensors
+        problem = ChainProblem(*scores)
+        if torch.is_grad_enabled():
+            found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
+            return (*found, None, None, None, None)
+        found, ctx.gradient = ctx.gradient, None
+        if found is None:  # the graph was retained, and what was kept belongs to whom it was given
+            _, found = ctx.implementation.total(problem, tags)
+        ctx.implementation.scale(problem, found, upstream)
+        return (*found, None, None, None, None)
 
 
 def _through_the_recursions(

@@ -63,6 +63,7 @@ def gradient_kernel(
 ):  # fmt: skip
     """Programs [B, n_chunks]: the gradient at the positions of one chunk of sites, and its sums over them.
 
+    It is weighted by what comes back to each value, `upstream` with its stride, or by 1 where this is absent.
     sums [B, n_chunks, L + 2, L]: of the arcs, and of the scores of first and of last labels.
     """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -81,7 +82,9 @@ def gradient_kernel(
         messages + 2 * size + row * T,
     )
     last = ends_of(end, label, L, HAS_END, REAL)
-    weight = tl.load(upstream + row * upstream_stride).to(REAL)
+    weight = 1.0
+    if upstream is not None:
+        weight = tl.load(upstream + row * upstream_stride).to(REAL)
     if HAS_TAGS:
         weight = -weight
     expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
@@ -175,3 +178,25 @@ def sums_kernel(
     if d_end is not None:
         at_end = (place >= L * L + L) & (place < size)
         tl.store(d_end + place - (L * L + L), found.to(d_end.dtype.element_ty), mask=at_end)
+
+
+@triton.jit
+def _scale(numbers, size, factor, STEP: tl.constexpr):
+    """Multiply numbers [size], a part of them in each program."""
+    for begin in range(tl.program_id(0).to(tl.int64) * STEP, size, tl.num_programs(0) * STEP):
+        place = begin + tl.arange(0, STEP)
+        x = tl.load(numbers + place, mask=place < size, other=0.0)
+        tl.store(numbers + place, (x * factor).to(numbers.dtype.element_ty), mask=place < size)
+
+
+@triton.jit(do_not_specialize=["size"])
+def scale_kernel(d_emissions, d_arcs, d_start, d_end, upstream, size, L: tl.constexpr, STEP: tl.constexpr):
+    """Programs [any]: gradients multiplied in place by one number, where it is not 1; d_emissions has `size` numbers."""
+    factor = tl.load(upstream)
+    if factor != 1.0:
+        _scale(d_emissions, size, factor, STEP)
+        _scale(d_arcs, L * L, factor, STEP)
+        if d_start is not None:
+            _scale(d_start, L, factor, STEP)
+        if d_end is not None:
+            _scale(d_end, L, factor, STEP)

@@ -7,6 +7,7 @@ whose compiled kernels are not known here, or interprets them, launches are the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,6 +24,11 @@ def _is_known() -> bool:
     return KNOWN_VERSIONS[0] <= version <= KNOWN_VERSIONS[1]
 
 
+def addresses_of(tensors: Sequence[Tensor | None]) -> list[int]:
+    """Where the tensors lie, 0 for those that are absent."""
+    return [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
+
+
 class Launch:
     """A kernel of pointers, then integers that it does not specialise, then constants, in this order."""
 
@@ -35,30 +41,40 @@ class Launch:
     def __call__(
         self,
         grid: tuple[int, int, int],
-        kind: tuple[Any, ...],
-        pointers: tuple[Tensor | None, ...],
-        numbers: tuple[int | float, ...],
+        kind: Any,
+        pointers: Sequence[Tensor | None],
+        numbers: tuple[int, ...],
         constants: tuple[Any, ...],
     ) -> None:
         """Launch on the current stream of the current device, which has to be that of the tensors.
 
         `kind` says what the constants, the types of the tensors, and whether they are there, depend on.
         """
-        if not self.direct:
-            self.kernel[grid](*pointers, *numbers, *constants, **self.options)
-            return
-        addresses = [0 if tensor is None else tensor.data_ptr() for tensor in pointers]
-        device = torch._C._cuda_getDevice()
-        key = (device, kind)
-        compiled = self.compiled.get(key)
-        for address in addresses:
-            if address % ALIGNMENT:
-                compiled = None
-        if compiled is None:
-            found = self.kernel[grid](*pointers, *numbers, *constants, **self.options)
-            if not any(address % ALIGNMENT for address in addresses):
-                self.compiled[key] = (found.run, found.function, found.packed_metadata)
-            return
-        run, function, metadata = compiled
-        stream = torch._C._cuda_getCurrentRawStream(device)
-        run(*grid, stream, function, metadata, None, None, None, *addresses, *numbers, *constants)
+        addresses = addresses_of(pointers)
+        self.at(grid, kind, addresses, lambda: pointers, numbers, constants)
+
+    def at(
+        self,
+        grid: tuple[int, int, int],
+        kind: Any,
+        addresses: list[int],
+        pointers: Callable[[], Sequence[Tensor | None]],
+        numbers: tuple[int, ...],
+        constants: tuple[Any, ...],
+    ) -> None:
+        """The same for addresses; the tensors are asked for where they have to be looked at."""
+        if self.direct:
+            device = torch._C._cuda_getDevice()
+            compiled = self.compiled.get((device, kind))
+            together = 0
+            for address in addresses:
+                together |= address
+            aligned = together % ALIGNMENT == 0
+            if compiled is not None and aligned:
+                run, function, metadata = compiled
+                stream = torch._C._cuda_getCurrentRawStream(device)
+                run(*grid, stream, function, metadata, None, None, None, *addresses, *numbers, *constants)
+                return
+        found = self.kernel[grid](*pointers(), *numbers, *constants, **self.options)
+        if self.direct and aligned:
+            self.compiled[device, kind] = (found.run, found.function, found.packed_metadata)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import LOG_2, NEVER, ends_of, finite, position_of, row_of, spread, square
+from crfkit.nn.chain_kernels import (
+    LOG_2,
+    NEVER,
+    added_up,
+    ends_of,
+    finite,
+    position_of,
+    row_of,
+    spread,
+    square,
+)
 
 
 @triton.jit
@@ -42,6 +52,24 @@ def _power(message):
 
 
 @triton.jit
+def _divided(message, scale, due):
+    """A message and its scale [BLOCK], after a division by a power of two near its largest number, if that is due."""
+    if due:
+        power = _power(message)
+        message *= tl.exp2(-power)
+        scale += power * LOG_2
+    return message, scale
+
+
+@triton.jit
+def _keep(out, into, t, message, scale, L: tl.constexpr, label, KEEP: tl.constexpr):
+    """Store the message of site t, and its scale."""
+    if KEEP:
+        tl.store(out + t * L, message, mask=label < L)
+        tl.store(into + t + label, scale, mask=label == 0)
+
+
+@triton.jit
 def _forward_scaled(
     emissions, peaks, table, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
     HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
@@ -61,35 +89,28 @@ def _forward_scaled(
     x2, m2 = _site(emissions, peaks, sites, row, 2, T, L, label, HAS_SITES, REAL)
     x3, m3 = _site(emissions, peaks, sites, row, 3, T, L, label, HAS_SITES, REAL)
     x4, m4 = _site(emissions, peaks, sites, row, 4, T, L, label, HAS_SITES, REAL)
-    for t in range(1, n - 2, 2):
+    for t in range(1, n - 4, 4):  # what the next four sites need is asked for before these four are done
         x5, m5 = _site(emissions, peaks, sites, row, t + 4, T, L, label, HAS_SITES, REAL)
         x6, m6 = _site(emissions, peaks, sites, row, t + 5, T, L, label, HAS_SITES, REAL)
+        x7, m7 = _site(emissions, peaks, sites, row, t + 6, T, L, label, HAS_SITES, REAL)
+        x8, m8 = _site(emissions, peaks, sites, row, t + 7, T, L, label, HAS_SITES, REAL)
         v = _pushed(v, weights) * tl.exp(x1 - m1)
-        if KEEP:
-            tl.store(into + t + label, m1, mask=label == 0)
-            tl.store(out + t * L, v, mask=known)
-        v = _pushed(v, weights) * tl.exp(x2 - m2)
-        if ((t + 1) & (period - 1)) == 0:
-            power = _power(v)
-            v *= tl.exp2(-power)
-            m2 += power * LOG_2
-        total += m1.to(tl.float64) + m2.to(tl.float64)
-        if KEEP:
-            tl.store(into + t + 1 + label, m2, mask=label == 0)
-            tl.store(out + (t + 1) * L, v, mask=known)
-        x1, x2, m1, m2 = x3, x4, m3, m4
-        x3, x4, m3, m4 = x5, x6, m5, m6
-    for t in range(1 + 2 * (tl.maximum(n - 2, 0) // 2), n):
+        _keep(out, into, t, v, m1, L, label, KEEP)
+        v, m2 = _divided(_pushed(v, weights) * tl.exp(x2 - m2), m2, period == 2)
+        _keep(out, into, t + 1, v, m2, L, label, KEEP)
+        v = _pushed(v, weights) * tl.exp(x3 - m3)
+        _keep(out, into, t + 2, v, m3, L, label, KEEP)
+        due = ((t + 3) & (period - 1)) == 0
+        v, m4 = _divided(_pushed(v, weights) * tl.exp(x4 - m4), m4, due)
+        _keep(out, into, t + 3, v, m4, L, label, KEEP)
+        total += m1.to(tl.float64) + m2.to(tl.float64) + (m3.to(tl.float64) + m4.to(tl.float64))
+        x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
+    for t in range(1 + 4 * (tl.maximum(n - 2, 0) // 4), n):
         x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
-        m = finite(tl.max(x, axis=0))
-        v = _pushed(v, weights) * tl.exp(x - m)
-        power = _power(v)
-        v *= tl.exp2(-power)
-        m += power * LOG_2
-        total += m.to(tl.float64)
-        if KEEP:
-            tl.store(into + t, m)
-            tl.store(out + t * L, v, mask=known)
+        scale = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
+        v, scale = _divided(_pushed(v, weights) * tl.exp(x - scale), scale, True)
+        total += scale.to(tl.float64)
+        _keep(out, into, t, v, scale, L, label, KEEP)
     return tl.max(total, axis=0) + tl.log(tl.sum(v, axis=0)).to(tl.float64)
 
 
@@ -135,20 +156,27 @@ def _backward_scaled(
     x2, m2 = _site(emissions, peaks, sites, row, n - 3, T, L, label, HAS_SITES, REAL)
     x3, m3 = _site(emissions, peaks, sites, row, n - 4, T, L, label, HAS_SITES, REAL)
     x4, m4 = _site(emissions, peaks, sites, row, n - 5, T, L, label, HAS_SITES, REAL)
-    for i in range(0, n - 3, 2):
-        t = n - 2 - i  # from site t to the one before it, and from there to the one before that
+    for i in range(0, n - 5, 4):
+        t = n - 2 - i  # from site t to the one before it, and so on
         x5, m5 = _site(emissions, peaks, sites, row, t - 4, T, L, label, HAS_SITES, REAL)
         x6, m6 = _site(emissions, peaks, sites, row, t - 5, T, L, label, HAS_SITES, REAL)
+        x7, m7 = _site(emissions, peaks, sites, row, t - 6, T, L, label, HAS_SITES, REAL)
+        x8, m8 = _site(emissions, peaks, sites, row, t - 7, T, L, label, HAS_SITES, REAL)
         v = _pushed(v * tl.exp(x1 - m1), weights)
         tl.store(out + (t - 1) * L, v, mask=known)
-        v = _pushed(v * tl.exp(x2 - m2), weights)
-        if ((i + 2) & (period - 1)) == 0:
-            v *= tl.exp2(-_power(v))
+        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), weights), m2, period == 2)
         tl.store(out + (t - 2) * L, v, mask=known)
-        x1, x2, m1, m2 = x3, x4, m3, m4
-        x3, x4, m3, m4 = x5, x6, m5, m6
-    if (n > 2) & (n % 2 == 1):
-        tl.store(out, _pushed(v * tl.exp(x1 - m1), weights), mask=known)
+        v = _pushed(v * tl.exp(x3 - m3), weights)
+        tl.store(out + (t - 3) * L, v, mask=known)
+        v, _ = _divided(_pushed(v * tl.exp(x4 - m4), weights), m4, ((i + 4) & (period - 1)) == 0)
+        tl.store(out + (t - 4) * L, v, mask=known)
+        x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
+    for i in range(4 * (tl.maximum(n - 2, 0) // 4), n - 2):
+        t = n - 2 - i
+        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
+        x -= finite(tl.max(x, axis=0))
+        v, _ = _divided(_pushed(v * tl.exp(x), weights), x, True)
+        tl.store(out + (t - 1) * L, v, mask=known)
 
 
 @triton.jit
@@ -166,20 +194,6 @@ def _backward_in_log_space(
         v = _pushed_in_log_space(v + x, scores)
         v -= finite(tl.max(v, axis=0))
         tl.store(out + (t - 1) * L, v, mask=known)
-
-
-@triton.jit
-def _added_up(values, total, counter, B, REAL: tl.constexpr):
-    """The sum of values [B], by the last program that comes here, in one order."""
-    tl.debug_barrier()
-    if tl.atomic_add(counter, 1.0, sem="acq_rel") == B - 1:
-        tl.debug_barrier()
-        STEP: tl.constexpr = 256
-        added = tl.zeros([STEP], dtype=tl.float64)
-        for begin in range(0, B, STEP):
-            row = begin + tl.arange(0, STEP)
-            added += tl.load(values + row, mask=row < B, other=0.0, cache_modifier=".cg").to(tl.float64)
-        tl.store(total, tl.sum(added, axis=0).to(REAL))
 
 
 @triton.jit(do_not_specialize=["B", "T", "n_tables"])
@@ -224,7 +238,7 @@ def messages_kernel(
             value = score - value
         tl.store(values + row, value.to(REAL))
         if ADD_UP:
-            _added_up(values, total, gold + 2 * B, B, REAL)
+            added_up(values, total, gold + 2 * B, B, REAL)
     elif KEEP and n > 1:
         out = messages + size + row * T * L + label
         if period > 0:
