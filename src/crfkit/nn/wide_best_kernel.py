@@ -54,12 +54,10 @@ def wide_best_kernel(
             bests = tl.full([ROWS, STEP, BLOCK], NEVER, tl.float32)
             befores = tl.zeros([ROWS, STEP, BLOCK], dtype=tl.int32)
             tops = tl.full([ROWS, STEP], NEVER, tl.float32)
+            v = _begun(old, row, exists, 0, L, STEP)
             for begin in range(0, L, STEP):
                 k = begin + tl.arange(0, STEP)
-                known = exists[:, None] & (k < L)[None, :]
-                v = tl.load(
-                    old + row[:, None] * L + k[None, :], mask=known, other=NEVER, cache_modifier=".cg"
-                )
+                following = _begun(old, row, exists, begin + STEP, L, STEP)
                 pair = (k < L)[:, None] & (label < L)[None, :]
                 w = tl.load(arcs + k[:, None] * L + label[None, :], mask=pair, other=NEVER).to(tl.float32)
                 ways = v[:, :, None] + w[None, :, :]
