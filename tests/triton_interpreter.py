@@ -88,6 +88,16 @@ def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> 
         close(f"{name}: scaled gradient of {what}", mine, theirs, 1e-6)
 
 
+def check_impossible(kernels: Any) -> None:
+    """Two labels that cannot follow each other at all: no labelling of two sites."""
+    never = torch.full((5, 5), -torch.inf)
+    lengths = torch.tensor([3, 1])
+    given = ChainProblem(torch.zeros(2, 3, 5), never, None, None, lengths, None)
+    value, _ = kernels.value(given, None, keep=False)
+    if value[0] != -torch.inf or kernels.best(given).tolist() != [[-1, -1, -1], [0, -1, -1]]:
+        sys.exit("no labelling: it has a value, or labels")
+
+
 def main() -> None:
     """All kinds of problems in float32, some in float64."""
     kinds = [
@@ -109,6 +119,8 @@ def main() -> None:
         given = problem(3, False, masks, forbidden, torch.float32)
         check(given, name, 1e-5, chain_wide)
         check_total(given, name, chain_wide)
+    for kernels in (chain_triton, chain_wide):
+        check_impossible(kernels)
     print("all kernels agree")
 
 

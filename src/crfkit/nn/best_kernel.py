@@ -158,5 +158,9 @@ def best_kernel(
         cut = (top < n - 1) & (top >= bottom)
         y = _before(arcs, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
         wrong = cut & (y != tl.load(labels + p).to(tl.int32))
-        if tl.max(wrong.to(tl.int32), axis=0) > 0:
+        ends = tl.load(scores + (n - 1) * L + label, mask=label < L, other=NEVER)
+        if tl.max(ends, axis=0) == NEVER:  # there is no labelling
+            for t in range(n):
+                tl.store(labels + position_of(sites, row, t, T, HAS_SITES), -1)
+        elif tl.max(wrong.to(tl.int32), axis=0) > 0:
             _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, HAS_SITES, CHUNKS)

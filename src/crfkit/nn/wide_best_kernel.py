@@ -85,20 +85,20 @@ def wide_follow_kernel(
     lengths, sites, scores, pointers, labels, B, T, L: tl.constexpr,
     HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off."""
+    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no labelling is possible."""
     row = tl.program_id(0).to(tl.int64)
     n = T
     if HAS_LENGTHS:
         n = tl.load(lengths + row).to(tl.int32)
     label = tl.arange(0, BLOCK)
     last = scores + (((T - 1) % 2) * tl.cast(B, tl.int64) + row) * L
-    y = tl.argmax(tl.load(last + label, mask=label < L, other=NEVER), axis=0, tie_break_left=True).to(
-        tl.int32
-    )
+    ends = tl.load(last + label, mask=label < L, other=NEVER)
+    y = tl.argmax(ends, axis=0, tie_break_left=True).to(tl.int32)
+    possible = tl.max(ends, axis=0) > NEVER
     for t in range(n, T):
         tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), -1)
     for i in range(n):
         t = n - 1 - i
-        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), y)
+        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), tl.where(possible, y, -1))
         if t > 0:
             y = tl.load(pointers + (row * T + t) * L + y).to(tl.int32)
