@@ -160,7 +160,7 @@ def best_kernel(
         wrong = cut & (y != tl.load(labels + p).to(tl.int32))
         ends = tl.load(scores + (n - 1) * L + label, mask=label < L, other=NEVER)
         if tl.max(ends, axis=0) == NEVER:  # there is no labelling
-            for t in range(n):
-                tl.store(labels + position_of(sites, row, t, T, HAS_SITES), -1)
+            for off in range(n):
+                tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
         elif tl.max(wrong.to(tl.int32), axis=0) > 0:
             _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, HAS_SITES, CHUNKS)
