@@ -12,7 +12,7 @@ import torch
 
 from crfkit.nn import ChainDistribution, TreeDistribution
 
-SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200)]  # B, T, L
+SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200), (2, 20, 520)]  # B, T, L
 MASKS = ("none", "ends", "any")
 FORMS = ("plain", "no ends", "own arcs", "allowed", "bigrams", "never")
 CASES = list(itertools.product(SIZES, MASKS, FORMS))
