@@ -265,6 +265,18 @@ def test_lengths_are_the_mask_that_they_stand_for() -> None:
         ({"lengths": torch.ones(3)}, "lengths: got torch.float32"),
         ({"lengths": torch.ones(2).long(), "mask": torch.ones(2, 3)}, "got both"),
         ({"allowed": torch.ones(2, 3).bool()}, "allowed: got torch.bool"),
+        ({"emissions": [[[0.0]]]}, "emissions: got list, expected a tensor"),
+        ({"transitions": torch.zeros(2, 2).long()}, "transitions: got torch.int64"),
+        (
+            {"transitions": torch.zeros(2, 2, device="meta")},
+            "transitions: got a tensor on meta, expected cpu",
+        ),
+        ({"end": torch.zeros(2, device="meta")}, "end: got a tensor on meta"),
+        ({"mask": [[1, 1, 1], [1, 1, 0]]}, "mask: got list"),
+        ({"lengths": [3, 2]}, "lengths: got list"),
+        ({"lengths": torch.tensor([4, 2])}, "lengths: there is a length 4, expected 0 to 3"),
+        ({"lengths": torch.tensor([3, -1])}, "lengths: there is a length -1"),
+        ({"allowed": torch.ones(2, 3, 2, device="meta").bool()}, "allowed: got a tensor on meta"),
         ({"bigrams": "bio"}, "pass labels"),
         ({"bigrams": torch.ones(4, 4).bool()}, "bigrams: got torch.bool"),
         ({"bigrams": "observed", "labels": "ab"}, "Bigrams.observed"),
@@ -283,8 +295,33 @@ def test_what_does_not_fit_is_refused_in_words(changes: dict[str, Any], complain
         (torch.zeros(2, 3), "tags: got torch.float32"),
         (torch.full((2, 3), 2), "there is a label 2, expected ids from 0 to 1"),
         (torch.ones(2, 3).bool(), "tags: got bools"),
+        ([[0, 0, 0], [0, 0, 0]], "tags: got list"),
+        (torch.zeros(2, 3, device="meta").long(), "tags: got a tensor on meta, expected cpu"),
     ],
 )
 def test_tags_that_do_not_fit_are_refused_in_words(tags: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ChainDistribution(torch.zeros(2, 3, 2)).log_prob(tags)
+
+
+@pytest.mark.parametrize("label", [-100, -1, 2])
+def test_labels_that_have_to_be_known_are_refused_where_they_are_not(label: int) -> None:
+    distribution = ChainDistribution(torch.zeros(2, 3, 2), lengths=torch.tensor([3, 1]))
+    tags = torch.tensor([[0, 0, label], [0, 0, 0]])
+    complaint = "label 2, expected" if label == 2 else "a label is negative"
+    with pytest.raises(ValueError, match=complaint):
+        distribution.log_prob(tags, complete=True)
+    with pytest.raises(ValueError, match=complaint):
+        distribution.score(tags)
+    off = tags.flip(0)  # there, the label stands where the sequence has ended
+    torch.testing.assert_close(distribution.log_prob(off, complete=True), distribution.log_prob(off))
+
+
+def test_questions_that_do_not_fit_are_refused_in_words() -> None:
+    distribution = ChainDistribution(torch.zeros(2, 3, 2))
+    with pytest.raises(ValueError, match="sample: n is -1"):
+        distribution.sample(-1)
+    with pytest.raises(ValueError, match="other positions off"):
+        distribution.kl(ChainDistribution(torch.zeros(2, 3, 2), lengths=torch.tensor([3, 2])))
+    same = ChainDistribution(torch.zeros(2, 3, 2), mask=torch.ones(2, 3))
+    assert distribution.kl(same).tolist() == [0, 0]

@@ -92,10 +92,19 @@ def test_labels_are_needed() -> None:
         ChainCRF()
     with pytest.raises(ValueError, match="n_labels is 0, expected 1 or more"):
         ChainCRF(0)
+    with pytest.raises(ValueError, match="got the names of 2 labels, n_labels is 3"):
+        ChainCRF(3, labels=["a", "b"])
+    with pytest.raises(
+        ValueError, match=r"emissions: got shape \[1, 2, 4\], expected .* the layer's 3 labels"
+    ):
+        ChainCRF(3).decode(torch.zeros(1, 2, 4))
 
 
 def test_the_layer_says_what_it_is() -> None:
-    assert repr(ChainCRF(labels=["B", "I", "O"], bigrams="bio")) == "ChainCRF(n_labels=3, 14 bigrams exist)"
+    assert (
+        repr(ChainCRF(labels=["B", "I", "O"], bigrams="bio")) == "ChainCRF(n_labels=3, 8 of 9 bigrams exist)"
+    )
+    assert "some of 9" in repr(ChainCRF(3, bigrams=np.ones((3, 3), dtype=np.bool_), device="meta"))
 
 
 def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,14 @@ from crfkit.nn import chain_ops, chain_value
 from crfkit.nn.chain_best import best
 from crfkit.nn.chain_paths import NOTHING, k_best, sample
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
+from crfkit.nn.checks import check_device, check_integers, check_scores, checked_lengths
 from crfkit.nn.constraints import BigramsLike, bigram_table, constrained
 from crfkit.nn.gold import has_unknown, labels_within, path_score
 from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
+    kept_positions,
     site_arcs,
     site_states,
     sites_of,
@@ -55,13 +57,14 @@ class ChainDistribution:
         labels: Sequence[Hashable] | None = None,
         allowed: Tensor | None = None,
     ) -> None:
-        if emissions.ndim != 3 or emissions.shape[2] == 0 or not emissions.is_floating_point():
+        check_scores("emissions", emissions)
+        if emissions.ndim != 3 or emissions.shape[2] == 0:
             raise ValueError(
                 f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
             )
         L = emissions.shape[2]
         transitions = _checked_transitions(transitions, emissions)
-        _check_ends(start, end, L)
+        _check_ends(start, end, emissions)
         lengths, sites = _places(emissions, mask, lengths)
         table = bigram_table(bigrams, L, labels, emissions.device)
         transitions, start, end = constrained(table, transitions, start, end)
@@ -71,6 +74,7 @@ class ChainDistribution:
                     f"allowed: got {allowed.dtype} with shape {list(allowed.shape)}, expected bools "
                     f"[B, T, L] = {list(emissions.shape)}."
                 )
+            check_device("allowed", allowed, emissions.device)
             emissions = emissions.masked_fill(~allowed, -torch.inf)
         self._problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
 
@@ -102,18 +106,17 @@ class ChainDistribution:
         where no labelling is possible at all.
         """
         B, T, L = self._problem.shape
-        if tags.dtype == torch.bool:
+        if isinstance(tags, Tensor) and tags.dtype == torch.bool:
             if tags.shape != (B, T, L):
                 raise ValueError(f"tags: got bools with shape {list(tags.shape)}, expected {[B, T, L]}.")
+            check_device("tags", tags, self._problem.emissions.device)
             return self._log_prob_within(tags, total)
-        if tags.shape != (B, T) or tags.is_floating_point():
-            raise ValueError(
-                f"tags: got {tags.dtype} with shape {list(tags.shape)}, expected label ids {[B, T]}."
-            )
-        tags = tags if tags.dtype == torch.int64 else tags.long()
+        tags = self._label_ids(tags)
         if torch.compiler.is_compiling():
             values = chain_ops.log_prob(self._problem, tags, complete)
             return values.sum() if total else values
+        if complete and tags.device.type == "cpu":
+            self._check_known(tags)
         if complete or (complete is None and not has_unknown(self._problem, tags)):
             return chain_value.log_likelihood(self._problem, tags, total)
         return self._log_prob_within(labels_within(tags, L), total)
@@ -126,8 +129,25 @@ class ChainDistribution:
         return values.sum() if total else values
 
     def score(self, tags: Tensor) -> Tensor:
-        """score(tags) [B] in float64, before it is normalised."""
+        """score(tags) [B] of label ids [B, T] in float64, before it is normalised; differentiable."""
+        tags = self._label_ids(tags)
+        if not torch.compiler.is_compiling():
+            self._check_known(tags)
         return path_score(self._problem, tags)
+
+    def _label_ids(self, tags: Tensor) -> Tensor:
+        """Tags of the right shape and place, as int64."""
+        check_integers("tags", tags, self._problem.shape[:2], "label ids")
+        check_device("tags", tags, self._problem.emissions.device)
+        return tags if tags.dtype == torch.int64 else tags.long()
+
+    def _check_known(self, tags: Tensor) -> None:
+        """Refuse unknown labels at sites, and those that do not exist."""
+        if has_unknown(self._problem, tags):
+            raise ValueError(
+                f"tags: a label is negative, expected ids from 0 to {self._problem.shape[2] - 1} "
+                "at all positions that are on."
+            )
 
     def marginals(self) -> Tensor:
         """P(y_t = label) [B, T, L], 0 at positions that are off; differentiable where a gradient is wanted."""
@@ -155,13 +175,16 @@ class ChainDistribution:
         """
         if k < 1:
             raise ValueError(f"topk: k is {k}, expected 1 or more.")
-        scores, labels = k_best(*self._compacted(), k)
+        scores, labels = k_best(*_compact(self._problem), alive_sites(self._problem), k)
         labels = labels if self._problem.sites is None else self._spread(labels)
-        return scores, labels
+        return scores.to(self._dtype), labels
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
         """n independent labellings of each sequence [n, B, T]; −1 where a position is off or no labelling is possible."""
-        labels = sample(*self._compacted(), n, generator)
+        if n < 0:
+            raise ValueError(f"sample: n is {n}, expected 0 or more.")
+        with torch.no_grad():
+            labels = sample(*_compact(self._problem), alive_sites(self._problem), n, generator)
         return (
             self._spread(labels.transpose(0, 1)).transpose(0, 1)
             if self._problem.sites is not None
@@ -177,19 +200,28 @@ class ChainDistribution:
 
     def kl(self, other: ChainDistribution) -> Tensor:
         """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same labellings; inf where q(y) = 0 < p(y)."""
-        if other._problem.shape != self._problem.shape:
-            raise ValueError(
-                f"kl: the other distribution has shape {list(other._problem.shape)}, expected {list(self._problem.shape)}."
-            )
+        self._check_same_places(other)
         states, arcs = _compact(self._problem)
         log_z, by_state, by_arc = self._moments()
         states_q, arcs_q = _compact(other._problem)
-        log_q = differentiable_log_partition(other._problem)
+        log_q = _log_partition(ChainProblem(states_q, arcs_q, None, None, other._problem.lengths, None))
         mine, theirs = (
             _expected(by_state, states, by_arc, arcs),
             _expected(by_state, states_q, by_arc, arcs_q),
         )
         return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
+
+    def _check_same_places(self, other: ChainDistribution) -> None:
+        """Refuse a distribution over other labellings."""
+        mine, theirs = self._problem, other._problem
+        if theirs.shape != mine.shape:
+            raise ValueError(
+                f"kl: the other distribution has shape {list(theirs.shape)}, expected {list(mine.shape)}."
+            )
+        if not torch.compiler.is_compiling() and not torch.equal(
+            kept_positions(mine), kept_positions(theirs)
+        ):
+            raise ValueError("kl: the other distribution has other positions off, expected the same mask.")
 
     @property
     def _dtype(self) -> torch.dtype:
@@ -216,11 +248,6 @@ class ChainDistribution:
             states, arcs = _compact(self._problem)
         return _moments(states, arcs, self._problem.lengths, keep_graph=self._differentiated)
 
-    def _compacted(self) -> tuple[Tensor, Tensor, Tensor]:
-        """States and arcs at sites, and which places are sites."""
-        with torch.no_grad():
-            return *_compact(self._problem, self._dtype), alive_sites(self._problem)
-
     def _spread(self, labels: Tensor) -> Tensor:
         """Labels at sites [B, n, T] moved to their positions."""
         assert self._problem.sites is not None
@@ -243,6 +270,7 @@ def _checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tenso
     B, T, L = emissions.shape
     if transitions is None:
         return emissions.new_zeros((L, L))
+    check_scores("transitions", transitions, emissions.device)
     expected = {2: (L, L), 3: (B, L, L), 4: (B, max(T - 1, 0), L, L)}.get(transitions.ndim)
     if expected is None or transitions.shape != expected:
         raise ValueError(
@@ -252,11 +280,15 @@ def _checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tenso
     return transitions
 
 
-def _check_ends(start: Tensor | None, end: Tensor | None, n_labels: int) -> None:
+def _check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> None:
     """Refuse scores of the ends that do not go with the emissions."""
+    L = emissions.shape[2]
     for name, scores in (("start", start), ("end", end)):
-        if scores is not None and scores.shape != (n_labels,):
-            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{n_labels}].")
+        if scores is None:
+            continue
+        check_scores(name, scores, emissions.device)
+        if scores.shape != (L,):
+            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{L}].")
 
 
 def _places(
@@ -267,13 +299,11 @@ def _places(
     if mask is not None and lengths is not None:
         raise ValueError("mask and lengths: got both, expected one of them.")
     if lengths is not None:
-        if lengths.shape != (B,) or lengths.is_floating_point():
-            raise ValueError(
-                f"lengths: got {lengths.dtype} with shape {list(lengths.shape)}, expected integers [B] = [{B}]."
-            )
-        return lengths.to(emissions.device, torch.int64).clamp(0, T), None
+        return checked_lengths(lengths, B, T, emissions.device), None
     if mask is None:
         return None, None
+    if not isinstance(mask, Tensor):
+        raise ValueError(f"mask: got {type(mask).__name__}, expected a tensor [B, T] = {[B, T]}.")
     if mask.shape != (B, T):
         raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
     return sites_of(mask.to(emissions.device).bool())

@@ -68,15 +68,18 @@ def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expect
 def differentiable_log_partition(problem: ChainProblem) -> Tensor:
     """log Z [B] through operations that PyTorch differentiates as often as it likes; in float64."""
     states, arcs = site_states(problem, torch.float64), site_arcs(problem, torch.float64)
-    alive = alive_sites(problem)
-    B, T, L = states.shape
-    if T == 0:
+    if states.shape[1] == 0:
         return states.sum((1, 2))
+    through = _by_products if is_safe(arcs.detach()) else _by_logarithms
+    return through(states, arcs, alive_sites(problem))
+
+
+def _by_products(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
+    """log Z [B] of states [B, T, L] and arcs that all exist, in exp space; alive [B, T]."""
+    B, T, L = states.shape
     peaks = _finite(states.detach().amax(2))  # [B, T]
     peak = (
-        _finite(arcs.detach().amax((-2, -1), keepdim=True))
-        if arcs.numel()
-        else arcs.new_zeros(*arcs.shape[:-2], 1, 1)
+        arcs.detach().amax((-2, -1), keepdim=True) if arcs.numel() else arcs.new_zeros(*arcs.shape[:-2], 1, 1)
     )
     weights = torch.exp(arcs - peak)
     total = states.new_zeros(B)
@@ -89,12 +92,32 @@ def differentiable_log_partition(problem: ChainProblem) -> Tensor:
             total = total + torch.where(alive[:, i], peak.reshape(-1), 0.0)
         new = pushed * torch.exp(states[:, i] - peaks[:, i, None])[:, None]
         mass = new.sum((1, 2))
-        possible = mass > 0
-        divisor = torch.where(possible, mass, 1.0)
-        scale = torch.where(possible, peaks[:, i] + torch.log(divisor), -torch.inf)
+        scale = peaks[:, i] + _log(mass)
         total = total + torch.where(alive[:, i], scale, 0.0)
+        divisor = torch.where(mass == 0, 1.0, mass)
         message = torch.where(alive[:, i, None, None], new / divisor[:, None, None], message)
     return total
+
+
+def _by_logarithms(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
+    """The same in log space, for arcs that do not exist or lie far apart: B · T · L² numbers are kept for the gradient."""
+    message = states[:, 0]
+    for i in range(1, states.shape[1]):
+        reached = _log_sum(message[:, :, None] + _at(arcs, i - 1)) + states[:, i]
+        message = torch.where(alive[:, i, None], reached, message)
+    return torch.where(alive[:, 0], _log_sum(message), 0.0)
+
+
+def _log_sum(values: Tensor) -> Tensor:
+    """log Σ exp over axis 1; the gradient of what is −inf is 0, also where everything is."""
+    peak = _finite(values.detach().amax(1))
+    return peak + _log(torch.exp(values - peak[:, None]).sum(1))
+
+
+def _log(values: Tensor) -> Tensor:
+    """The logarithm, whose gradient at 0 is 0."""
+    nothing = values == 0
+    return torch.where(nothing, -torch.inf, torch.log(torch.where(nothing, 1.0, values)))
 
 
 def _finite(values: Tensor) -> Tensor:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from crfkit.structures import Bigrams, Chain
 
-BigramsLike: TypeAlias = "Bigrams | str | Tensor | None"
+BigramsLike: TypeAlias = "Bigrams | str | Tensor | npt.NDArray[np.bool_] | None"
 
 
 def bigram_table(
@@ -23,6 +25,7 @@ def bigram_table(
     """
     if bigrams is None:
         return None
+    bigrams = torch.from_numpy(bigrams) if isinstance(bigrams, np.ndarray) else bigrams
     if isinstance(bigrams, Tensor):
         square = bigrams.ndim == 2 and bigrams.shape[0] == bigrams.shape[1]
         fits = square and (len(bigrams) == n_labels or len(bigrams) == n_labels + 1)

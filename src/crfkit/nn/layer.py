@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from operator import index
 
 import torch
 from torch import Tensor, nn
@@ -40,9 +41,11 @@ class ChainCRF(nn.Module):
         super().__init__()
         if n_labels is None and labels is None:
             raise ValueError("ChainCRF: expected n_labels or the names of the labels, got neither.")
-        L = len(labels) if n_labels is None and labels is not None else int(n_labels or 0)
+        L = len(labels or ()) if n_labels is None else index(n_labels)
         if L < 1:
             raise ValueError(f"ChainCRF: n_labels is {L}, expected 1 or more.")
+        if labels is not None and len(labels) != L:
+            raise ValueError(f"ChainCRF: got the names of {len(labels)} labels, n_labels is {L}.")
         self.n_labels = L
         self.transitions = nn.Parameter(torch.empty(L, L, device=device, dtype=dtype))
         self.start_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
@@ -65,6 +68,10 @@ class ChainCRF(nn.Module):
         allowed: Tensor | None = None,
     ) -> ChainDistribution:
         """The distribution over labellings that these emissions [B, T, L] give, for all other questions."""
+        if isinstance(emissions, Tensor) and emissions.shape[-1:] != (self.n_labels,):
+            raise ValueError(
+                f"emissions: got shape {list(emissions.shape)}, expected [B, T, L] with the layer's {self.n_labels} labels."
+            )
         return ChainDistribution(
             emissions,
             self.transitions,
@@ -89,7 +96,8 @@ class ChainCRF(nn.Module):
     ) -> Tensor:
         """The log-likelihood of the tags: summed, or [B] with `reduction="none"`, or the mean by sequence or by token.
 
-        The mean of nothing is 0. `tags`, `complete` and masks as in `ChainDistribution`.
+        The mean of nothing is 0. `tags`, `complete` and masks as in `ChainDistribution`; tags that the bigrams exclude
+        have the log-likelihood −inf.
         """
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
@@ -112,5 +120,8 @@ class ChainCRF(nn.Module):
 
     def extra_repr(self) -> str:
         """What `print` shows."""
-        constraint = "" if self.bigrams is None else f", {int(self.bigrams.sum()):,} bigrams exist"
+        if self.bigrams is None:
+            return f"n_labels={self.n_labels}"
+        n = "some" if self.bigrams.is_meta else f"{int(self.bigrams[:-1, :-1].sum()):,}"
+        constraint = f", {n} of {self.n_labels**2:,} bigrams exist"
         return f"n_labels={self.n_labels}{constraint}"

@@ -53,6 +53,11 @@ def alive_sites(problem: ChainProblem) -> Tensor:
     return places < problem.lengths[:, None]
 
 
+def kept_positions(problem: ChainProblem) -> Tensor:
+    """Which positions belong to a sequence: bool [B, T]."""
+    return to_positions(problem, alive_sites(problem))
+
+
 def site_states(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
     """The scores of labels at sites [B, T, L], start and end folded in; 0 at places that are no sites."""
     B, T, L = problem.shape

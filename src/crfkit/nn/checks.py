@@ -1,0 +1,51 @@
+"""What is refused of the arguments of a distribution, in words, before a kernel or the core sees it.
+
+Values are looked at only where that makes no GPU wait, and never in a compiled program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def check_scores(name: str, scores: Any, device: torch.device | None = None) -> None:
+    """Refuse what is not a tensor of real numbers, on the `device` of the other scores."""
+    if not isinstance(scores, Tensor):
+        raise ValueError(f"{name}: got {type(scores).__name__}, expected a tensor.")
+    if not scores.is_floating_point():
+        raise ValueError(
+            f"{name}: got {scores.dtype} with shape {list(scores.shape)}, expected floating-point numbers."
+        )
+    if device is not None:
+        check_device(name, scores, device)
+
+
+def check_device(name: str, given: Tensor, device: torch.device) -> None:
+    """Refuse a tensor that lies elsewhere than the scores it belongs to."""
+    if given.device != device:
+        raise ValueError(f"{name}: got a tensor on {given.device}, expected {device}, where the scores are.")
+
+
+def check_integers(name: str, given: Any, shape: tuple[int, ...], what: str) -> None:
+    """Refuse what is not a tensor of integers with this shape."""
+    if not isinstance(given, Tensor):
+        raise ValueError(f"{name}: got {type(given).__name__}, expected a tensor of {what} {list(shape)}.")
+    if given.shape != shape or given.is_floating_point():
+        raise ValueError(
+            f"{name}: got {given.dtype} with shape {list(given.shape)}, expected {what} {list(shape)}."
+        )
+
+
+def checked_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.device) -> Tensor:
+    """Lengths [B] from 0 to `longest` on the device; those that are not in memory are cut to that, unseen."""
+    check_integers("lengths", lengths, (n_sequences,), "integers [B] =")
+    if n_sequences and lengths.device.type == "cpu" and not torch.compiler.is_compiling():
+        low, high = (int(bound) for bound in torch.aminmax(lengths))
+        if low < 0 or high > longest:
+            raise ValueError(
+                f"lengths: there is a length {low if low < 0 else high}, expected 0 to {longest}."
+            )
+    return lengths.to(device, torch.int64).clamp(0, longest)
