@@ -117,32 +117,28 @@ def compare_exported(form: str, device: str) -> None:
 
 
 DECODED, EXPORTED = ("plain", "mask", "lengths", "bio", "allowed"), ("plain", "mask", "lengths", "bio")
-CASES = [(compare_losses, FORMS), (compare_decoding, DECODED), (compare_exported, EXPORTED)]
 
 
 def main() -> None:
     """On a GPU: every form without machine code, and one of each through the whole compiler."""
     wrong = n = 0
-    for compare, forms in CASES:
-        for form in (*forms, "machine code"):
-            if form == "machine code" and compare is compare_exported:
-                continue
-            settings = (
-                {} if compare is compare_exported or form == "machine code" else {"backend": "aot_eager"}
-            )
-            n += 1
-            try:
-                compare("bio" if form == "machine code" else form, "cuda", **settings)
-            except Exception as error:  # all of them are to be seen
-                wrong += 1
-                print(
-                    compare.__name__,
-                    form,
-                    type(error).__name__,
-                    str(error)[:400].replace("\n", " "),
-                    flush=True,
-                )
-            torch.compiler.reset()
+    plain = {"backend": "aot_eager"}
+    cases: list[tuple[Callable[..., None], str, dict[str, Any]]] = [
+        *((compare_losses, form, plain) for form in FORMS),
+        *((compare_decoding, form, plain) for form in DECODED),
+        *((compare_exported, form, {}) for form in EXPORTED),
+        (compare_losses, "bio", {}),
+        (compare_decoding, "bio", {}),
+    ]
+    for compare, form, settings in cases:
+        n += 1
+        try:
+            compare(form, "cuda", **settings)
+        except Exception as error:  # all of them are to be seen
+            wrong += 1
+            what = str(error)[:400].replace("\n", " ")
+            print(compare.__name__, form, type(error).__name__, what, flush=True)
+        torch.compiler.reset()
     print(f"{n - wrong} of {n} programs give on the GPU what eager mode gives")
 
 
