@@ -2,7 +2,8 @@
 
     python -m examples.parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu --test en_ewt-ud-test.conllu
 
-Parts of speech and morphology are read from the files. On a CPU add `--sentences 500 --epochs 5`: it takes a few minutes.
+Parts of speech and morphology are read from the files. On a CPU add `--sentences 500 --epochs 5 --n-words 300 --hidden 100`:
+it takes a few minutes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Biaffine(nn.Module):
 class Parser(Network):
     """A distribution over trees with one root, and one over the relations of each arc."""
 
-    def __init__(self, vocabulary: Vocabulary, hidden: int = 400, dropout: float = 0.33) -> None:
+    def __init__(self, vocabulary: Vocabulary, hidden: int, dropout: float = 0.33) -> None:
         super().__init__()
         self.encoder = Encoder(vocabulary, hidden, 3, dropout, with_tags=True)
         self.root = nn.Parameter(torch.zeros(self.encoder.size))
@@ -97,7 +98,7 @@ def parsed(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train on the files that the options name, and say how many test words are attached rightly."""
-    given = options((__doc__ or "").splitlines()[0]).parse_args(arguments)
+    given = options((__doc__ or "").splitlines()[0], hidden=400).parse_args(arguments)
     learned, dev, test = files(given)
     vocabulary, settings = Vocabulary.of(learned), Settings.of(given)
 
@@ -108,7 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
 
     on_dev = evaluation(dev)
-    parser = train(Parser(vocabulary), learned, vocabulary, lambda network: on_dev(network).las, settings)
+    parser = train(
+        Parser(vocabulary, given.hidden), learned, vocabulary, lambda network: on_dev(network).las, settings
+    )
     found = evaluation(test)(parser)
     print(f"test UAS {100 * found.uas:.2f}  LAS {100 * found.las:.2f}")
 

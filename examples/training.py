@@ -94,14 +94,15 @@ def train(
     return best
 
 
-def options(description: str) -> argparse.ArgumentParser:
+def options(description: str, hidden: int) -> argparse.ArgumentParser:
     """The options that all scripts have."""
     parser = argparse.ArgumentParser(description=description)
     for name in ("train", "dev", "test"):
         parser.add_argument(f"--{name}", required=True, help="CoNLL-U file")
-    parser.add_argument("--sentences", type=int, help="learn from the first ones only")
+    parser.add_argument("--sentences", type=int, help="the first ones of each file only")
     parser.add_argument("--epochs", type=int, default=Settings.epochs)
     parser.add_argument("--n-words", type=int, default=Settings.n_words, help="words in a batch")
+    parser.add_argument("--hidden", type=int, default=hidden, help="units of the LSTM in each direction")
     parser.add_argument("--rate", type=float, default=Settings.rate)
     parser.add_argument("--seed", type=int, default=Settings.seed)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -111,4 +112,5 @@ def options(description: str) -> argparse.ArgumentParser:
 def files(given: argparse.Namespace) -> tuple[list[Sentence], list[Sentence], list[Sentence]]:
     """The sentences of the training, dev and test file."""
     torch.manual_seed(given.seed)
-    return read(given.train, given.sentences), read(given.dev), read(given.test)
+    learned, dev, test = (read(file, given.sentences) for file in (given.train, given.dev, given.test))
+    return learned, dev, test

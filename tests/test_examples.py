@@ -34,13 +34,25 @@ def arguments(tmp_path: Path) -> list[str]:
     file = tmp_path / "few.conllu"
     file.write_text("\n".join(blocks) + "\n", encoding="utf-8")
     named = [argument for name in ("train", "dev", "test") for argument in (f"--{name}", str(file))]
-    return [*named, "--epochs", "25", "--n-words", "6", "--rate", "0.005", "--device", "cpu"]
+    return [
+        *named,
+        "--epochs",
+        "25",
+        "--n-words",
+        "6",
+        "--rate",
+        "0.005",
+        "--hidden",
+        "50",
+        "--device",
+        "cpu",
+    ]
 
 
 def test_the_tagger_learns(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tagger, "Tagger", partial(tagger.Tagger, hidden=50, dropout=0.1))
+    monkeypatch.setattr(tagger, "Tagger", partial(tagger.Tagger, dropout=0.1))
     tagger.main(arguments)
     assert float(capsys.readouterr().out.split()[-1]) > 90
 
@@ -48,7 +60,7 @@ def test_the_tagger_learns(
 def test_the_parser_learns(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser, "Parser", partial(parser.Parser, hidden=50, dropout=0.1))
+    monkeypatch.setattr(parser, "Parser", partial(parser.Parser, dropout=0.1))
     parser.main(arguments)
     words = capsys.readouterr().out.split()
     assert float(words[words.index("LAS") + 1]) > 80
