@@ -2,7 +2,7 @@
 
     python -m examples.tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu --test en_ewt-ud-test.conllu
 
-On a CPU add `--sentences 500 --epochs 5 --n-words 300 --hidden 100`: it takes a minute or two.
+On a CPU add `--sentences 500 --epochs 5 --n-words 300 --hidden 100`: it takes a few minutes.
 """
 
 from __future__ import annotations
