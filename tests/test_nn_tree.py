@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 
-from crfkit.nn import TreeDistribution, tree, tree_sums
+from crfkit.nn import TreeDistribution, tree_outputs, tree_sums
 from tests.oracle import TreeOracle
 
 LENGTHS = [3, 0, 1, 2, 3]
@@ -21,7 +21,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
     """With the core, and as where it was not built."""
     if request.param == "determinant":
         monkeypatch.setattr(tree_sums, "core_is_there", lambda: False)
-        monkeypatch.setattr(tree, "core_is_there", lambda: False)
+        monkeypatch.setattr(tree_outputs, "core_is_there", lambda: False)
     return request.param
 
 
@@ -117,12 +117,58 @@ def test_less_precise_scores(dtype: Any, single_root: bool) -> None:
     np.testing.assert_allclose(found.marginals(), exact.marginals(), atol=1e-6)
 
 
-def test_frequencies_of_samples_approach_the_marginals(single_root: bool, path: str) -> None:
+def test_the_k_best_trees_are_all_trees_in_order(single_root: bool) -> None:
+    given = scores()
+    found, heads = distribution(given, single_root).topk(20)  # there are at most 16
+    assert found.shape == (5, 20)
+    for b, oracle in enumerate(oracles(given, single_root)):
+        size, count = LENGTHS[b] + 1, len(oracle.outputs)
+        trees = [tuple(y) for y in heads[b, :, : size - 1].tolist()]
+        assert sorted(trees[:count]) == sorted(map(tuple, oracle.outputs))
+        expected = [given[b, list(y), range(1, size)].sum() for y in trees[:count]]
+        np.testing.assert_allclose(found[b, :count], expected, **TOLERANCE)
+        assert (found[b, :count].diff() <= 1e-12).all()
+        assert (found[b, count:] == -torch.inf).all()
+        assert (heads[b, count:] == -1).all()
+        assert (heads[b, :, size - 1 :] == -1).all()
+
+
+def test_the_k_best_trees_of_longer_sentences(single_root: bool) -> None:
+    from crfkit.inference import TreeBatch
+    from crfkit.structures import SpanningTree
+
+    given = np.random.default_rng(0).standard_normal((2, 9, 9))
+    found, _ = TreeDistribution(torch.tensor(given), single_root=single_root).topk(5)
+    exact = TreeBatch(SpanningTree(single_root), given, [8, 8]).k_best(5)
+    np.testing.assert_allclose(found, [[tree.score for tree in trees] for trees in exact], **TOLERANCE)
+
+
+def test_divergence(single_root: bool) -> None:
+    given, other = scores(), scores(1)
+    other[4, 1, 2] = 0.0
+    p, q = distribution(given, single_root), distribution(other, single_root)
+    expected = np.zeros(5)
+    for b, (mine, theirs) in enumerate(
+        zip(oracles(given, single_root), oracles(other, single_root), strict=True)
+    ):
+        log_q = np.array([theirs.log_probability(y) for y in mine.outputs])
+        expected[b] = (mine.probabilities * (np.log(mine.probabilities) - log_q)).sum()
+    np.testing.assert_allclose(p.kl(q), expected, **TOLERANCE)
+    np.testing.assert_allclose(p.kl(p), np.zeros(5), atol=1e-12)
+    assert q.kl(p)[4] == np.inf
+
+
+def test_values_with_a_graph_are_the_same(single_root: bool) -> None:
+    given = 60 * torch.randn(3, 6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    alone = TreeDistribution(given, single_root=single_root)
+    graph = TreeDistribution(given.clone().requires_grad_(), single_root=single_root)
+    assert graph.marginals().requires_grad
+    np.testing.assert_array_equal(graph.marginals().detach(), alone.arc_marginals())
+    np.testing.assert_array_equal(graph.entropy().detach(), alone.entropy())
+
+
+def test_frequencies_of_samples_approach_the_marginals(single_root: bool) -> None:
     trees = distribution(scores(), single_root)
-    if path == "determinant":
-        with pytest.raises(RuntimeError, match="needs the native core"):
-            trees.sample()
-        return
     drawn = trees.sample(3000, generator=torch.Generator().manual_seed(0))
     arcs = (
         torch.nn.functional.one_hot(drawn.clamp_min(0), 4) * (drawn >= 0)[..., None]
@@ -145,3 +191,7 @@ def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complai
         ValueError, match=r"heads: got torch.float32 with shape \[2, 3\], expected integers \[2, 2\]"
     ):
         TreeDistribution(torch.zeros(2, 3, 3)).log_prob(torch.zeros(2, 3))
+    with pytest.raises(ValueError, match="topk: k is 0, expected 1 or more"):
+        TreeDistribution(torch.zeros(2, 3, 3)).topk(0)
+    with pytest.raises(ValueError, match=r"kl: the other distribution has shape \[2, 3, 3\], expected \[1, 4, 4\]"):
+        TreeDistribution(torch.zeros(1, 4, 4)).kl(TreeDistribution(torch.zeros(2, 3, 3)))

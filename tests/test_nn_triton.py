@@ -13,8 +13,9 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"'
 pytest.importorskip("triton", reason="needs Triton: pip install triton")
 
 
-def test_kernels_agree_with_the_plain_path() -> None:
-    program = [sys.executable, "-W", "ignore", "-m", "tests.triton_interpreter"]
+@pytest.mark.parametrize("what", ["tests.triton_interpreter", "tests.tree_interpreter"])
+def test_kernels_agree_with_what_needs_no_gpu(what: str) -> None:
+    program = [sys.executable, "-W", "ignore", "-m", what]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     project = Path(__file__).resolve().parent.parent
     done = subprocess.run(program, capture_output=True, text=True, env=environment, cwd=project)

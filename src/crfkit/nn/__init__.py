@@ -2,8 +2,8 @@
 
     ChainCRF             a layer: learned transitions, log-likelihood, decoding
     ChainDistribution    labellings: log_partition, log_prob, marginals, arc_marginals, argmax, topk, sample, entropy, kl
+    TreeDistribution     dependency trees: the same questions
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
-    TreeDistribution     dependency trees: log_partition, log_prob, marginals, argmax, sample, entropy
 
 PyTorch is not installed with crfkit: `pip install "crfkit[torch]"`.
 """

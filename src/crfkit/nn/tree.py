@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from crfkit.nn.chain_core import core_is_there
+from crfkit.nn import tree_outputs
 from crfkit.nn.chain_paths import NOTHING
 from crfkit.nn.problem import working_dtype
-from crfkit.nn.tree_best import best_tree
-from crfkit.nn.tree_sums import (
-    TreeProblem,
-    arcs_of,
-    differentiable_log_partition,
-    log_partition,
-    marginals,
-    tree_batch,
-    word_counts,
-)
+from crfkit.nn.tree_problem import TreeProblem, arcs_of, word_counts
+from crfkit.nn.tree_sums import differentiable_log_partition, log_partition, marginals
 
 
 class TreeDistribution:
@@ -78,49 +67,46 @@ class TreeDistribution:
 
     def marginals(self) -> Tensor:
         """The probability of every arc [B, n + 1, n + 1]; differentiable where a gradient is wanted."""
-        if torch.is_grad_enabled() and self._problem.scores.requires_grad:
-            return self._moments()[1].to(self._dtype)
-        return marginals(self._problem)[1].to(self._dtype)
+        return self._moments()[1].to(self._dtype)
+
+    def arc_marginals(self) -> Tensor:
+        """The same as `marginals`: the parts of a tree are its arcs."""
+        return self.marginals()
 
     def argmax(self) -> Tensor:
         """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
-        B, size = self._problem.scores.shape[:2]
-        heads = torch.full((B, size - 1), NOTHING, dtype=torch.int64)
-        for b, found in enumerate(self._best_trees()):
-            if found is not None:
-                heads[b, : len(found)] = torch.from_numpy(found)
-        return heads.to(self._problem.scores.device)
+        return tree_outputs.best(self._problem)
 
-    def _best_trees(self) -> list[Any]:
-        """The heads of the best tree of each sentence as arrays, None where there is none."""
-        if core_is_there():
-            with suppress(ValueError):  # some sentence has no tree
-                return [best.output for best in tree_batch(self._problem).best()]
-        scores = self._problem.scores.detach().double().cpu().numpy()
-        return [
-            best_tree(scores[b, : n + 1, : n + 1], self._problem.single_root)
-            for b, n in enumerate(self.lengths.tolist())
-        ]
+    def topk(self, k: int) -> tuple[Tensor, Tensor]:
+        """The scores [B, k] of the k best trees, best first, and their heads [B, k, n].
+
+        All are distinct. Where fewer exist, the score is −inf and the heads are −1.
+        """
+        if k < 1:
+            raise ValueError(f"topk: k is {k}, expected 1 or more.")
+        scores, heads = tree_outputs.k_best(self._problem, k)
+        return scores.to(self._dtype), heads
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
         """n independent trees of each sentence, as heads [n, B, n_words]; −1 for words that are none."""
-        if not core_is_there():
-            raise RuntimeError(
-                "TreeDistribution.sample needs the native core of crfkit, which was not built here."
-            )
-        B, size = self._problem.scores.shape[:2]
-        seed = int(torch.randint(2**62, (1,), generator=generator))
-        heads = torch.full((n, B, size - 1), NOTHING, dtype=torch.int64)
-        for b, drawn in enumerate(tree_batch(self._problem).sample(n, seed)):
-            heads[:, b, : drawn.shape[1]] = torch.from_numpy(drawn)
-        return heads.to(self._problem.scores.device)
+        return tree_outputs.sample(self._problem, n, generator)
 
     def entropy(self) -> Tensor:
         """−Σ_y p(y) log p(y) [B], in nats."""
         log_z, by_arc = self._moments()
-        scores = self._problem.scores.double()
-        scores = scores.masked_fill(~arcs_of(self._problem) | torch.isinf(scores), 0.0)
-        return torch.relu(log_z - (by_arc * scores).sum((1, 2))).to(self._dtype)
+        return torch.relu(log_z - _expected(by_arc, self._problem)).to(self._dtype)
+
+    def kl(self, other: TreeDistribution) -> Tensor:
+        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same words; inf where q(y) = 0 < p(y)."""
+        if other._problem.scores.shape != self._problem.scores.shape:
+            raise ValueError(
+                f"kl: the other distribution has shape {list(other._problem.scores.shape)}, "
+                f"expected {list(self._problem.scores.shape)}."
+            )
+        log_z, by_arc = self._moments()
+        log_q = log_partition(other._problem._replace(scores=other._problem.scores.double()))
+        mine, theirs = _expected(by_arc, self._problem), _expected(by_arc, other._problem)
+        return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
 
     @property
     def _dtype(self) -> torch.dtype:
@@ -129,8 +115,22 @@ class TreeDistribution:
     def _moments(self) -> tuple[Tensor, Tensor]:
         """log Z [B] and the probability of every arc in float64, with a graph where a gradient is wanted."""
         problem = self._problem
+        log_z, by_arc = marginals(problem)
         if not (torch.is_grad_enabled() and problem.scores.requires_grad):
-            return marginals(problem)
-        log_z = differentiable_log_partition(problem)
-        [by_arc] = torch.autograd.grad(log_z.sum(), [problem.scores], create_graph=True)
-        return log_z, by_arc.double()
+            return log_z, by_arc
+        value = differentiable_log_partition(problem)
+        [slope] = torch.autograd.grad(value.sum(), [problem.scores], create_graph=True)
+        return _with_graph_of(log_z, value), _with_graph_of(by_arc, slope.double())
+
+
+def _with_graph_of(exact: Tensor, same: Tensor) -> Tensor:
+    """Numbers with the derivatives of others that are the same but for rounding."""
+    return exact + (same - same.detach()).nan_to_num(0.0, 0.0, 0.0)
+
+
+def _expected(by_arc: Tensor, problem: TreeProblem) -> Tensor:
+    """The expected score [B]: probabilities times scores; −inf where something probable scores −inf."""
+    scores = problem.scores.double().masked_fill(~arcs_of(problem), -torch.inf)
+    never = torch.isinf(scores)
+    total = (by_arc * scores.masked_fill(never, 0.0)).sum((1, 2))
+    return torch.where(((by_arc > 0) & never).any(2).any(1), -torch.inf, total)

@@ -1,7 +1,7 @@
 """Sums over the spanning trees of a batch of sentences: log Z and its gradient, the probabilities of arcs.
 
-In memory the native core makes them, exactly for scores of any spread. Elsewhere they come from a determinant in float64
-(Koo et al. 2007): with weights A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of
+In memory the native core makes them, on a GPU the kernels of `tree_triton`, both exactly for scores of any spread. Elsewhere,
+and for second derivatives, they come from a determinant in float64 (Koo et al. 2007): with weights A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of
 the root's arcs,
 
     K = diag(Σ_h A_hm) − A,  row 1 replaced by r,       Z = det K · exp Σ_m peak_m          with one word below the root
@@ -13,21 +13,15 @@ Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from crfkit.nn.chain_core import core_is_there
+from crfkit.nn.chain_value import triton_is_there
 from crfkit.nn.problem import working_dtype
-
-
-class TreeProblem(NamedTuple):
-    """The scores of a batch, with −inf wherever there is no arc."""
-
-    scores: Tensor  # [B, n + 1, n + 1]
-    lengths: Tensor | None  # [B] words of each sentence; None: n
-    single_root: bool
+from crfkit.nn.tree_problem import TreeProblem, arcs_of, word_counts
 
 
 def log_partition(problem: TreeProblem) -> Tensor:
@@ -38,9 +32,20 @@ def log_partition(problem: TreeProblem) -> Tensor:
 def marginals(problem: TreeProblem) -> tuple[Tensor, Tensor]:
     """log Z [B] in float64 and the probability of every arc [B, n + 1, n + 1], without a graph."""
     with torch.no_grad():
+        if kernels := kernels_for(problem):
+            return kernels.marginals(problem)
         if problem.scores.device.type == "cpu" and core_is_there():
             return _by_core(problem)
         return _by_inverse(problem)
+
+
+def kernels_for(problem: TreeProblem) -> Any:
+    """The module with the kernels for a GPU, where they answer for this problem; else None."""
+    if not problem.scores.is_cuda or not triton_is_there():
+        return None
+    from crfkit.nn import tree_triton
+
+    return tree_triton if tree_triton.suits(problem) else None
 
 
 def differentiable_log_partition(problem: TreeProblem) -> Tensor:
@@ -58,23 +63,6 @@ def tree_batch(problem: TreeProblem) -> Any:
     scores = problem.scores.detach().double().cpu().numpy()
     lengths = word_counts(problem).cpu().numpy()
     return TreeBatch(SpanningTree(problem.single_root), scores, lengths, n_threads=torch.get_num_threads())
-
-
-def word_counts(problem: TreeProblem) -> Tensor:
-    """The number of words of each sentence [B]."""
-    B, size = problem.scores.shape[:2]
-    if problem.lengths is not None:
-        return problem.lengths
-    return torch.full((B,), size - 1, dtype=torch.int64, device=problem.scores.device)
-
-
-def arcs_of(problem: TreeProblem) -> Tensor:
-    """Which arcs exist within the sentences: bool [B, n + 1, n + 1]; none into the root, none from a word to itself."""
-    size = problem.scores.shape[1]
-    place = torch.arange(size, device=problem.scores.device)
-    inside = place <= word_counts(problem)[:, None]  # [B, n + 1]
-    exists = inside[:, :, None] & inside[:, None, :] & (place != place[:, None])
-    return exists & (place > 0)
 
 
 def _empty(problem: TreeProblem) -> Tensor:
@@ -147,10 +135,14 @@ class _TreeValue(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, lengths: Tensor | None, single_root: bool) -> Tensor:
-        log_z, found = marginals(TreeProblem(scores, lengths, single_root))
+        problem, dtype = TreeProblem(scores, lengths, single_root), working_dtype(scores.dtype)
+        kernels = kernels_for(problem)
+        if kernels and not ctx.needs_input_grad[0]:
+            return kernels.log_partition(problem).to(dtype)
+        log_z, found = kernels.marginals(problem, dtype) if kernels else marginals(problem)
         ctx.save_for_backward(scores, lengths, found)
         ctx.single_root = single_root
-        return log_z.to(working_dtype(scores.dtype))
+        return log_z.to(dtype)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
@@ -159,4 +151,4 @@ class _TreeValue(torch.autograd.Function):
             value = differentiable_log_partition(TreeProblem(scores, lengths, ctx.single_root))
             [found] = torch.autograd.grad(value, [scores], gradient.double(), create_graph=True)
             return found, None, None
-        return (found * gradient.double()[:, None, None]).to(scores.dtype), None, None
+        return (found * gradient.to(found.dtype)[:, None, None]).to(scores.dtype), None, None

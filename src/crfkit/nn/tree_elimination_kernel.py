@@ -1,0 +1,326 @@
+"""The Triton kernel for sums over spanning trees: elimination of words, which loses no digits whatever the spread of the scores.
+
+X[l, i] is the weight of the arc into word l from head i, rho_l that from the root. With word k taken out of the graph,
+
+    d_k = Σ_i X[k, i] (+ rho_k),     q_i = X[k, i] / d_k,    q_0 = rho_k / d_k            (i among the words left)
+    X[l, ·] += X[l, k] q,            rho_l += X[l, k] q_0,   and row k becomes q, q_0
+    Z = Π_k d_k · rho of the last word left
+
+where rho_k belongs to d_k unless exactly one word hangs on the root (Grassmann, Taksar and Heyman 1985; the Markov-chain
+tree theorem). A word that only the root can be the head of (d_k = 0) is the root's only one: its arcs become those of the root,
+and from there on rho_k belongs to d_k. Rows of words that went out are kept up to date: they say where a walk from word to
+head comes out, so that with only j left, rho_l is the probability that it ends at the root without passing j, and
+
+    P(l → j) = weight(l → j) rho_l / rho_j,     P(0 → j) = weight(0 → j) / rho_j
+
+To have every j left last once, the words are halved again and again: by their lowest bit, the next one, and so on. Level by
+level there are twice as many branches c with half as many columns; a program has those of the even or of the odd words. Only
+sums, products and quotients of numbers ≥ 0 are made, in float64; where these could fade, in log space instead.
+
+Letters: n words, padded to N; C branches with M columns, C M = N. Column c M + p is, in branch c, a word that it keeps (p < M / 2)
+or one that it takes out. Buffers of a program: X twice [n, N], rho [n, C] with the stride N, and vectors [N] (`Slot`).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+NEVER = tl.constexpr(float("-inf"))
+WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)  # nats between arcs into a word, in float64
+ONE_ROOT, MANY_ROOTS, NO_TREE = tl.constexpr(0.0), tl.constexpr(1.0), tl.constexpr(2.0)  # states of a branch
+PIVOTS, PEAKS, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))
+
+
+@triton.jit
+def _finite(x):
+    """A peak that may be subtracted: 0 for −inf."""
+    return tl.where(x == NEVER, 0.0, x)
+
+
+@triton.jit
+def _plus(x, y, LOG: tl.constexpr):
+    """x + y of weights."""
+    if LOG:
+        top, low = tl.maximum(x, y), tl.minimum(x, y)
+        result = top + tl.log(1.0 + tl.exp(low - _finite(top)))
+    else:
+        result = x + y
+    return result
+
+
+@triton.jit
+def _times(x, y, LOG: tl.constexpr):
+    """x y of weights."""
+    return x + y if LOG else x * y
+
+
+@triton.jit
+def _over(x, y, LOG: tl.constexpr):
+    """x / y of weights."""
+    return x - y if LOG else x / y
+
+
+@triton.jit
+def _is_left(p, k, low, high):
+    """Which places p of a branch have words that are left once that at k is gone: below `low`, and from k to `high`."""
+    return (p < low) | ((p > k) & (p < high))
+
+
+@triton.jit
+def _total(rows, k, low, high, N: tl.constexpr, STEP: tl.constexpr, LOG: tl.constexpr):
+    """The sum of the weights that are left in `rows` [N], pointers to the first column of a branch."""
+    ZERO: tl.constexpr = NEVER if LOG else 0.0
+    sums = tl.full([N, STEP], ZERO, dtype=tl.float64)
+    for first in range(0, tl.maximum(low, high), STEP):
+        p = first + tl.arange(0, STEP)
+        x = tl.load(rows[:, None] + p[None, :], mask=_is_left(p, k, low, high)[None, :], other=ZERO)
+        sums = _plus(sums, x, LOG)
+    if LOG:
+        top = _finite(tl.max(sums, axis=1))
+        total = tl.log(tl.sum(tl.exp(sums - top[:, None]), axis=1)) + top
+    else:
+        total = tl.sum(sums, axis=1)
+    return total
+
+
+@triton.jit
+def _fill(
+    scores, X, rho, peaks, n, size, head, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
+):  # fmt: skip
+    """Writes weights, the largest into each word being 1; columns are the words `head` [N].
+
+    The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way.
+    """
+    spread, holes = tl.zeros([TILE], dtype=tl.float64), tl.zeros([TILE], dtype=tl.int32)
+    for first in range(0, n, TILE):
+        l = first + tl.arange(0, TILE)
+        here = l < n
+        exists = here[:, None] & (head < n)[None, :] & (l[:, None] != head[None, :])
+        at = scores + (head[None, :] + 1) * size + l[:, None] + 1
+        x = tl.load(at, mask=exists, other=NEVER).to(tl.float64)  # [TILE, N]
+        root = tl.load(scores + l + 1, mask=here, other=NEVER).to(tl.float64)
+        peak = _finite(tl.maximum(tl.max(x, axis=1), root))
+        least = tl.minimum(tl.min(tl.where(x == NEVER, peak[:, None], x), axis=1), tl.where(root == NEVER, peak, root))
+        spread = tl.maximum(spread, peak - least)
+        holes += tl.sum((exists & (x == NEVER)).to(tl.int32), axis=1) + (here & (root == NEVER)).to(tl.int32)
+        x, root = x - peak[:, None], root - peak
+        if not LOG:
+            x, root = tl.exp(x), tl.exp(root)
+        tl.store(X + l[:, None] * N + tl.arange(0, N)[None, :], x, mask=here[:, None])
+        tl.store(rho + l * N, root, mask=here)
+        tl.store(peaks + l, peak, mask=here)
+    widest, n_holes = tl.max(spread, axis=0), tl.sum(holes, axis=0)
+    tl.debug_barrier()
+    return tl.where((widest > WIDEST) | ((n_holes > 0) & (widest > WIDEST_WITH_HOLES)), float("inf"), widest)
+
+
+@triton.jit
+def _take_out(
+    X, rho, vectors, state, word, k, low, high, n, n_rows, level,
+    N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+):  # fmt: skip
+    """Takes `word` [N], at place k of each branch, out of the first `n_rows` rows; `_is_left` says which columns are left."""
+    ZERO: tl.constexpr = NEVER if LOG else 0.0
+    ONE: tl.constexpr = 0.0 if LOG else 1.0
+    column, M = tl.arange(0, N), N >> level
+    branch = column // M
+    left = _is_left(column % M, k, low, high)
+    there = word < n
+    row = tl.minimum(word, n - 1)
+    q = tl.load(X + row * N + column, mask=left & there, other=ZERO)
+    own = tl.load(rho + row * N + branch, mask=there, other=ZERO)
+    d = tl.where(there, _total(X + row * N + branch * M, k, low, high, N, TILE, LOG), ZERO)
+    forced = there & (state == ONE_ROOT) & (d == ZERO) & (own > ZERO)
+    d = tl.where(state == MANY_ROOTS, _plus(d, own, LOG), tl.where(forced, own, d))
+    state = tl.where(forced, MANY_ROOTS, tl.where(there & (d == ZERO), NO_TREE, state))
+    tl.store(vectors + PIVOTS * N + word, d, mask=there & (column == 0))
+    d = tl.where(d == ZERO, ONE, d)
+    q, q0 = _over(q, d, LOG), tl.where(forced, ONE, _over(own, d, LOG))
+    first_one = column == branch * M
+    tl.store(vectors + WORDS * N + branch, word.to(tl.float64), mask=first_one)
+    tl.store(vectors + SHARES * N + branch, q0, mask=first_one)
+    tl.store(vectors + DROPS * N + branch, forced.to(tl.float64), mask=first_one)
+    tl.debug_barrier()
+    for first in range(0, n_rows, TILE):
+        l = first + tl.arange(0, TILE)
+        some = (l < n_rows)[:, None] & left[None, :]
+        itself = l[:, None] == word[None, :]
+        through = tl.load(X + l[:, None] * N + (branch * M + k)[None, :], mask=some, other=ZERO)
+        at = X + l[:, None] * N + column[None, :]
+        x = tl.where(itself, ZERO, tl.load(at, mask=some, other=ZERO))
+        x = _plus(x, _times(tl.where(itself, ONE, through), q[None, :], LOG), LOG)
+        tl.store(at, x, mask=some)
+    MANY: tl.constexpr = TILE * N // 4
+    for first in range(0, n_rows << level, MANY):
+        number = first + tl.arange(0, MANY)
+        l, c = number >> level, number & ((1 << level) - 1)
+        some = l < n_rows
+        itself = l == tl.load(vectors + WORDS * N + c).to(tl.int32)
+        through = tl.load(X + l * N + c * M + k, mask=some, other=ZERO)
+        x = tl.load(rho + l * N + c, mask=some, other=ZERO)
+        x = tl.where(itself | (tl.load(vectors + DROPS * N + c) > 0), ZERO, x)
+        share = tl.load(vectors + SHARES * N + c)
+        tl.store(rho + l * N + c, _plus(x, _times(tl.where(itself, ONE, through), share, LOG), LOG), mask=some)
+    tl.debug_barrier()
+    return state
+
+
+@triton.jit
+def _halves(c, level, side):
+    """The lowest word of the branches before this level, and which of their halves each branch keeps."""
+    half = tl.where(level == 0, side, c >> tl.maximum(level - 1, 0))
+    lowest = tl.where(level == 0, 0, side + 2 * (c & ((1 << tl.maximum(level - 1, 0)) - 1)))
+    return lowest, half
+
+
+@triton.jit
+def _split(before, X, rho, vectors, state, n, level, N: tl.constexpr, TILE: tl.constexpr):
+    """Makes two branches of each: the columns that it kept, in the order of the next halving; their states."""
+    column, M = tl.arange(0, N), N >> level
+    c, p = column // M, column % M
+    parent, half = c & ((1 << (level - 1)) - 1), c >> (level - 1)
+    source = parent * (2 * M) + tl.where(p < M // 2, 2 * p + half, 2 * (p - M // 2) + 1 - half)
+    tl.store(vectors + STATES * N + column, state)
+    for first in range(0, n, TILE):
+        l = first + tl.arange(0, TILE)
+        here = (l < n)[:, None]
+        x = tl.load(before + l[:, None] * N + source[None, :], mask=here, other=0.0)
+        tl.store(X + l[:, None] * N + column[None, :], x, mask=here)
+    n_before = 1 << (level - 1)
+    MANY: tl.constexpr = TILE * N // 4
+    for first in range(0, n << (level - 1), MANY):
+        number = first + tl.arange(0, MANY)
+        at = rho + (number >> (level - 1)) * N + (number & (n_before - 1))
+        some = number < (n << (level - 1))
+        tl.store(at + n_before, tl.load(at, mask=some, other=0.0), mask=some)
+    tl.debug_barrier()
+    state = tl.load(vectors + STATES * N + source)
+    tl.debug_barrier()
+    return state
+
+
+@triton.jit
+def _halve(
+    X, rho, vectors, state, n, side, level, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
+):  # fmt: skip
+    """Takes half of the columns out of every branch."""
+    column, M = tl.arange(0, N), N >> level
+    c = column // M
+    lowest, half = _halves(c, level, side)
+    step = 2 << level  # between the words of a half
+    lost = lowest + ((1 - half) << level)
+    most = tl.cdiv(n, step)  # words of a half
+    for e in range(0, most):
+        k, high = M // 2 + e, M // 2 + most
+        state = _take_out(X, rho, vectors, state, lost + e * step, k, most, high, n, n, level, N, TILE, LOG)
+    return state
+
+
+@triton.jit
+def _gradient(
+    scores, rho, vectors, state, marginals, n, size, side, one_root,
+    N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+):  # fmt: skip
+    """Writes P(l → j) of the words j of a program, one in each branch; the largest distance of Σ_l P(l → j) from 1."""
+    ZERO: tl.constexpr = NEVER if LOG else 0.0
+    tl.store(vectors + STATES * N + tl.arange(0, N), state)
+    tl.debug_barrier()
+    c = tl.arange(0, N // 2)
+    j = side + 2 * c
+    there, inside = j < n, j + 1 < size
+    end = tl.load(rho + j * N + c, mask=there, other=ZERO)
+    state = tl.load(vectors + STATES * N + 2 * c)
+    peak = tl.load(vectors + PEAKS * N + j, mask=there, other=0.0)
+    possible = there & (end > ZERO) & (state != NO_TREE)
+    end = tl.where((end > ZERO) & there, end, 0.0 if LOG else 1.0)
+    root = tl.load(scores + j + 1, mask=there, other=NEVER).to(tl.float64) - peak
+    root = tl.exp(root - end) if LOG else tl.exp(root) / end
+    root = tl.where(possible & ((state == ONE_ROOT) | (one_root == 0)), root, 0.0)
+    tl.store(marginals + j + 1, root, mask=inside)
+    total = root
+    for first in range(0, size - 1, TILE):
+        l = first + tl.arange(0, TILE)
+        exists = (l < n)[:, None] & possible[None, :] & (l[:, None] != j[None, :])
+        x = tl.load(scores + (l[:, None] + 1) * size + j[None, :] + 1, mask=exists, other=NEVER).to(tl.float64)
+        x -= peak[None, :]
+        escape = tl.load(rho + l[:, None] * N + c[None, :], mask=exists, other=ZERO)
+        p = tl.exp(x + escape - end[None, :]) if LOG else tl.exp(x) * (escape / end[None, :])
+        p = tl.where(exists, p, 0.0)
+        total += tl.sum(p, axis=0)
+        tl.store(
+            marginals + (l[:, None] + 1) * size + j[None, :] + 1,
+            p,
+            mask=(l + 1 < size)[:, None] & inside[None, :],
+        )
+        if side == 0:
+            tl.store(marginals + (l + 1) * size, tl.zeros([TILE], dtype=tl.float64), mask=l + 1 < size)
+    if side == 0:
+        tl.store(marginals, 0.0)
+    error = tl.where(possible, tl.abs(total - 1.0), 0.0)
+    return tl.max(tl.where(error == error, error, 1.0), axis=0)
+
+
+@triton.jit
+def _log_partition(rho, vectors, state, n, N: tl.constexpr, LOG: tl.constexpr):
+    """log Z from the first branch, in which the first word is left."""
+    word = tl.arange(0, N)
+    d = tl.load(vectors + PIVOTS * N + word, mask=(word < n) & (word > 0), other=0.0 if LOG else 1.0)
+    end = tl.load(rho)
+    total = tl.sum(d, axis=0) + end if LOG else tl.sum(tl.log(d), axis=0) + tl.log(end)
+    total += tl.sum(tl.load(vectors + PEAKS * N + word, mask=word < n, other=0.0), axis=0)
+    ruled_out = tl.sum(((word == 0) & (state == NO_TREE)).to(tl.int32), axis=0) > 0
+    return tl.where(n == 0, 0.0, tl.where(ruled_out | (total != total), NEVER, total))
+
+
+@triton.jit
+def _eliminate(
+    scores, work, log_z, marginals, n, size, side, one_root,
+    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, GRADIENT: tl.constexpr, LOG: tl.constexpr,
+):  # fmt: skip
+    """Answers for one sentence; whether float64 was wide enough for it."""
+    room = (size - 1) * N
+    vectors, rho, X = work, work + N_VECTORS * N, work + N_VECTORS * N + room
+    p = tl.arange(0, N)
+    head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p
+    state = tl.where(one_root + tl.zeros([N], dtype=tl.int32) > 0, ONE_ROOT, MANY_ROOTS).to(tl.float64)
+    spread = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
+    enough = LOG | (spread < float("inf"))
+    if enough:
+        if GRADIENT:
+            for level in range(0, LEVELS):
+                here = X + (level % 2) * room
+                if level > 0:
+                    state = _split(X + (1 - level % 2) * room, here, rho, vectors, state, n, level, N, TILE)
+                state = _halve(here, rho, vectors, state, n, side, level, N, TILE, LOG)
+            error = _gradient(scores, rho, vectors, state, marginals, n, size, side, one_root, N, TILE, LOG)
+            enough = LOG | (error < 1e-9)
+        else:
+            for i in range(1, n):
+                k = n - i
+                state = _take_out(X, rho, vectors, state, k + tl.zeros([N], dtype=tl.int32), k, k, 0, n, k, 0, N, TILE, LOG)
+        total = _log_partition(rho, vectors, state, n, N, LOG)
+        if side == 0:
+            tl.store(log_z, total)
+        enough = enough & (LOG | (total > NEVER) | (spread * n < WIDEST))
+    return enough
+
+
+@triton.jit(do_not_specialize=["size", "one_root"])
+def elimination_kernel(
+    scores, lengths, work, log_z, marginals, size, one_root, room,
+    HAS_LENGTHS: tl.constexpr, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, FEW: tl.constexpr,
+    GRADIENT: tl.constexpr,
+):  # fmt: skip
+    """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `room` numbers for each."""
+    row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    n = size - 1
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row).to(tl.int32)
+    scores += row * size * size
+    marginals += row * size * size
+    work += (row * tl.num_programs(1) + side) * room
+    enough = _eliminate(scores, work, log_z + row, marginals, n, size, side, one_root, N, LEVELS, TILE, GRADIENT, False)
+    if not enough:
+        tl.debug_barrier()
+        _eliminate(scores, work, log_z + row, marginals, n, size, side, one_root, N, LEVELS, FEW, GRADIENT, True)

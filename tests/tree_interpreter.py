@@ -1,0 +1,81 @@
+"""The Triton kernels for trees on a CPU: run by `test_nn_triton.py` in a process of its own, with TRITON_INTERPRET=1.
+
+What the kernels answer is compared with brute force, and for sentences that are too long for it with the native core.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+from crfkit.inference import TreeBatch
+from crfkit.nn import tree_triton
+from crfkit.nn.tree_problem import TreeProblem
+from crfkit.structures import SpanningTree
+from tests.oracle import TreeOracle
+
+# words, lengths, spread of the scores, share of arcs that do not exist
+KINDS: list[tuple[int, list[int] | None, float, float]] = [
+    (3, None, 2.0, 0.0),
+    (4, [4, 0, 1], 2.0, 0.3),
+    (4, [4, 4, 4, 3], 1.0, 0.6),  # some have no tree, or one word that only the root can be the head of
+    (4, [4, 4], 200.0, 0.0),
+    (4, [4, 3], 1e4, 0.3),  # further apart than float64 reaches
+    (17, [17], 60.0, 0.0),
+]
+
+
+def problem(kind: int, single_root: bool) -> TreeProblem:
+    """A small batch of sentences."""
+    n, lengths, spread, holes = KINDS[kind]
+    rng = torch.Generator().manual_seed(kind)
+    scores = spread * torch.randn(len(lengths or [0, 0]), n + 1, n + 1, generator=rng)
+    scores[torch.rand(scores.shape, generator=rng) < holes] = -torch.inf
+    return TreeProblem(scores, None if lengths is None else torch.tensor(lengths), single_root)
+
+
+def expected(scores: Any, single_root: bool) -> tuple[float, Any, float]:
+    """log Z, marginals and the score of the best tree of one sentence; zeros and −inf where there is no tree."""
+    if len(scores) > 6:
+        batch = TreeBatch(SpanningTree(single_root), [scores])
+        return batch.log_partition()[0], batch.marginals()[0], batch.best()[0].score
+    oracle = TreeOracle(scores, single_root)
+    if not oracle.outputs:
+        return -np.inf, np.zeros(scores.shape), -np.inf
+    return oracle.log_partition, oracle.marginals.reshape(scores.shape), max(oracle.scores)
+
+
+def check(given: TreeProblem, name: str) -> None:
+    """Sums, probabilities and best trees of one batch."""
+    log_z, marginals = tree_triton.marginals(given)
+    alone, heads = tree_triton.log_partition(given), tree_triton.best(given)
+    for b, scores in enumerate(given.scores.double().numpy()):
+        size = len(scores) if given.lengths is None else int(given.lengths[b]) + 1
+        value, by_arc, top = expected(scores[:size, :size], given.single_root)
+        whole = np.zeros(scores.shape)
+        whole[:size, :size] = by_arc
+        np.testing.assert_allclose(log_z[b], value, rtol=1e-12, atol=1e-12, err_msg=f"{name}: log Z")
+        np.testing.assert_allclose(alone[b], value, rtol=1e-12, atol=1e-12, err_msg=f"{name}: log Z alone")
+        np.testing.assert_allclose(marginals[b], whole, atol=1e-9, err_msg=f"{name}: marginals")
+        y = heads[b].numpy()
+        assert (y[size - 1 :] == -1).all(), name
+        found = scores[y[: size - 1], np.arange(1, size)].sum() if (y[: size - 1] >= 0).all() else -np.inf
+        np.testing.assert_allclose(found, top, rtol=1e-12, atol=1e-12, err_msg=f"{name}: best tree")
+
+
+def main() -> None:
+    """All kinds of sentences, with one root and with any number."""
+    for kind in range(len(KINDS)):
+        for single_root in (True, False):
+            try:
+                check(problem(kind, single_root), f"{KINDS[kind]}, single_root={single_root}")
+            except AssertionError as error:
+                sys.exit(str(error))
+    print("all kernels agree")
+
+
+if __name__ == "__main__":
+    main()
