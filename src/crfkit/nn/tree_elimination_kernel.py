@@ -28,6 +28,7 @@ import triton.language as tl
 
 NEVER = tl.constexpr(float("-inf"))
 WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)  # nats between arcs into a word, in float64
+TOLERANCE = tl.constexpr(1e-9)  # of sums of probabilities
 ONE_ROOT, MANY_ROOTS, NO_TREE = tl.constexpr(0.0), tl.constexpr(1.0), tl.constexpr(2.0)  # states of a branch
 PIVOTS, PEAKS, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))
 
@@ -68,19 +69,27 @@ def _is_left(p, k, low, high):
 
 
 @triton.jit
-def _total(rows, k, low, high, N: tl.constexpr, STEP: tl.constexpr, LOG: tl.constexpr):
-    """The sum of the weights that are left in `rows` [N], pointers to the first column of a branch."""
+def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
+    """The sum of the weights of each branch [N]: `q` [N] itself where there is one branch, else what `rows` [N] points to."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
-    sums = tl.full([N, STEP], ZERO, dtype=tl.float64)
-    for first in range(0, tl.maximum(low, high), STEP):
-        p = first + tl.arange(0, STEP)
-        x = tl.load(rows[:, None] + p[None, :], mask=_is_left(p, k, low, high)[None, :], other=ZERO)
-        sums = _plus(sums, x, LOG)
-    if LOG:
-        top = _finite(tl.max(sums, axis=1))
-        total = tl.log(tl.sum(tl.exp(sums - top[:, None]), axis=1)) + top
+    total = tl.zeros_like(q)
+    if level == 0:
+        if LOG:
+            peak = _finite(tl.max(q, axis=0))
+            total += tl.log(tl.sum(tl.exp(q - peak), axis=0)) + peak
+        else:
+            total += tl.sum(q, axis=0)
     else:
-        total = tl.sum(sums, axis=1)
+        sums = tl.full([q.shape[0], STEP], ZERO, dtype=tl.float64)
+        for first in range(0, high, STEP):
+            p = first + tl.arange(0, STEP)
+            x = tl.load(rows[:, None] + p[None, :], mask=_is_left(p, k, low, high)[None, :], other=ZERO)
+            sums = _plus(sums, x, LOG)
+        if LOG:
+            peaks = _finite(tl.max(sums, axis=1))
+            total += tl.log(tl.sum(tl.exp(sums - peaks[:, None]), axis=1)) + peaks
+        else:
+            total += tl.sum(sums, axis=1)
     return total
 
 
@@ -118,19 +127,19 @@ def _fill(
 @triton.jit
 def _take_out(
     X, rho, vectors, state, word, k, low, high, n, n_rows, level,
-    N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Takes `word` [N], at place k of each branch, out of the first `n_rows` rows; `_is_left` says which columns are left."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
     ONE: tl.constexpr = 0.0 if LOG else 1.0
     column, M = tl.arange(0, N), N >> level
-    branch = column // M
-    left = _is_left(column % M, k, low, high)
+    branch = column >> (LEVELS - level)
+    left = _is_left(column & (M - 1), k, low, high)
     there = word < n
     row = tl.minimum(word, n - 1)
     q = tl.load(X + row * N + column, mask=left & there, other=ZERO)
     own = tl.load(rho + row * N + branch, mask=there, other=ZERO)
-    d = tl.where(there, _total(X + row * N + branch * M, k, low, high, N, TILE, LOG), ZERO)
+    d = tl.where(there, _total(q, X + row * N + branch * M, k, low, high, level, TILE, LOG), ZERO)
     forced = there & (state == ONE_ROOT) & (d == ZERO) & (own > ZERO)
     d = tl.where(state == MANY_ROOTS, _plus(d, own, LOG), tl.where(forced, own, d))
     state = tl.where(forced, MANY_ROOTS, tl.where(there & (d == ZERO), NO_TREE, state))
@@ -175,10 +184,12 @@ def _halves(c, level, side):
 
 
 @triton.jit
-def _split(before, X, rho, vectors, state, n, level, N: tl.constexpr, TILE: tl.constexpr):
+def _split(
+    before, X, rho, vectors, state, n, level, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
     """Makes two branches of each: the columns that it kept, in the order of the next halving; their states."""
     column, M = tl.arange(0, N), N >> level
-    c, p = column // M, column % M
+    c, p = column >> (LEVELS - level), column & (M - 1)
     parent, half = c & ((1 << (level - 1)) - 1), c >> (level - 1)
     source = parent * (2 * M) + tl.where(p < M // 2, 2 * p + half, 2 * (p - M // 2) + 1 - half)
     tl.store(vectors + STATES * N + column, state)
@@ -202,36 +213,37 @@ def _split(before, X, rho, vectors, state, n, level, N: tl.constexpr, TILE: tl.c
 
 @triton.jit
 def _halve(
-    X, rho, vectors, state, n, side, level, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
+    X, rho, vectors, state, n, side, level,
+    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Takes half of the columns out of every branch."""
     column, M = tl.arange(0, N), N >> level
-    c = column // M
+    c = column >> (LEVELS - level)
     lowest, half = _halves(c, level, side)
     step = 2 << level  # between the words of a half
     lost = lowest + ((1 - half) << level)
     most = tl.cdiv(n, step)  # words of a half
     for e in range(0, most):
         k, high = M // 2 + e, M // 2 + most
-        state = _take_out(X, rho, vectors, state, lost + e * step, k, most, high, n, n, level, N, TILE, LOG)
+        state = _take_out(X, rho, vectors, state, lost + e * step, k, most, high, n, n, level, N, LEVELS, TILE, LOG)
     return state
 
 
 @triton.jit
 def _gradient(
-    scores, rho, vectors, state, marginals, n, size, side, one_root,
+    scores, rho, vectors, marginals, n, size, side, one_root,
     N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """Writes P(l → j) of the words j of a program, one in each branch; the largest distance of Σ_l P(l → j) from 1."""
+    """Writes P(l → j) of the words j of a program, one in each branch; whether the words that have heads have them with the
+    probability Σ_l P(l → j) = 1, and whether all have one."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
-    tl.store(vectors + STATES * N + tl.arange(0, N), state)
-    tl.debug_barrier()
     c = tl.arange(0, N // 2)
     j = side + 2 * c
     there, inside = j < n, j + 1 < size
     end = tl.load(rho + j * N + c, mask=there, other=ZERO)
     state = tl.load(vectors + STATES * N + 2 * c)
     peak = tl.load(vectors + PEAKS * N + j, mask=there, other=0.0)
+    end_is_zero = end <= ZERO
     possible = there & (end > ZERO) & (state != NO_TREE)
     end = tl.where((end > ZERO) & there, end, 0.0 if LOG else 1.0)
     root = tl.load(scores + j + 1, mask=there, other=NEVER).to(tl.float64) - peak
@@ -257,70 +269,91 @@ def _gradient(
             tl.store(marginals + (l + 1) * size, tl.zeros([TILE], dtype=tl.float64), mask=l + 1 < size)
     if side == 0:
         tl.store(marginals, 0.0)
-    error = tl.where(possible, tl.abs(total - 1.0), 0.0)
-    return tl.max(tl.where(error == error, error, 1.0), axis=0)
+    wrong = possible & ((total > 1.0 + TOLERANCE) | (total < 1.0 - TOLERANCE) | (total != total))
+    lost = there & (end_is_zero | (state == NO_TREE))
+    return tl.sum(wrong.to(tl.int32), axis=0) == 0, tl.sum(lost.to(tl.int32), axis=0) == 0
 
 
 @triton.jit
-def _log_partition(rho, vectors, state, n, N: tl.constexpr, LOG: tl.constexpr):
+def _log_partition(rho, vectors, n, N: tl.constexpr, LOG: tl.constexpr):
     """log Z from the first branch, in which the first word is left."""
     word = tl.arange(0, N)
     d = tl.load(vectors + PIVOTS * N + word, mask=(word < n) & (word > 0), other=0.0 if LOG else 1.0)
     end = tl.load(rho)
     total = tl.sum(d, axis=0) + end if LOG else tl.sum(tl.log(d), axis=0) + tl.log(end)
     total += tl.sum(tl.load(vectors + PEAKS * N + word, mask=word < n, other=0.0), axis=0)
-    ruled_out = tl.sum(((word == 0) & (state == NO_TREE)).to(tl.int32), axis=0) > 0
+    ruled_out = tl.load(vectors + STATES * N) == NO_TREE
     return tl.where(n == 0, 0.0, tl.where(ruled_out | (total != total), NEVER, total))
 
 
 @triton.jit
-def _eliminate(
-    scores, work, log_z, marginals, n, size, side, one_root,
-    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, GRADIENT: tl.constexpr, LOG: tl.constexpr,
+def _every_word_last(
+    scores, X, rho, vectors, marginals, state, n, size, side, one_root,
+    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """Answers for one sentence; whether float64 was wide enough for it."""
+    """Halves the words until every one was left last, and writes the marginals; what `gradient` says of them."""
     room = (size - 1) * N
-    vectors, rho, X = work, work + N_VECTORS * N, work + N_VECTORS * N + room
-    p = tl.arange(0, N)
-    head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p
-    state = tl.where(one_root + tl.zeros([N], dtype=tl.int32) > 0, ONE_ROOT, MANY_ROOTS).to(tl.float64)
-    spread = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
-    enough = LOG | (spread < float("inf"))
-    if enough:
-        if GRADIENT:
-            for level in range(0, LEVELS):
-                here = X + (level % 2) * room
-                if level > 0:
-                    state = _split(X + (1 - level % 2) * room, here, rho, vectors, state, n, level, N, TILE)
-                state = _halve(here, rho, vectors, state, n, side, level, N, TILE, LOG)
-            error = _gradient(scores, rho, vectors, state, marginals, n, size, side, one_root, N, TILE, LOG)
-            enough = LOG | (error < 1e-9)
-        else:
-            for i in range(1, n):
-                k = n - i
-                state = _take_out(X, rho, vectors, state, k + tl.zeros([N], dtype=tl.int32), k, k, 0, n, k, 0, N, TILE, LOG)
-        total = _log_partition(rho, vectors, state, n, N, LOG)
-        if side == 0:
-            tl.store(log_z, total)
-        enough = enough & (LOG | (total > NEVER) | (spread * n < WIDEST))
-    return enough
+    for level in range(0, LEVELS):
+        here = X + (level % 2) * room
+        if level > 0:
+            state = _split(X + (1 - level % 2) * room, here, rho, vectors, state, n, level, N, LEVELS, TILE)
+        state = _halve(here, rho, vectors, state, n, side, level, N, LEVELS, TILE, LOG)
+    tl.store(vectors + STATES * N + tl.arange(0, N), state)
+    tl.debug_barrier()
+    return _gradient(scores, rho, vectors, marginals, n, size, side, one_root, N, TILE, LOG)
+
+
+@triton.jit
+def _first_word_last(
+    X, rho, vectors, state, n, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
+):  # fmt: skip
+    """Takes out all words but the first."""
+    nothing = tl.zeros([N], dtype=tl.int32)
+    for i in range(1, n):
+        k = n - i
+        state = _take_out(X, rho, vectors, state, nothing + k, k, k, 0, n, k, 0, N, LEVELS, TILE, LOG)
+    tl.store(vectors + STATES * N + tl.arange(0, N), state)
+    tl.debug_barrier()
 
 
 @triton.jit(do_not_specialize=["size", "one_root"])
 def elimination_kernel(
-    scores, lengths, work, log_z, marginals, size, one_root, room,
-    HAS_LENGTHS: tl.constexpr, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, FEW: tl.constexpr,
-    GRADIENT: tl.constexpr,
+    scores, lengths, work, log_z, marginals, enough, size, one_root, room,
+    HAS_LENGTHS: tl.constexpr, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr,
+    GRADIENT: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `room` numbers for each."""
+    """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `room` numbers for each.
+
+    Whether float64 was wide enough is written to `enough` [B, 2]. With LOG, only what it was not wide enough for is done.
+    """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = size - 1
     if HAS_LENGTHS:
         n = tl.load(lengths + row).to(tl.int32)
     scores += row * size * size
     marginals += row * size * size
+    enough += 2 * row + side
     work += (row * tl.num_programs(1) + side) * room
-    enough = _eliminate(scores, work, log_z + row, marginals, n, size, side, one_root, N, LEVELS, TILE, GRADIENT, False)
-    if not enough:
-        tl.debug_barrier()
-        _eliminate(scores, work, log_z + row, marginals, n, size, side, one_root, N, LEVELS, FEW, GRADIENT, True)
+    vectors, rho, X = work, work + N_VECTORS * N, work + (N_VECTORS + size - 1) * N
+    wanted = tl.load(enough) == 0 if LOG else n >= 0
+    if wanted:
+        p = tl.arange(0, N)
+        head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p
+        spread = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
+        good = spread < float("inf")
+        if LOG | good:
+            state = tl.where(one_root + tl.zeros_like(p) > 0, ONE_ROOT, MANY_ROOTS).to(tl.float64)
+            if GRADIENT:
+                right, some = _every_word_last(
+                    scores, X, rho, vectors, marginals, state, n, size, side, one_root, N, LEVELS, TILE, LOG
+                )
+            else:
+                _first_word_last(X, rho, vectors, state, n, N, LEVELS, TILE, LOG)
+            total = _log_partition(rho, vectors, n, N, LOG)
+            if not GRADIENT:
+                right, some = n >= 0, total > NEVER
+            good = right & (some | (spread * n < WIDEST))
+            if side == 0:
+                tl.store(log_z + row, total)
+        if not LOG:
+            tl.store(enough, good.to(tl.int8))

@@ -11,6 +11,7 @@ from crfkit.nn.tree_elimination_kernel import N_VECTORS, elimination_kernel
 from crfkit.nn.tree_problem import TreeProblem
 
 MOST_WORDS = 1024
+MOST_SMALL = 256  # up to here two programs fit on one multiprocessor
 
 
 def suits(problem: TreeProblem) -> bool:
@@ -34,7 +35,7 @@ def best(problem: TreeProblem) -> Tensor:
     """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
     scores, lengths, single_root = problem
     B, size = scores.shape[:2]
-    N = max(16, triton.next_power_of_2(size - 1))
+    N = _padded(size)
     heads = torch.empty((B, size - 1), dtype=torch.int64, device=scores.device)
     work = torch.empty(B * (size - 1) * N, dtype=torch.float64, device=scores.device)
     nodes = torch.empty(B * 6 * N, dtype=torch.int32, device=scores.device)
@@ -49,24 +50,27 @@ def _eliminated(problem: TreeProblem, marginals: Tensor | None) -> Tensor:
     """log Z [B]; writes the marginals where they are wanted."""
     scores, lengths, single_root = problem
     B, size = scores.shape[:2]
-    N = max(16, triton.next_power_of_2(size - 1))
+    N = _padded(size)
     sides, n_buffers = (1, 2) if marginals is None else (2, 3)
-    room = n_buffers * (size - 1) * N + N_VECTORS.value * N
+    room = (n_buffers * (size - 1) + N_VECTORS.value) * N
     work = torch.empty(B * sides * room, dtype=torch.float64, device=scores.device)
     log_z = torch.empty(B, dtype=torch.float64, device=scores.device)
-    elimination_kernel[(B, sides)](
-        scores.contiguous(), lengths, work, log_z, log_z if marginals is None else marginals, size, int(single_root), room,
-        HAS_LENGTHS=lengths is not None, N=N, LEVELS=N.bit_length() - 1, TILE=_tile(N), FEW=4, GRADIENT=marginals is not None,
-        num_warps=_warps(N),
-    )  # fmt: skip
+    enough = torch.empty((B, 2), dtype=torch.int8, device=scores.device)
+    scores = scores.contiguous()
+    for log, tile in ((False, max(1, min(16, 1024 // N))), (True, 4)):
+        elimination_kernel[(B, sides)](
+            scores, lengths, work, log_z, log_z if marginals is None else marginals, enough, size, int(single_root), room,
+            HAS_LENGTHS=lengths is not None, N=N, LEVELS=N.bit_length() - 1, TILE=tile,
+            GRADIENT=marginals is not None, LOG=log, num_warps=_warps(N), maxnreg=128 if 16 < N <= MOST_SMALL else None,
+        )  # fmt: skip
     return log_z
 
 
-def _tile(N: int) -> int:
-    """Rows that a program has in registers."""
-    return max(1, min(16, 2048 // N))
+def _padded(size: int) -> int:
+    """The words of a sentence, padded."""
+    return max(16, triton.next_power_of_2(size - 1))
 
 
 def _warps(N: int) -> int:
     """How many warps share a sentence."""
-    return {16: 1, 32: 2, 64: 4}.get(N, 8)
+    return {16: 1, 32: 4}.get(N, 8)
