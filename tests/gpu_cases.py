@@ -85,15 +85,99 @@ def check_chain(size: tuple[int, int, int], mask: str, form: str, dtype: torch.d
         torch.testing.assert_close(found[name], value, atol=scale, rtol=0, msg=lambda m, n=name: f"{n}: {m}")
 
 
-def check_trees(B: int, n: int) -> None:
-    """A batch of graphs on both sides."""
+TREES = [
+    # sentences, words, spread of the scores, share of arcs that do not exist
+    (2, 1, 3.0, 0.0),
+    (6, 6, 3.0, 0.4),
+    (3, 9, 200.0, 0.3),
+    (3, 12, 60.0, 0.0),
+    (3, 9, 1000.0, 0.3),
+    (16, 40, 3.0, 0.0),
+    (8, 100, 3.0, 0.0),
+    (4, 100, 3.0, 0.9),
+    (2, 150, 3.0, 0.0),
+]
+MOST_FORCED = 12  # words up to which every arc is forced in turn
+COLD = 1e6  # Z of scores so many times larger is almost that of the best tree alone
+
+
+def log_sums(scores: torch.Tensor, lengths: torch.Tensor, single_root: bool) -> torch.Tensor:
+    """log Z [B] by taking out word after word in log space, for scores [B, n + 1, n + 1] of any spread."""
+    a = scores.clone()
+    a[:, :, 0] = -torch.inf
+    a.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
+    total, many = scores.new_zeros(len(a)), torch.full((len(a),), not single_root)
+    for k in range(a.shape[1] - 1, 0, -1):
+        there = k <= lengths
+        d = a[:, 1:k, k].logsumexp(1) if k > 1 else a[:, 0, k]
+        d = torch.where(many & (k > 1), torch.logaddexp(d, a[:, 0, k]), d)
+        forced = ~many & (d == -torch.inf)  # only the root can be its head
+        total += torch.where(there, torch.where(forced, a[:, 0, k], d), 0.0)
+        q = torch.where(forced[:, None], -torch.inf, a[:, :k, k] - d[:, None]).nan_to_num(
+            -torch.inf, neginf=-torch.inf
+        )
+        q[:, 0] = torch.where(forced, 0.0, q[:, 0])
+        a[:, 0] = torch.where((there & forced)[:, None], -torch.inf, a[:, 0])
+        new = torch.logaddexp(a[:, :k, :k], q[:, :, None] + a[:, k, None, :k])
+        a[:, :k, :k] = torch.where(there[:, None, None], new, a[:, :k, :k])
+        many |= there & forced
+    return total
+
+
+def arc_probabilities(scores: torch.Tensor, lengths: torch.Tensor, single_root: bool) -> torch.Tensor:
+    """The probability of every arc [B, n + 1, n + 1]: what is left of Z with this arc into its word alone."""
+    size = scores.shape[1]
+    log_z, found = log_sums(scores, lengths, single_root), torch.zeros_like(scores)
+    for head, word in itertools.permutations(range(size), 2):
+        if word > 0:
+            forced = scores.clone()
+            forced[:, torch.arange(size) != head, word] = -torch.inf
+            share = (log_sums(forced, lengths, single_root) - log_z).exp().nan_to_num(0.0)
+            found[:, head, word] = torch.where((word <= lengths) & (head <= lengths), share, 0.0)
+    return found
+
+
+def check_trees(B: int, n: int, spread: float, holes: float, single_root: bool) -> None:
+    """A batch of graphs on a GPU, in both precisions: sums, gradients, best trees, samples."""
     rng = torch.Generator().manual_seed(n)
-    scores = 3 * torch.randn(B, n + 1, n + 1, generator=rng, dtype=torch.float64)
-    lengths = torch.randint(1, n + 1, (B,), generator=rng)
-    sides = [TreeDistribution(scores.to(device), lengths=lengths.to(device)) for device in ("cpu", "cuda")]
-    here, there = ([d.log_partition(), d.marginals(), d.argmax()] for d in sides)
-    for a, b in zip(here, there, strict=True):
-        torch.testing.assert_close(b.cpu().double(), a.double(), atol=1e-7, rtol=1e-9)
+    scores = spread * torch.randn(B, n + 1, n + 1, generator=rng)
+    scores[torch.rand(scores.shape, generator=rng) < holes] = -torch.inf
+    lengths = torch.randint(0, n + 1, (B,), generator=rng)
+    lengths[0] = n
+    here = TreeDistribution(scores.double(), lengths=lengths, single_root=single_root)
+    log_z, inside = log_sums(scores.double(), lengths, single_root), torch.arange(n) < lengths[:, None]
+    small = n <= MOST_FORCED
+    marginals = arc_probabilities(scores.double(), lengths, single_root) if small else here.marginals()
+    best, possible = log_sums(COLD * scores.double(), lengths, single_root) / COLD, torch.isfinite(log_z)
+    for dtype, tolerance in ((torch.float64, 1e-8), (torch.float32, 2e-7)):
+        leaf = scores.to("cuda", dtype).requires_grad_()
+        there = TreeDistribution(leaf, lengths=lengths.to("cuda"), single_root=single_root)
+        value = there.log_partition()
+        [gradient] = torch.autograd.grad(value[possible.to("cuda")].sum(), [leaf])
+        with torch.no_grad():
+            alone, heads = there.log_partition(), there.argmax().cpu()
+            drawn = there.sample(1)[0].cpu() if small else heads
+        for name, found, exact in (
+            ("log Z", value, log_z),
+            ("log Z alone", alone, log_z),
+            ("P", gradient, marginals),
+        ):
+            difference = (found.detach().cpu().double() - exact)[possible].abs() / exact[
+                possible
+            ].abs().clamp_min(1.0)
+            assert bool((difference <= tolerance).all()), f"{name}: off by {difference.max()}, {dtype}"
+        assert bool((value[~possible.to("cuda")] == -torch.inf).all()), "log Z where there is no tree"
+        for name, y in (("best", heads), ("sample", drawn)):
+            assert bool(((y >= 0) == (inside & possible[:, None])).all()), name
+            chosen = scores.double()[:, :, 1:].gather(1, y.clamp_min(0)[:, None])[:, 0]
+            total = chosen.masked_fill(~inside, 0.0).sum(1)[possible]
+            forced = scores.double().clone()
+            allowed = torch.arange(n + 1)[:, None] == y[:, None]
+            forced[:, :, 1:].masked_fill_(~allowed & inside[:, None], -torch.inf)
+            whole = log_sums(forced, lengths, single_root)[possible]  # −inf if it is no tree
+            torch.testing.assert_close(whole, total, atol=1e-9, rtol=1e-9, msg=f"{name}: no tree")
+            if name == "best":
+                assert bool(((total - best[possible]).abs() < 2e-3).all()), "best: another is better"
 
 
 def main() -> None:
@@ -106,9 +190,15 @@ def main() -> None:
             except Exception as error:  # all of them are to be seen
                 wrong += 1
                 print(*case, dtype, type(error).__name__, str(error)[:300].replace("\n", " "), flush=True)
-    for B, n in ((2, 1), (4, 6), (16, 40)):
-        check_trees(B, n)
-    print(f"{2 * len(CASES) - wrong} of {2 * len(CASES)} chains are the same on both sides, and all trees")
+    print(f"{2 * len(CASES) - wrong} of {2 * len(CASES)} chains are the same on both sides", flush=True)
+    wrong = 0
+    for tree, single_root in itertools.product(TREES, (True, False)):
+        try:
+            check_trees(*tree, single_root)
+        except Exception as error:
+            wrong += 1
+            print(*tree, single_root, type(error).__name__, str(error)[:300].replace("\n", " "), flush=True)
+    print(f"{2 * len(TREES) - wrong} of {2 * len(TREES)} batches of trees are the same on both sides")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 
-from tests.gpu_cases import CASES, TOLERANCE, check_chain, check_trees
+from tests.gpu_cases import CASES, TOLERANCE, TREES, check_chain, check_trees
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -19,6 +19,7 @@ def test_chains_on_both_sides(size: tuple[int, int, int], mask: str, form: str, 
     check_chain(size, mask, form, dtype)
 
 
-@pytest.mark.parametrize(("B", "n"), [(2, 1), (4, 6), (16, 40)])
-def test_trees_on_both_sides(B: int, n: int) -> None:
-    check_trees(B, n)
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize(("B", "n", "spread", "holes"), TREES)
+def test_trees_on_both_sides(B: int, n: int, spread: float, holes: float, single_root: bool) -> None:
+    check_trees(B, n, spread, holes, single_root)

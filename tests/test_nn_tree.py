@@ -193,5 +193,7 @@ def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complai
         TreeDistribution(torch.zeros(2, 3, 3)).log_prob(torch.zeros(2, 3))
     with pytest.raises(ValueError, match="topk: k is 0, expected 1 or more"):
         TreeDistribution(torch.zeros(2, 3, 3)).topk(0)
-    with pytest.raises(ValueError, match=r"kl: the other distribution has shape \[2, 3, 3\], expected \[1, 4, 4\]"):
+    with pytest.raises(
+        ValueError, match=r"kl: the other distribution has shape \[2, 3, 3\], expected \[1, 4, 4\]"
+    ):
         TreeDistribution(torch.zeros(1, 4, 4)).kl(TreeDistribution(torch.zeros(2, 3, 3)))

@@ -4,11 +4,12 @@ Every word takes its best head in turn, along a path from word to head. Where th
 node: its row of scores is the largest, over its members, of score − score of the arc that the member gives up. The path ends
 at the root, or at a node from which the root was reached before. Where exactly one word may hang on the root, a node takes
 the root's arc only if no other is left: trees are compared by their number of arcs from the root first, and by their scores
-then. In the end the arcs of the outermost nodes are in the tree, and within a cycle those of all members but the entered one.
+then. In the end the arcs of the outermost nodes are in the tree, and within a cycle those of all members but the one that
+is entered.
 
-Words and heads are counted from 0 here, and the root is −1. What is known of the node of a word lies in vectors over the words:
-`row` is the row that has its scores, and a name for the node. Buffers of a program: rows [n, N] of scores by head, and
-[2 N] numbers of the nodes, words first and cycles then: head, word that is entered, and the cycle around.
+Words and heads are counted from 0 here, and the root is −1. What is known of the node of a word lies in vectors over the
+words: `row` is the row that has its scores, and a name for the node. Buffers of a program: rows [n, N] of scores by head,
+and for each node, words first and cycles then, its head, the word that is entered, and the cycle around it, [2 N] each.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def _transpose(scores, rows, n, size, N: tl.constexpr, TILE: tl.constexpr):
 
 @triton.jit
 def _open(heads, node_heads, entered, around, n, n_nodes, N: tl.constexpr):
-    """Writes the heads, going from the outermost nodes inwards. `around` is −1 for those, and −2 for nodes that lost their arc."""
-    for i in range(0, n_nodes):
+    """Writes the heads, from the outermost nodes inwards. `around` is −1 for those, and −2 for nodes that lost their arc."""
+    for i in range(n_nodes):
         node = n_nodes - 1 - i
         outer = tl.load(around + node)
         if outer > -2:
@@ -80,9 +81,9 @@ def best_tree_kernel(
     taken = tl.zeros([N], dtype=tl.float64)  # the score of the arc into the node
     replaced = tl.zeros([N], dtype=tl.float64)  # scores of arcs that an arc into the word would replace
     path = tl.zeros([N], dtype=tl.int32)  # the rows on it
-    length, n_nodes, n_roots, possible = 0, n, 0, 1
+    length, n_nodes, n_roots, possible = 0, n, 0, 0
     top = 0
-    steps = 4 * n
+    steps = 4 * n  # more than are taken, unless scores are no numbers
     while steps > 0:
         steps -= 1
         if length == 0:
@@ -91,8 +92,8 @@ def best_tree_kernel(
             spot = tl.where(row == top, 0, spot)
             path = tl.where(word == 0, top, path)
             length = 1
-        if top == N:
-            steps = 0
+        if top == N:  # the root is reached from every word
+            possible, steps = 1, 0
         else:
             x = tl.load(rows + top * N + word, mask=word < n, other=NEVER)
             score, head = tl.max(x, axis=0, return_indices=True, return_indices_tie_break_left=True)
@@ -101,7 +102,9 @@ def best_tree_kernel(
             score, head = tl.where(by_root, from_root, score), tl.where(by_root, -1, head)
             n_roots += by_root.to(tl.int32)
             inside = row == top
-            x = tl.load(scores + (head + 1) * size + word + 1, mask=inside & (word < n), other=NEVER).to(tl.float64)
+            x = tl.load(scores + (head + 1) * size + word + 1, mask=inside & (word < n), other=NEVER).to(
+                tl.float64
+            )
             x = tl.where(inside & (word != head), x - replaced, NEVER)
             entry = tl.argmax(x, axis=0, tie_break_left=True)
             number = _at(node, word, top)
@@ -111,8 +114,8 @@ def best_tree_kernel(
             taken = tl.where(inside, score, taken)
             above = _at(row, word, head)
             above_state = tl.where(by_root, REACHED, _at(state, word, head))
-            if (score == NEVER) | ((one_root != 0) & (n_roots > 1)):
-                possible, steps = 0, 0
+            if (score == NEVER) | (score != score) | (n_nodes == 2 * n) | ((one_root != 0) & (n_roots > 1)):
+                steps = 0
             elif above_state == REACHED:
                 state = tl.where(state == ON_PATH, REACHED, state)
                 length = 0
@@ -128,7 +131,9 @@ def best_tree_kernel(
                 for i in range(first, length):
                     member = _at(path, word, i)
                     less = _at(taken, word, member)
-                    merged = tl.maximum(merged, tl.load(rows + member * N + word, mask=word < n, other=NEVER) - less)
+                    merged = tl.maximum(
+                        merged, tl.load(rows + member * N + word, mask=word < n, other=NEVER) - less
+                    )
                 members = (state == ON_PATH) & (spot >= first)
                 best_root = tl.max(tl.where(members & (row == word), root - taken, NEVER), axis=0)
                 tl.store(around + node, tl.zeros([N], dtype=tl.int32) + n_nodes, mask=members)

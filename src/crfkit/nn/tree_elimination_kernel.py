@@ -1,24 +1,25 @@
-"""The Triton kernel for sums over spanning trees: elimination of words, which loses no digits whatever the spread of the scores.
+"""The Triton kernel for sums over spanning trees: elimination of words, which loses no digits whatever the spread of scores.
 
-X[l, i] is the weight of the arc into word l from head i, rho_l that from the root. With word k taken out of the graph,
+X[m, i] is the weight of the arc into word m from head i, rho_m that from the root. With word k taken out of the graph,
 
     d_k = Σ_i X[k, i] (+ rho_k),     q_i = X[k, i] / d_k,    q_0 = rho_k / d_k            (i among the words left)
-    X[l, ·] += X[l, k] q,            rho_l += X[l, k] q_0,   and row k becomes q, q_0
+    X[m, ·] += X[m, k] q,            rho_m += X[m, k] q_0,   and row k becomes q, q_0
     Z = Π_k d_k · rho of the last word left
 
 where rho_k belongs to d_k unless exactly one word hangs on the root (Grassmann, Taksar and Heyman 1985; the Markov-chain
-tree theorem). A word that only the root can be the head of (d_k = 0) is the root's only one: its arcs become those of the root,
-and from there on rho_k belongs to d_k. Rows of words that went out are kept up to date: they say where a walk from word to
-head comes out, so that with only j left, rho_l is the probability that it ends at the root without passing j, and
+tree theorem). A word that only the root can be the head of (d_k = 0) is the root's only one: its arcs become those of the
+root, and from there on rho_k belongs to d_k. Rows of words that went out are kept up to date: they say where a walk from
+word to head comes out, so that with only j left, rho_m is the probability that it ends at the root without passing j, and
 
-    P(l → j) = weight(l → j) rho_l / rho_j,     P(0 → j) = weight(0 → j) / rho_j
+    P(m → j) = weight(m → j) rho_m / rho_j,     P(0 → j) = weight(0 → j) / rho_j
 
 To have every j left last once, the words are halved again and again: by their lowest bit, the next one, and so on. Level by
-level there are twice as many branches c with half as many columns; a program has those of the even or of the odd words. Only
-sums, products and quotients of numbers ≥ 0 are made, in float64; where these could fade, in log space instead.
+level there are twice as many branches c with half as many columns; a program has those of the even or of the odd words.
+Only sums, products and quotients of numbers ≥ 0 are made, in float64; where these could fade, in log space instead.
 
-Letters: n words, padded to N; C branches with M columns, C M = N. Column c M + p is, in branch c, a word that it keeps (p < M / 2)
-or one that it takes out. Buffers of a program: X twice [n, N], rho [n, C] with the stride N, and vectors [N] (`Slot`).
+Letters: n words, padded to N = 2^LEVELS; C branches with M columns, C M = N. Column c M + p is, in branch c, a word that it
+keeps (p < M / 2) or one that it takes out. Buffers of a program: vectors [N], then rho [n, C] with the stride N, then X
+twice [n, N].
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ import triton
 import triton.language as tl
 
 NEVER = tl.constexpr(float("-inf"))
-WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)  # nats between arcs into a word, in float64
+WIDEST, WIDEST_WITH_HOLES = (
+    tl.constexpr(600.0),
+    tl.constexpr(100.0),
+)  # nats between arcs into a word, in float64
 TOLERANCE = tl.constexpr(1e-9)  # of sums of probabilities
 ONE_ROOT, MANY_ROOTS, NO_TREE = tl.constexpr(0.0), tl.constexpr(1.0), tl.constexpr(2.0)  # states of a branch
 PIVOTS, PEAKS, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))
@@ -70,7 +74,7 @@ def _is_left(p, k, low, high):
 
 @triton.jit
 def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
-    """The sum of the weights of each branch [N]: `q` [N] itself where there is one branch, else what `rows` [N] points to."""
+    """The sum of the weights of each branch [N]: of `q` [N] where there is one branch, else of what `rows` [N] points to."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
     total = tl.zeros_like(q)
     if level == 0:
@@ -103,22 +107,24 @@ def _fill(
     """
     spread, holes = tl.zeros([TILE], dtype=tl.float64), tl.zeros([TILE], dtype=tl.int32)
     for first in range(0, n, TILE):
-        l = first + tl.arange(0, TILE)
-        here = l < n
-        exists = here[:, None] & (head < n)[None, :] & (l[:, None] != head[None, :])
-        at = scores + (head[None, :] + 1) * size + l[:, None] + 1
+        m = first + tl.arange(0, TILE)
+        here = m < n
+        exists = here[:, None] & (head < n)[None, :] & (m[:, None] != head[None, :])
+        at = scores + (head[None, :] + 1) * size + m[:, None] + 1
         x = tl.load(at, mask=exists, other=NEVER).to(tl.float64)  # [TILE, N]
-        root = tl.load(scores + l + 1, mask=here, other=NEVER).to(tl.float64)
+        root = tl.load(scores + m + 1, mask=here, other=NEVER).to(tl.float64)
         peak = _finite(tl.maximum(tl.max(x, axis=1), root))
-        least = tl.minimum(tl.min(tl.where(x == NEVER, peak[:, None], x), axis=1), tl.where(root == NEVER, peak, root))
+        least = tl.minimum(
+            tl.min(tl.where(x == NEVER, peak[:, None], x), axis=1), tl.where(root == NEVER, peak, root)
+        )
         spread = tl.maximum(spread, peak - least)
         holes += tl.sum((exists & (x == NEVER)).to(tl.int32), axis=1) + (here & (root == NEVER)).to(tl.int32)
         x, root = x - peak[:, None], root - peak
         if not LOG:
             x, root = tl.exp(x), tl.exp(root)
-        tl.store(X + l[:, None] * N + tl.arange(0, N)[None, :], x, mask=here[:, None])
-        tl.store(rho + l * N, root, mask=here)
-        tl.store(peaks + l, peak, mask=here)
+        tl.store(X + m[:, None] * N + tl.arange(0, N)[None, :], x, mask=here[:, None])
+        tl.store(rho + m * N, root, mask=here)
+        tl.store(peaks + m, peak, mask=here)
     widest, n_holes = tl.max(spread, axis=0), tl.sum(holes, axis=0)
     tl.debug_barrier()
     return tl.where((widest > WIDEST) | ((n_holes > 0) & (widest > WIDEST_WITH_HOLES)), float("inf"), widest)
@@ -129,7 +135,7 @@ def _take_out(
     X, rho, vectors, state, word, k, low, high, n, n_rows, level,
     N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """Takes `word` [N], at place k of each branch, out of the first `n_rows` rows; `_is_left` says which columns are left."""
+    """Takes `word` [N], at place k of each branch, out of the first `n_rows` rows; `_is_left` tells the columns left."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
     ONE: tl.constexpr = 0.0 if LOG else 1.0
     column, M = tl.arange(0, N), N >> level
@@ -152,25 +158,27 @@ def _take_out(
     tl.store(vectors + DROPS * N + branch, forced.to(tl.float64), mask=first_one)
     tl.debug_barrier()
     for first in range(0, n_rows, TILE):
-        l = first + tl.arange(0, TILE)
-        some = (l < n_rows)[:, None] & left[None, :]
-        itself = l[:, None] == word[None, :]
-        through = tl.load(X + l[:, None] * N + (branch * M + k)[None, :], mask=some, other=ZERO)
-        at = X + l[:, None] * N + column[None, :]
+        m = first + tl.arange(0, TILE)
+        some = (m < n_rows)[:, None] & left[None, :]
+        itself = m[:, None] == word[None, :]
+        through = tl.load(X + m[:, None] * N + (branch * M + k)[None, :], mask=some, other=ZERO)
+        at = X + m[:, None] * N + column[None, :]
         x = tl.where(itself, ZERO, tl.load(at, mask=some, other=ZERO))
         x = _plus(x, _times(tl.where(itself, ONE, through), q[None, :], LOG), LOG)
         tl.store(at, x, mask=some)
     MANY: tl.constexpr = TILE * N // 4
     for first in range(0, n_rows << level, MANY):
         number = first + tl.arange(0, MANY)
-        l, c = number >> level, number & ((1 << level) - 1)
-        some = l < n_rows
-        itself = l == tl.load(vectors + WORDS * N + c).to(tl.int32)
-        through = tl.load(X + l * N + c * M + k, mask=some, other=ZERO)
-        x = tl.load(rho + l * N + c, mask=some, other=ZERO)
+        m, c = number >> level, number & ((1 << level) - 1)
+        some = m < n_rows
+        itself = m == tl.load(vectors + WORDS * N + c).to(tl.int32)
+        through = tl.load(X + m * N + c * M + k, mask=some, other=ZERO)
+        x = tl.load(rho + m * N + c, mask=some, other=ZERO)
         x = tl.where(itself | (tl.load(vectors + DROPS * N + c) > 0), ZERO, x)
         share = tl.load(vectors + SHARES * N + c)
-        tl.store(rho + l * N + c, _plus(x, _times(tl.where(itself, ONE, through), share, LOG), LOG), mask=some)
+        tl.store(
+            rho + m * N + c, _plus(x, _times(tl.where(itself, ONE, through), share, LOG), LOG), mask=some
+        )
     tl.debug_barrier()
     return state
 
@@ -194,10 +202,10 @@ def _split(
     source = parent * (2 * M) + tl.where(p < M // 2, 2 * p + half, 2 * (p - M // 2) + 1 - half)
     tl.store(vectors + STATES * N + column, state)
     for first in range(0, n, TILE):
-        l = first + tl.arange(0, TILE)
-        here = (l < n)[:, None]
-        x = tl.load(before + l[:, None] * N + source[None, :], mask=here, other=0.0)
-        tl.store(X + l[:, None] * N + column[None, :], x, mask=here)
+        m = first + tl.arange(0, TILE)
+        here = (m < n)[:, None]
+        x = tl.load(before + m[:, None] * N + source[None, :], mask=here, other=0.0)
+        tl.store(X + m[:, None] * N + column[None, :], x, mask=here)
     n_before = 1 << (level - 1)
     MANY: tl.constexpr = TILE * N // 4
     for first in range(0, n << (level - 1), MANY):
@@ -223,9 +231,11 @@ def _halve(
     step = 2 << level  # between the words of a half
     lost = lowest + ((1 - half) << level)
     most = tl.cdiv(n, step)  # words of a half
-    for e in range(0, most):
+    for e in range(most):
         k, high = M // 2 + e, M // 2 + most
-        state = _take_out(X, rho, vectors, state, lost + e * step, k, most, high, n, n, level, N, LEVELS, TILE, LOG)
+        state = _take_out(
+            X, rho, vectors, state, lost + e * step, k, most, high, n, n, level, N, LEVELS, TILE, LOG
+        )
     return state
 
 
@@ -234,8 +244,8 @@ def _gradient(
     scores, rho, vectors, marginals, n, size, side, one_root,
     N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """Writes P(l → j) of the words j of a program, one in each branch; whether the words that have heads have them with the
-    probability Σ_l P(l → j) = 1, and whether all have one."""
+    """Writes P(m → j) of the words j of a program, one in each branch; whether the words that have heads have them with the
+    probability Σ_m P(m → j) = 1, and whether all have one."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
     c = tl.arange(0, N // 2)
     j = side + 2 * c
@@ -252,21 +262,23 @@ def _gradient(
     tl.store(marginals + j + 1, root, mask=inside)
     total = root
     for first in range(0, size - 1, TILE):
-        l = first + tl.arange(0, TILE)
-        exists = (l < n)[:, None] & possible[None, :] & (l[:, None] != j[None, :])
-        x = tl.load(scores + (l[:, None] + 1) * size + j[None, :] + 1, mask=exists, other=NEVER).to(tl.float64)
+        m = first + tl.arange(0, TILE)
+        exists = (m < n)[:, None] & possible[None, :] & (m[:, None] != j[None, :])
+        x = tl.load(scores + (m[:, None] + 1) * size + j[None, :] + 1, mask=exists, other=NEVER).to(
+            tl.float64
+        )
         x -= peak[None, :]
-        escape = tl.load(rho + l[:, None] * N + c[None, :], mask=exists, other=ZERO)
+        escape = tl.load(rho + m[:, None] * N + c[None, :], mask=exists, other=ZERO)
         p = tl.exp(x + escape - end[None, :]) if LOG else tl.exp(x) * (escape / end[None, :])
         p = tl.where(exists, p, 0.0)
         total += tl.sum(p, axis=0)
         tl.store(
-            marginals + (l[:, None] + 1) * size + j[None, :] + 1,
+            marginals + (m[:, None] + 1) * size + j[None, :] + 1,
             p,
-            mask=(l + 1 < size)[:, None] & inside[None, :],
+            mask=(m + 1 < size)[:, None] & inside[None, :],
         )
         if side == 0:
-            tl.store(marginals + (l + 1) * size, tl.zeros([TILE], dtype=tl.float64), mask=l + 1 < size)
+            tl.store(marginals + (m + 1) * size, tl.zeros([TILE], dtype=tl.float64), mask=m + 1 < size)
     if side == 0:
         tl.store(marginals, 0.0)
     wrong = possible & ((total > 1.0 + TOLERANCE) | (total < 1.0 - TOLERANCE) | (total != total))
@@ -293,7 +305,7 @@ def _every_word_last(
 ):  # fmt: skip
     """Halves the words until every one was left last, and writes the marginals; what `gradient` says of them."""
     room = (size - 1) * N
-    for level in range(0, LEVELS):
+    for level in range(LEVELS):
         here = X + (level % 2) * room
         if level > 0:
             state = _split(X + (1 - level % 2) * room, here, rho, vectors, state, n, level, N, LEVELS, TILE)

@@ -73,7 +73,12 @@ def _k_best(problem: TreeProblem, k: int) -> tuple[Tensor, Tensor]:
     allows [B, P, n + 1, n + 1], and the number of words whose heads it has fixed [B, P].
     """
     heads = best(problem)[:, None]
-    pool = [_scores_of(problem, heads), heads, arcs_of(problem)[:, None], torch.zeros_like(heads[:, :, :0].sum(2))]
+    pool = [
+        _scores_of(problem, heads),
+        heads,
+        arcs_of(problem)[:, None],
+        torch.zeros_like(heads[:, :, :0].sum(2)),
+    ]
     found: list[tuple[Tensor, Tensor]] = []
     sentence = torch.arange(len(heads), device=heads.device)
     for _ in range(k):
@@ -83,7 +88,9 @@ def _k_best(problem: TreeProblem, k: int) -> tuple[Tensor, Tensor]:
         pool[0][sentence, at] = -torch.inf
         parts = _split(problem, y, arcs & (score > -torch.inf)[:, None, None], fixed)
         pool = [torch.cat([old, new], dim=1) for old, new in zip(pool, parts, strict=True)]
-        order = pool[0].topk(min(k, pool[0].shape[1]), dim=1).indices  # no more than k of them are ever wanted
+        order = (
+            pool[0].topk(min(k, pool[0].shape[1]), dim=1).indices
+        )  # no more than k of them are ever wanted
         pool = [part[sentence[:, None], order] for part in pool]
     return torch.stack([score for score, _ in found], 1), torch.stack([y for _, y in found], 1)
 
@@ -92,7 +99,10 @@ def _split(problem: TreeProblem, y: Tensor, arcs: Tensor, fixed: Tensor) -> list
     """The sets of trees that agree with y [B, n] on the words before m, and not on m; for every m, as a pool."""
     B, n = y.shape
     word = torch.arange(n, device=y.device)
-    chosen = torch.arange(n + 1, device=y.device)[:, None] == torch.nn.functional.pad(y, (1, 0), value=NOTHING)[:, None]
+    chosen = (
+        torch.arange(n + 1, device=y.device)[:, None]
+        == torch.nn.functional.pad(y, (1, 0), value=NOTHING)[:, None]
+    )
     before, itself = word[None, :] < word[:, None], word[None, :] == word[:, None]  # [m, words]
     before, itself = (torch.nn.functional.pad(part, (1, 0))[None, :, None] for part in (before, itself))
     chosen = chosen[:, None]  # [B, 1, n + 1, n + 1]
@@ -117,7 +127,7 @@ def _scores_of(problem: TreeProblem, heads: Tensor) -> Tensor:
 
 
 def sample(problem: TreeProblem, count: int, generator: torch.Generator | None) -> Tensor:
-    """`count` independent trees of each sentence [count, B, n]; −1 for words that are none."""
+    """`count` independent trees of each sentence [count, B, n]; −1 for words that are none, and where no tree exists."""
     with torch.no_grad():
         if problem.scores.device.type == "cpu" and core_is_there():
             return _sample_by_core(problem, count, generator)
@@ -128,7 +138,9 @@ def _sample_by_core(problem: TreeProblem, count: int, generator: torch.Generator
     B, size = problem.scores.shape[:2]
     seed = int(torch.randint(2**62, (1,), generator=generator))
     heads = torch.full((count, B, size - 1), NOTHING, dtype=torch.int64)
-    for b, drawn in enumerate(tree_batch(problem).sample(count, seed)):
+    possible = torch.from_numpy(tree_batch(problem).log_partition()).isfinite()
+    some = TreeProblem(problem.scores[possible], word_counts(problem)[possible], problem.single_root)
+    for b, drawn in zip(possible.nonzero()[:, 0].tolist(), tree_batch(some).sample(count, seed), strict=True):
         heads[:, b, : drawn.shape[1]] = torch.from_numpy(drawn)
     return heads
 
@@ -142,7 +154,10 @@ def _sample(problem: TreeProblem, count: int, generator: torch.Generator | None)
     heads = torch.full((count * B, size - 1), NOTHING, dtype=torch.int64, device=device)
     place = torch.arange(size, device=device)
     uniforms = torch.rand(
-        (size - 1, count * B, 1), generator=generator, dtype=torch.float64, device=generator.device if generator else device
+        (size - 1, count * B, 1),
+        generator=generator,
+        dtype=torch.float64,
+        device=generator.device if generator else device,
     ).to(device)
     for word in range(1, size):
         log_z, by_arc = marginals(TreeProblem(scores, lengths, problem.single_root))

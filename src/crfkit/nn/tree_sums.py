@@ -1,8 +1,8 @@
 """Sums over the spanning trees of a batch of sentences: log Z and its gradient, the probabilities of arcs.
 
-In memory the native core makes them, on a GPU the kernels of `tree_triton`, both exactly for scores of any spread. Elsewhere,
-and for second derivatives, they come from a determinant in float64 (Koo et al. 2007): with weights A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of
-the root's arcs,
+In memory the native core makes them, on a GPU the kernels of `tree_triton`, both exactly for scores of any spread. Where
+neither is, and for second derivatives, they come from a determinant in float64 (Koo et al. 2007): with weights
+A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of the root's arcs,
 
     K = diag(Σ_h A_hm) − A,  row 1 replaced by r,       Z = det K · exp Σ_m peak_m          with one word below the root
     K = diag(r_m + Σ_h A_hm) − A                        Z = det K · exp Σ_m peak_m          with any number

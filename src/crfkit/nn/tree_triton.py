@@ -1,4 +1,4 @@
-"""Trees on a GPU: sums by the elimination of words, best trees by contraction, each in one launch and without a look at the scores."""
+"""Trees on a GPU: sums by the elimination of words, best trees by contraction; nothing is waited for or looked at."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _eliminated(problem: TreeProblem, marginals: Tensor | None) -> Tensor:
     log_z = torch.empty(B, dtype=torch.float64, device=scores.device)
     enough = torch.empty((B, 2), dtype=torch.int8, device=scores.device)
     scores = scores.contiguous()
-    for log, tile in ((False, max(1, min(16, 1024 // N))), (True, 4)):
+    for log, tile in ((False, max(1, min(16, 1024 // N))), (True, max(1, min(4, 1024 // N)))):
         elimination_kernel[(B, sides)](
             scores, lengths, work, log_z, log_z if marginals is None else marginals, enough, size, int(single_root), room,
             HAS_LENGTHS=lengths is not None, N=N, LEVELS=N.bit_length() - 1, TILE=tile,
