@@ -14,7 +14,7 @@ from crfkit.nn.best_kernel import best_kernel
 from crfkit.nn.chain_kernels import tables_kernel
 from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.gradient_kernel import gradient_kernel, scale_kernel, sums_kernel
-from crfkit.nn.launch import Launch, addresses_of
+from crfkit.nn.launch import Launch, addresses_of, on_its_device
 from crfkit.nn.messages_kernel import messages_kernel
 from crfkit.nn.problem import ChainProblem, working_dtype
 
@@ -93,6 +93,7 @@ def suits(problem: ChainProblem) -> bool:
     return problem.emissions.is_cuda and problem.arcs.ndim < 4 and 1 < L <= MOST_LABELS and T > 0 and B > 0
 
 
+@on_its_device
 def value(
     problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
 ) -> tuple[Tensor, Kept | None]:
@@ -134,6 +135,7 @@ def _chunks(B: int, T: int, step: int) -> tuple[int, int]:
     return -(-T // chunk), chunk
 
 
+@on_its_device
 def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L], for what comes back to each value, or to all."""
     problem = plain(problem)
@@ -167,6 +169,7 @@ def has_totals(problem: ChainProblem) -> bool:
     return problem.arcs.ndim == 2 and problem.emissions.dtype in _REAL
 
 
+@on_its_device
 def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     """Σ_b score(tags_b) − log Z_b, [], and its gradient: both at once, as launching costs more than computing."""
     emissions, arcs, start, end, lengths, sites = problem = plain(problem)
@@ -210,6 +213,7 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     return found, (d_emissions, *parts)
 
 
+@on_its_device
 def scale(problem: ChainProblem, gradient: Gradient, upstream: Tensor) -> None:
     """Multiply a gradient in place by a number on the device."""
     size, L = gradient[0].numel(), problem.emissions.shape[2]
@@ -227,6 +231,7 @@ def expectations(problem: ChainProblem) -> Expectations:
     return Expectations(log_z.double(), states.to(kept.messages.dtype), arcs)
 
 
+@on_its_device
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
     problem = plain(problem)

@@ -12,7 +12,7 @@ from torch import Tensor
 from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.chain_triton import BUSY, SCALED, Gradient, kind_of, plain
 from crfkit.nn.gradient_kernel import scale_kernel
-from crfkit.nn.launch import Launch
+from crfkit.nn.launch import Launch, on_its_device
 from crfkit.nn.problem import ChainProblem
 from crfkit.nn.wide_best_kernel import wide_best_kernel, wide_follow_kernel
 from crfkit.nn.wide_gradient_kernel import wide_arcs_kernel, wide_gradient_kernel
@@ -50,6 +50,7 @@ def suits(problem: ChainProblem) -> bool:
     return usual and B > 0 and T > 0
 
 
+@on_its_device
 def value(
     problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
 ) -> tuple[Tensor, Kept | None]:
@@ -133,6 +134,7 @@ def _processors(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
+@on_its_device
 def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L]; what was kept is used up."""
     problem = plain(problem)
@@ -166,6 +168,7 @@ def has_totals(problem: ChainProblem) -> bool:
     return problem.emissions.dtype == torch.float32
 
 
+@on_its_device
 def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     """Σ_b score(tags_b) − log Z_b, [], and its gradient."""
     found, kept = value(problem, tags, True, total=True)
@@ -173,6 +176,7 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     return found, gradient(problem, tags, None, kept)
 
 
+@on_its_device
 def scale(problem: ChainProblem, gradient: Gradient, upstream: Tensor) -> None:
     """Multiply a gradient in place by a number on the device."""
     size, L = gradient[0].numel(), problem.emissions.shape[2]
@@ -188,6 +192,7 @@ def expectations(problem: ChainProblem) -> Expectations:
     return Expectations(log_z.double(), states.float(), arcs.float())
 
 
+@on_its_device
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
     problem = plain(problem)

@@ -8,12 +8,16 @@ whose compiled kernels are not known here, or interprets them, launches are the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import torch
 import triton
 from torch import Tensor
 
+from crfkit.nn.problem import ChainProblem
+
+Result = TypeVar("Result")
 KNOWN_VERSIONS = ((3, 3), (3, 9))  # whose compiled kernels take arguments in the same way
 ALIGNMENT = 16  # bytes: of pointers that Triton compiles for wide loads
 
@@ -22,6 +26,20 @@ def _is_known() -> bool:
     """Whether compiled kernels of this version may be launched directly."""
     version = tuple(int(part) for part in triton.__version__.split(".")[:2])
     return KNOWN_VERSIONS[0] <= version <= KNOWN_VERSIONS[1]
+
+
+def on_its_device(answer: Callable[..., Result]) -> Callable[..., Result]:
+    """The same answer to a problem, its first argument, with the device of its scores as the current one."""
+
+    @wraps(answer)
+    def guarded(problem: ChainProblem, *given: Any, **options: Any) -> Result:
+        place = problem.emissions.get_device()  # −1 in memory
+        if place < 0 or place == torch._C._cuda_getDevice():
+            return answer(problem, *given, **options)
+        with torch.cuda.device(place):
+            return answer(problem, *given, **options)
+
+    return guarded
 
 
 def addresses_of(tensors: Sequence[Tensor | None]) -> list[int]:
