@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 
-from crfkit.nn import ChainDistribution
+from crfkit.nn import ChainDistribution, TreeDistribution
 from tests.program_cases import (
     DECODED,
     EXPORTED,
@@ -91,3 +91,33 @@ def test_every_question_may_stand_in_a_compiled_program(question: str, different
     with torch.set_grad_enabled(differentiated):
         found, expected = (function(given["emissions"], given["mask"]) for function in (compiled, answer))
     torch.testing.assert_close(found, expected)
+
+
+TREES: dict[str, Callable[[TreeDistribution], Any]] = {
+    "log_partition": lambda d: d.log_partition(),
+    "log_prob": lambda d: d.log_prob(torch.tensor([[0, 1, 1], [2, 0, -100]])),
+    "marginals": lambda d: d.marginals().square(),
+    "entropy": lambda d: d.entropy(),
+    "kl": lambda d: d.kl(d),
+    "topk": lambda d: d.topk(2)[0],
+    "argmax": lambda d: d.argmax().double(),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", TREES)
+def test_trees_may_stand_in_a_compiled_program(question: str) -> None:
+    """Answers and their gradients."""
+
+    def answer(scores: Any) -> Any:
+        return TREES[question](TreeDistribution(2 * scores, lengths=torch.tensor([3, 2]))) + 0
+
+    found = []
+    for function in (torch.compile(answer, backend="aot_eager"), answer):
+        scores = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        value = function(scores)
+        found.append([value.detach()])
+        if value.requires_grad:
+            found[-1] += torch.autograd.grad(value.sum(), [scores])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)

@@ -114,13 +114,19 @@ class TreeDistribution:
 
     def _moments(self) -> tuple[Tensor, Tensor]:
         """log Z [B] and the probability of every arc in float64, with a graph where a gradient is wanted."""
-        problem = self._problem
-        log_z, by_arc = marginals(problem)
-        if not (torch.is_grad_enabled() and problem.scores.requires_grad):
-            return log_z, by_arc
-        value = differentiable_log_partition(problem)
-        [slope] = torch.autograd.grad(value.sum(), [problem.scores], create_graph=True)
-        return _with_graph_of(log_z, value), _with_graph_of(by_arc, slope.double())
+        if torch.compiler.is_compiling():  # a graph inside a compiled one would not be seen
+            return torch.compiler.disable(_moments)(self._problem)
+        return _moments(self._problem)
+
+
+def _moments(problem: TreeProblem) -> tuple[Tensor, Tensor]:
+    """What `TreeDistribution._moments` gives."""
+    log_z, by_arc = marginals(problem)
+    if not (torch.is_grad_enabled() and problem.scores.requires_grad):
+        return log_z, by_arc
+    value = differentiable_log_partition(problem)
+    [slope] = torch.autograd.grad(value.sum(), [problem.scores], create_graph=True)
+    return _with_graph_of(log_z, value), _with_graph_of(by_arc, slope.double())
 
 
 def _with_graph_of(exact: Tensor, same: Tensor) -> Tensor:
