@@ -86,7 +86,9 @@ def _errors(
 
 def _error(found: Any, exact: Any) -> float:
     """The largest difference, relative to numbers above 1."""
-    return float(((found.double().cpu() - exact).abs() / exact.abs().clamp_min(1.0)).max())
+    return float(
+        ((found.detach().double().cpu() - exact.detach()).abs() / exact.detach().abs().clamp_min(1.0)).max()
+    )
 
 
 def _answers(

@@ -179,7 +179,7 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     n_chunks, chunk = _chunks(B, T, step)
     tables = _aligned(B * T * (2 * L + 1))  # where these begin in a workspace that has the messages first
     sums = tables + _aligned(4 * block * block + 17 + 2 * B + B * T)
-    values = sums + B * n_chunks * (L + 2) * L
+    values = sums + _aligned(B * n_chunks * (L + 2) * L)
     work = torch.empty(values + B, dtype=real, device=emissions.device)
     found = torch.empty((), dtype=real, device=emissions.device)
     d_emissions, d_arcs = torch.empty_like(emissions), torch.empty_like(arcs)
