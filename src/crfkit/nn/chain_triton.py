@@ -50,7 +50,6 @@ class _Launches(NamedTuple):
     gradient: Launch
     many_gradients: Launch  # for programs enough to keep a device busy with two warps each
     sums: Launch
-    scale: Launch
     best: Launch
 
 
@@ -75,7 +74,6 @@ def _launches(shape: _Shape) -> _Launches:
         Launch(gradient_kernel, shape.gradient_warps, num_stages=1),
         Launch(gradient_kernel, 2, num_stages=1),
         Launch(sums_kernel, 4),
-        Launch(scale_kernel, 4),
         Launch(best_kernel, shape.warps),
     )
 
@@ -213,14 +211,13 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     return found, (d_emissions, *parts)
 
 
-@on_its_device
-def scale(problem: ChainProblem, gradient: Gradient, upstream: Tensor) -> None:
-    """Multiply a gradient in place by a number on the device."""
-    size, L = gradient[0].numel(), problem.emissions.shape[2]
-    n_programs = min(2 * BUSY, -(-size // SCALED))
-    kind = (kind_of(problem, None), upstream.dtype)
-    launch = _prepared(L)[1].scale
-    launch((n_programs, 1, 1), kind, (*gradient, upstream), (size,), (L, SCALED))
+def scale(gradient: Gradient, upstream: Tensor) -> None:
+    """Multiply a gradient in place by a number on the device, which is the current one."""
+    d_emissions, d_arcs, d_start, d_end = gradient
+    size, L = d_emissions.numel(), len(d_arcs)
+    kind = (L, *(None if part is None else part.dtype for part in gradient), upstream.dtype)
+    grid = (min(2 * BUSY, -(-size // SCALED)), 1, 1)
+    _SCALE(grid, kind, (d_emissions, d_arcs, d_start, d_end, upstream), (size,), (L, SCALED))
 
 
 def expectations(problem: ChainProblem) -> Expectations:
@@ -274,3 +271,4 @@ def kind_of(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
 
 
 _REAL = {torch.float64: tl.float64, torch.float32: tl.float32}
+_SCALE = Launch(scale_kernel, 4)

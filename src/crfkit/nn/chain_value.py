@@ -154,15 +154,17 @@ class _ChainTotal(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        *scores, tags = ctx.saved_tensors
-        problem = ChainProblem(*scores)
-        if torch.is_grad_enabled():
-            found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
-            return (*found, None, None, None, None)
         found, ctx.gradient = ctx.gradient, None
-        if found is None:  # the graph was retained, and what was kept belongs to whom it was given
+        if found is None or torch.is_grad_enabled():
+            *scores, tags = ctx.saved_tensors
+            problem = ChainProblem(*scores)
+            if torch.is_grad_enabled():
+                ctx.gradient = found
+                found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
+                return (*found, None, None, None, None)
+            # the graph was retained, and what was kept belongs to whom it was given
             _, found = ctx.implementation.total(problem, tags)
-        ctx.implementation.scale(problem, found, upstream)
+        ctx.implementation.scale(found, upstream)
         return (*found, None, None, None, None)
 
 

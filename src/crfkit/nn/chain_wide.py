@@ -10,8 +10,7 @@ import triton
 from torch import Tensor
 
 from crfkit.nn.chain_torch import Expectations
-from crfkit.nn.chain_triton import BUSY, SCALED, Gradient, kind_of, plain
-from crfkit.nn.gradient_kernel import scale_kernel
+from crfkit.nn.chain_triton import Gradient, kind_of, plain, scale
 from crfkit.nn.launch import Launch, on_its_device
 from crfkit.nn.problem import ChainProblem
 from crfkit.nn.wide_best_kernel import wide_best_kernel, wide_follow_kernel
@@ -25,6 +24,9 @@ BEST_TILES = ((8, 16), (16, 16), (16, 32))
 SPLIT = 8  # parts of a product, and warps that make them
 ON_CHIP = 16384  # numbers of exp(arcs) that a program can keep
 ARCS = (64, 32, 32)  # a tile of the gradient by arcs, and places that it reads at once
+
+
+__all__ = ["Kept", "best", "expectations", "gradient", "has_totals", "scale", "suits", "total", "value"]
 
 
 class Kept(NamedTuple):
@@ -174,14 +176,6 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     found, kept = value(problem, tags, True, total=True)
     assert kept is not None
     return found, gradient(problem, tags, None, kept)
-
-
-@on_its_device
-def scale(problem: ChainProblem, gradient: Gradient, upstream: Tensor) -> None:
-    """Multiply a gradient in place by a number on the device."""
-    size, L = gradient[0].numel(), problem.emissions.shape[2]
-    grid, kind = (min(2 * BUSY, -(-size // SCALED)), 1, 1), (kind_of(problem, None), upstream.dtype)
-    _launch(scale_kernel, 4)(grid, kind, (*gradient, upstream), (size,), (L, SCALED))
 
 
 def expectations(problem: ChainProblem) -> Expectations:
