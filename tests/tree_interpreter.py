@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from crfkit.inference import TreeBatch
-from crfkit.nn import tree_triton
+from crfkit.nn import tree_sums, tree_triton
 from crfkit.nn.tree_problem import TreeProblem
 from crfkit.structures import SpanningTree
 from tests.oracle import TreeOracle
@@ -74,6 +74,19 @@ def check(given: TreeProblem, name: str) -> None:
         np.testing.assert_allclose(found, top, rtol=1e-12, atol=1e-12, err_msg=f"{name}: best tree")
 
 
+def check_longer() -> None:
+    """Sentences that count as long here: by a determinant, and corrected by elimination where it is not safe."""
+    scores = torch.zeros(3, 4, 4)
+    scores[:2], scores[2] = problem(0, True).scores, deep_cycle(True).scores[0]
+    scores[1, 0, 1] = -torch.inf
+    given = TreeProblem(scores, torch.tensor([2, 3, 3]), True)
+    safe = tree_sums._is_safe(given)
+    tree_sums.MOST_ELIMINATED = 0
+    for found, exact in zip(tree_sums._on_gpu(given, tree_triton), tree_triton.marginals(given), strict=True):
+        np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12, err_msg="longer sentences")
+    assert safe.tolist() == [True, False, False], "longer sentences: which are safe"
+
+
 def main() -> None:
     """All kinds of sentences, with one root and with any number."""
     for single_root in (True, False):
@@ -83,6 +96,7 @@ def main() -> None:
                 check(problem(kind, single_root), f"{KINDS[kind]}, single_root={single_root}")
         except AssertionError as error:
             sys.exit(str(error))
+    check_longer()
     print("all kernels agree")
 
 

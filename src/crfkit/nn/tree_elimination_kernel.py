@@ -332,11 +332,11 @@ def _first_word_last(
 def elimination_kernel(
     scores, lengths, work, log_z, marginals, enough, size, one_root, room,
     HAS_LENGTHS: tl.constexpr, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr,
-    GRADIENT: tl.constexpr, LOG: tl.constexpr,
+    GRADIENT: tl.constexpr, FLAGGED: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `room` numbers for each.
 
-    Whether float64 was wide enough is written to `enough` [B, 2]. With LOG, only what it was not wide enough for is done.
+    Whether float64 was wide enough is written to `enough` [B, 2]. With FLAGGED, only what has a 0 there is done.
     """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = size - 1
@@ -347,7 +347,7 @@ def elimination_kernel(
     enough += 2 * row + side
     work += (row * tl.num_programs(1) + side) * room
     vectors, rho, X = work, work + N_VECTORS * N, work + (N_VECTORS + size - 1) * N
-    wanted = tl.load(enough) == 0 if LOG else n >= 0
+    wanted = tl.load(enough) == 0 if FLAGGED else n >= 0
     if wanted:
         p = tl.arange(0, N)
         head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p

@@ -22,13 +22,18 @@ def suits(problem: TreeProblem) -> bool:
 
 def log_partition(problem: TreeProblem) -> Tensor:
     """log Z [B] in float64; −inf where no tree exists, 0 for an empty sentence."""
-    return _eliminated(problem, None)
+    return _eliminated(problem, None, None)
 
 
 def marginals(problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
     """log Z [B] in float64 and the probability of every arc [B, n + 1, n + 1]."""
     found = torch.empty(problem.scores.shape, dtype=dtype, device=problem.scores.device)
-    return _eliminated(problem, found), found
+    return _eliminated(problem, found, None), found
+
+
+def correct(problem: TreeProblem, safe: Tensor, log_z: Tensor, marginals: Tensor) -> None:
+    """Write log Z [B] and the probabilities of arcs of the sentences that are not `safe` [B]."""
+    _eliminated(problem, marginals, log_z, safe.to(torch.int8)[:, None].repeat(1, 2))
 
 
 def best(problem: TreeProblem) -> Tensor:
@@ -46,22 +51,26 @@ def best(problem: TreeProblem) -> Tensor:
     return heads
 
 
-def _eliminated(problem: TreeProblem, marginals: Tensor | None) -> Tensor:
-    """log Z [B]; writes the marginals where they are wanted."""
+def _eliminated(
+    problem: TreeProblem, marginals: Tensor | None, log_z: Tensor | None, done: Tensor | None = None
+) -> Tensor:
+    """log Z [B]; writes the marginals where they are wanted. What is `done` [B, 2] is left as it is."""
     scores, lengths, single_root = problem
     B, size = scores.shape[:2]
     N = _padded(size)
     sides, n_buffers = (1, 2) if marginals is None else (2, 3)
     room = (n_buffers * (size - 1) + N_VECTORS.value) * N
     work = torch.empty(B * sides * room, dtype=torch.float64, device=scores.device)
-    log_z = torch.empty(B, dtype=torch.float64, device=scores.device)
-    enough = torch.empty((B, 2), dtype=torch.int8, device=scores.device)
+    if log_z is None:
+        log_z = torch.empty(B, dtype=torch.float64, device=scores.device)
+    enough = torch.empty((B, 2), dtype=torch.int8, device=scores.device) if done is None else done
     scores = scores.contiguous()
     for log, tile in ((False, max(1, min(16, 1024 // N))), (True, max(1, min(4, 1024 // N)))):
         elimination_kernel[(B, sides)](
             scores, lengths, work, log_z, log_z if marginals is None else marginals, enough, size, int(single_root), room,
             HAS_LENGTHS=lengths is not None, N=N, LEVELS=N.bit_length() - 1, TILE=tile,
-            GRADIENT=marginals is not None, LOG=log, num_warps=_warps(N), maxnreg=128 if 16 < N <= MOST_SMALL else None,
+            GRADIENT=marginals is not None, FLAGGED=log or done is not None,
+            LOG=log, num_warps=_warps(N), maxnreg=128 if 16 < N <= MOST_SMALL else None,
         )  # fmt: skip
     return log_z
 
