@@ -22,7 +22,6 @@ KINDS: list[tuple[int, list[int] | None, float, float]] = [
     (3, None, 2.0, 0.0),
     (4, [4, 0, 1], 2.0, 0.3),
     (4, [4, 4, 3], 1.0, 0.6),  # some have no tree, or one word that only the root can be the head of
-    (4, [4, 4], 200.0, 0.0),
     (4, [4, 3], 1e4, 0.3),  # further apart than float64 reaches
     (17, [17], 60.0, 0.0),
 ]
