@@ -13,14 +13,17 @@ namespace crfkit {
 // moment whether it has.
 class BriefRelease {
   public:
-    BriefRelease() {
-        taken_.store(false, std::memory_order_relaxed);
-        thread_ = PyEval_SaveThread();
+    BriefRelease() : thread_(PyThreadState_Get()) {
+        holder_.store(thread_,
+                      std::memory_order_relaxed);  // whoever was noted has let go of it in another way
+        PyEval_SaveThread();
+        PyThreadState* self = thread_;
+        holder_.compare_exchange_strong(self, nullptr, std::memory_order_relaxed);
     }
     ~BriefRelease() {
-        for (int i = 0; i < longest_wait && taken_.load(std::memory_order_relaxed); ++i) pause();
+        for (int i = 0; i < longest_wait && holder_.load(std::memory_order_relaxed); ++i) pause();
         take_lock_back(thread_);
-        taken_.store(true, std::memory_order_relaxed);
+        holder_.store(thread_, std::memory_order_relaxed);
     }
     BriefRelease(const BriefRelease&) = delete;
     BriefRelease& operator=(const BriefRelease&) = delete;
@@ -35,7 +38,8 @@ class BriefRelease {
 #endif
     }
 
-    inline static std::atomic<bool> taken_{false};
+    inline static std::atomic<PyThreadState*> holder_{
+        nullptr};  // the thread that has the lock, as far as known
     PyThreadState* thread_;
 };
 
