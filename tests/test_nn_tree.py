@@ -182,6 +182,9 @@ def test_frequencies_of_samples_approach_the_marginals(single_root: bool) -> Non
         (torch.zeros(2, 3), None, r"scores: got torch.float32 with shape \[2, 3\]"),
         (torch.zeros(2, 0, 0), None, "scores: got no root"),
         (torch.zeros(2, 3, 3), torch.zeros(3).long(), r"lengths: got torch.int64 with shape \[3\]"),
+        ([[[0.0]]], None, "scores: got list, expected a tensor"),
+        (torch.zeros(2, 3, 3).long(), None, "scores: got torch.int64"),
+        (torch.zeros(2, 3, 3), torch.tensor([3, 1]), "lengths: there is a length 3, expected 0 to 2"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complaint: str) -> None:
@@ -191,6 +194,13 @@ def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complai
         ValueError, match=r"heads: got torch.float32 with shape \[2, 3\], expected integers \[2, 2\]"
     ):
         TreeDistribution(torch.zeros(2, 3, 3)).log_prob(torch.zeros(2, 3))
+    trees = TreeDistribution(torch.zeros(2, 3, 3))
+    with pytest.raises(ValueError, match="heads: got a tensor on meta, expected cpu"):
+        trees.log_prob(torch.zeros(2, 2, device="meta").long())
+    with pytest.raises(ValueError, match="sample: n is -1"):
+        trees.sample(-1)
+    with pytest.raises(ValueError, match="have other lengths"):
+        trees.kl(TreeDistribution(torch.zeros(2, 3, 3), lengths=torch.tensor([2, 1])))
     with pytest.raises(ValueError, match="topk: k is 0, expected 1 or more"):
         TreeDistribution(torch.zeros(2, 3, 3)).topk(0)
     with pytest.raises(

@@ -6,6 +6,7 @@ Everything that the kernels answer is compared with the plain path in float64, w
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -98,11 +99,33 @@ def check_impossible(kernels: Any) -> None:
         sys.exit("no labelling: it has a value, or labels")
 
 
+def check_divisions(kernels: Any, arcs: torch.Tensor, likely: float, sizes: Iterable[int]) -> None:
+    """Messages that become smaller, or larger, from site to site until they are divided; label 1 is likely everywhere."""
+    for n in sizes:
+        emissions = torch.zeros(1, n, len(arcs))
+        emissions[:, :, 1] = likely
+        given = ChainProblem(emissions, arcs, None, None, None, None)
+        exact = ChainProblem(emissions.double(), arcs.double(), None, None, None, None)
+        found, expected = kernels.expectations(given), chain_torch.expectations(exact)
+        for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
+            close(f"{kernels.__name__}: {what} of {n} sites", mine, theirs, 1e-4)
+
+
+def check_wrong_labels(kernels: Any) -> None:
+    """Labels that do not exist make a value NaN, and no other."""
+    given = ChainProblem(torch.zeros(3, 4, 5), torch.zeros(5, 5), None, None, torch.tensor([4, 4, 3]), None)
+    tags = torch.zeros(3, 4, dtype=torch.int64)
+    tags[0, 1], tags[1, 2], tags[2, 3] = -100, 5, 10**6  # the last is behind its sequence
+    value, _ = kernels.value(given, tags, keep=False)
+    if value.isnan().tolist() != [True, True, False]:
+        sys.exit(f"{kernels.__name__}: labels that do not exist have a value")
+
+
 def check_autograd(kernels: Any) -> None:
     """A loss whose graph is retained, and second derivatives: as on the plain path."""
     torch.manual_seed(0)
     layer, emissions = ChainCRF(5), torch.randn(2, 4, 5, requires_grad=True)
-    tags = torch.randint(0, 5, (2, 4))
+    tags = torch.randint(0, 5, (4, 2)).T  # not in the order of memory
     given = [emissions, *layer.parameters()]
 
     def derivatives() -> list[torch.Tensor]:
@@ -143,7 +166,12 @@ def main() -> None:
         check_total(given, name, chain_wide)
     for kernels in (chain_triton, chain_wide):
         check_impossible(kernels)
+        check_wrong_labels(kernels)
         check_autograd(kernels)
+    rare = torch.zeros(3, 3)
+    rare[0, 0] = 7.4  # of an arc that is never taken
+    check_divisions(chain_triton, rare, 80.0, range(21, 25))
+    check_divisions(chain_wide, torch.full((130, 130), 7.9), 0.0, [11])
     print("all kernels agree")
 
 

@@ -102,8 +102,8 @@ class ChainDistribution:
 
         `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
         [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares
-        a look at the tags (and, on a GPU, waiting for them). `total=True` gives the sum over the sequences. NaN
-        where no labelling is possible at all.
+        a look at the tags (and, on a GPU, waiting for them; if it is not true, the value there is NaN). `total=True` gives
+        the sum over the sequences. NaN where no labelling is possible at all.
         """
         B, T, L = self._problem.shape
         if isinstance(tags, Tensor) and tags.dtype == torch.bool:
@@ -136,10 +136,10 @@ class ChainDistribution:
         return path_score(self._problem, tags)
 
     def _label_ids(self, tags: Tensor) -> Tensor:
-        """Tags of the right shape and place, as int64."""
+        """Tags of the right shape and place, as int64 without gaps in memory."""
         check_integers("tags", tags, self._problem.shape[:2], "label ids")
         check_device("tags", tags, self._problem.emissions.device)
-        return tags if tags.dtype == torch.int64 else tags.long()
+        return tags.long().contiguous()
 
     def _check_known(self, tags: Tensor) -> None:
         """Refuse unknown labels at sites, and those that do not exist."""

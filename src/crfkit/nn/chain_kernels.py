@@ -61,11 +61,20 @@ def finite(x):
 
 
 @triton.jit
+def inverse(x):
+    """1 / x, or 0 where x is 0."""
+    return tl.where(x > 0, 1.0 / x, 0.0)
+
+
+@triton.jit
 def gold_role(
     emissions, arcs, sites, tags, row, n, T, L: tl.constexpr, start, end, gold, counts,
     HAS_SITES: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
-    """score(tags) of one sequence, as a number and what its rounding took; its arcs are counted, if somebody counts."""
+    """score(tags) of one sequence, as a number and what its rounding took; its arcs are counted, if somebody counts.
+
+    Labels that do not exist make it NaN, and nothing is read or counted where they would stand.
+    """
     STEP: tl.constexpr = 128
     place = tl.arange(0, STEP)
     total = tl.zeros([STEP], dtype=tl.float64)
@@ -78,6 +87,8 @@ def gold_role(
             q = tl.load(sites + row * T + t - 1, mask=on & (t > 0), other=0)
         y = tl.load(tags + row * T + p, mask=on, other=0)
         x = tl.load(tags + row * T + q, mask=on & (t > 0), other=0)
+        total += tl.where((y < 0) | (y >= L), float("nan"), 0.0)
+        x, y = tl.minimum(tl.maximum(x, 0), L - 1), tl.minimum(tl.maximum(y, 0), L - 1)
         total += tl.load(emissions + (row * T + p) * L + y, mask=on, other=0.0).to(tl.float64)
         total += tl.load(arcs + x * L + y, mask=on & (t > 0), other=0.0).to(tl.float64)
         if counts is not None:

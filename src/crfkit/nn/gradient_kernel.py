@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, ends_of, finite, square
+from crfkit.nn.chain_kernels import NEVER, ends_of, finite, inverse, square
 
 
 @triton.jit
@@ -105,13 +105,15 @@ def gradient_kernel(
             b = tl.load(backward + cell, mask=here & (t < n - 1)[:, None], other=1.0)
             before = tl.load(forward + cell - L, mask=linked[:, None] & known[None, :], other=0.0)
             shift = tl.load(scale + t, mask=linked, other=0.0)
-            f *= b
-            mass = tl.sum(f, axis=1)
-            inverse = tl.where(mass > 0, 1.0 / mass, 0.0)
+            b = tl.where(known[None, :], b, 0.0)
+            by_f, by_b = inverse(tl.max(f, axis=1)), inverse(tl.max(b, axis=1))  # both may be small or large
+            b *= by_b[:, None]
+            f *= by_f[:, None] * b
+            by_mass = inverse(tl.sum(f, axis=1))
             x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) - shift[:, None]
-            pushed = tl.exp(x) * b * tl.where(linked, inverse, 0.0)[:, None]
+            pushed = tl.exp(x) * b * tl.where(linked, by_mass * by_f, 0.0)[:, None]
             at_start, at_end = _finished(
-                f * inverse[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside,
+                f * by_mass[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside,
                 T, L, label, HAS_TAGS,
             )  # fmt: skip
             if DOT:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from crfkit.nn import tree_outputs
 from crfkit.nn.chain_paths import NOTHING
+from crfkit.nn.checks import check_device, check_integers, check_scores, checked_lengths
 from crfkit.nn.problem import working_dtype
 from crfkit.nn.tree_problem import TreeProblem, arcs_of, word_counts
 from crfkit.nn.tree_sums import differentiable_log_partition, log_partition, marginals
@@ -25,7 +26,8 @@ class TreeDistribution:
     """
 
     def __init__(self, scores: Tensor, *, lengths: Tensor | None = None, single_root: bool = True) -> None:
-        if scores.ndim != 3 or scores.shape[1] != scores.shape[2] or not scores.is_floating_point():
+        check_scores("scores", scores)
+        if scores.ndim != 3 or scores.shape[1] != scores.shape[2]:
             raise ValueError(
                 f"scores: got {scores.dtype} with shape {list(scores.shape)}, expected numbers [B, n + 1, n + 1]."
             )
@@ -33,11 +35,7 @@ class TreeDistribution:
             raise ValueError("scores: got no root, expected [B, n + 1, n + 1].")
         B, size = scores.shape[:2]
         if lengths is not None:
-            if lengths.shape != (B,) or lengths.is_floating_point():
-                raise ValueError(
-                    f"lengths: got {lengths.dtype} with shape {list(lengths.shape)}, expected integers [B] = [{B}]."
-                )
-            lengths = lengths.to(scores.device, torch.int64).clamp(0, size - 1)
+            lengths = checked_lengths(lengths, B, size - 1, scores.device)
         self._problem = TreeProblem(scores, lengths, single_root)
 
     @property
@@ -52,13 +50,12 @@ class TreeDistribution:
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p(heads) [B], or the logarithm of what all trees that agree with the known heads have together.
 
-        `heads` [B, n] are those of words 1 … n, 0 for the root, negative (such as −100) where unknown.
+        `heads` [B, n] are those of words 1 … n, 0 for the root, negative (such as −100) where unknown. −inf for heads that
+        are no tree, NaN where no tree exists at all.
         """
         B, size = self._problem.scores.shape[:2]
-        if heads.shape != (B, size - 1) or heads.is_floating_point():
-            raise ValueError(
-                f"heads: got {heads.dtype} with shape {list(heads.shape)}, expected integers {[B, size - 1]}."
-            )
+        check_integers("heads", heads, (B, size - 1), "integers")
+        check_device("heads", heads, self._problem.scores.device)
         heads = torch.nn.functional.pad(heads.long(), (1, 0), value=NOTHING)  # [B, n + 1]
         place = torch.arange(size, device=heads.device)
         allowed = (place[:, None] == heads[:, None, :]) | (heads < 0)[:, None, :]  # [B, n + 1, n + 1]
@@ -89,6 +86,8 @@ class TreeDistribution:
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
         """n independent trees of each sentence, as heads [n, B, n_words]; −1 for words that are none."""
+        if n < 0:
+            raise ValueError(f"sample: n is {n}, expected 0 or more.")
         return tree_outputs.sample(self._problem, n, generator)
 
     def entropy(self) -> Tensor:
@@ -102,6 +101,10 @@ class TreeDistribution:
             raise ValueError(
                 f"kl: the other distribution has shape {list(other._problem.scores.shape)}, "
                 f"expected {list(self._problem.scores.shape)}."
+            )
+        if not torch.equal(other.lengths, self.lengths):
+            raise ValueError(
+                "kl: the sentences of the other distribution have other lengths, expected the same."
             )
         log_z, by_arc = self._moments()
         log_q = log_partition(other._problem._replace(scores=other._problem.scores.double()))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, finite
+from crfkit.nn.chain_kernels import NEVER, finite, inverse
 from crfkit.nn.wide_kernel import site_scores
 
 
@@ -60,11 +60,13 @@ def wide_gradient_kernel(
     linked = (on & (t > 0))[:, None]
     if safe:
         u = tl.exp(x - m[:, None])
-        both = tl.where(u > 0, f * q / u, 0.0)
-        mass = tl.sum(both, axis=1)
-        inverse = tl.where(mass > 0, 1.0 / mass, 0.0)
-        gradient = both * inverse[:, None]
-        pushed = tl.where(linked, q * (tl.exp(m - shift) * inverse * weight)[:, None], 0.0)
+        b = tl.where(u > 0, q / u, 0.0)
+        by_f, by_b = inverse(tl.max(f, axis=1)), inverse(tl.max(b, axis=1))  # both may be small or large
+        both = (f * by_f[:, None]) * (b * by_b[:, None])
+        by_mass = inverse(tl.sum(both, axis=1))
+        gradient = both * by_mass[:, None]
+        pushed = q * by_b[:, None] * (tl.exp(m - shift) * by_mass * by_f * weight)[:, None]
+        pushed = tl.where(linked, pushed, 0.0)
     else:
         both = tl.where(x == NEVER, NEVER, f + q - x)
         top = finite(tl.max(both, axis=1))
