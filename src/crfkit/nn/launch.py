@@ -15,8 +15,6 @@ import torch
 import triton
 from torch import Tensor
 
-from crfkit.nn.problem import ChainProblem
-
 Result = TypeVar("Result")
 KNOWN_VERSIONS = ((3, 3), (3, 9))  # whose compiled kernels take arguments in the same way
 ALIGNMENT = 16  # bytes: of pointers that Triton compiles for wide loads
@@ -32,8 +30,8 @@ def on_its_device(answer: Callable[..., Result]) -> Callable[..., Result]:
     """The same answer to a problem, its first argument, with the device of its scores as the current one."""
 
     @wraps(answer)
-    def guarded(problem: ChainProblem, *given: Any, **options: Any) -> Result:
-        place = problem.emissions.get_device()  # −1 in memory
+    def guarded(problem: Sequence[Any], *given: Any, **options: Any) -> Result:
+        place = problem[0].get_device()  # that of the emissions, or of the scores of trees; −1 in memory
         if place < 0 or place == torch._C._cuda_getDevice():
             return answer(problem, *given, **options)
         with torch.cuda.device(place):

@@ -6,6 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
+from crfkit.nn.launch import on_its_device
 from crfkit.nn.tree_best_kernel import best_tree_kernel
 from crfkit.nn.tree_elimination_kernel import N_VECTORS, elimination_kernel
 from crfkit.nn.tree_problem import TreeProblem
@@ -36,6 +37,7 @@ def correct(problem: TreeProblem, safe: Tensor, log_z: Tensor, marginals: Tensor
     _eliminated(problem, marginals, log_z, safe.to(torch.int8)[:, None].repeat(1, 2))
 
 
+@on_its_device
 def best(problem: TreeProblem) -> Tensor:
     """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
     scores, lengths, single_root = problem
@@ -51,6 +53,7 @@ def best(problem: TreeProblem) -> Tensor:
     return heads
 
 
+@on_its_device
 def _eliminated(
     problem: TreeProblem, marginals: Tensor | None, log_z: Tensor | None, done: Tensor | None = None
 ) -> Tensor:
