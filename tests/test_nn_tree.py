@@ -107,6 +107,28 @@ def test_sentences_without_a_tree(single_root: bool) -> None:
     assert torch.isfinite(given.grad).all()
 
 
+@pytest.mark.parametrize("given", ["no words", "no tree", "far apart"])
+def test_answers_with_a_gradient_where_a_determinant_has_none(given: str, single_root: bool) -> None:
+    """The same as without one, and finite derivatives."""
+    scores = torch.zeros(2, 1 if given == "no words" else 4, 1 if given == "no words" else 4)
+    if given == "no tree":
+        scores[0, 0] = -torch.inf
+    elif given == "far apart":
+        scores = 1e4 * torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(1))
+        scores[0, 0, 2:] = -torch.inf
+    scores.requires_grad_()
+    trees = TreeDistribution(scores, single_root=single_root)
+    with torch.no_grad():
+        expected = [trees.log_partition(), trees.marginals(), trees.entropy()]
+    found = [trees.log_partition(), trees.marginals(), trees.entropy()]
+    for mine, plain in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine.detach(), plain)
+    [gradient] = torch.autograd.grad(found[0].nan_to_num(neginf=0.0).sum(), [scores], create_graph=True)
+    total = sum((part**2).sum() for part in (gradient, *found[1:]))
+    [second] = torch.autograd.grad(total, [scores])
+    assert torch.isfinite(second).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_less_precise_scores(dtype: Any, single_root: bool) -> None:
     given = scores()

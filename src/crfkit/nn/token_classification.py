@@ -234,5 +234,5 @@ def _kept(
     if attention_mask is not None and attention_mask.ndim == 2:
         mask = mask & attention_mask.bool()
     if word_mask is not None:
-        return mask & word_mask.bool()
+        return mask & word_mask.to(mask.device).bool()
     return mask if labels is None else mask & (labels >= 0)

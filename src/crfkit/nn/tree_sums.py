@@ -52,9 +52,18 @@ def kernels_for(problem: TreeProblem) -> Any:
 
 
 def differentiable_log_partition(problem: TreeProblem) -> Tensor:
-    """log Z [B] in float64 through a determinant that PyTorch differentiates as often as it likes."""
+    """log Z [B] in float64 through a determinant that PyTorch differentiates as often as it likes.
+
+    Where the determinant is 0, as no tree exists or the digits of float64 are too few, so are the derivatives.
+    """
     kirchhoff, _, peaks = _kirchhoff(problem)
-    value = torch.linalg.slogdet(kirchhoff).logabsdet + peaks.sum(1)
+    if kirchhoff.shape[1] == 0:
+        return problem.scores[:, :0].double().sum((1, 2))
+    log_det = torch.linalg.slogdet(kirchhoff.detach()).logabsdet
+    regular = torch.isfinite(log_det)[:, None, None]
+    identity = torch.eye(kirchhoff.shape[1], dtype=torch.float64, device=kirchhoff.device)
+    value = torch.linalg.slogdet(torch.where(regular, kirchhoff, identity)).logabsdet
+    value = torch.where(regular[:, 0, 0], value, log_det) + peaks.sum(1)
     return torch.where(_empty(problem), 0.0, value)
 
 
@@ -121,7 +130,9 @@ def _kirchhoff(problem: TreeProblem) -> tuple[Tensor, Tensor, Tensor]:
     if not problem.single_root:
         return torch.diag_embed(diagonal + root) - inner, weights, peaks
     kirchhoff = torch.diag_embed(diagonal) - inner
-    first = torch.where(_empty(problem)[:, None], kirchhoff[:, 0], root) if size > 1 else root
+    if size == 1:
+        return kirchhoff, weights, peaks
+    first = torch.where(_empty(problem)[:, None], kirchhoff[:, 0], root)
     return torch.cat([first[:, None], kirchhoff[:, 1:]], dim=1), weights, peaks
 
 
