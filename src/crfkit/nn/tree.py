@@ -81,7 +81,11 @@ class TreeDistribution:
         """
         if k < 1:
             raise ValueError(f"topk: k is {k}, expected 1 or more.")
-        scores, heads = tree_outputs.k_best(self._problem, k)
+        problem = self._problem
+        scores, heads = tree_outputs.k_best(problem, k)
+        if torch.is_grad_enabled() and problem.scores.requires_grad:
+            same = tree_outputs.scores_of(problem._replace(scores=problem.scores.double()), heads)
+            scores = torch.where(torch.isinf(scores), scores, same)
         return scores.to(self._dtype), heads
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:

@@ -74,7 +74,7 @@ def _k_best(problem: TreeProblem, k: int) -> tuple[Tensor, Tensor]:
     """
     heads = best(problem)[:, None]
     pool = [
-        _scores_of(problem, heads),
+        scores_of(problem, heads),
         heads,
         arcs_of(problem)[:, None],
         torch.zeros_like(heads[:, :, :0].sum(2)),
@@ -112,11 +112,11 @@ def _split(problem: TreeProblem, y: Tensor, arcs: Tensor, fixed: Tensor) -> list
     scores = problem.scores[:, None].masked_fill(~within, -torch.inf)
     lengths = word_counts(problem).repeat_interleave(n)
     heads = best(TreeProblem(scores.flatten(0, 1), lengths, problem.single_root)).reshape(B, n, n)
-    values = _scores_of(problem, heads).masked_fill(~open_words, -torch.inf)
+    values = scores_of(problem, heads).masked_fill(~open_words, -torch.inf)
     return [values, heads, within, word.expand(B, n)]
 
 
-def _scores_of(problem: TreeProblem, heads: Tensor) -> Tensor:
+def scores_of(problem: TreeProblem, heads: Tensor) -> Tensor:
     """The scores [B, P] of trees [B, P, n]; −inf where there is none, 0 for an empty sentence."""
     n = heads.shape[2]
     inside = torch.arange(n, device=heads.device) < word_counts(problem)[:, None]  # [B, n]

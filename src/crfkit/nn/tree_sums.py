@@ -24,6 +24,7 @@ from crfkit.nn.problem import working_dtype
 from crfkit.nn.tree_problem import TreeProblem, arcs_of, word_counts
 
 MOST_ELIMINATED = 64  # words; of longer sentences a determinant of the whole batch is faster
+FEW_LOST = 1e-4  # nats that log Z by a determinant may be off, where it is differentiated
 SAFE_SPREAD = 16.0  # nats between the scores into a word, up to which it loses at most half of the digits
 
 
@@ -54,13 +55,14 @@ def kernels_for(problem: TreeProblem) -> Any:
 def differentiable_log_partition(problem: TreeProblem) -> Tensor:
     """log Z [B] in float64 through a determinant that PyTorch differentiates as often as it likes.
 
-    Where the determinant is 0, as no tree exists or the digits of float64 are too few, so are the derivatives.
+    Where no tree exists, or the digits of float64 are too few for the determinant, the derivatives are 0.
     """
     kirchhoff, _, peaks = _kirchhoff(problem)
     if kirchhoff.shape[1] == 0:
         return problem.scores[:, :0].double().sum((1, 2))
     log_det = torch.linalg.slogdet(kirchhoff.detach()).logabsdet
-    regular = torch.isfinite(log_det)[:, None, None]
+    lost = (log_det + peaks.sum(1) - marginals(problem)[0]).abs()
+    regular = (lost < FEW_LOST)[:, None, None]  # not where it is inf or NaN
     identity = torch.eye(kirchhoff.shape[1], dtype=torch.float64, device=kirchhoff.device)
     value = torch.linalg.slogdet(torch.where(regular, kirchhoff, identity)).logabsdet
     value = torch.where(regular[:, 0, 0], value, log_det) + peaks.sum(1)
