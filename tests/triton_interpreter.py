@@ -111,6 +111,17 @@ def check_divisions(kernels: Any, arcs: torch.Tensor, likely: float, sizes: Iter
             close(f"{kernels.__name__}: {what} of {n} sites", mine, theirs, 1e-4)
 
 
+def check_large_scores(kernels: Any) -> None:
+    """Scores whose exp is infinite, of a label that cannot be the first."""
+    emissions, start = torch.zeros(2, 3, 4), torch.zeros(4)
+    emissions[:, :, 0], start[0] = 1000.0, -torch.inf
+    given = ChainProblem(emissions, torch.zeros(4, 4), start, None, torch.tensor([3, 1]), None)
+    exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
+    found, expected = kernels.expectations(given), chain_torch.expectations(exact)
+    for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
+        close(f"{kernels.__name__}: {what} of large scores", mine, theirs, 1e-3)
+
+
 def check_wrong_labels(kernels: Any) -> None:
     """Labels that do not exist make a value NaN, and no other."""
     given = ChainProblem(torch.zeros(3, 4, 5), torch.zeros(5, 5), None, None, torch.tensor([4, 4, 3]), None)
@@ -167,6 +178,7 @@ def main() -> None:
     for kernels in (chain_triton, chain_wide):
         check_impossible(kernels)
         check_wrong_labels(kernels)
+        check_large_scores(kernels)
         check_autograd(kernels)
     rare = torch.zeros(3, 3)
     rare[0, 0] = 7.4  # of an arc that is never taken

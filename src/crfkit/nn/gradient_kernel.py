@@ -111,7 +111,7 @@ def gradient_kernel(
             f *= by_f[:, None] * b
             by_mass = inverse(tl.sum(f, axis=1))
             x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) - shift[:, None]
-            pushed = tl.exp(x) * b * tl.where(linked, by_mass * by_f, 0.0)[:, None]
+            pushed = tl.exp(tl.where(linked[:, None], x, NEVER)) * b * (by_mass * by_f)[:, None]
             at_start, at_end = _finished(
                 f * by_mass[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside,
                 T, L, label, HAS_TAGS,

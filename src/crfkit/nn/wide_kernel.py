@@ -23,11 +23,9 @@ LARGE = tl.constexpr(30.0)  # arcs and ends beyond this are done in log space
 
 
 @triton.jit
-def _size(scores, place, size, BOTH: tl.constexpr):
-    """0, 1 or 2, as the scores [size] at these places are small, not small or large; with BOTH, below 0 as well."""
-    x = tl.load(scores + place, mask=place < size, other=0.0).to(tl.float32)
-    if BOTH:
-        x = tl.abs(x)
+def _size(scores, place, size):
+    """0, 1 or 2, as the scores [size] at these places are small, not small or large, below 0 as well."""
+    x = tl.abs(tl.load(scores + place, mask=place < size, other=0.0).to(tl.float32))
     return tl.max(tl.where(x <= SMALL, 0, tl.where(x <= LARGE, 1, 2)), axis=0)
 
 
@@ -45,11 +43,11 @@ def wide_tables_kernel(
     task = tl.program_id(0).to(tl.int64)
     label = tl.arange(0, BLOCK)
     if task < n_arcs:
-        size = _size(arcs, task * 4096 + tl.arange(0, 4096), L * L, True)
+        size = _size(arcs, task * 4096 + tl.arange(0, 4096), L * L)
         if HAS_START:
-            size = tl.maximum(size, _size(start, label, L, False))
+            size = tl.maximum(size, _size(start, label, L))
         if HAS_END:
-            size = tl.maximum(size, _size(end, label, L, False))
+            size = tl.maximum(size, _size(end, label, L))
         if size > 0:
             tl.atomic_max(counters, size)
     elif HAS_TAGS and task < n_arcs + B:
