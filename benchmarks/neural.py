@@ -4,9 +4,9 @@ Loss and gradient, best labellings, peak memory and errors against float64; log 
 each step is timed as a user calls it (wall clock until the device is idle), in a loop (the device is idle after the last
 step alone, as when a network is trained), and as a CUDA graph is replayed, which leaves out what Python and PyTorch need to
 launch it. *Floor* is the first for an operation of nothing with the same inputs, its sum and its gradient: what PyTorch
-itself takes. On a CPU: one thread, the least CPU time of several runs, all ways in
-turn. A rival that is not installed, or that runs out of memory, is said to be so. The benchmark fails where a kernel
-should have run and did not.
+itself takes; `loss_and_gradient` gives loss and gradient without its graph. On a CPU: one thread, the least CPU time of
+several runs, all ways in turn. A rival that is not installed, or that runs out of memory, is said to be so. The benchmark
+fails where a kernel should have run and did not.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from crfkit.nn import ChainCRF, ChainDistribution, chain_value
 Step = Callable[[], Any]
 GPU_SIZES = ((32, 128, 9), (64, 128, 45), (256, 512, 64), (32, 64, 512))
 CPU_SIZES = ((32, 50, 9), (32, 50, 45), (32, 50, 200))
+DIRECT = "crfkit's loss_and_gradient"
 MOST_MILLISECONDS = 2_000  # of one way on a GPU, after three steps
 GPU_TREES, CPU_TREES = ((64, 30), (64, 60), (256, 100)), ((32, 40),)
 
@@ -135,7 +136,13 @@ def chain_steps(
 
         return step
 
-    losses, bests = {"crfkit": training(layer, complete=True)}, {"crfkit": lambda: layer.decode(emissions)}
+    def directly() -> None:
+        emissions.grad = None
+        layer.zero_grad()
+        _, emissions.grad = layer.loss_and_gradient(emissions, tags, complete=True)
+
+    losses: dict[str, Step] = {"crfkit": training(layer, complete=True), DIRECT: directly}
+    bests: dict[str, Step] = {"crfkit": lambda: layer.decode(emissions)}
     if find_spec("torchcrf"):
         import torchcrf
 
@@ -189,17 +196,23 @@ def chains(size: tuple[int, int, int], device: str, repeats: int) -> bool:
     for what, steps in tables:
         found = milliseconds(steps, device, repeats)
         line = ", ".join(f"{name} {_shown(value)}" for name, value in found.items())
-        rest = [value for name, value in found.items() if name != "crfkit" and value]
-        ours = found["crfkit"] or float("nan")
-        line += f"; best rival {min(rest) / ours:.1f} times slower" if rest else "; no rival"
-        if device != "cpu":
-            for how, time_of in (("in a loop", looped), ("as a graph", replayed)):
-                value = time_of(steps["crfkit"], repeats)
-                line += f"; crfkit {how} {value:.3g}" + (f" ({min(rest) / value:.0f} times)" if rest else "")
         print(f"{what}, ms: {line}", flush=True)
+        rest = [value for name, value in found.items() if not name.startswith("crfkit") and value]
+        for name in (name for name in found if name.startswith("crfkit")):
+            times = {name: found[name] or float("nan")}
+            if device != "cpu":
+                times |= {
+                    "in a loop": looped(steps[name], repeats),
+                    "as a graph": replayed(steps[name], repeats),
+                }
+            faster = (f"{how} {min(rest) / value:.1f}" for how, value in times.items())
+            shown = ", ".join(f"{how} {value:.3g}" for how, value in times.items())
+            print(
+                f"  {shown} ms; times faster than the best rival: {', '.join(faster) if rest else 'no rival'}"
+            )
     if device != "cpu":
         nothing = milliseconds({"floor": floor(layer, emissions)}, device, repeats)["floor"]
-        print(f"floor of loss + gradient, ms: {_shown(nothing)}")
+        print(f"floor of loss + gradient with PyTorch's graph, ms: {_shown(nothing)}")
         for name, step in losses.items():
             print(f"peak memory beyond the input, {name}: {_peak(step, emissions):.2f} × the emissions")
     _errors(size, device)

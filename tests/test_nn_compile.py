@@ -24,7 +24,7 @@ INTEGERS = {
     "stop",
     "n_parts",
 }
-INTEGERS |= {"upstream_stride", "stride", "group", "n_arcs", "size"}
+INTEGERS |= {"upstream_stride", "stride", "group", "n_arcs", "size", "share"}
 POINTERS = {"lengths": "*i64", "sites": "*i64", "tags": "*i64", "labels": "*i64"}
 POINTERS |= {"counters": "*i32", "counts": "*i32", "pointers": "*i16"}
 

@@ -87,6 +87,10 @@ def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> 
     kernels.scale(found, factor)
     for what, mine, theirs in zip(("emissions", "arcs", "start", "end"), found, expected, strict=True):
         close(f"{name}: scaled gradient of {what}", mine, theirs, 1e-6)
+    loss, found = kernels.total(given, tags, -4)
+    close(f"{name}: a quarter, negated", -4 * loss, values.double().sum(), 1e-4)
+    for what, mine, theirs in zip(("emissions", "arcs", "start", "end"), found, expected, strict=True):
+        close(f"{name}: gradient of a quarter, negated, by {what}", -2 * mine, theirs, 1e-6)
 
 
 def check_impossible(kernels: Any) -> None:

@@ -13,7 +13,7 @@ from crfkit.nn.chain_paths import NOTHING, k_best, sample
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
 from crfkit.nn.checks import check_device, check_integers, check_scores, checked_lengths
 from crfkit.nn.constraints import BigramsLike, bigram_table, constrained
-from crfkit.nn.gold import has_unknown, labels_within, path_score
+from crfkit.nn.gold import Term, has_unknown, likelihood_terms, path_score, terms_within
 from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
@@ -77,6 +77,7 @@ class ChainDistribution:
             check_device("allowed", allowed, emissions.device)
             emissions = emissions.masked_fill(~allowed, -torch.inf)
         self._problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
+        self._forbids = table is not None or allowed is not None
 
     @property
     def emissions(self) -> Tensor:
@@ -105,28 +106,53 @@ class ChainDistribution:
         a look at the tags (and, on a GPU, waiting for them; if it is not true, the value there is NaN). `total=True` gives
         the sum over the sequences. NaN where no labelling is possible at all.
         """
-        B, T, L = self._problem.shape
-        if isinstance(tags, Tensor) and tags.dtype == torch.bool:
-            if tags.shape != (B, T, L):
-                raise ValueError(f"tags: got bools with shape {list(tags.shape)}, expected {[B, T, L]}.")
-            check_device("tags", tags, self._problem.emissions.device)
-            return self._log_prob_within(tags, total)
-        tags = self._label_ids(tags)
-        if torch.compiler.is_compiling():
-            values = chain_ops.log_prob(self._problem, tags, complete)
+        if torch.compiler.is_compiling() and not _are_sets(tags):
+            values = chain_ops.log_prob(self._problem, self._label_ids(tags), complete)
             return values.sum() if total else values
+        first, *rest = self._terms(tags, complete)
+        if first.tags is not None:
+            return chain_value.log_likelihood(self._problem, first.tags, total)
+        values = _log_partition(first.problem)
+        for term in rest:
+            values = values + term.sign * _log_partition(term.problem)
+        return values.sum() if total else values
+
+    @torch.no_grad()
+    def value_and_gradient(
+        self, tags: Tensor, *, complete: bool | None = None, share: int = 1
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """Σ_b log p(tags_b) / share, [], and its gradient by emissions, transitions, start and end.
+
+        What `log_prob(tags, total=True)` and a backward pass give, without a graph: on a GPU most of the time of small
+        batches goes into PyTorch's. Where something is forbidden, its gradient is 0.
+        """
+        value: Tensor | None = None
+        gradient: list[Tensor | None] = []
+        for term in self._terms(tags, complete):
+            part, by_scores = chain_value.total_and_gradient(term.problem, term.tags, term.sign * share)
+            value = part if value is None else value + part
+            pairs = zip(gradient or [None] * 4, by_scores, strict=True)
+            gradient = [b if a is None or b is None else a + b for a, b in pairs]
+        assert value is not None
+        if self._forbids:
+            for score, found in zip(self._problem, gradient, strict=False):
+                if found is not None and score is not None:
+                    found.masked_fill_(score == -torch.inf, 0.0)
+        return value, tuple(gradient)
+
+    def _terms(self, tags: Tensor, complete: bool | None) -> list[Term]:
+        """What the log-likelihood of the tags is added up from."""
+        if _are_sets(tags):
+            if tags.shape != self._problem.shape:
+                raise ValueError(
+                    f"tags: got bools with shape {list(tags.shape)}, expected {list(self._problem.shape)}."
+                )
+            check_device("tags", tags, self._problem.emissions.device)
+            return terms_within(self._problem, tags)
+        tags = self._label_ids(tags)
         if complete and tags.device.type == "cpu":
             self._check_known(tags)
-        if complete or (complete is None and not has_unknown(self._problem, tags)):
-            return chain_value.log_likelihood(self._problem, tags, total)
-        return self._log_prob_within(labels_within(tags, L), total)
-
-    def _log_prob_within(self, possible: Tensor, total: bool) -> Tensor:
-        """log Σ p(y) over the labellings within sets of labels [B, T, L]."""
-        problem = self._problem
-        within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
-        values = _log_partition(within) - _log_partition(problem)
-        return values.sum() if total else values
+        return likelihood_terms(self._problem, tags, complete)
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] of label ids [B, T] in float64, before it is normalised; differentiable."""
@@ -253,6 +279,11 @@ class ChainDistribution:
         assert self._problem.sites is not None
         places = self._problem.sites[:, None].expand(labels.shape)
         return torch.full_like(labels, NOTHING).scatter(2, places, labels)
+
+
+def _are_sets(tags: Tensor) -> bool:
+    """Whether tags are the possible labels as bools, and not label ids."""
+    return isinstance(tags, Tensor) and tags.dtype == torch.bool
 
 
 def _log_partition(problem: ChainProblem) -> Tensor:

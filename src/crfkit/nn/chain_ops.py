@@ -14,7 +14,7 @@ from torch import Tensor
 
 from crfkit.nn import chain_best, chain_value
 from crfkit.nn.chain_torch import Expectations
-from crfkit.nn.gold import has_unknown, labels_within
+from crfkit.nn.gold import Term, likelihood_terms
 from crfkit.nn.problem import ChainProblem, working_dtype
 
 _PROBLEM = "Tensor emissions, Tensor arcs, Tensor? start, Tensor? end, Tensor? lengths, Tensor? sites"
@@ -69,15 +69,9 @@ def _gradient(*given: Any) -> list[Tensor]:
     return total
 
 
-def _terms(
-    problem: ChainProblem, tags: Tensor | None, complete: bool
-) -> list[tuple[float, ChainProblem, Tensor | None]]:
-    """What has to be added up: (sign, problem, complete tags). Unknown labels make a difference of two log Z."""
-    if tags is None or complete or not has_unknown(problem, tags):
-        return [(1.0, problem, tags)]
-    possible = labels_within(tags, problem.shape[2])
-    within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
-    return [(1.0, within, None), (-1.0, problem, None)]
+def _terms(problem: ChainProblem, tags: Tensor | None, complete: bool) -> list[Term]:
+    """What has to be added up."""
+    return [Term(1, problem, None)] if tags is None else likelihood_terms(problem, tags, complete or None)
 
 
 @_operation("chain_best", f"({_PROBLEM}) -> Tensor")

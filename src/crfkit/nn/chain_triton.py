@@ -116,7 +116,7 @@ def value(
     launches.messages(
         (B, 1 + keep, 1), (kind, keep, total),
         (emissions, start, end, lengths, sites, tables, tables if messages is None else messages, values, added),
-        (B, T, n_tables), (L, *flags, keep, total, *layout),
+        (B, T, n_tables, 1), (L, *flags, keep, total, *layout),
     )  # fmt: skip
     return values if added is None else added, None if messages is None else Kept(tables, messages)
 
@@ -147,7 +147,7 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept:
     launches.gradient(
         (B, n_chunks, 1), (kind, upstream.dtype),
         (emissions, end, lengths, sites, tags, *kept, upstream, d_emissions, sums),
-        (B, T, int(not shared), n_chunks, chunk, upstream.stride(0) if upstream.ndim else 0),
+        (B, T, int(not shared), n_chunks, chunk, upstream.stride(0) if upstream.ndim else 0, 1),
         (L, *kind[-4:], shape.block, shape.step, _REAL[real], real == torch.float32),
     )  # fmt: skip
     if not shared:
@@ -168,8 +168,8 @@ def has_totals(problem: ChainProblem) -> bool:
 
 
 @on_its_device
-def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
-    """Σ_b score(tags_b) − log Z_b, [], and its gradient: both at once, as launching costs more than computing."""
+def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, Gradient]:
+    """Σ_b (score(tags_b) − log Z_b) / share, [], and its gradient: both at once, as launching costs more than computing."""
     emissions, arcs, start, end, lengths, sites = problem = plain(problem)
     B, T, L = emissions.shape
     kind, real, (shape, launches) = kind_of(problem, tags), emissions.dtype, _prepared(L)
@@ -179,10 +179,6 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
     sums = tables + _aligned(4 * block * block + 17 + 2 * B + B * T)
     values = sums + _aligned(B * n_chunks * (L + 2) * L)
     work = torch.empty(values + B, dtype=real, device=emissions.device)
-    found = torch.empty((), dtype=real, device=emissions.device)
-    d_emissions, d_arcs = torch.empty_like(emissions), torch.empty_like(arcs)
-    d_start = None if start is None else torch.empty_like(start)
-    d_end = None if end is None else torch.empty_like(end)
     scores = [emissions, arcs, start, end, lengths, sites, tags]
     at_emissions, at_arcs, *others = addresses_of(scores)  # start, end, lengths, sites, tags
     base, width = work.data_ptr(), work.element_size()
@@ -192,16 +188,20 @@ def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
         (1 + B - (-B * T // rows), 1, 1), kind, [at_emissions, at_arcs, *others, of_tables],
         lambda: (*scores, work[tables:]), (B, T, 1), (L, *flags, block, rows, *layout),
     )  # fmt: skip
+    found = torch.empty((), dtype=real, device=emissions.device)  # the device works by now
     launches.messages.at(
         (B, 2, 1), (kind, True, True), [at_emissions, *others[:4], of_tables, base, of_values, found.data_ptr()],
         lambda: (emissions, start, end, lengths, sites, work[tables:], work, work[values:], found),
-        (B, T, 1), (L, *flags, True, True, block, *layout),
+        (B, T, 1, share), (L, *flags, True, True, block, *layout),
     )  # fmt: skip
+    d_emissions, d_arcs = torch.empty_like(emissions), torch.empty_like(arcs)
+    d_start = None if start is None else torch.empty_like(start)
+    d_end = None if end is None else torch.empty_like(end)
     kernel = launches.many_gradients if B * n_chunks >= BUSY // 2 and block == 64 else launches.gradient
     kernel.at(
         (B, n_chunks, 1), (kind, None), [at_emissions, *others[1:], of_tables, base, 0, d_emissions.data_ptr(), of_sums],
         lambda: (emissions, end, lengths, sites, tags, work[tables:], work, None, d_emissions, work[sums:]),
-        (B, T, 0, n_chunks, chunk, 0), (L, *flags[1:], block, step, _REAL[real], real == torch.float32),
+        (B, T, 0, n_chunks, chunk, 0, share), (L, *flags[1:], block, step, _REAL[real], real == torch.float32),
     )  # fmt: skip
     parts = (d_arcs, d_start, d_end)
     launches.sums.at(

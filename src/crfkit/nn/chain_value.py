@@ -105,6 +105,18 @@ def gradient_from_kept(
     return _analytic(problem, tags, gradient.expand(len(problem.emissions)), *kept)
 
 
+def total_and_gradient(
+    problem: ChainProblem, tags: Tensor | None, share: int = 1
+) -> tuple[Tensor, Sequence[Tensor | None]]:
+    """Σ_b value_b / share [], and its gradient by emissions, arcs, start and end, without a graph."""
+    kernels = kernels_for(problem)
+    if tags is not None and kernels is not None and kernels.has_totals(problem):
+        found: tuple[Tensor, Sequence[Tensor | None]] = kernels.total(problem, tags, share)
+        return found
+    value, kept = value_with_kept(problem, tags, True, total=True)
+    return value / share, gradient_from_kept(problem, tags, value.new_full((), 1 / share), kept)
+
+
 class _ChainValue(torch.autograd.Function):
     """score(tags) − log Z, or log Z where there are no tags: of each sequence [B], or their total []."""
 
@@ -146,10 +158,10 @@ class _ChainTotal(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
         *scores, tags, ctx.implementation = given
-        ctx.save_for_backward(*scores, tags)
         if not any(ctx.needs_input_grad):
             return ctx.implementation.value(ChainProblem(*scores), tags, False, total=True)[0]
         value, ctx.gradient = ctx.implementation.total(ChainProblem(*scores), tags)
+        ctx.save_for_backward(*scores, tags)  # while the device works
         return value
 
     @staticmethod

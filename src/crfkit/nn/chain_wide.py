@@ -171,11 +171,16 @@ def has_totals(problem: ChainProblem) -> bool:
 
 
 @on_its_device
-def total(problem: ChainProblem, tags: Tensor) -> tuple[Tensor, Gradient]:
-    """Σ_b score(tags_b) − log Z_b, [], and its gradient."""
+def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, Gradient]:
+    """Σ_b (score(tags_b) − log Z_b) / share, [], and its gradient."""
     found, kept = value(problem, tags, True, total=True)
     assert kept is not None
-    return found, gradient(problem, tags, None, kept)
+    by_scores = gradient(problem, tags, None, kept)
+    if share != 1:
+        factor = found.new_full((), 1 / share)
+        scale(by_scores, factor)
+        found *= factor
+    return found, by_scores
 
 
 def expectations(problem: ChainProblem) -> Expectations:

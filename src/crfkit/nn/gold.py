@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -30,6 +32,27 @@ def has_unknown(problem: ChainProblem, tags: Tensor) -> bool:
 def labels_within(tags: Tensor, n_labels: int) -> Tensor:
     """Which labels agree with the tags [B, T]: bools [B, T, L], all of them where a tag is negative."""
     return (tags[:, :, None] == torch.arange(n_labels, device=tags.device)) | (tags < 0)[:, :, None]
+
+
+class Term(NamedTuple):
+    """sign · (score(tags) − log Z), or sign · log Z without tags: what log-likelihoods are added up from."""
+
+    sign: int
+    problem: ChainProblem
+    tags: Tensor | None
+
+
+def likelihood_terms(problem: ChainProblem, tags: Tensor, complete: bool | None) -> list[Term]:
+    """The terms for tags [B, T]. Unknown labels make a difference of two log Z; None: look whether there are any."""
+    if complete or (complete is None and not has_unknown(problem, tags)):
+        return [Term(1, problem, tags)]
+    return terms_within(problem, labels_within(tags, problem.shape[2]))
+
+
+def terms_within(problem: ChainProblem, possible: Tensor) -> list[Term]:
+    """The terms for all labellings within sets of labels [B, T, L]."""
+    within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
+    return [Term(1, within, None), Term(-1, problem, None)]
 
 
 def path_score(problem: ChainProblem, tags: Tensor) -> Tensor:

@@ -54,16 +54,16 @@ def _seen_arcs(
     return seen
 
 
-@triton.jit(do_not_specialize=["B", "T", "own_arcs", "n_chunks", "chunk", "upstream_stride"])
+@triton.jit(do_not_specialize=["B", "T", "own_arcs", "n_chunks", "chunk", "upstream_stride", "share"])
 def gradient_kernel(
     emissions, end, lengths, sites, tags, tables, messages, upstream, d_emissions, sums,
-    B, T, own_arcs, n_chunks, chunk, upstream_stride, L: tl.constexpr,
+    B, T, own_arcs, n_chunks, chunk, upstream_stride, share, L: tl.constexpr,
     HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr,
     BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, n_chunks]: the gradient at the positions of one chunk of sites, and its sums over them.
 
-    It is weighted by what comes back to each value, `upstream` with its stride, or by 1 where this is absent.
+    It is weighted by what comes back to each value, `upstream` with its stride, or by 1 / share where this is absent.
     sums [B, n_chunks, L + 2, L]: of the arcs, and of the scores of first and of last labels.
     """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -82,7 +82,7 @@ def gradient_kernel(
         messages + 2 * size + row * T,
     )
     last = ends_of(end, label, L, HAS_END, REAL)
-    weight = 1.0
+    weight = 1.0 / share.to(REAL)
     if upstream is not None:
         weight = tl.load(upstream + row * upstream_stride).to(REAL)
     if HAS_TAGS:

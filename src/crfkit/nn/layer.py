@@ -107,6 +107,47 @@ class ChainCRF(nn.Module):
             return found / max(len(emissions), 1)
         return found / distribution.lengths.sum().clamp_min(1) if reduction == "token_mean" else found
 
+    @torch.no_grad()
+    def loss_and_gradient(
+        self,
+        emissions: Tensor,
+        tags: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        allowed: Tensor | None = None,
+        reduction: str = "sum",
+        complete: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """−log-likelihood of the tags, and its gradient by the emissions; that by the parameters is added to their `.grad`.
+
+        What `loss = -layer(emissions, tags, …); loss.backward()` does to the layer, without PyTorch's graph, which takes
+        longer than small batches do on a GPU. `emissions.backward(gradient)` then passes it on to the network. Hooks on
+        the parameters, such as those of DistributedDataParallel, do not run: use `forward` there.
+
+        >>> layer, emissions = ChainCRF(3), torch.randn(2, 4, 3)
+        >>> loss, gradient = layer.loss_and_gradient(emissions, torch.zeros(2, 4, dtype=torch.int64))
+        >>> bool(loss > 0), gradient.shape, layer.transitions.grad.shape
+        (True, torch.Size([2, 4, 3]), torch.Size([3, 3]))
+        """
+        if reduction == "none" or reduction not in REDUCTIONS:
+            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
+        distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
+        B, T, _ = emissions.shape
+        all_on = mask is None and lengths is None
+        share = {"mean": B, "token_mean": B * T if all_on else 1}.get(reduction, 1)
+        loss, found = distribution.value_and_gradient(tags, complete=complete, share=-max(share, 1))
+        if reduction == "token_mean" and not all_on:
+            n = distribution.lengths.sum().clamp_min(1)
+            loss, found = loss / n, tuple(None if part is None else part / n for part in found)
+        gradient, *by_parameter = found
+        parameters = (self.transitions, self.start_transitions, self.end_transitions)
+        for parameter, part in zip(parameters, by_parameter, strict=True):
+            if parameter.requires_grad and part is not None:
+                parameter.grad = part if parameter.grad is None else parameter.grad.add_(part)
+        assert gradient is not None
+        return loss, gradient
+
     def decode(
         self,
         emissions: Tensor,

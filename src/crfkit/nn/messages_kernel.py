@@ -196,9 +196,9 @@ def _backward_in_log_space(
         tl.store(out + (t - 1) * L, v, mask=known)
 
 
-@triton.jit(do_not_specialize=["B", "T", "n_tables"])
+@triton.jit(do_not_specialize=["B", "T", "n_tables", "share"])
 def messages_kernel(
-    emissions, start, end, lengths, sites, tables, messages, values, total, B, T, n_tables, L: tl.constexpr,
+    emissions, start, end, lengths, sites, tables, messages, values, total, B, T, n_tables, share, L: tl.constexpr,
     HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
     HAS_TAGS: tl.constexpr, KEEP: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
     WARPS: tl.constexpr, LANES: tl.constexpr,
@@ -206,7 +206,8 @@ def messages_kernel(
     """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
 
     messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other; backward messages of last sites
-    are ones, which nobody stores. values [B]: log Z, or the score of the tags less log Z; with ADD_UP, total [] their sum.
+    are ones, which nobody stores. values [B]: log Z, or the score of the tags less log Z; with ADD_UP, total [] is their
+    sum / share.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = T
@@ -238,7 +239,7 @@ def messages_kernel(
             value = score - value
         tl.store(values + row, value.to(REAL))
         if ADD_UP:
-            added_up(values, total, gold + 2 * B, B, REAL)
+            added_up(values, total, gold + 2 * B, B, share, REAL)
     elif KEEP and n > 1:
         out = messages + size + row * T * L + label
         if period > 0:

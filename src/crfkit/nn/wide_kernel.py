@@ -271,4 +271,4 @@ def wide_values_kernel(
         log_z = tl.load(known + 2 * row).to(tl.float64) + tl.load(known + 2 * row + 1).to(tl.float64) - log_z
     tl.store(values + row, log_z.to(tl.float32))
     if ADD_UP:
-        added_up(values, total, counters + 1, B, tl.float32)
+        added_up(values, total, counters + 1, B, 1.0, tl.float32)
