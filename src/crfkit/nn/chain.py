@@ -126,14 +126,12 @@ class ChainDistribution:
         What `log_prob(tags, total=True)` and a backward pass give, without a graph: on a GPU most of the time of small
         batches goes into PyTorch's. Where something is forbidden, its gradient is 0.
         """
-        value: Tensor | None = None
-        gradient: list[Tensor | None] = []
-        for term in self._terms(tags, complete):
+        first, *rest = self._terms(tags, complete)
+        value, gradient = chain_value.total_and_gradient(first.problem, first.tags, first.sign * share)
+        for term in rest:
             part, by_scores = chain_value.total_and_gradient(term.problem, term.tags, term.sign * share)
-            value = part if value is None else value + part
-            pairs = zip(gradient or [None] * 4, by_scores, strict=True)
-            gradient = [b if a is None or b is None else a + b for a, b in pairs]
-        assert value is not None
+            pairs = zip(gradient, by_scores, strict=True)
+            value, gradient = value + part, [None if a is None or b is None else a + b for a, b in pairs]
         if self._forbids:
             for score, found in zip(self._problem, gradient, strict=False):
                 if found is not None and score is not None:
