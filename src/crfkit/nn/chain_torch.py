@@ -136,38 +136,45 @@ class _ScaledMessages:
     def __init__(self, problem: ChainProblem) -> None:
         self.problem = problem
         dtype = working_dtype(problem.emissions.dtype)
-        self.states_ = site_states(problem, dtype).transpose(0, 1)  # [T, B, L]
+        states = site_states(problem, dtype).transpose(0, 1).contiguous()  # [T, B, L]
         self.alive = alive_sites(problem).T[:, :, None]  # [T, B, 1]
         arcs = site_arcs(problem, dtype)
         self.peak = (
             arcs.amax((-2, -1), keepdim=True) if arcs.numel() else arcs.new_zeros(*arcs.shape[:-2], 1, 1)
         )
         self.weights = torch.exp(arcs - self.peak)
-        self.peaks = _finite(self.states_.amax(2, keepdim=True))  # [T, B, 1]
-        self.exp_states = torch.exp(self.states_ - self.peaks)  # U [T, B, L]
+        self.peaks = _finite(states.amax(2, keepdim=True))  # [T, B, 1]
+        self.exp_states = torch.exp(states - self.peaks)  # U [T, B, L]
         self.forward, self.mass = self._forward()
 
-    def _push(self, message: Tensor, i: int) -> Tensor:
+    def _push(self, message: Tensor, i: int, out: Tensor) -> Tensor:
         """message [B, L] through the arcs out of site i."""
         arcs = _at(self.weights, i)
-        return message @ arcs if arcs.ndim == 2 else (message[:, None] @ arcs)[:, 0]
+        if arcs.ndim == 2:
+            return torch.mm(message, arcs, out=out)
+        torch.bmm(message[:, None], arcs, out=out[:, None])
+        return out
 
-    def _pull(self, message: Tensor, i: int) -> Tensor:
+    def _pull(self, message: Tensor, i: int, out: Tensor) -> Tensor:
         """message [B, L] back through the arcs out of site i."""
         arcs = _at(self.weights, i)
-        return message @ arcs.T if arcs.ndim == 2 else (arcs @ message[:, :, None])[:, :, 0]
+        if arcs.ndim == 2:
+            return torch.mm(message, arcs.T, out=out)
+        torch.bmm(arcs, message[:, :, None], out=out[:, :, None])
+        return out
 
     def _forward(self) -> tuple[Tensor, Tensor]:
         """The forward messages [T, B, L] and their sums before they were divided by them [T, B, 1]."""
-        T, B = self.exp_states.shape[:2]
-        forward = torch.empty_like(self.exp_states)
-        mass = self.exp_states.new_ones((T, B, 1))
+        forward = self.exp_states.clone()
+        mass = forward.new_ones((*forward.shape[:2], 1))
         smallest = torch.finfo(forward.dtype).tiny
-        for i in range(T):
-            new = self._push(forward[i - 1], i - 1) * self.exp_states[i] if i else self.exp_states[0]
-            torch.sum(new, 1, keepdim=True, out=mass[i])
-            torch.div(new, mass[i].clamp_min(smallest), out=forward[i])
-        return forward, mass
+        before = None
+        for i, (new, states, total) in enumerate(zip(forward, self.exp_states, mass, strict=True)):
+            if before is not None:
+                self._push(before, i - 1, new).mul_(states)
+            torch.sum(new, 1, keepdim=True, out=total).clamp_min_(smallest)
+            before = new.div_(total)
+        return forward, torch.where(mass > smallest, mass, 0.0)
 
     def log_partition(self) -> Tensor:
         scale = self.peaks.double() + torch.log(self.mass.double())
@@ -179,21 +186,26 @@ class _ScaledMessages:
 
     def _backward(self) -> Tensor:
         """The backward messages [T, B, L]; fills in `pushed`."""
-        T = len(self.exp_states)
         backward = torch.ones_like(self.exp_states)
-        self.pushed = torch.zeros_like(self.exp_states)  # [T, B, L], 0 at site 0 and where there is no site
         inverse = torch.where(self.alive & (self.mass > 0), 1.0 / self.mass, 0.0)
-        for i in range(T - 1, 0, -1):
-            torch.mul(self.exp_states[i] * backward[i], inverse[i], out=self.pushed[i])
-            earlier = self._pull(self.pushed[i], i - 1)
-            torch.where(self.alive[i], earlier, backward[i - 1], out=backward[i - 1])
+        self.pushed = (
+            self.exp_states * inverse
+        )  # [T, B, L], 0 where there is no site; those of site 0 are not used
+        off = None if self.problem.lengths is None else (~self.alive).to(backward.dtype).unbind()
+        messages, pushed = backward.unbind(), self.pushed.unbind()
+        for i in range(len(messages) - 1, 0, -1):
+            self._pull(pushed[i].mul_(messages[i]), i - 1, messages[i - 1])
+            if off is not None:
+                messages[i - 1].add_(off[i])  # 1 at the last site of a sequence
         return backward
 
     def states(self) -> Tensor:
         if len(self.exp_states) == 0:
             self.pushed = self.exp_states
             return self.exp_states.transpose(0, 1)
-        marginals = torch.where(self.alive, self.forward * self._backward(), 0.0)
+        marginals = self._backward().mul_(self.forward)
+        if self.problem.lengths is not None:
+            marginals = torch.where(self.alive, marginals, 0.0)
         return marginals.transpose(0, 1)
 
     def arcs(self, weights: Tensor | None) -> Tensor:

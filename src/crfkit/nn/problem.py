@@ -65,12 +65,18 @@ def site_states(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
     if problem.sites is not None:
         states = states.gather(1, problem.sites[:, :, None].expand(B, T, L))
     states = states.to(dtype)
-    if problem.lengths is not None:
+    if T == 0 or (problem.lengths is None and problem.start is None and problem.end is None):
+        return states
+    if problem.lengths is None:
+        states = states.clone()
+    else:
         states = states.masked_fill(~alive_sites(problem)[:, :, None], 0.0)
-    if problem.start is not None and T:
-        states = torch.cat([states[:, :1] + problem.start.to(dtype), states[:, 1:]], dim=1)
-    if problem.end is not None and T:
-        last = (alive_sites(problem).sum(1) - 1)[:, None] == torch.arange(T, device=states.device)  # [B, T]
+    if problem.start is not None:
+        states[:, 0] += problem.start.to(dtype)
+    if problem.end is not None and problem.lengths is None:
+        states[:, -1] += problem.end.to(dtype)
+    elif problem.end is not None and problem.lengths is not None:
+        last = (problem.lengths - 1)[:, None] == torch.arange(T, device=states.device)  # [B, T]
         states = torch.where(last[:, :, None], states + problem.end.to(dtype), states)
     return states
 
