@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -16,6 +19,8 @@ SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200
 MASKS = ("none", "ends", "any")
 FORMS = ("plain", "no ends", "own arcs", "allowed", "bigrams", "never")
 CASES = list(itertools.product(SIZES, MASKS, FORMS))
+PROCESSES = 14
+Case = tuple[Callable[..., None], tuple[Any, ...]]  # a check and what it is given
 TOLERANCE = {torch.float32: 2e-4, torch.float64: 1e-9}  # of sums over a sequence, and of probabilities
 
 
@@ -98,6 +103,7 @@ TREES = [
     (2, 150, 3.0, 0.0),
 ]
 MOST_FORCED = 12  # words up to which every arc is forced in turn
+TREE_TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-8}  # relative to numbers above 1
 COLD = 1e6  # Z of scores so many times larger is almost that of the best tree alone
 
 
@@ -137,8 +143,8 @@ def arc_probabilities(scores: torch.Tensor, lengths: torch.Tensor, single_root: 
     return found
 
 
-def check_trees(B: int, n: int, spread: float, holes: float, single_root: bool) -> None:
-    """A batch of graphs on a GPU, in both precisions: sums, gradients, best trees, samples."""
+def check_trees(B: int, n: int, spread: float, holes: float, single_root: bool, dtype: torch.dtype) -> None:
+    """A batch of graphs on a GPU: sums, gradients, probabilities, best trees, samples."""
     rng = torch.Generator().manual_seed(n)
     scores = spread * torch.randn(B, n + 1, n + 1, generator=rng)
     scores[torch.rand(scores.shape, generator=rng) < holes] = -torch.inf
@@ -149,56 +155,74 @@ def check_trees(B: int, n: int, spread: float, holes: float, single_root: bool) 
     small = n <= MOST_FORCED
     marginals = arc_probabilities(scores.double(), lengths, single_root) if small else here.marginals()
     best, possible = log_sums(COLD * scores.double(), lengths, single_root) / COLD, torch.isfinite(log_z)
-    for dtype, tolerance in ((torch.float64, 1e-8), (torch.float32, 2e-7)):
-        leaf = scores.to("cuda", dtype).requires_grad_()
-        there = TreeDistribution(leaf, lengths=lengths.to("cuda"), single_root=single_root)
-        value = there.log_partition()
-        [gradient] = torch.autograd.grad(value[possible.to("cuda")].sum(), [leaf])
-        with torch.no_grad():
-            alone, heads = there.log_partition(), there.argmax().cpu()
-            drawn = there.sample(1)[0].cpu() if small else heads
-        for name, found, exact in (
-            ("log Z", value, log_z),
-            ("log Z alone", alone, log_z),
-            ("P", gradient, marginals),
-        ):
-            difference = (found.detach().cpu().double() - exact)[possible].abs() / exact[
-                possible
-            ].abs().clamp_min(1.0)
-            assert bool((difference <= tolerance).all()), f"{name}: off by {difference.max()}, {dtype}"
-        assert bool((value[~possible.to("cuda")] == -torch.inf).all()), "log Z where there is no tree"
-        for name, y in (("best", heads), ("sample", drawn)):
-            assert bool(((y >= 0) == (inside & possible[:, None])).all()), name
-            chosen = scores.double()[:, :, 1:].gather(1, y.clamp_min(0)[:, None])[:, 0]
-            total = chosen.masked_fill(~inside, 0.0).sum(1)[possible]
-            forced = scores.double().clone()
-            allowed = torch.arange(n + 1)[:, None] == y[:, None]
-            forced[:, :, 1:].masked_fill_(~allowed & inside[:, None], -torch.inf)
-            whole = log_sums(forced, lengths, single_root)[possible]  # −inf if it is no tree
-            torch.testing.assert_close(whole, total, atol=1e-9, rtol=1e-9, msg=f"{name}: no tree")
-            if name == "best":
-                assert bool(((total - best[possible]).abs() < 2e-3).all()), "best: another is better"
+    leaf = scores.to("cuda", dtype).requires_grad_()
+    there = TreeDistribution(leaf, lengths=lengths.to("cuda"), single_root=single_root)
+    value = there.log_partition()
+    [gradient] = torch.autograd.grad(value[possible.to("cuda")].sum(), [leaf])
+    with torch.no_grad():
+        alone, apart, heads = there.log_partition(), there.marginals(), there.argmax().cpu()
+        drawn = there.sample(1)[0].cpu() if small else heads
+    for name, found, exact in (
+        ("log Z", value, log_z),
+        ("log Z alone", alone, log_z),
+        ("P", gradient, marginals),
+        ("P alone", apart, marginals),
+    ):
+        difference = (found.detach().cpu().double() - exact)[possible].abs() / exact[
+            possible
+        ].abs().clamp_min(1.0)
+        assert bool((difference <= TREE_TOLERANCE[dtype]).all()), (
+            f"{name}: off by {difference.max()}, {dtype}"
+        )
+    assert bool((value[~possible.to("cuda")] == -torch.inf).all()), "log Z where there is no tree"
+    for name, y in (("best", heads), ("sample", drawn)):
+        assert bool(((y >= 0) == (inside & possible[:, None])).all()), name
+        chosen = scores.double()[:, :, 1:].gather(1, y.clamp_min(0)[:, None])[:, 0]
+        total = chosen.masked_fill(~inside, 0.0).sum(1)[possible]
+        forced = scores.double().clone()
+        allowed = torch.arange(n + 1)[:, None] == y[:, None]
+        forced[:, :, 1:].masked_fill_(~allowed & inside[:, None], -torch.inf)
+        whole = log_sums(forced, lengths, single_root)[possible]  # −inf if it is no tree
+        torch.testing.assert_close(whole, total, atol=1e-9, rtol=1e-9, msg=f"{name}: no tree")
+        if name == "best":
+            assert bool(((total - best[possible]).abs() < 2e-3).all()), "best: another is better"
+
+
+def failures(cases: list[Case]) -> list[str]:
+    """What goes wrong in these cases, in words."""
+    wrong = []
+    for check, given in cases:
+        try:
+            check(*given)
+        except Exception as error:  # all of them are to be seen
+            wrong.append(f"{given} {type(error).__name__} {str(error)[:300]}".replace("\n", " "))
+    return wrong
+
+
+def shares() -> list[list[Case]]:
+    """All cases, those that need the same kernels together, the longest to compile first."""
+    trees: dict[Any, list[Case]] = {}
+    for tree, single_root, dtype in itertools.product(reversed(TREES), (True, False), TREE_TOLERANCE):
+        kernels = max(16, tree[1]).bit_length(), dtype
+        trees.setdefault(kernels, []).append((check_trees, (*tree, single_root, dtype)))
+    chains = [
+        [(check_chain, (size, mask, form, dtype)) for mask, form in itertools.product(MASKS, FORMS)]
+        for size, dtype in itertools.product(SIZES, TOLERANCE)
+    ]
+    return [*trees.values(), *chains]
 
 
 def main() -> None:
-    """Ask all, and count what went wrong."""
-    wrong = 0
-    for dtype in TOLERANCE:
-        for case in CASES:
-            try:
-                check_chain(*case, dtype)
-            except Exception as error:  # all of them are to be seen
-                wrong += 1
-                print(*case, dtype, type(error).__name__, str(error)[:300].replace("\n", " "), flush=True)
-    print(f"{2 * len(CASES) - wrong} of {2 * len(CASES)} chains are the same on both sides", flush=True)
-    wrong = 0
-    for tree, single_root in itertools.product(TREES, (True, False)):
-        try:
-            check_trees(*tree, single_root)
-        except Exception as error:
+    """Ask all, in several processes as compiling takes most of the time, and count what went wrong."""
+    parts, wrong = shares(), 0
+    with ProcessPoolExecutor(
+        PROCESSES, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
+    ) as pool:
+        for line in itertools.chain.from_iterable(pool.map(failures, parts)):
             wrong += 1
-            print(*tree, single_root, type(error).__name__, str(error)[:300].replace("\n", " "), flush=True)
-    print(f"{2 * len(TREES) - wrong} of {2 * len(TREES)} batches of trees are the same on both sides")
+            print(line, flush=True)
+    count = sum(map(len, parts))
+    print(f"{count - wrong} of {count} cases are the same on both sides")
 
 
 if __name__ == "__main__":

@@ -24,9 +24,16 @@ INTEGERS = {
     "stop",
     "n_parts",
 }
-INTEGERS |= {"upstream_stride", "stride", "group", "n_arcs", "size", "share"}
+INTEGERS |= {"upstream_stride", "stride", "group", "n_arcs", "size", "n_rows", "one_root", "flagged", "share"}
 POINTERS = {"lengths": "*i64", "sites": "*i64", "tags": "*i64", "labels": "*i64"}
-POINTERS |= {"counters": "*i32", "counts": "*i32", "pointers": "*i16"}
+POINTERS |= {
+    "counters": "*i32",
+    "counts": "*i32",
+    "pointers": "*i16",
+    "enough": "*i8",
+    "nodes": "*i32",
+    "heads": "*i64",
+}
 
 
 def compile_kernel(
@@ -87,3 +94,25 @@ def test_wide_kernels(absent: list[str]) -> None:
         (best.wide_follow_kernel, {"BLOCK": 256}),
     ):
         compile_kernel(kernel, known | sizes, absent, "*fp32")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("absent", [[], ["lengths"]], ids=str)
+def test_tree_kernels(absent: list[str], precision: str) -> None:
+    from crfkit.nn.tree_best_kernel import best_tree_kernel
+    from crfkit.nn.tree_register_kernel import register_kernel
+
+    known = {"HAS_LENGTHS": not absent, "N": 16, "BITS": 4, "TILE": 16, "FLOAT32": precision == "float32"}
+    for kernel in (register_kernel, best_tree_kernel):
+        compile_kernel(kernel, known, absent, "*fp32" if precision == "float32" else "*fp64", 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("gradient", [False, True])
+def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
+    from crfkit.nn.tree_elimination_kernel import elimination_kernel
+
+    known = {"HAS_LENGTHS": True, "N": 16, "LEVELS": 4, "TILE": 4, "GRADIENT": gradient, "LOG": log}
+    compile_kernel(elimination_kernel, known, [], "*fp64", 1)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 
-from tests.gpu_cases import CASES, TOLERANCE, TREES, check_chain, check_trees
+from tests.gpu_cases import CASES, TOLERANCE, TREE_TOLERANCE, TREES, check_chain, check_trees
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -19,7 +19,10 @@ def test_chains_on_both_sides(size: tuple[int, int, int], mask: str, form: str, 
     check_chain(size, mask, form, dtype)
 
 
+@pytest.mark.parametrize("dtype", TREE_TOLERANCE)
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize(("B", "n", "spread", "holes"), TREES)
-def test_trees_on_both_sides(B: int, n: int, spread: float, holes: float, single_root: bool) -> None:
-    check_trees(B, n, spread, holes, single_root)
+def test_trees_on_both_sides(
+    B: int, n: int, spread: float, holes: float, single_root: bool, dtype: Any
+) -> None:
+    check_trees(B, n, spread, holes, single_root, dtype)

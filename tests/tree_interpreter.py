@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ import torch
 from crfkit.inference import TreeBatch
 from crfkit.nn import tree_sums, tree_triton
 from crfkit.nn.tree_problem import TreeProblem
+from crfkit.nn.tree_register_kernel import register_kernel
 from crfkit.structures import SpanningTree
 from tests.oracle import TreeOracle
 
@@ -73,6 +75,40 @@ def check(given: TreeProblem, name: str) -> None:
         np.testing.assert_allclose(found, top, rtol=1e-12, atol=1e-12, err_msg=f"{name}: best tree")
 
 
+def check_registers() -> None:
+    """What the kernel in registers answers alone, without those that take over where its range ends."""
+    given = TreeProblem(problem(4, True).scores / 40.0, torch.tensor([13]), False)
+    value, by_arc, _ = expected(given.scores[0, :14, :14].double().numpy(), False)
+    outside = torch.ones(given.scores.shape[1:], dtype=torch.bool)
+    outside[:14, :14] = False
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-6)):
+        alone = tree_triton._steps(32, True, dtype)[:1]
+        assert [(step.launch.kernel, step.real) for step in alone] == [(register_kernel, dtype)]
+        with mock.patch.object(tree_triton, "_steps", return_value=alone):
+            log_z, found = tree_triton.marginals(given, dtype)
+        np.testing.assert_allclose(log_z[0], value, rtol=tolerance, err_msg="registers: log Z")
+        np.testing.assert_allclose(found[0, :14, :14], by_arc, atol=tolerance, err_msg="registers: marginals")
+        assert not found[0][outside].any(), "registers: words that are none"
+
+
+def check_single_precision() -> None:
+    """Probabilities in float32, where its range allows and where it does not; scores that are no numbers."""
+    scores = problem(4, True).scores.repeat(4, 1, 1) / torch.tensor([40.0, 4.0, 1.0, 1.0])[:, None, None]
+    scores[1, 2, 3], scores[3, 1, 2] = -torch.inf, torch.nan
+    given = TreeProblem(scores, torch.tensor([17, 16, 17, 17]), True)
+    log_z, found = tree_triton.marginals(given, torch.float32)
+    assert torch.isnan(log_z).tolist() == [False, False, False, True], (
+        "single precision: scores that are no numbers"
+    )
+    for b in range(3):
+        size = int(given.lengths[b]) + 1  # type: ignore[index]
+        value, by_arc, _ = expected(scores[b, :size, :size].double().numpy(), True)
+        np.testing.assert_allclose(log_z[b], value, rtol=1e-7, err_msg="single precision: log Z")
+        np.testing.assert_allclose(
+            found[b, :size, :size], by_arc, atol=1e-6, err_msg="single precision: marginals"
+        )
+
+
 def check_longer() -> None:
     """Sentences that count as long here: by a determinant, and corrected by elimination where it is not safe."""
     scores = torch.zeros(3, 4, 4)
@@ -80,8 +116,12 @@ def check_longer() -> None:
     scores[1, 0, 1] = -torch.inf
     given = TreeProblem(scores, torch.tensor([2, 3, 3]), True)
     safe = tree_sums._is_safe(given)
-    tree_sums.MOST_ELIMINATED = 0
-    for found, exact in zip(tree_sums._on_gpu(given, tree_triton), tree_triton.marginals(given), strict=True):
+    with (
+        mock.patch.object(tree_sums, "kernels_for", return_value=tree_triton),
+        mock.patch.dict(tree_sums.MOST_ELIMINATED, {torch.float64: 0}),
+    ):
+        sums = tree_sums.marginals(given)
+    for found, exact in zip(sums, tree_triton.marginals(given), strict=True):
         np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12, err_msg="longer sentences")
     assert safe.tolist() == [True, False, False], "longer sentences: which are safe"
 
@@ -95,6 +135,8 @@ def main() -> None:
                 check(problem(kind, single_root), f"{KINDS[kind]}, single_root={single_root}")
         except AssertionError as error:
             sys.exit(str(error))
+    check_registers()
+    check_single_precision()
     check_longer()
     print("all kernels agree")
 

@@ -64,7 +64,12 @@ class TreeDistribution:
 
     def marginals(self) -> Tensor:
         """The probability of every arc [B, n + 1, n + 1]; differentiable where a gradient is wanted."""
-        return self._moments()[1].to(self._dtype)
+        problem = self._problem
+        if torch.is_grad_enabled() and problem.scores.requires_grad:
+            return self._moments()[1].to(self._dtype)
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(marginals)(problem, self._dtype)[1]
+        return marginals(problem, self._dtype)[1]
 
     def arc_marginals(self) -> Tensor:
         """The same as `marginals`: the parts of a tree are its arcs."""

@@ -103,9 +103,11 @@ def _fill(
 ):  # fmt: skip
     """Writes weights, the largest into each word being 1; columns are the words `head` [N].
 
-    The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way.
+    The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way, and NaN where
+    a score is none.
     """
     spread, holes = tl.zeros([TILE], dtype=tl.float64), tl.zeros([TILE], dtype=tl.int32)
+    unknown = tl.zeros([TILE], dtype=tl.int32)
     for first in range(0, n, TILE):
         m = first + tl.arange(0, TILE)
         here = m < n
@@ -119,6 +121,7 @@ def _fill(
         )
         spread = tl.maximum(spread, peak - least)
         holes += tl.sum((exists & (x == NEVER)).to(tl.int32), axis=1) + (here & (root == NEVER)).to(tl.int32)
+        unknown += tl.sum((x != x).to(tl.int32), axis=1) + (root != root).to(tl.int32)
         x, root = x - peak[:, None], root - peak
         if not LOG:
             x, root = tl.exp(x), tl.exp(root)
@@ -127,7 +130,10 @@ def _fill(
         tl.store(peaks + m, peak, mask=here)
     widest, n_holes = tl.max(spread, axis=0), tl.sum(holes, axis=0)
     tl.debug_barrier()
-    return tl.where((widest > WIDEST) | ((n_holes > 0) & (widest > WIDEST_WITH_HOLES)), float("inf"), widest)
+    widest = tl.where(
+        (widest > WIDEST) | ((n_holes > 0) & (widest > WIDEST_WITH_HOLES)), float("inf"), widest
+    )
+    return tl.where(tl.sum(unknown, axis=0) > 0, float("nan"), widest), n_holes
 
 
 @triton.jit
@@ -242,7 +248,7 @@ def _halve(
 @triton.jit
 def _gradient(
     scores, rho, vectors, marginals, n, size, side, one_root,
-    N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+    N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr, PLACES: tl.constexpr, TOLERANCE: tl.constexpr,
 ):  # fmt: skip
     """Writes P(m → j) of the words j of a program, one in each branch; whether the words that have heads have them with the
     probability Σ_m P(m → j) = 1, and whether all have one."""
@@ -250,9 +256,9 @@ def _gradient(
     c = tl.arange(0, N // 2)
     j = side + 2 * c
     there, inside = j < n, j + 1 < size
-    end = tl.load(rho + j * N + c, mask=there, other=ZERO)
-    state = tl.load(vectors + STATES * N + 2 * c)
-    peak = tl.load(vectors + PEAKS * N + j, mask=there, other=0.0)
+    end = tl.load(rho + j * N + c, mask=there, other=ZERO).to(tl.float64)
+    state = tl.load(vectors + STATES * N + PLACES * c)
+    peak = tl.load(vectors + PEAKS * N + j, mask=there, other=0.0).to(tl.float64)
     end_is_zero = end <= ZERO
     possible = there & (end > ZERO) & (state != NO_TREE)
     end = tl.where((end > ZERO) & there, end, 0.0 if LOG else 1.0)
@@ -290,10 +296,12 @@ def _gradient(
 def _log_partition(rho, vectors, n, N: tl.constexpr, LOG: tl.constexpr):
     """log Z from the first branch, in which the first word is left."""
     word = tl.arange(0, N)
-    d = tl.load(vectors + PIVOTS * N + word, mask=(word < n) & (word > 0), other=0.0 if LOG else 1.0)
-    end = tl.load(rho)
+    d = tl.load(vectors + PIVOTS * N + word, mask=(word < n) & (word > 0), other=0.0 if LOG else 1.0).to(
+        tl.float64
+    )
+    end = tl.load(rho).to(tl.float64)
     total = tl.sum(d, axis=0) + end if LOG else tl.sum(tl.log(d), axis=0) + tl.log(end)
-    total += tl.sum(tl.load(vectors + PEAKS * N + word, mask=word < n, other=0.0), axis=0)
+    total += tl.sum(tl.load(vectors + PEAKS * N + word, mask=word < n, other=0.0).to(tl.float64), axis=0)
     ruled_out = tl.load(vectors + STATES * N) == NO_TREE
     return tl.where(n == 0, 0.0, tl.where(ruled_out | (total != total), NEVER, total))
 
@@ -312,7 +320,7 @@ def _every_word_last(
         state = _halve(here, rho, vectors, state, n, side, level, N, LEVELS, TILE, LOG)
     tl.store(vectors + STATES * N + tl.arange(0, N), state)
     tl.debug_barrier()
-    return _gradient(scores, rho, vectors, marginals, n, size, side, one_root, N, TILE, LOG)
+    return _gradient(scores, rho, vectors, marginals, n, size, side, one_root, N, TILE, LOG, 2, TOLERANCE)
 
 
 @triton.jit
@@ -328,15 +336,15 @@ def _first_word_last(
     tl.debug_barrier()
 
 
-@triton.jit(do_not_specialize=["size", "one_root"])
+@triton.jit(do_not_specialize=["size", "one_root", "n_rows", "flagged"])
 def elimination_kernel(
-    scores, lengths, work, log_z, marginals, enough, size, one_root, room,
+    scores, lengths, work, log_z, marginals, enough, size, one_root, n_rows, flagged,
     HAS_LENGTHS: tl.constexpr, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr,
-    GRADIENT: tl.constexpr, FLAGGED: tl.constexpr, LOG: tl.constexpr,
+    GRADIENT: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `room` numbers for each.
+    """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `n_rows` rows of N numbers for each.
 
-    Whether float64 was wide enough is written to `enough` [B, 2]. With FLAGGED, only what has a 0 there is done.
+    Whether float64 was wide enough is written to `enough` [B, 2]. With `flagged`, only what has a 0 there is done.
     """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = size - 1
@@ -345,13 +353,12 @@ def elimination_kernel(
     scores += row * size * size
     marginals += row * size * size
     enough += 2 * row + side
-    work += (row * tl.num_programs(1) + side) * room
+    work += (row * tl.num_programs(1) + side) * n_rows * N
     vectors, rho, X = work, work + N_VECTORS * N, work + (N_VECTORS + size - 1) * N
-    wanted = tl.load(enough) == 0 if FLAGGED else n >= 0
-    if wanted:
+    if (flagged == 0) | (tl.load(enough) == 0):
         p = tl.arange(0, N)
         head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p
-        spread = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
+        spread, _ = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
         good = spread < float("inf")
         if LOG | good:
             state = tl.where(one_root + tl.zeros_like(p) > 0, ONE_ROOT, MANY_ROOTS).to(tl.float64)
@@ -366,6 +373,6 @@ def elimination_kernel(
                 right, some = n >= 0, total > NEVER
             good = right & (some | (spread * n < WIDEST))
             if side == 0:
-                tl.store(log_z + row, total)
+                tl.store(log_z + row, tl.where(spread != spread, spread, total))
         if not LOG:
             tl.store(enough, good.to(tl.int8))

@@ -19,6 +19,8 @@ MOST_AT_ONCE = 2**27  # scores of the sets of trees that are searched together
 
 def best(problem: TreeProblem) -> Tensor:
     """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
+    if torch.compiler.is_compiling():  # as for the sums
+        return torch.compiler.disable(best)(problem)
     with torch.no_grad():
         if kernels := kernels_for(problem):
             return kernels.best(problem)

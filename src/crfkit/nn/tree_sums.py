@@ -13,6 +13,7 @@ Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -23,33 +24,56 @@ from crfkit.nn.chain_value import triton_is_there
 from crfkit.nn.problem import working_dtype
 from crfkit.nn.tree_problem import TreeProblem, arcs_of, word_counts
 
-MOST_ELIMINATED = 64  # words; of longer sentences a determinant of the whole batch is faster
+MOST_ELIMINATED = {
+    torch.float32: 128,
+    torch.float64: 64,
+}  # words; with more, a determinant is faster on a GPU
 FEW_LOST = 1e-4  # nats that log Z by a determinant may be off, where it is differentiated
 SAFE_SPREAD = 16.0  # nats between the scores into a word, up to which it loses at most half of the digits
 
 
 def log_partition(problem: TreeProblem) -> Tensor:
     """log Z [B], differentiable; −inf where no tree exists, 0 for an empty sentence."""
+    if (
+        torch.compiler.is_compiling()
+    ):  # kernels are launched by addresses, which a compiled program does not have
+        return torch.compiler.disable(_TreeValue.apply)(*problem)
     return _TreeValue.apply(*problem)
 
 
-def marginals(problem: TreeProblem) -> tuple[Tensor, Tensor]:
-    """log Z [B] in float64 and the probability of every arc [B, n + 1, n + 1], without a graph."""
+def marginals(problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """log Z [B] and the probability of every arc [B, n + 1, n + 1], without a graph."""
     with torch.no_grad():
-        if kernels := kernels_for(problem):
-            return _on_gpu(problem, kernels)
-        if problem.scores.device.type == "cpu" and core_is_there():
-            return _by_core(problem)
-        return _by_inverse(problem)
+        return _sums(problem, dtype)
+
+
+def _sums(problem: TreeProblem, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """What `marginals` gives, where no graph is made anyway."""
+    if kernels := kernels_for(problem):
+        if is_eliminated(problem, dtype):
+            return kernels.marginals(problem, dtype)
+        log_z, found = _by_inverse(problem)
+        kernels.correct(problem, _is_safe(problem), log_z, found)
+    elif problem.scores.device.type == "cpu" and core_is_there():
+        log_z, found = _by_core(problem)
+    else:
+        log_z, found = _by_inverse(problem)
+    return log_z.to(dtype), found.to(dtype)
 
 
 def kernels_for(problem: TreeProblem) -> Any:
     """The module with the kernels for a GPU, where they answer for this problem; else None."""
     if not problem.scores.is_cuda or not triton_is_there():
         return None
+    kernels = _kernels()
+    return kernels if kernels.suits(problem) else None
+
+
+@cache
+def _kernels() -> Any:
     from crfkit.nn import tree_triton
 
-    return tree_triton if tree_triton.suits(problem) else None
+    return tree_triton
 
 
 def differentiable_log_partition(problem: TreeProblem) -> Tensor:
@@ -99,13 +123,9 @@ def _by_core(problem: TreeProblem) -> tuple[Tensor, Tensor]:
     return log_z, found
 
 
-def _on_gpu(problem: TreeProblem, kernels: Any, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-    """By elimination; longer sentences by a determinant, which is faster, where it loses few digits."""
-    if problem.scores.shape[1] <= MOST_ELIMINATED + 1:
-        return kernels.marginals(problem, dtype)
-    log_z, found = _by_inverse(problem)
-    kernels.correct(problem, _is_safe(problem), log_z, found)
-    return log_z, found
+def is_eliminated(problem: TreeProblem, dtype: torch.dtype) -> bool:
+    """Whether a GPU makes marginals in this precision without a determinant, which loses digits."""
+    return problem.scores.shape[1] <= MOST_ELIMINATED[dtype] + 1
 
 
 def _is_safe(problem: TreeProblem) -> Tensor:
@@ -161,7 +181,8 @@ def _by_inverse(problem: TreeProblem) -> tuple[Tensor, Tensor]:
     log_z = torch.where(_empty(problem), 0.0, log_det + peaks.sum(1))
     possible = torch.isfinite(log_z)
     found = torch.where(possible[:, None, None], found.clamp(0.0, 1.0), 0.0)
-    return torch.where(possible, log_z, -torch.inf), found
+    log_z = torch.where(possible, log_z, -torch.inf)
+    return torch.where(weights.isnan().any(2).any(1), torch.nan, log_z), found
 
 
 class _TreeValue(torch.autograd.Function):
@@ -170,13 +191,12 @@ class _TreeValue(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, lengths: Tensor | None, single_root: bool) -> Tensor:
         problem, dtype = TreeProblem(scores, lengths, single_root), working_dtype(scores.dtype)
-        kernels = kernels_for(problem)
-        if kernels and not ctx.needs_input_grad[0]:
-            return kernels.log_partition(problem).to(dtype)
-        log_z, found = _on_gpu(problem, kernels, dtype) if kernels else marginals(problem)
+        if not ctx.needs_input_grad[0] and (kernels := kernels_for(problem)):
+            return kernels.log_partition(problem, dtype)
+        log_z, found = _sums(problem, dtype)
         ctx.save_for_backward(scores, lengths, found)
         ctx.single_root = single_root
-        return log_z.to(dtype)
+        return log_z
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
@@ -185,4 +205,4 @@ class _TreeValue(torch.autograd.Function):
             value = differentiable_log_partition(TreeProblem(scores, lengths, ctx.single_root))
             [found] = torch.autograd.grad(value, [scores], gradient.double(), create_graph=True)
             return found, None, None
-        return (found * gradient.to(found.dtype)[:, None, None]).to(scores.dtype), None, None
+        return (found * gradient.view(-1, 1, 1)).to(scores.dtype), None, None
