@@ -22,6 +22,7 @@ import torch
 
 from benchmarks.machine import machine
 from benchmarks.neural_agreement import agreement
+from benchmarks.neural_bigrams import bigram_errors, bigram_steps
 from benchmarks.neural_trees import tree_errors, tree_steps
 from crfkit.nn import ChainCRF, ChainDistribution, chain_value
 
@@ -30,6 +31,7 @@ GPU_SIZES = ((32, 128, 9), (64, 128, 45), (256, 512, 64), (32, 64, 512))
 CPU_SIZES = ((32, 50, 9), (32, 50, 45), (32, 50, 200))
 DIRECT = "crfkit's loss_and_gradient"
 MOST_MILLISECONDS = 2_000  # of one way on a GPU, after three steps
+GPU_BIGRAMS = ((16, 40, 1400), 30_000)  # B, T, L, and how many pairs of labels exist
 GPU_TREES, CPU_TREES = ((64, 30), (64, 60), (256, 100)), ((32, 40),)
 
 
@@ -192,6 +194,30 @@ def chains(size: tuple[int, int, int], device: str, repeats: int) -> bool:
     problem = layer.distribution(emissions)._problem
     usual = device == "cpu" or chain_value.kernels_for(problem) is not None
     print(f"\n## chains, B, T, L = {size}" + ("" if usual else ": NO KERNEL RAN"))
+    _compare(losses, bests, layer, emissions, device, repeats)
+    _errors(size, device)
+    return usual
+
+
+def few_bigrams(size: tuple[int, int, int], n_bigrams: int, device: str, repeats: int) -> bool:
+    """One size with few pairs of labels that exist; whether lists of them were used, where they should be."""
+    losses, bests, layer, emissions, listed = bigram_steps(size, n_bigrams, device)
+    usual = device == "cpu" or listed
+    print(f"\n## chains, B, T, L = {size}, {n_bigrams:,} bigrams" + ("" if usual else ": NO KERNEL RAN"))
+    _compare(losses, bests, layer, emissions, device, repeats)
+    print(bigram_errors(size, n_bigrams, device))
+    return usual
+
+
+def _compare(
+    losses: dict[str, Step],
+    bests: dict[str, Step],
+    layer: ChainCRF,
+    emissions: Any,
+    device: str,
+    repeats: int,
+) -> None:
+    """Times and, on a GPU, peak memory of each way."""
     tables = (("loss + gradient", losses), ("best labelling", bests))
     for what, steps in tables:
         found = milliseconds(steps, device, repeats)
@@ -215,8 +241,6 @@ def chains(size: tuple[int, int, int], device: str, repeats: int) -> bool:
         print(f"floor of loss + gradient with PyTorch's graph, ms: {_shown(nothing)}")
         for name, step in losses.items():
             print(f"peak memory beyond the input, {name}: {_peak(step, emissions):.2f} × the emissions")
-    _errors(size, device)
-    return usual
 
 
 def _peak(step: Step, emissions: Any) -> float:
@@ -289,6 +313,10 @@ def main() -> None:
         agreement(options.device)
     sizes = ((2, 5, 3),) if options.smoke else CPU_SIZES if options.device == "cpu" else GPU_SIZES
     ran = [chains(size, options.device, options.repeats) for size in sizes]
+    if options.smoke:
+        few_bigrams((2, 3, 140), 1_000, options.device, 1)
+    elif options.device != "cpu":
+        ran.append(few_bigrams(*GPU_BIGRAMS, options.device, options.repeats))
     sizes_of_trees = ((2, 4),) if options.smoke else CPU_TREES if options.device == "cpu" else GPU_TREES
     ran += [trees(size, options.device, options.repeats) for size in sizes_of_trees]
     if not all(ran):

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from crfkit.nn import ChainDistribution, TreeDistribution
+from crfkit.nn.constraints import bigram_table
 
 SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200), (2, 20, 520)]  # B, T, L
 MASKS = ("none", "ends", "any")
-FORMS = ("plain", "no ends", "own arcs", "allowed", "bigrams", "never")
+FORMS = ("plain", "no ends", "own arcs", "allowed", "bigrams", "few bigrams", "never")
 CASES = list(itertools.product(SIZES, MASKS, FORMS))
 PROCESSES = 14
 Case = tuple[Callable[..., None], tuple[Any, ...]]  # a check and what it is given
@@ -47,14 +48,21 @@ def arguments(size: tuple[int, int, int], mask: str, form: str, seed: int = 0) -
         allowed = torch.rand(B, T, L, generator=rng) < 0.5
         allowed[..., 0] = True
         given["allowed"] = allowed
-    elif form == "bigrams":
-        table = torch.rand(L, L, generator=rng) < 0.5
+    elif form in ("bigrams", "few bigrams"):
+        table = torch.rand(L, L, generator=rng) < (0.5 if form == "bigrams" else 0.05)
         table[0] = table[:, 0] = True
         given["bigrams"] = table
+        given["table"] = bigram_table(table, L, None)
     elif form == "never":
         given["transitions"][torch.rand(L, L, generator=rng) < 0.3] = -torch.inf
         given["transitions"][:, 0] = given["transitions"][0, :] = 0.0
     return given
+
+
+def distribution_of(given: dict[str, Any]) -> ChainDistribution:
+    """With a table of the bigrams that stays, where there is one, as a layer has it."""
+    scores = {name: value for name, value in given.items() if name != "table"}
+    return ChainDistribution(**scores)._listed(given.get("table"))
 
 
 def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -64,7 +72,7 @@ def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor
         for name, value in given.items()
         if value is not None and value.is_floating_point()
     }
-    distribution = ChainDistribution(**{**given, **leaves})
+    distribution = distribution_of({**given, **leaves})
     log_z, log_p = distribution.log_partition(), distribution.log_prob(tags)
     gradients = torch.autograd.grad(log_z.sum() + 0.5 * log_p.sum(), list(leaves.values()))
     best = distribution.argmax()
@@ -77,7 +85,7 @@ def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor
 def check_chain(size: tuple[int, int, int], mask: str, form: str, dtype: torch.dtype = torch.float32) -> None:
     """One batch on both sides."""
     given = arguments(size, mask, form)
-    tags = ChainDistribution(**given).sample(1)[0]
+    tags = distribution_of(given).sample(1)[0]
     tags = tags.where(tags >= 0, -100)
     expected = answers(given, tags)
     there = {

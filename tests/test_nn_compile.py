@@ -24,7 +24,18 @@ INTEGERS = {
     "stop",
     "n_parts",
 }
-INTEGERS |= {"upstream_stride", "stride", "group", "n_arcs", "size", "n_rows", "one_root", "flagged", "share"}
+INTEGERS |= {
+    "upstream_stride",
+    "stride",
+    "group",
+    "n_arcs",
+    "size",
+    "n_rows",
+    "one_root",
+    "flagged",
+    "share",
+    "n_tiles",
+}
 POINTERS = {"lengths": "*i64", "sites": "*i64", "tags": "*i64", "labels": "*i64"}
 POINTERS |= {
     "counters": "*i32",
@@ -33,6 +44,7 @@ POINTERS |= {
     "enough": "*i8",
     "nodes": "*i32",
     "heads": "*i64",
+    "neighbours": "*i16",
 }
 
 
@@ -116,3 +128,23 @@ def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
 
     known = {"HAS_LENGTHS": True, "N": 16, "LEVELS": 4, "TILE": 4, "GRADIENT": gradient, "LOG": log}
     compile_kernel(elimination_kernel, known, [], "*fp64", 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags"], ["start", "end"]], ids=str)
+def test_sparse_kernels(absent: list[str]) -> None:
+    from crfkit.nn import chain_sparse
+    from crfkit.nn.sparse_gradient_kernel import sparse_arcs_kernel
+    from crfkit.nn.sparse_kernel import sparse_best_kernel, sparse_messages_kernel, sparse_scores_kernel
+
+    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
+    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
+    known |= {"L": 200, "BLOCK": 256, "TILE": 4096, "POWERS": 6, "ADD_UP": True}
+    known |= {"PARTS": 4, "WAIT": True}
+    for kernel, sizes, n_warps in (
+        (sparse_scores_kernel, {"STEP": 128}, 4),
+        (sparse_messages_kernel, {}, chain_sparse.WARPS),
+        (sparse_best_kernel, {}, chain_sparse.WARPS),
+        (sparse_arcs_kernel, {"ARCS": 64, "STEP": 16}, 4),
+    ):
+        compile_kernel(kernel, known | sizes, absent, "*fp32", n_warps)

@@ -108,9 +108,9 @@ def test_the_layer_says_what_it_is() -> None:
 
 
 def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import neural, neural_trees
+    from benchmarks import neural, neural_bigrams, neural_trees
 
-    for benchmark in (neural, neural_trees):
+    for benchmark in (neural, neural_bigrams, neural_trees):
         monkeypatch.setattr(benchmark, "find_spec", lambda name: None)  # no rivals
     n_threads = torch.get_num_threads()
     monkeypatch.setattr("sys.argv", ["neural", "--device", "cpu", "--smoke", "--repeats", "1"])

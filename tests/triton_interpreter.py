@@ -11,9 +11,26 @@ from typing import Any
 
 import torch
 
-from crfkit.nn import ChainCRF, chain_paths, chain_torch, chain_triton, chain_value, chain_wide
+from crfkit.nn import (
+    ChainCRF,
+    chain_paths,
+    chain_sparse,
+    chain_torch,
+    chain_triton,
+    chain_value,
+    chain_wide,
+    neighbours,
+)
 from crfkit.nn.gold import add_path, path_score
-from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, sites_of, to_positions
+from crfkit.nn.problem import (
+    ChainProblem,
+    alive_sites,
+    kept_positions,
+    site_arcs,
+    site_states,
+    sites_of,
+    to_positions,
+)
 
 
 def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch.dtype) -> ChainProblem:
@@ -35,6 +52,89 @@ def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch
     return ChainProblem(emissions.to(dtype), arcs.to(dtype), start, end, lengths, sites)
 
 
+def tiles(exists: torch.Tensor) -> torch.Tensor:
+    """Lists of the pairs that exist, in small tiles."""
+    return torch.from_numpy(neighbours.tiles_of(exists.numpy(), size=64))
+
+
+def table(exists: torch.Tensor) -> torch.Tensor:
+    """The pairs that exist [L, L], with all of START and END."""
+    return torch.nn.functional.pad(exists, (0, 1, 0, 1), value=True)
+
+
+def few_bigrams(masks: str) -> ChainProblem:
+    """Chains of 20 labels, whose lists have from 0 to 20 labels.
+
+    Where masks is "apart", two sets of labels have no bigrams between them: one scores 60 nats less at every site, and is
+    all that is left, as the other cannot end (messages of −360 have four digits after the point).
+    """
+    rng = torch.Generator().manual_seed(4)
+    B, T, L = 3, 6, 20
+    exists = torch.rand(L, L, generator=rng) < 0.15
+    exists[0] = exists[:, 1] = True
+    exists[:, 5] = exists[6] = False  # no label before, none after
+    arcs, emissions = torch.randn(L, L, generator=rng), torch.randn(B, T, L, generator=rng)
+    start, end = torch.randn(2, L, generator=rng)
+    lengths = sites = None
+    if masks == "any":
+        mask = torch.rand(B, T, generator=rng) < 0.6
+        mask[0] = False
+        lengths, sites = sites_of(mask)
+    elif masks == "lengths":
+        lengths = torch.tensor([1, 4, 6])
+    elif masks == "apart":
+        exists[:10, 10:] = exists[10:, :10] = False
+        exists[10:, 12] = exists[12, 10:] = True
+        emissions[:, :, 10:] -= 60.0
+        end[:10] = -torch.inf
+    arcs = arcs.masked_fill(~exists, -torch.inf)
+    return ChainProblem(emissions, arcs, start, end, lengths, sites, table(exists))
+
+
+def check_by_enumeration() -> None:
+    """Lists of bigrams against all 20³ labellings of three sites."""
+    given = few_bigrams("none")
+    given = given._replace(emissions=given.emissions[:, :3].contiguous())
+    emissions, arcs, start, end = (part.double() for part in given[:4] if part is not None)
+    paths = torch.cartesian_prod(*3 * [torch.arange(20)])  # [8000, 3]
+    a, b, c = paths.T
+    shared = start[a] + arcs[a, b] + arcs[b, c] + end[c]
+    scores = shared + emissions[:, 0, a] + emissions[:, 1, b] + emissions[:, 2, c]  # [B, 8000]
+    value, kept = chain_sparse.value(given, None, keep=True)
+    close("few bigrams, all labellings: log Z", value, scores.logsumexp(1), 1e-5)
+    middle = torch.zeros(3, 20, dtype=torch.float64).index_add(1, b, scores.softmax(1))
+    found = chain_sparse.gradient(given, None, torch.ones(3), kept)
+    close("few bigrams, all labellings: marginals", found[0][:, 1], middle, 1e-5)
+    place = torch.cat([a * 20 + b, b * 20 + c])
+    both = scores.softmax(1).sum(0).repeat(2)
+    pairs = torch.zeros(400, dtype=torch.float64).index_add(0, place, both)
+    close("few bigrams, all labellings: arcs", found[1].reshape(-1), pairs, 1e-5)
+    if not torch.equal(chain_sparse.best(given), paths[scores.argmax(1)]):
+        sys.exit("few bigrams, all labellings: best")
+
+
+def check_few_bigrams() -> None:
+    """Lists of bigrams; those of two sites, where nobody has to wait, shared by programs."""
+    check_by_enumeration()
+    for masks, tolerance in (("any", 1e-5), ("lengths", 1e-5), ("apart", 1e-4)):
+        check(few_bigrams(masks), f"few bigrams, masks={masks}", tolerance, chain_sparse)
+    alone = chain_sparse._parts
+    for parts in (2, 4):
+        chain_sparse._parts = lambda *_, parts=parts: parts
+        two = few_bigrams("none")
+        two = two._replace(emissions=two.emissions[:, :2].contiguous())
+        check(two, f"few bigrams, {parts} programs", 1e-5, chain_sparse)
+    chain_sparse._parts = alone
+    check_total(few_bigrams("lengths"), "few bigrams", chain_sparse)
+
+
+def possible_tags(given: ChainProblem, rng: torch.Generator) -> torch.Tensor:
+    """Labels at positions [B, T] that bigrams allow, 1 at those that are off."""
+    states, arcs = site_states(given, torch.float64), site_arcs(given, torch.float64)
+    labels = chain_paths.sample(states, arcs, alive_sites(given), 1, rng)[0]
+    return torch.where(kept_positions(given), to_positions(given, labels), 1)
+
+
 def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: float) -> None:
     """Say what is not close, and stop."""
     error = (found.double() - expected.double()).abs().max().item()
@@ -47,7 +147,7 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
     exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
     B, T, L = given.shape
     rng = torch.Generator().manual_seed(0)
-    tags, upstream = torch.randint(1, L, (B, T), generator=rng), torch.rand(B, generator=rng).double() + 0.5
+    tags, upstream = possible_tags(exact, rng), torch.rand(B, generator=rng).double() + 0.5
     expected = chain_torch.expectations(exact, upstream if given.arcs.ndim == 2 else None)
     for tagged in (False, True):
         value, kept = kernels.value(given, tags if tagged else None, keep=True)
@@ -77,8 +177,7 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
 
 def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> None:
     """The sum of values with its gradient, scaled, as value and gradient give them."""
-    B, T, L = given.shape
-    tags = torch.randint(1, L, (B, T), generator=torch.Generator().manual_seed(1))
+    tags = possible_tags(given, torch.Generator().manual_seed(1))
     values, kept = kernels.value(given, tags, keep=True)
     factor = torch.tensor(0.5)
     expected = kernels.gradient(given, tags, factor, kept)
@@ -97,7 +196,7 @@ def check_impossible(kernels: Any) -> None:
     """Two labels that cannot follow each other at all: no labelling of two sites."""
     never = torch.full((5, 5), -torch.inf)
     lengths = torch.tensor([3, 1])
-    given = ChainProblem(torch.zeros(2, 3, 5), never, None, None, lengths, None)
+    given = ChainProblem(torch.zeros(2, 3, 5), never, None, None, lengths, None, table(torch.isfinite(never)))
     value, _ = kernels.value(given, None, keep=False)
     if value[0] != -torch.inf or kernels.best(given).tolist() != [[-1, -1, -1], [0, -1, -1]]:
         sys.exit("no labelling: it has a value, or labels")
@@ -119,7 +218,8 @@ def check_large_scores(kernels: Any) -> None:
     """Scores whose exp is infinite, of a label that cannot be the first."""
     emissions, start = torch.zeros(2, 3, 4), torch.zeros(4)
     emissions[:, :, 0], start[0] = 1000.0, -torch.inf
-    given = ChainProblem(emissions, torch.zeros(4, 4), start, None, torch.tensor([3, 1]), None)
+    lengths, exists = torch.tensor([3, 1]), torch.ones(4, 4, dtype=torch.bool)
+    given = ChainProblem(emissions, torch.zeros(4, 4), start, None, lengths, None, table(exists))
     exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
     found, expected = kernels.expectations(given), chain_torch.expectations(exact)
     for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
@@ -128,7 +228,8 @@ def check_large_scores(kernels: Any) -> None:
 
 def check_wrong_labels(kernels: Any) -> None:
     """Labels that do not exist make a value NaN, and no other."""
-    given = ChainProblem(torch.zeros(3, 4, 5), torch.zeros(5, 5), None, None, torch.tensor([4, 4, 3]), None)
+    lengths, exists = torch.tensor([4, 4, 3]), torch.ones(5, 5, dtype=torch.bool)
+    given = ChainProblem(torch.zeros(3, 4, 5), torch.zeros(5, 5), None, None, lengths, None, table(exists))
     tags = torch.zeros(3, 4, dtype=torch.int64)
     tags[0, 1], tags[1, 2], tags[2, 3] = -100, 5, 10**6  # the last is behind its sequence
     value, _ = kernels.value(given, tags, keep=False)
@@ -139,7 +240,8 @@ def check_wrong_labels(kernels: Any) -> None:
 def check_autograd(kernels: Any) -> None:
     """A loss whose graph is retained, and second derivatives: as on the plain path."""
     torch.manual_seed(0)
-    layer, emissions = ChainCRF(5), torch.randn(2, 4, 5, requires_grad=True)
+    layer = ChainCRF(5, bigrams=torch.ones(5, 5, dtype=torch.bool))
+    emissions = torch.randn(2, 4, 5, requires_grad=True)
     tags = torch.randint(0, 5, (4, 2)).T  # not in the order of memory
     given = [emissions, *layer.parameters()]
 
@@ -147,7 +249,7 @@ def check_autograd(kernels: Any) -> None:
         loss = 0.5 * layer(emissions, tags, complete=True)
         first = torch.autograd.grad(loss, given, retain_graph=True)
         again = torch.autograd.grad(loss, given, create_graph=True)
-        second = torch.autograd.grad(sum((part**2).sum() for part in again), given)
+        second = torch.autograd.grad(sum((part**2).sum() for part in again), given, retain_graph=True)
         retained = torch.autograd.grad(loss, given)
         return [loss, *first, *again, *second, *retained]
 
@@ -160,6 +262,7 @@ def check_autograd(kernels: Any) -> None:
 
 def main() -> None:
     """All kinds of problems in float32, some in float64."""
+    neighbours.lists_of = lambda table: tiles(table[:-1, :-1])
     kinds = [
         (False, "none", False),
         (False, "any", False),
@@ -179,7 +282,8 @@ def main() -> None:
         given = problem(3, False, masks, forbidden, torch.float32)
         check(given, name, 1e-5, chain_wide)
         check_total(given, name, chain_wide)
-    for kernels in (chain_triton, chain_wide):
+    check_few_bigrams()
+    for kernels in (chain_triton, chain_wide, chain_sparse):
         check_impossible(kernels)
         check_wrong_labels(kernels)
         check_large_scores(kernels)

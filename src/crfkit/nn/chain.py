@@ -79,6 +79,11 @@ class ChainDistribution:
         self._problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
         self._forbids = table is not None or allowed is not None
 
+    def _listed(self, table: Tensor | None) -> ChainDistribution:
+        """This distribution, told that its bigrams are those of a table that stays, so that lists pay: see `neighbours`."""
+        self._problem = self._problem._replace(bigrams=table)
+        return self
+
     @property
     def emissions(self) -> Tensor:
         """The scores of labels at positions [B, T, L], −inf where a label is not allowed."""

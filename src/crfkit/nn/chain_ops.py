@@ -17,7 +17,7 @@ from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.gold import Term, likelihood_terms
 from crfkit.nn.problem import ChainProblem, working_dtype
 
-_PROBLEM = "Tensor emissions, Tensor arcs, Tensor? start, Tensor? end, Tensor? lengths, Tensor? sites"
+_PROBLEM = "Tensor emissions, Tensor arcs, Tensor? start, Tensor? end, Tensor? lengths, Tensor? sites, Tensor? bigrams"
 _TAGS = "Tensor? tags, bool complete"
 
 
@@ -116,7 +116,7 @@ def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
     found = iter(_gradient(*ctx.saved_tensors, ctx.complete, upstream))
     scores = [None if part is None else next(found) for part in ctx.saved_tensors[:4]]
-    return (*scores, None, None, None, None)
+    return (*scores, None, None, None, None, None)
 
 
 _value.register_autograd(_backward, setup_context=_keep_inputs)

@@ -97,7 +97,7 @@ def value(
 ) -> tuple[Tensor, Kept | None]:
     """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
     problem = plain(problem)
-    emissions, arcs, start, end, lengths, sites = problem
+    emissions, arcs, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape
     shape, kind, real = _shape(L), kind_of(problem, tags), working_dtype(emissions.dtype)
     launches, flags = _launches(shape), kind[-5:]
@@ -137,7 +137,7 @@ def _chunks(B: int, T: int, step: int) -> tuple[int, int]:
 def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L], for what comes back to each value, or to all."""
     problem = plain(problem)
-    emissions, arcs, start, end, lengths, sites = problem
+    emissions, arcs, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape
     shape, kind, real = _shape(L), kind_of(problem, tags), kept.messages.dtype
     n_chunks, chunk = _chunks(B, T, shape.step)
@@ -170,7 +170,7 @@ def has_totals(problem: ChainProblem) -> bool:
 @on_its_device
 def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, Gradient]:
     """Σ_b (score(tags_b) − log Z_b) / share, [], and its gradient: both at once, as launching costs more than computing."""
-    emissions, arcs, start, end, lengths, sites = problem = plain(problem)
+    emissions, arcs, start, end, lengths, sites, _ = problem = plain(problem)
     B, T, L = emissions.shape
     kind, real, (shape, launches) = kind_of(problem, tags), emissions.dtype, _prepared(L)
     block, warps, lanes, step, _ = shape
@@ -239,7 +239,7 @@ def best(problem: ChainProblem) -> Tensor:
     labels = emissions.new_empty((B, T), dtype=torch.int64)
     stride = 0 if problem.arcs.ndim == 2 else L * L
     _launches(shape).best(
-        (B, 1, 1), kind, (*problem, scores, labels), (T, stride),
+        (B, 1, 1), kind, (*problem[:6], scores, labels), (T, stride),
         (L, *kind[-5:-1], shape.block, _REAL[real], shape.warps, shape.lanes, *CHUNKS),
     )  # fmt: skip
     return labels
@@ -255,7 +255,7 @@ def plain(problem: ChainProblem) -> ChainProblem:
 
 def kind_of(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
     """What kernels are compiled for: labels, types of the scores, and which there are (start, end, lengths, sites, tags)."""
-    emissions, arcs, start, end, lengths, sites = problem
+    emissions, arcs, start, end, lengths, sites, _ = problem
     return (
         emissions.shape[2],
         emissions.dtype,

@@ -45,9 +45,9 @@ def kernels_for(problem: ChainProblem) -> Any:
 @cache
 def _kernels() -> tuple[Any, ...]:
     """The modules with kernels."""
-    from crfkit.nn import chain_triton, chain_wide
+    from crfkit.nn import chain_sparse, chain_triton, chain_wide
 
-    return chain_triton, chain_wide
+    return chain_triton, chain_sparse, chain_wide
 
 
 @cache
@@ -129,24 +129,26 @@ class _ChainValue(torch.autograd.Function):
         end: Tensor | None,
         lengths: Tensor | None,
         sites: Tensor | None,
+        bigrams: Tensor | None,
         tags: Tensor | None,
         total: bool,
     ) -> Tensor:
-        problem = ChainProblem(emissions, arcs, start, end, lengths, sites)
+        problem = ChainProblem(emissions, arcs, start, end, lengths, sites, bigrams)
         value, kept = value_with_kept(problem, tags, any(ctx.needs_input_grad), total)
-        ctx.save_for_backward(emissions, arcs, start, end, lengths, sites, tags, *kept)
+        ctx.save_for_backward(*problem, tags, *kept)
         return value
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        emissions, transitions, start, end, lengths, sites, tags, *kept = ctx.saved_tensors
-        problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
+        n_parts = len(ChainProblem._fields)
+        problem = ChainProblem(*ctx.saved_tensors[:n_parts])
+        tags, *kept = ctx.saved_tensors[n_parts:]
         if torch.is_grad_enabled():
-            found = _through_the_recursions(problem, tags, gradient.expand(len(emissions)))
+            found = _through_the_recursions(problem, tags, gradient.expand(len(problem.emissions)))
         else:
             found = gradient_from_kept(problem, tags, gradient, kept)
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
-        return (*needed, None, None, None, None)
+        return (*needed, None, None, None, None, None)
 
 
 class _ChainTotal(torch.autograd.Function):
@@ -173,11 +175,11 @@ class _ChainTotal(torch.autograd.Function):
             if torch.is_grad_enabled():
                 ctx.gradient = found
                 found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
-                return (*found, None, None, None, None)
+                return (*found, None, None, None, None, None)
             # the graph was retained, and what was kept belongs to whom it was given
             _, found = ctx.implementation.total(problem, tags)
         ctx.implementation.scale(found, upstream)
-        return (*found, None, None, None, None)
+        return (*found, None, None, None, None, None)
 
 
 def _through_the_recursions(

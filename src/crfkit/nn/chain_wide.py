@@ -11,7 +11,7 @@ from torch import Tensor
 
 from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.chain_triton import Gradient, kind_of, plain, scale
-from crfkit.nn.launch import Launch, on_its_device
+from crfkit.nn.launch import Launch, n_processors, on_its_device
 from crfkit.nn.problem import ChainProblem
 from crfkit.nn.wide_best_kernel import wide_best_kernel, wide_follow_kernel
 from crfkit.nn.wide_gradient_kernel import wide_arcs_kernel, wide_gradient_kernel
@@ -39,8 +39,8 @@ class Kept(NamedTuple):
 
 
 @cache
-def _launch(kernel: Any, n_warps: int) -> Launch:
-    return Launch(kernel, n_warps, num_stages=4 if kernel is wide_arcs_kernel else 1)
+def _launch(kernel: Any, n_warps: int, waits: bool = False) -> Launch:
+    return Launch(kernel, n_warps, waits=waits, num_stages=4 if kernel is wide_arcs_kernel else 1)
 
 
 def suits(problem: ChainProblem) -> bool:
@@ -58,7 +58,7 @@ def value(
 ) -> tuple[Tensor, Kept | None]:
     """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
     problem = plain(problem)
-    emissions, _, _, _, lengths, _ = problem
+    emissions, _, _, _, lengths, _, _ = problem
     B, T, L = emissions.shape
     kind = kind_of(problem, tags)
     flags, block, device = kind[-5:], triton.next_power_of_2(L), emissions.device
@@ -69,7 +69,7 @@ def value(
     n_arcs, rows = -(-L * L // 4096), max(1, 4096 // block)
     n_programs = n_arcs + (0 if tags is None else B) + -(-B * T // rows)
     _launch(wide_tables_kernel, 4)(
-        (n_programs, 1, 1), (kind, counted), (*problem, tags, known, counters, counts), (B, T, n_arcs),
+        (n_programs, 1, 1), (kind, counted), (*problem[:6], tags, known, counters, counts), (B, T, n_arcs),
         (L, *flags, block, rows),
     )  # fmt: skip
     messages = torch.empty((1 + keep, B, T, L), dtype=torch.float32, device=device)
@@ -111,9 +111,9 @@ def _messages(
         n_groups = min(max(per_launch, 1), -(-B // rows) - group)
         turns = [(0, T)] if per_launch else [(turn, turn + 1) for turn in range(T)]
         for first, stop in turns:
-            _launch(wide_messages_kernel, SPLIT)(
+            _launch(wide_messages_kernel, SPLIT, per_launch > 0)(
                 (n_blocks, directions, n_groups), (kind, rows, block, per_launch > 0),
-                (*problem, known, counters, messages, scale), (B, T, first, stop, group),
+                (*problem[:6], known, counters, messages, scale), (B, T, first, stop, group),
                 (L, *kind[-5:-1], rows, block, SPLIT, width, n_pieces, per_launch > 0),
             )  # fmt: skip
 
@@ -122,7 +122,7 @@ def _tile(
     tiles: tuple[tuple[int, int], ...], B: int, L: int, directions: int, where: Tensor
 ) -> tuple[tuple[int, int], int, int]:
     """Sequences and labels of a program, blocks of labels, and groups of sequences that go together; 0: none can."""
-    at_once = _processors(where.device) if where.is_cuda else 0
+    at_once = n_processors(where.device)
     for rows, block in tiles:
         n_blocks, n_groups = -(-L // block), -(-B // rows)
         if n_blocks * directions * n_groups <= at_once:
@@ -130,17 +130,11 @@ def _tile(
     return tiles[-1], n_blocks, at_once // (n_blocks * directions)
 
 
-@cache
-def _processors(device: torch.device) -> int:
-    """How many programs are certain to be on the device at once."""
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
-
-
 @on_its_device
 def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L]; what was kept is used up."""
     problem = plain(problem)
-    emissions, arcs, start, end, lengths, sites = problem
+    emissions, arcs, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape
     kind, block = kind_of(problem, tags), triton.next_power_of_2(L)
     flags, rows = kind[-5:], max(1, 4096 // block)
@@ -195,7 +189,7 @@ def expectations(problem: ChainProblem) -> Expectations:
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
     problem = plain(problem)
-    emissions, _, _, _, lengths, sites = problem
+    emissions, _, _, _, lengths, sites, _ = problem
     B, T, L = emissions.shape
     kind, device = kind_of(problem, None), emissions.device
     (rows, block), n_blocks, per_launch = _tile(BEST_TILES, B, L, 1, emissions)
@@ -207,9 +201,9 @@ def best(problem: ChainProblem) -> Tensor:
         n_groups = min(max(per_launch, 1), -(-B // rows) - group)
         turns = [(0, T)] if per_launch else [(turn, turn + 1) for turn in range(T)]
         for first, stop in turns:
-            _launch(wide_best_kernel, 4)(
+            _launch(wide_best_kernel, 4, per_launch > 0)(
                 (n_blocks, n_groups, 1), (kind, rows, block, per_launch > 0),
-                (*problem, counters, scores, pointers), (B, T, first, stop, group),
+                (*problem[:6], counters, scores, pointers), (B, T, first, stop, group),
                 (L, *kind[-5:-1], rows, block, 32, per_launch > 0),
             )  # fmt: skip
     _launch(wide_follow_kernel, 4)(

@@ -8,7 +8,7 @@ whose compiled kernels are not known here, or interprets them, launches are the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 import torch
@@ -24,6 +24,27 @@ def _is_known() -> bool:
     """Whether compiled kernels of this version may be launched directly."""
     version = tuple(int(part) for part in triton.__version__.split(".")[:2])
     return KNOWN_VERSIONS[0] <= version <= KNOWN_VERSIONS[1]
+
+
+@cache
+def programs_can_wait() -> bool:
+    """Whether the programs of a launch can wait for each other: all of them, and only then, are on the device at once.
+
+    Without that, the programs of two launches on two streams may each have a part of the device, and wait for ever.
+    """
+    try:
+        from triton.backends.nvidia.compiler import CUDAOptions
+    except ImportError:
+        return False
+    return hasattr(CUDAOptions, "launch_cooperative_grid")
+
+
+@cache
+def n_processors(device: torch.device) -> int:
+    """How many programs are certain to be on a device at once; 0 where they cannot wait for each other."""
+    if device.type != "cuda" or not programs_can_wait():
+        return 0
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 def on_its_device(answer: Callable[..., Result]) -> Callable[..., Result]:
@@ -46,11 +67,16 @@ def addresses_of(tensors: Sequence[Tensor | None]) -> list[int]:
 
 
 class Launch:
-    """A kernel of pointers, then integers that it does not specialise, then constants, in this order."""
+    """A kernel of pointers, then integers that it does not specialise, then constants, in this order.
 
-    def __init__(self, kernel: Any, n_warps: int, **options: Any) -> None:
+    `waits` says that its programs wait for each other: they have to be `n_processors` at most.
+    """
+
+    def __init__(self, kernel: Any, n_warps: int, *, waits: bool = False, **options: Any) -> None:
         self.kernel = kernel
         self.options = {"num_warps": n_warps, **options}
+        if waits:
+            self.options["launch_cooperative_grid"] = True
         self.direct = _is_known() and hasattr(kernel, "device_caches")
         self.compiled: dict[Any, Any] = {}
 

@@ -81,7 +81,7 @@ class ChainCRF(nn.Module):
             lengths=lengths,
             bigrams=self.bigrams,
             allowed=allowed,
-        )
+        )._listed(None if getattr(self, "_is_replica", False) else self.bigrams)
 
     def forward(
         self,

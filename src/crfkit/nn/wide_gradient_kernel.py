@@ -17,7 +17,7 @@ from crfkit.nn.wide_kernel import site_scores
 
 
 @triton.jit
-def _weight(upstream, row, stride, on, HAS_TAGS: tl.constexpr):
+def weight_of(upstream, row, stride, on, HAS_TAGS: tl.constexpr):
     """What the marginals of sequences are multiplied by: what comes back to their values, 1 where that is absent."""
     weight = tl.where(on, 1.0, 0.0)
     if upstream is not None:
@@ -50,7 +50,7 @@ def wide_gradient_kernel(
     x, m = site_scores(
         emissions, known + 2 * B, sites, start, end, row, t, on, n, T, L, label, HAS_START, HAS_END, HAS_SITES
     )
-    weight = _weight(upstream, row, stride, on, HAS_TAGS)
+    weight = weight_of(upstream, row, stride, on, HAS_TAGS)
     shift = tl.load(scale + place, mask=on, other=0.0)
     cell = place[:, None] * L + label[None, :]
     forward, backward = messages + cell, messages + tl.cast(B, tl.int64) * T * L + cell
@@ -109,7 +109,7 @@ def _seen(
             q = tl.load(sites + place - 1, mask=linked, other=0)
         y = tl.load(tags + row * T + p, mask=linked, other=-1)
         x = tl.load(tags + row * T + q, mask=linked, other=-1)
-        weight = _weight(upstream, row, stride, linked, True)
+        weight = weight_of(upstream, row, stride, linked, True)
         left = tl.where(before[:, None] == x[None, :], weight[None, :], 0.0)
         right = tl.where(after[None, :] == y[:, None], 1.0, 0.0)
         seen = tl.dot(left, right, seen, input_precision="tf32x3")
@@ -117,7 +117,7 @@ def _seen(
 
 
 @triton.jit
-def _added_ends(
+def added_ends(
     lengths, sites, d_emissions, d_start, d_end, B, T, L: tl.constexpr,
     HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -156,7 +156,7 @@ def wide_arcs_kernel(
     last_row: tl.constexpr = (L + ROWS - 1) // ROWS
     if tl.program_id(0) == last_row:
         if tl.program_id(1) == 0:
-            _added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, HAS_LENGTHS, HAS_SITES, BLOCK)
+            added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, HAS_LENGTHS, HAS_SITES, BLOCK)
     else:
         before = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
         after = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -189,7 +189,7 @@ def wide_arcs_kernel(
                 q = tl.load(pushed + k * L + after, mask=is_after, other=NEVER)
                 on = tl.full([1], True, tl.int1)
                 weight = tl.sum(
-                    _weight(upstream, k // T + tl.zeros([1], dtype=tl.int64), stride, on, HAS_TAGS), axis=0
+                    weight_of(upstream, k // T + tl.zeros([1], dtype=tl.int64), stride, on, HAS_TAGS), axis=0
                 )
                 found += weight * tl.exp(f[:, None] + w + q[None, :])
         if HAS_TAGS and counts is not None:
