@@ -158,7 +158,7 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
         log_z = sign * expected.log_partition + (path_score(exact, tags) if tagged else 0.0)
         close(f"{name}: value", value, log_z, 10 * tolerance)
         close(f"{name}: value alone", plain, log_z, 10 * tolerance)
-        states = sign * expected.states * upstream[:, None, None]
+        states = (sign * expected.states * upstream[:, None, None]).contiguous()
         arcs = sign * expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
         if tagged:
             add_path(exact, tags, upstream, states, arcs)
