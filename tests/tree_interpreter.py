@@ -97,6 +97,11 @@ def check_single_precision() -> None:
     scores[1, 2, 3], scores[3, 1, 2] = -torch.inf, torch.nan
     given = TreeProblem(scores, torch.tensor([17, 16, 17, 17]), True)
     log_z, found = tree_triton.marginals(given, torch.float32)
+    with mock.patch.object(
+        tree_triton, "_steps", return_value=tree_triton._steps(32, True, torch.float32)[:1]
+    ):
+        kept = tree_triton.marginals(given, torch.float32)[1]
+    assert torch.equal(found[0], kept[0]), "single precision: made again, though its range was wide enough"
     assert torch.isnan(log_z).tolist() == [False, False, False, True], (
         "single precision: scores that are no numbers"
     )
@@ -107,6 +112,13 @@ def check_single_precision() -> None:
         np.testing.assert_allclose(
             found[b, :size, :size], by_arc, atol=1e-6, err_msg="single precision: marginals"
         )
+    for depth in (800.0, 100.0):  # exp(−100) is not 0 in float64
+        deep = deep_cycle(True)
+        deep = deep._replace(scores=deep.scores * (depth / 800.0))
+        value, by_arc, _ = expected(deep.scores[0].double().numpy(), True)
+        log_z, found = tree_triton.marginals(deep, torch.float32)
+        np.testing.assert_allclose(log_z[0], value, rtol=1e-7, err_msg="single precision: deep cycle")
+        np.testing.assert_allclose(found[0], by_arc, atol=1e-6, err_msg="single precision: deep cycle")
 
 
 def check_longer() -> None:
