@@ -100,7 +100,7 @@ def check_single_precision() -> None:
     with mock.patch.object(
         tree_triton, "_steps", return_value=tree_triton._steps(32, True, torch.float32)[:1]
     ):
-        kept = tree_triton.marginals(given, torch.float32)[1]
+        kept = tree_triton.marginals(TreeProblem(scores[:1], None, True), torch.float32)[1]
     assert torch.equal(found[0], kept[0]), "single precision: made again, though its range was wide enough"
     assert torch.isnan(log_z).tolist() == [False, False, False, True], (
         "single precision: scores that are no numbers"
