@@ -34,10 +34,11 @@ SAFE_SPREAD = 16.0  # nats between the scores into a word, up to which it loses 
 
 def log_partition(problem: TreeProblem) -> Tensor:
     """log Z [B], differentiable; −inf where no tree exists, 0 for an empty sentence."""
-    if (
-        torch.compiler.is_compiling()
-    ):  # kernels are launched by addresses, which a compiled program does not have
-        return torch.compiler.disable(_TreeValue.apply)(*problem)
+    if torch.compiler.is_compiling():  # kernels are launched by addresses, which it does not have
+        return torch.compiler.disable(log_partition)(problem)
+    wanted = torch.is_grad_enabled() and problem.scores.requires_grad  # a gradient
+    if not wanted and (kernels := kernels_for(problem)):
+        return kernels.log_partition(problem, working_dtype(problem.scores.dtype))
     return _TreeValue.apply(*problem)
 
 
@@ -191,8 +192,6 @@ class _TreeValue(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, lengths: Tensor | None, single_root: bool) -> Tensor:
         problem, dtype = TreeProblem(scores, lengths, single_root), working_dtype(scores.dtype)
-        if not ctx.needs_input_grad[0] and (kernels := kernels_for(problem)):
-            return kernels.log_partition(problem, dtype)
         log_z, found = _sums(problem, dtype)
         ctx.save_for_backward(scores, lengths, found)
         ctx.single_root = single_root
