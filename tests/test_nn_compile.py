@@ -36,6 +36,7 @@ INTEGERS |= {
     "share",
     "n_tiles",
 }
+INTEGERS |= {"by_row", "by_site", "by_before", "by_after"}
 POINTERS = {"lengths": "*i64", "sites": "*i64", "tags": "*i64", "labels": "*i64"}
 POINTERS |= {
     "counters": "*i32",
@@ -83,6 +84,21 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
     known |= {"ADD_UP": True, "WARPS": 1, "LANES": 2, "CHUNKS": 16, "BEHIND": 8}
     for kernel in (messages_kernel, tables_kernel, gradient_kernel, sums_kernel, best_kernel):
         compile_kernel(kernel, known, absent, "*fp32" if precision == "float32" else "*fp64", 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize("best", [False, True])
+def test_kernels_by_position(absent: list[str], best: bool) -> None:
+    import triton.language as tl
+
+    from crfkit.nn.position_kernel import position_gradient_kernel, position_messages_kernel
+
+    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
+    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
+    known |= {"BLOCK": 16, "L": 11, "REAL": tl.float32, "KEEP": not best, "BEST": best}
+    for kernel in (position_messages_kernel, position_gradient_kernel):
+        compile_kernel(kernel, known, [*absent, *([] if best else ["pointers"])], "*fp32", 1)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -14,6 +14,7 @@ import torch
 from crfkit.nn import (
     ChainCRF,
     chain_paths,
+    chain_positions,
     chain_sparse,
     chain_torch,
     chain_triton,
@@ -159,7 +160,8 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
         close(f"{name}: value", value, log_z, 10 * tolerance)
         close(f"{name}: value alone", plain, log_z, 10 * tolerance)
         states = (sign * expected.states * upstream[:, None, None]).contiguous()
-        arcs = sign * expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
+        weights = upstream.reshape(-1, *[1] * (given.arcs.ndim - 1)) if given.arcs.ndim > 2 else 1.0
+        arcs = (sign * expected.arcs * weights).contiguous()
         if tagged:
             add_path(exact, tags, upstream, states, arcs)
         found = kernels.gradient(given, tags if tagged else None, upstream.to(given.arcs.dtype), kept)
@@ -192,11 +194,36 @@ def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> 
         close(f"{name}: gradient of a quarter, negated, by {what}", -2 * mine, theirs, 1e-6)
 
 
+def by_position(given: ChainProblem, seed: int, forbidden: bool, shared: bool) -> ChainProblem:
+    """The same with arcs of their own at each position, or with those of each sequence seen at each."""
+    B, T, L = given.shape
+    rng = torch.Generator().manual_seed(seed)
+    arcs = torch.randn(B, 1 if shared else T - 1, L, L, generator=rng)
+    if forbidden:
+        arcs[:, :, 0, 1] = -torch.inf
+    return given._replace(arcs=arcs.to(given.emissions.dtype).expand(B, T - 1, L, L))
+
+
+def check_positions() -> None:
+    """Arcs that differ from position to position."""
+    for masks in ("none", "any", "lengths"):
+        for forbidden, shared in ((False, False), (True, False), (True, True)):
+            given = by_position(problem(4, False, masks, False, torch.float32), 5, forbidden, shared)
+            check(given, f"by position, masks={masks}, {forbidden=}, {shared=}", 1e-5, chain_positions)
+    exact = by_position(problem(6, False, "any", False, torch.float64), 7, True, False)
+    check(exact, "by position, float64", 1e-10, chain_positions)
+    bare = exact._replace(start=None, end=None)
+    log_z = chain_torch.log_partition(bare)
+    close("by position, no ends", chain_positions.value(bare, None, keep=False)[0], log_z, 1e-10)
+
+
 def check_impossible(kernels: Any) -> None:
     """Two labels that cannot follow each other at all: no labelling of two sites."""
-    never = torch.full((5, 5), -torch.inf)
+    never = torch.full((2, 2, 5, 5) if kernels is chain_positions else (5, 5), -torch.inf)
     lengths = torch.tensor([3, 1])
-    given = ChainProblem(torch.zeros(2, 3, 5), never, None, None, lengths, None, table(torch.isfinite(never)))
+    given = ChainProblem(
+        torch.zeros(2, 3, 5), never, None, None, lengths, None, table(torch.zeros(5, 5, dtype=torch.bool))
+    )
     value, _ = kernels.value(given, None, keep=False)
     if value[0] != -torch.inf or kernels.best(given).tolist() != [[-1, -1, -1], [0, -1, -1]]:
         sys.exit("no labelling: it has a value, or labels")
@@ -229,7 +256,8 @@ def check_large_scores(kernels: Any) -> None:
 def check_wrong_labels(kernels: Any) -> None:
     """Labels that do not exist make a value NaN, and no other."""
     lengths, exists = torch.tensor([4, 4, 3]), torch.ones(5, 5, dtype=torch.bool)
-    given = ChainProblem(torch.zeros(3, 4, 5), torch.zeros(5, 5), None, None, lengths, None, table(exists))
+    arcs = torch.zeros((3, 3, 5, 5) if kernels is chain_positions else (5, 5))
+    given = ChainProblem(torch.zeros(3, 4, 5), arcs, None, None, lengths, None, table(exists))
     tags = torch.zeros(3, 4, dtype=torch.int64)
     tags[0, 1], tags[1, 2], tags[2, 3] = -100, 5, 10**6  # the last is behind its sequence
     value, _ = kernels.value(given, tags, keep=False)
@@ -288,6 +316,9 @@ def main() -> None:
         check_wrong_labels(kernels)
         check_large_scores(kernels)
         check_autograd(kernels)
+    check_positions()
+    check_impossible(chain_positions)
+    check_wrong_labels(chain_positions)
     rare = torch.zeros(3, 3)
     rare[0, 0] = 7.4  # of an arc that is never taken
     check_divisions(chain_triton, rare, 80.0, range(21, 25))

@@ -206,7 +206,7 @@ class _ScaledMessages:
         marginals = self._backward().mul_(self.forward)
         if self.problem.lengths is not None:
             marginals = torch.where(self.alive, marginals, 0.0)
-        return marginals.transpose(0, 1)
+        return marginals.transpose(0, 1).contiguous()
 
     def arcs(self, weights: Tensor | None) -> Tensor:
         """After `states`."""

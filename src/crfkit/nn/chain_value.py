@@ -16,8 +16,8 @@ from torch import Tensor
 
 from crfkit.nn import chain_core, chain_torch
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
-from crfkit.nn.gold import add_path, path_score
-from crfkit.nn.problem import ChainProblem, alive_sites, working_dtype
+from crfkit.nn.gold import add_path, path_score, sums_at_ends
+from crfkit.nn.problem import ChainProblem, working_dtype
 
 
 class _Path(Protocol):
@@ -45,9 +45,9 @@ def kernels_for(problem: ChainProblem) -> Any:
 @cache
 def _kernels() -> tuple[Any, ...]:
     """The modules with kernels."""
-    from crfkit.nn import chain_sparse, chain_triton, chain_wide
+    from crfkit.nn import chain_positions, chain_sparse, chain_triton, chain_wide
 
-    return chain_triton, chain_sparse, chain_wide
+    return chain_triton, chain_sparse, chain_wide, chain_positions
 
 
 @cache
@@ -225,26 +225,6 @@ def _analytic(
     if tags is not None:
         d_states, d_arcs = d_states.contiguous(), d_arcs.contiguous()
         add_path(problem, tags, gradient, d_states, d_arcs)
-    d_start, d_end = _ends(problem, d_states)
+    d_start, d_end = sums_at_ends(problem, d_states)
     emissions, transitions = problem.emissions, problem.arcs
     return [d_states.to(emissions.dtype), d_arcs.to(transitions.dtype), d_start, d_end]
-
-
-def _ends(problem: ChainProblem, states: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """What the gradient at the first sites and at the last ones [B, T, L] makes of start and end."""
-    B, T, L = problem.shape
-
-    def summed(end: Tensor | None, last: bool) -> Tensor | None:
-        if end is None:
-            return None
-        if T == 0:
-            return torch.zeros_like(end)
-        place = (
-            alive_sites(problem).sum(1) - 1 if last else torch.zeros(B, dtype=torch.int64, device=end.device)
-        )
-        place = place.clamp_min(0)
-        if problem.sites is not None:
-            place = problem.sites.gather(1, place[:, None])[:, 0]
-        return states.gather(1, place[:, None, None].expand(B, 1, L))[:, 0].sum(0).to(end.dtype)
-
-    return summed(problem.start, False), summed(problem.end, True)

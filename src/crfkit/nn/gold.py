@@ -117,3 +117,23 @@ def add_path(problem: ChainProblem, tags: Tensor, weights: Tensor, states: Tenso
         elif arcs.ndim == 4:
             place = place + (rows * (T - 1) + arc_positions(problem)) * (L * L)
         arcs.view(-1).index_add_(0, place.reshape(-1), parts[:, 1:].reshape(-1).to(arcs.dtype))
+
+
+def sums_at_ends(problem: ChainProblem, states: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """What the gradient at the first sites and at the last ones [B, T, L] makes of start and end."""
+    B, T, L = problem.shape
+
+    def summed(end: Tensor | None, last: bool) -> Tensor | None:
+        if end is None:
+            return None
+        if T == 0:
+            return torch.zeros_like(end)
+        place = (
+            alive_sites(problem).sum(1) - 1 if last else torch.zeros(B, dtype=torch.int64, device=end.device)
+        )
+        place = place.clamp_min(0)
+        if problem.sites is not None:
+            place = problem.sites.gather(1, place[:, None])[:, 0]
+        return states.gather(1, place[:, None, None].expand(B, 1, L))[:, 0].sum(0).to(end.dtype)
+
+    return summed(problem.start, False), summed(problem.end, True)
