@@ -18,7 +18,7 @@ from crfkit.nn.constraints import bigram_table
 
 SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200), (2, 20, 520)]  # B, T, L
 MASKS = ("none", "ends", "any")
-FORMS = ("plain", "no ends", "own arcs", "allowed", "bigrams", "few bigrams", "never")
+FORMS = ("plain", "no ends", "own arcs", "by position", "allowed", "bigrams", "few bigrams", "never")
 CASES = list(itertools.product(SIZES, MASKS, FORMS))
 PROCESSES = 14
 Case = tuple[Callable[..., None], tuple[Any, ...]]  # a check and what it is given
@@ -35,7 +35,7 @@ def arguments(size: tuple[int, int, int], mask: str, form: str, seed: int = 0) -
 
     given: dict[str, Any] = {
         "emissions": normal(B, T, L),
-        "transitions": normal(B, L, L) if form == "own arcs" else normal(L, L),
+        "transitions": normal(*{"own arcs": (B,), "by position": (B, T - 1)}.get(form, ()), L, L),
         "start": None if form == "no ends" else normal(L),
         "end": None if form == "no ends" else normal(L),
     }

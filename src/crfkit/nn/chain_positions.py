@@ -41,8 +41,8 @@ class _Launches(NamedTuple):
 def _launches(n_labels: int) -> _Launches:
     block = max(16, triton.next_power_of_2(n_labels))
     warps = {16: 1, 32: 2, 64: 4, 128: 8}[block]
-    launches = (Launch(kernel, warps) for kernel in (position_messages_kernel, position_gradient_kernel))
-    return _Launches(block, *launches, Launch(wide_follow_kernel, 4))
+    messages, gradient = Launch(position_messages_kernel, warps), Launch(position_gradient_kernel, warps)
+    return _Launches(block, messages, gradient, Launch(wide_follow_kernel, 4))
 
 
 def suits(problem: ChainProblem) -> bool:
