@@ -57,7 +57,7 @@ def bigram_steps(
         with torch.no_grad():
             rival.transitions.masked_fill_(~layer.bigrams[:-1, :-1], FORBIDDEN)
         losses["pytorch-crf"], bests["pytorch-crf"] = training(rival), lambda: rival.decode(emissions)
-    kernels = chain_value.kernels_for(layer.distribution(emissions)._problem)
+    kernels = chain_value.kernels_for(layer.distribution(emissions)._given)
     listed = kernels is not None and kernels.__name__.endswith("chain_sparse")
     return losses, bests, layer, emissions, listed
 

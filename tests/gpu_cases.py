@@ -51,8 +51,7 @@ def arguments(size: tuple[int, int, int], mask: str, form: str, seed: int = 0) -
     elif form in ("bigrams", "few bigrams"):
         table = torch.rand(L, L, generator=rng) < (0.5 if form == "bigrams" else 0.05)
         table[0] = table[:, 0] = True
-        given["bigrams"] = table
-        given["table"] = bigram_table(table, L, None)
+        given |= {"bigrams": table} if form == "bigrams" else {"table": bigram_table(table, L, None)}
     elif form == "never":
         given["transitions"][torch.rand(L, L, generator=rng) < 0.3] = -torch.inf
         given["transitions"][:, 0] = given["transitions"][0, :] = 0.0
@@ -62,7 +61,7 @@ def arguments(size: tuple[int, int, int], mask: str, form: str, seed: int = 0) -
 def distribution_of(given: dict[str, Any]) -> ChainDistribution:
     """With a table of the bigrams that stays, where there is one, as a layer has it."""
     scores = {name: value for name, value in given.items() if name != "table"}
-    return ChainDistribution(**scores)._listed(given.get("table"))
+    return ChainDistribution(**scores)._within(given.get("table"))
 
 
 def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -46,6 +46,7 @@ POINTERS |= {
     "nodes": "*i32",
     "heads": "*i64",
     "neighbours": "*i16",
+    "bigrams": "*i1",
 }
 
 

@@ -26,6 +26,7 @@ from crfkit.nn.gold import add_path, path_score
 from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
+    explicit,
     kept_positions,
     site_arcs,
     site_states,
@@ -88,7 +89,6 @@ def few_bigrams(masks: str) -> ChainProblem:
         exists[10:, 12] = exists[12, 10:] = True
         emissions[:, :, 10:] -= 60.0
         end[:10] = -torch.inf
-    arcs = arcs.masked_fill(~exists, -torch.inf)
     return ChainProblem(emissions, arcs, start, end, lengths, sites, table(exists))
 
 
@@ -96,7 +96,7 @@ def check_by_enumeration() -> None:
     """Lists of bigrams against all 20³ labellings of three sites."""
     given = few_bigrams("none")
     given = given._replace(emissions=given.emissions[:, :3].contiguous())
-    emissions, arcs, start, end = (part.double() for part in given[:4] if part is not None)
+    emissions, arcs, start, end = (part.double() for part in explicit(given)[:4] if part is not None)
     paths = torch.cartesian_prod(*3 * [torch.arange(20)])  # [8000, 3]
     a, b, c = paths.T
     shared = start[a] + arcs[a, b] + arcs[b, c] + end[c]
@@ -112,6 +112,9 @@ def check_by_enumeration() -> None:
     close("few bigrams, all labellings: arcs", found[1].reshape(-1), pairs, 1e-5)
     if not torch.equal(chain_sparse.best(given), paths[scores.argmax(1)]):
         sys.exit("few bigrams, all labellings: best")
+    likely = torch.where(torch.isfinite(shared), 0.0, shared).argmin()  # a labelling that does not exist
+    if not bool((chain_sparse.value(given, paths[likely].repeat(3, 1), keep=False)[0] == -torch.inf).all()):
+        sys.exit("few bigrams, all labellings: one that does not exist has a probability")
 
 
 def check_few_bigrams() -> None:
@@ -131,7 +134,7 @@ def check_few_bigrams() -> None:
 
 def possible_tags(given: ChainProblem, rng: torch.Generator) -> torch.Tensor:
     """Labels at positions [B, T] that bigrams allow, 1 at those that are off."""
-    states, arcs = site_states(given, torch.float64), site_arcs(given, torch.float64)
+    states, arcs = site_states(given, torch.float64), site_arcs(explicit(given), torch.float64)
     labels = chain_paths.sample(states, arcs, alive_sites(given), 1, rng)[0]
     return torch.where(kept_positions(given), to_positions(given, labels), 1)
 
@@ -145,7 +148,9 @@ def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: flo
 
 def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain_triton) -> None:
     """Value, gradient and best labelling of one problem."""
-    exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
+    exact = explicit(
+        ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
+    )
     B, T, L = given.shape
     rng = torch.Generator().manual_seed(0)
     tags, upstream = possible_tags(exact, rng), torch.rand(B, generator=rng).double() + 0.5
@@ -268,9 +273,9 @@ def check_wrong_labels(kernels: Any) -> None:
 def check_autograd(kernels: Any) -> None:
     """A loss whose graph is retained, and second derivatives: as on the plain path."""
     torch.manual_seed(0)
-    layer = ChainCRF(5, bigrams=torch.ones(5, 5, dtype=torch.bool))
+    layer = ChainCRF(5, bigrams=torch.arange(25).reshape(5, 5) % 6 != 4)
     emissions = torch.randn(2, 4, 5, requires_grad=True)
-    tags = torch.randint(0, 5, (4, 2)).T  # not in the order of memory
+    tags = layer.distribution(emissions).sample()[0].T.contiguous().T  # not in the order of memory
     given = [emissions, *layer.parameters()]
 
     def derivatives() -> list[torch.Tensor]:
@@ -283,6 +288,7 @@ def check_autograd(kernels: Any) -> None:
 
     expected = derivatives()
     usual, chain_value.kernels_for = chain_value.kernels_for, lambda problem: kernels
+    chain_value.uses_lists = lambda problem: kernels is chain_sparse
     for found, exact in zip(derivatives(), expected, strict=True):
         close(f"{kernels.__name__}: derivatives of a layer", found, exact, 1e-5)
     chain_value.kernels_for = usual

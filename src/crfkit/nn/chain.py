@@ -12,12 +12,13 @@ from crfkit.nn.chain_best import best
 from crfkit.nn.chain_paths import NOTHING, k_best, sample
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
 from crfkit.nn.checks import check_device, check_integers, check_scores, checked_lengths
-from crfkit.nn.constraints import BigramsLike, bigram_table, constrained
+from crfkit.nn.constraints import BigramsLike, bigram_table, constrained, constrained_ends
 from crfkit.nn.gold import Term, has_unknown, likelihood_terms, path_score, terms_within
 from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
+    explicit,
     kept_positions,
     site_arcs,
     site_states,
@@ -76,18 +77,34 @@ class ChainDistribution:
                 )
             check_device("allowed", allowed, emissions.device)
             emissions = emissions.masked_fill(~allowed, -torch.inf)
-        self._problem = ChainProblem(emissions, transitions, start, end, lengths, sites)
+        self._given = ChainProblem(emissions, transitions, start, end, lengths, sites)
+        self._explicit: ChainProblem | None = None
         self._forbids = table is not None or allowed is not None
 
-    def _listed(self, table: Tensor | None) -> ChainDistribution:
-        """This distribution, told that its bigrams are those of a table that stays, so that lists pay: see `neighbours`."""
-        self._problem = self._problem._replace(bigrams=table)
+    def _within(self, table: Tensor | None, lists: bool = True) -> ChainDistribution:
+        """This distribution with the bigrams of a table [L + 1, L + 1] alone, which stays: lists of them may pay."""
+        if table is None:
+            return self
+        start, end = constrained_ends(table, self._given.arcs, self._given.start, self._given.end)
+        given = self._given._replace(start=start, end=end, bigrams=table)
+        if torch.compiler.is_compiling():  # whoever is asked then looks for lists
+            self._given = explicit(given)._replace(bigrams=table if lists else None)
+        else:
+            self._given = given if lists and chain_value.uses_lists(given) else explicit(given)
+        self._forbids = True
         return self
+
+    @property
+    def _problem(self) -> ChainProblem:
+        """The scores, −inf where an arc does not exist."""
+        if self._explicit is None:
+            self._explicit = explicit(self._given)
+        return self._explicit
 
     @property
     def emissions(self) -> Tensor:
         """The scores of labels at positions [B, T, L], −inf where a label is not allowed."""
-        return self._problem.emissions
+        return self._given.emissions
 
     @property
     def transitions(self) -> Tensor:
@@ -97,11 +114,11 @@ class ChainDistribution:
     @property
     def lengths(self) -> Tensor:
         """The number of positions that belong to each sequence, [B]."""
-        return alive_sites(self._problem).sum(1)
+        return alive_sites(self._given).sum(1)
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no labelling is possible, 0 for an empty sequence."""
-        return _log_partition(self._problem)
+        return _log_partition(self._given)
 
     def log_prob(self, tags: Tensor, *, complete: bool | None = None, total: bool = False) -> Tensor:
         """log p(tags) [B], or the logarithm of what all labellings that agree with the tags have together.
@@ -112,11 +129,11 @@ class ChainDistribution:
         the sum over the sequences. NaN where no labelling is possible at all.
         """
         if torch.compiler.is_compiling() and not _are_sets(tags):
-            values = chain_ops.log_prob(self._problem, self._label_ids(tags), complete)
+            values = chain_ops.log_prob(self._given, self._label_ids(tags), complete)
             return values.sum() if total else values
         first, *rest = self._terms(tags, complete)
         if first.tags is not None:
-            return chain_value.log_likelihood(self._problem, first.tags, total)
+            return chain_value.log_likelihood(self._given, first.tags, total)
         values = _log_partition(first.problem)
         for term in rest:
             values = values + term.sign * _log_partition(term.problem)
@@ -138,7 +155,7 @@ class ChainDistribution:
             pairs = zip(gradient, by_scores, strict=True)
             value, gradient = value + part, [None if a is None or b is None else a + b for a, b in pairs]
         if self._forbids:
-            for score, found in zip(self._problem, gradient, strict=False):
+            for score, found in zip(self._given, gradient, strict=False):
                 if found is not None and score is not None:
                     found.masked_fill_(score == -torch.inf, 0.0)
         return value, tuple(gradient)
@@ -146,16 +163,16 @@ class ChainDistribution:
     def _terms(self, tags: Tensor, complete: bool | None) -> list[Term]:
         """What the log-likelihood of the tags is added up from."""
         if _are_sets(tags):
-            if tags.shape != self._problem.shape:
+            if tags.shape != self._given.shape:
                 raise ValueError(
-                    f"tags: got bools with shape {list(tags.shape)}, expected {list(self._problem.shape)}."
+                    f"tags: got bools with shape {list(tags.shape)}, expected {list(self._given.shape)}."
                 )
-            check_device("tags", tags, self._problem.emissions.device)
-            return terms_within(self._problem, tags)
+            check_device("tags", tags, self._given.emissions.device)
+            return terms_within(self._given, tags)
         tags = self._label_ids(tags)
         if complete and tags.device.type == "cpu":
             self._check_known(tags)
-        return likelihood_terms(self._problem, tags, complete)
+        return likelihood_terms(self._given, tags, complete)
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] of label ids [B, T] in float64, before it is normalised; differentiable."""
@@ -166,13 +183,13 @@ class ChainDistribution:
 
     def _label_ids(self, tags: Tensor) -> Tensor:
         """Tags of the right shape and place, as int64 without gaps in memory."""
-        check_integers("tags", tags, self._problem.shape[:2], "label ids")
-        check_device("tags", tags, self._problem.emissions.device)
+        check_integers("tags", tags, self._given.shape[:2], "label ids")
+        check_device("tags", tags, self._given.emissions.device)
         return tags.long().contiguous()
 
     def _check_known(self, tags: Tensor) -> None:
         """Refuse unknown labels at sites, and those that do not exist."""
-        if has_unknown(self._problem, tags):
+        if has_unknown(self._given, tags):
             raise ValueError(
                 f"tags: a label is negative, expected ids from 0 to {self._problem.shape[2] - 1} "
                 "at all positions that are on."
@@ -182,7 +199,7 @@ class ChainDistribution:
         """P(y_t = label) [B, T, L], 0 at positions that are off; differentiable where a gradient is wanted."""
         if self._differentiated:
             return to_positions(self._problem, self._moments()[1]).to(self._dtype)
-        return _expectations(self._problem).states
+        return _expectations(self._given).states
 
     def arc_marginals(self) -> Tensor:
         """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is off or first."""
@@ -195,7 +212,7 @@ class ChainDistribution:
 
     def argmax(self) -> Tensor:
         """The labels of the best labelling [B, T]; −1 at positions that are off, and where no labelling is possible."""
-        return chain_ops.best(self._problem) if torch.compiler.is_compiling() else best(self._problem)
+        return chain_ops.best(self._given) if torch.compiler.is_compiling() else best(self._given)
 
     def topk(self, k: int) -> tuple[Tensor, Tensor]:
         """The scores [B, k] of the k best labellings, best first, and their labels [B, k, T].
@@ -254,12 +271,12 @@ class ChainDistribution:
 
     @property
     def _dtype(self) -> torch.dtype:
-        return working_dtype(self._problem.emissions.dtype)
+        return working_dtype(self._given.emissions.dtype)
 
     @property
     def _differentiated(self) -> bool:
         """Whether answers have to be differentiable."""
-        scores = (part for part in self._problem[:4] if part is not None)
+        scores = (part for part in self._given[:4] if part is not None)
         return torch.is_grad_enabled() and any(part.requires_grad for part in scores)
 
     def _arcs_by_position(self) -> Tensor:

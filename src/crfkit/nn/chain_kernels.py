@@ -68,12 +68,13 @@ def inverse(x):
 
 @triton.jit
 def gold_role(
-    emissions, arcs, sites, tags, row, n, T, L: tl.constexpr, start, end, gold, counts,
+    emissions, arcs, bigrams, sites, tags, row, n, T, L: tl.constexpr, start, end, gold, counts,
     HAS_SITES: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """score(tags) of one sequence, as a number and what its rounding took; its arcs are counted, if somebody counts.
 
-    Labels that do not exist make it NaN, and nothing is read or counted where they would stand.
+    bigrams [L + 1, L + 1], where it is given, says which arcs exist: tags with others have −inf. Labels that do not exist
+    make it NaN, and nothing is read or counted where they would stand.
     """
     STEP: tl.constexpr = 128
     place = tl.arange(0, STEP)
@@ -90,7 +91,10 @@ def gold_role(
         total += tl.where((y < 0) | (y >= L), float("nan"), 0.0)
         x, y = tl.minimum(tl.maximum(x, 0), L - 1), tl.minimum(tl.maximum(y, 0), L - 1)
         total += tl.load(emissions + (row * T + p) * L + y, mask=on, other=0.0).to(tl.float64)
-        total += tl.load(arcs + x * L + y, mask=on & (t > 0), other=0.0).to(tl.float64)
+        arc = tl.load(arcs + x * L + y, mask=on & (t > 0), other=0.0).to(tl.float64)
+        if bigrams is not None:
+            arc = tl.where(tl.load(bigrams + x * (L + 1) + y, mask=on & (t > 0), other=1) != 0, arc, NEVER)
+        total += arc
         if counts is not None:
             tl.atomic_add(counts + x * L + y, 1, mask=on & (t > 0))
         if HAS_START:
@@ -196,8 +200,8 @@ def tables_kernel(
         if HAS_LENGTHS:
             n = tl.load(lengths + row).to(tl.int32)
         gold_role(
-            emissions, arcs + tl.where(n_tables > 1, row * L * L, 0), sites, tags, row, n, T, L, start, end, gold,
-            None, HAS_SITES, HAS_START, HAS_END, REAL,
+            emissions, arcs + tl.where(n_tables > 1, row * L * L, 0), None, sites, tags, row, n, T, L, start, end,
+            gold, None, HAS_SITES, HAS_START, HAS_END, REAL,
         )  # fmt: skip
     else:
         block = task - n_tables

@@ -7,6 +7,7 @@ program that `torch.export` wrote asks them too: `import crfkit.nn` before it is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -23,6 +24,12 @@ _TAGS = "Tensor? tags, bool complete"
 
 def _operation(name: str, schema: str) -> Any:
     return torch.library.custom_op(f"crfkit::{name}", mutates_args=(), schema=schema)
+
+
+def _problem(parts: Sequence[Any]) -> ChainProblem:
+    """The problem that an operation is given: arcs that do not exist are −inf, and the table is there for lists alone."""
+    problem = ChainProblem(*parts)
+    return problem if chain_value.uses_lists(problem) else problem._replace(bigrams=None)
 
 
 def log_partition(problem: ChainProblem) -> Tensor:
@@ -49,7 +56,7 @@ def expectations(problem: ChainProblem) -> Expectations:
 def _value(*given: Any) -> Tensor:
     *parts, tags, complete = given
     value = None
-    for sign, problem, known in _terms(ChainProblem(*parts), tags, complete):
+    for sign, problem, known in _terms(_problem(parts), tags, complete):
         part = sign * chain_value.value_with_kept(problem, known, False)[0]
         value = part if value is None else value + part
     assert value is not None
@@ -61,7 +68,7 @@ def _gradient(*given: Any) -> list[Tensor]:
     """By those of emissions, arcs, start and end that there are."""
     *parts, tags, complete, upstream = given
     total: list[Tensor] = []
-    for sign, problem, known in _terms(ChainProblem(*parts), tags, complete):
+    for sign, problem, known in _terms(_problem(parts), tags, complete):
         kept = chain_value.value_with_kept(problem, known, True)[1]
         found = chain_value.gradient_from_kept(problem, known, sign * upstream, kept)
         present = [part.contiguous() for part in found if part is not None]
@@ -76,12 +83,12 @@ def _terms(problem: ChainProblem, tags: Tensor | None, complete: bool) -> list[T
 
 @_operation("chain_best", f"({_PROBLEM}) -> Tensor")
 def _best(*given: Any) -> Tensor:
-    return chain_best.best(ChainProblem(*given))
+    return chain_best.best(_problem(given))
 
 
 @_operation("chain_expectations", f"({_PROBLEM}) -> (Tensor, Tensor, Tensor)")
 def _expectations(*given: Any) -> tuple[Tensor, ...]:
-    return tuple(part.contiguous() for part in chain_value.expectations(ChainProblem(*given)))
+    return tuple(part.contiguous() for part in chain_value.expectations(_problem(given)))
 
 
 @_value.register_fake

@@ -1,6 +1,7 @@
 """Chains with many labels and few bigrams on a GPU: a value with its messages, its gradient, the best labelling.
 
-Time and memory go with the bigrams that exist (`neighbours`), but for the gradient by arcs, which has zeros for the others.
+Arcs that do not exist are not looked at, and may have any score. Time and memory go with the bigrams that exist
+(`neighbours`), but for the gradient by arcs, which has zeros for the others.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _scores(
     scores = torch.empty((2, cut.n_tiles, cut.tile), dtype=torch.float32, device=lists.device)
     _launch(sparse_scores_kernel, 4)(
         (scores.numel() // STEP + (0 if tags is None else B), 1, 1), (kind, cut, counters is None),
-        (*problem[:6], tags, lists, scores, known, counters),
+        (*problem, tags, lists, scores, known, counters),
         (B, T, cut.n_tiles), (L, *kind[-5:], cut.tile, STEP),
     )  # fmt: skip
     return scores

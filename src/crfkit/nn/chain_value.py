@@ -17,7 +17,7 @@ from torch import Tensor
 from crfkit.nn import chain_core, chain_torch
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
 from crfkit.nn.gold import add_path, path_score, sums_at_ends
-from crfkit.nn.problem import ChainProblem, working_dtype
+from crfkit.nn.problem import ChainProblem, explicit, working_dtype
 
 
 class _Path(Protocol):
@@ -36,6 +36,8 @@ def kernels_for(problem: ChainProblem) -> Any:
     """The module with the kernels for a GPU, where they answer for this problem; else None."""
     if not problem.emissions.is_cuda or not triton_is_there():
         return None
+    if problem.bigrams is not None:
+        return _sparse_kernels()
     for kernels in _kernels():
         if kernels.suits(problem):
             return kernels
@@ -45,9 +47,24 @@ def kernels_for(problem: ChainProblem) -> Any:
 @cache
 def _kernels() -> tuple[Any, ...]:
     """The modules with kernels."""
-    from crfkit.nn import chain_positions, chain_sparse, chain_triton, chain_wide
+    from crfkit.nn import chain_positions, chain_triton, chain_wide
 
-    return chain_triton, chain_sparse, chain_wide, chain_positions
+    return chain_triton, chain_wide, chain_positions
+
+
+@cache
+def _sparse_kernels() -> Any:
+    """The module with kernels over lists of bigrams."""
+    from crfkit.nn import chain_sparse
+
+    return chain_sparse
+
+
+def uses_lists(problem: ChainProblem) -> bool:
+    """Whether a problem with a table of bigrams is answered by kernels over lists of them; else it has to be `explicit`."""
+    if problem.bigrams is None or not problem.emissions.is_cuda or not triton_is_there():
+        return False
+    return bool(_sparse_kernels().suits(problem))
 
 
 @cache
@@ -186,9 +203,10 @@ def _through_the_recursions(
     problem: ChainProblem, tags: Tensor | None, gradient: Tensor
 ) -> list[Tensor | None]:
     """The gradient as a graph of its own, which can be differentiated again."""
-    value = differentiable_log_partition(problem)
+    in_full = explicit(problem)
+    value = differentiable_log_partition(in_full)
     if tags is not None:
-        value = path_score(problem, tags) - value
+        value = path_score(in_full, tags) - value
     gradient = torch.where(torch.isfinite(value), gradient.double(), 0.0)
     scores = problem[:4]
     wanted = [part for part in scores if part is not None and part.requires_grad]

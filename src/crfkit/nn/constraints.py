@@ -56,9 +56,15 @@ def constrained(
     """The scores of arcs, start and end, with −inf for what the table forbids."""
     if table is None:
         return arcs, start, end
-    zero = arcs.new_zeros(len(table) - 1)
+    return (torch.where(table[:-1, :-1], arcs, -torch.inf), *constrained_ends(table, arcs, start, end))
+
+
+def constrained_ends(
+    table: Tensor, arcs: Tensor, start: Tensor | None, end: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The scores of start and end, 0 where they are absent, with −inf for what the table forbids."""
+    zero = arcs.new_zeros(()) if start is None or end is None else None
     return (
-        arcs.masked_fill(~table[:-1, :-1], -torch.inf),
-        (zero if start is None else start).masked_fill(~table[-1, :-1], -torch.inf),
-        (zero if end is None else end).masked_fill(~table[:-1, -1], -torch.inf),
+        torch.where(table[-1, :-1], zero if start is None else start, -torch.inf),
+        torch.where(table[:-1, -1], zero if end is None else end, -torch.inf),
     )

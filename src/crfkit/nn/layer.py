@@ -79,9 +79,10 @@ class ChainCRF(nn.Module):
             self.end_transitions,
             mask=mask,
             lengths=lengths,
-            bigrams=self.bigrams,
             allowed=allowed,
-        )._listed(None if getattr(self, "_is_replica", False) else self.bigrams)
+        )._within(
+            self.bigrams, lists=not getattr(self, "_is_replica", False)
+        )  # a replica's table is new every time
 
     def forward(
         self,

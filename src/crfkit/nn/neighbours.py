@@ -37,19 +37,22 @@ class _Made(NamedTuple):
     tiles: Tensor | None
 
 
-_Key: TypeAlias = tuple[int, int, tuple[int, ...], int]
+_Key: TypeAlias = tuple[int, int, int]
 _made: dict[_Key, _Made] = {}  # by the number of the storage, and which part of it a table is
 
 
 def lists_of(table: Tensor) -> Tensor | None:
     """Tiles of the bigrams of a table [L + 1, L + 1], START and END left out; None where all pairs are as good as lists.
 
-    None as well for tables whose changes PyTorch does not count, and while a graph is captured that has not seen the table.
+    None as well for tables whose changes PyTorch does not count, or with gaps in memory, and while a graph is captured
+    that has not seen the table.
     """
     if not FEW_LABELS < len(table) - 1 <= MOST_LABELS or table.is_meta or table.is_inference():
         return None
+    if not table.is_contiguous():
+        return None
     storage, version = table.untyped_storage(), table._version
-    key = (storage._cdata, table.storage_offset(), table.stride(), len(table))
+    key = (storage._cdata, table.storage_offset(), len(table))
     found = _made.get(key)
     if found is not None and found.version == version:
         return found.tiles

@@ -25,13 +25,24 @@ class ChainProblem(NamedTuple):
     end: Tensor | None  # [L]
     lengths: Tensor | None  # [B] int64; None: all T
     sites: Tensor | None  # [B, T] int64, a permutation of the positions; None: 0 … T − 1
-    bigrams: Tensor | None = None  # bool [L + 1, L + 1]: which arcs exist, where lists of them may pay
+    bigrams: Tensor | None = (
+        None  # bool [L + 1, L + 1]: the arcs that exist, whatever the others score; see `explicit`
+    )
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """(B, T, L)."""
         B, T, L = self.emissions.shape
         return B, T, L
+
+
+def explicit(problem: ChainProblem) -> ChainProblem:
+    """The same problem with −inf for arcs that do not exist: all but the kernels over lists of bigrams want it so."""
+    if problem.bigrams is None:
+        return problem
+    return problem._replace(
+        arcs=torch.where(problem.bigrams[:-1, :-1], problem.arcs, -torch.inf), bigrams=None
+    )
 
 
 def sites_of(mask: Tensor) -> tuple[Tensor, Tensor]:

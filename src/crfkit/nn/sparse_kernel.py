@@ -30,7 +30,7 @@ def listed(lists, tile, begin, TILE: tl.constexpr, STEP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["B", "T", "n_tiles"])
 def sparse_scores_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, neighbours, scores, known, counters, B, T, n_tiles,
+    emissions, arcs, start, end, lengths, sites, bigrams, tags, neighbours, scores, known, counters, B, T, n_tiles,
     L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
     HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
@@ -57,8 +57,8 @@ def sparse_scores_kernel(
         if HAS_LENGTHS:
             n = tl.load(lengths + row).to(tl.int32)
         gold_role(
-            emissions, arcs, sites, tags, row, n, T, L, start, end, known, None, HAS_SITES, HAS_START, HAS_END,
-            tl.float32,
+            emissions, arcs, bigrams, sites, tags, row, n, T, L, start, end, known, None, HAS_SITES, HAS_START,
+            HAS_END, tl.float32,
         )  # fmt: skip
 
 

@@ -56,8 +56,8 @@ def wide_tables_kernel(
         if HAS_LENGTHS:
             n = tl.load(lengths + row).to(tl.int32)
         gold_role(
-            emissions, arcs, sites, tags, row, n, T, L, start, end, known, counts, HAS_SITES, HAS_START, HAS_END,
-            tl.float32,
+            emissions, arcs, None, sites, tags, row, n, T, L, start, end, known, counts, HAS_SITES, HAS_START,
+            HAS_END, tl.float32,
         )  # fmt: skip
     else:
         block = task - n_arcs
