@@ -22,7 +22,7 @@ MOST_LABELS = 128
 BUSY = 528  # programs that keep a large device busy
 CHUNKS = 16, 8  # of a sequence that are followed back at once, and sites behind one from which it is followed
 SCALED = 4096  # numbers that a program multiplies at once
-ADDED = 64, 16  # numbers of a program that adds up parts, and parts that it reads at once
+ADDED = 16, 128  # numbers of a program that adds up parts, and parts that it reads at once
 
 
 class Kept(NamedTuple):
