@@ -49,6 +49,7 @@ class _Cut(NamedTuple):
     n_tiles: int
     tile: int  # pairs of a tile
     powers: int  # widths that its lists may have
+    block: int  # labels, rounded up to a power of two
 
 
 @cache
@@ -70,8 +71,14 @@ def _lists(problem: ChainProblem) -> tuple[Tensor, _Cut]:
     tiles = neighbours.lists_of(problem.bigrams)
     assert tiles is not None
     _, rows, size = tiles.shape
-    longest = max(SHORTEST, triton.next_power_of_2(problem.emissions.shape[2]))
-    return tiles, _Cut(rows - 1, size * SHORTEST // (SHORTEST + 1), (longest // SHORTEST).bit_length())
+    return tiles, _cut(rows - 1, size, problem.emissions.shape[2])
+
+
+@cache
+def _cut(n_tiles: int, size: int, L: int) -> _Cut:
+    block = triton.next_power_of_2(L)
+    powers = (max(SHORTEST, block) // SHORTEST).bit_length()
+    return _Cut(n_tiles, size * SHORTEST // (SHORTEST + 1), powers, block)
 
 
 def _parts(n_chains: int, n_tiles: int, device: torch.device) -> int:
@@ -83,11 +90,16 @@ def _parts(n_chains: int, n_tiles: int, device: torch.device) -> int:
 
 
 def _scores(
-    problem: ChainProblem, tags: Tensor | None, known: Tensor | None, counters: Tensor | None
+    problem: ChainProblem,
+    lists: Tensor,
+    cut: _Cut,
+    tags: Tensor | None,
+    known: Tensor | None = None,
+    counters: Tensor | None = None,
 ) -> Tensor:
     """The scores of the lists [2, n_tiles, TILE]; those of the tags become known."""
     B, T, L = problem.emissions.shape
-    kind, (lists, cut) = kind_of(problem, tags), _lists(problem)
+    kind = kind_of(problem, tags)
     scores = torch.empty((2, cut.n_tiles, cut.tile), dtype=torch.float32, device=lists.device)
     _launch(sparse_scores_kernel, 4)(
         (scores.numel() // STEP + (0 if tags is None else B), 1, 1), (kind, cut, counters is None),
@@ -110,7 +122,7 @@ def value(
     waits = parts > 1 and emissions.is_cuda
     known = torch.empty(2 * B + B * T, dtype=torch.float32, device=device)
     counters = torch.zeros(2 + 2 * B, dtype=torch.int32, device=device)
-    scores = _scores(problem, tags, known, counters)
+    scores = _scores(problem, lists, cut, tags, known, counters)
     messages = torch.empty((1 + keep, B, T, L), dtype=torch.float32, device=device)
     scale = torch.empty((B, T), dtype=torch.float32, device=device)
     values = torch.empty(B, dtype=torch.float32, device=device)
@@ -119,7 +131,7 @@ def value(
         (B * parts, 1 + keep, 1), (kind, cut, total, parts),
         (emissions, start, end, lengths, sites, lists, scores, known, counters, messages, scale, values, added),
         (B, T, cut.n_tiles),
-        (L, *kind[-5:], total, triton.next_power_of_2(L), cut.tile, cut.powers, parts, waits),
+        (L, *kind[-5:], total, cut.block, cut.tile, cut.powers, parts, waits),
     )  # fmt: skip
     kept = Kept(known, counters, messages, scale, scores) if keep else None
     return values if added is None else added, kept
@@ -131,8 +143,8 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None
     problem = plain(problem)
     emissions, arcs, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape
-    kind, (lists, cut), block = kind_of(problem, tags), _lists(problem), triton.next_power_of_2(L)
-    flags, rows = kind[-5:], max(1, 4096 // block)
+    kind, (lists, cut) = kind_of(problem, tags), _lists(problem)
+    flags, rows, block = kind[-5:], max(1, 4096 // cut.block), cut.block
     d_emissions, d_arcs = torch.empty_like(emissions), torch.zeros_like(arcs)
     d_start = None if start is None else torch.empty_like(start)
     d_end = None if end is None else torch.empty_like(end)
@@ -178,10 +190,10 @@ def best(problem: ChainProblem) -> Tensor:
     emissions, _, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape
     kind, (lists, cut), device = kind_of(problem, None), _lists(problem), emissions.device
-    block, parts = triton.next_power_of_2(L), _parts(B, cut.n_tiles, device)
+    block, parts = cut.block, _parts(B, cut.n_tiles, device)
     waits = parts > 1 and emissions.is_cuda
     counters = torch.zeros(B, dtype=torch.int32, device=device)
-    scores = _scores(problem, None, None, None)
+    scores = _scores(problem, lists, cut, None)
     ways = torch.empty((2, B, L), dtype=torch.float32, device=device)
     pointers = torch.empty((B, T, L), dtype=torch.int16, device=device)
     labels = torch.empty((B, T), dtype=torch.int64, device=device)
