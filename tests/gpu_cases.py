@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from crfkit.nn import ChainDistribution, TreeDistribution
+from crfkit.nn import ChainCRF, ChainDistribution, TreeDistribution
 from crfkit.nn.constraints import bigram_table
 
 SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200), (2, 20, 520)]  # B, T, L
@@ -199,6 +199,43 @@ def check_trees(B: int, n: int, spread: float, holes: float, single_root: bool, 
             assert bool(((total - best[possible]).abs() < 2e-3).all()), "best: another is better"
 
 
+STREAMS = [((32, 64, 512), 1.0), ((16, 40, 600), 0.02)]  # B, T, L, and the share of the bigrams that exist
+
+
+def check_streams(size: tuple[int, int, int], share: float) -> None:
+    """Losses whose programs wait for each other, on two streams at once, and as CUDA graphs: the bits of one alone."""
+    L = size[2]
+    rng = torch.Generator().manual_seed(0)
+    table = (torch.rand(L, L, generator=rng) < share) | torch.eye(L, dtype=torch.bool)
+    layer = ChainCRF(L, bigrams=None if share == 1.0 else table, device="cuda")
+    emissions = [torch.randn(size, generator=rng).to("cuda").requires_grad_() for _ in range(2)]
+    tags = torch.zeros(size[:2], dtype=torch.int64, device="cuda")
+
+    def gradient(i: int) -> list[torch.Tensor]:
+        loss = layer(emissions[i], tags, complete=True)
+        return [loss, *torch.autograd.grad(loss, [emissions[i], *layer.parameters()])]
+
+    expected, streams = [gradient(i) for i in range(2)], [torch.cuda.Stream() for _ in range(2)]
+    torch.cuda.synchronize()
+    found: list[Any] = [None, None]
+    for i in 200 * [0, 1]:
+        with torch.cuda.stream(streams[i]):
+            found[i] = gradient(i)
+    torch.cuda.synchronize()
+    graphs, captured = [torch.cuda.CUDAGraph() for _ in range(2)], []
+    for graph, stream, i in zip(graphs, streams, range(2), strict=True):
+        with torch.cuda.graph(graph, stream=stream):
+            captured.append(gradient(i))
+    for i in 200 * [0, 1]:
+        with torch.cuda.stream(streams[i]):
+            graphs[i].replay()
+    torch.cuda.synchronize()
+    for i in range(2):
+        for mine, graphed, alone in zip(found[i], captured[i], expected[i], strict=True):
+            assert torch.equal(mine, alone), "two streams: other bits"
+            assert torch.equal(graphed, alone), "two graphs: other bits"
+
+
 def failures(cases: list[Case]) -> list[str]:
     """What goes wrong in these cases, in words."""
     wrong = []
@@ -221,7 +258,7 @@ def shares() -> list[list[Case]]:
         [(check_chain, (size, mask, form, dtype)) for form in FORMS]
         for (size, dtype), mask in itertools.product(kinds, MASKS)
     ]
-    return [*trees.values(), *chains]
+    return [*trees.values(), *([(check_streams, case)] for case in STREAMS), *chains]
 
 
 def main() -> None:

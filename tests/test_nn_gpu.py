@@ -10,7 +10,16 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 
-from tests.gpu_cases import CASES, TOLERANCE, TREE_TOLERANCE, TREES, check_chain, check_trees
+from tests.gpu_cases import (
+    CASES,
+    STREAMS,
+    TOLERANCE,
+    TREE_TOLERANCE,
+    TREES,
+    check_chain,
+    check_streams,
+    check_trees,
+)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -26,3 +35,8 @@ def test_trees_on_both_sides(
     B: int, n: int, spread: float, holes: float, single_root: bool, dtype: Any
 ) -> None:
     check_trees(B, n, spread, holes, single_root, dtype)
+
+
+@pytest.mark.parametrize(("size", "share"), STREAMS)
+def test_two_streams_do_not_block_each_other(size: tuple[int, int, int], share: float) -> None:
+    check_streams(size, share)

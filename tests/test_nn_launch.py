@@ -1,0 +1,50 @@
+"""Launches whose programs wait for each other: all of them, and no more than the device holds at once."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+pytest.importorskip("triton", reason="needs Triton")
+
+from crfkit.nn import chain_sparse, chain_wide, launch
+
+LABELS = (129, 200, 512, 1400, 8192)
+BATCHES = (1, 7, 32, 100, 1000)
+
+
+@pytest.mark.parametrize("at_once", [0, 1, 20, 132])
+def test_programs_that_wait_are_no_more_than_the_device_holds(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kernels in (chain_wide, chain_sparse):
+        monkeypatch.setattr(kernels, "n_processors", lambda device: at_once)
+    where = torch.zeros(1)
+    tiles = ((chain_wide.TILES, 2), (chain_wide.TILES, 1), (chain_wide.BEST_TILES, 1))
+    for B, L, (sizes, directions) in itertools.product(BATCHES, LABELS, tiles):
+        (rows, _), n_blocks, n_groups = chain_wide._tile(sizes, B, L, directions, where)
+        assert n_blocks * directions * n_groups <= at_once  # none wait where no group fits
+        assert n_groups <= -(-B // rows)
+    for n_chains, n_tiles in itertools.product(BATCHES, (1, 3, 14, 200)):
+        parts = chain_sparse._parts(n_chains, n_tiles, where.device)
+        assert parts == 1 or parts * n_chains <= at_once
+        assert parts <= n_tiles
+
+
+def test_they_are_launched_together_or_not_at_all() -> None:
+    assert launch.Launch(None, 4, waits=True).options == {"num_warps": 4, "launch_cooperative_grid": True}
+    assert launch.Launch(None, 4).options == {"num_warps": 4}
+    assert launch.n_processors(torch.device("cpu")) == 0
+
+
+def test_an_option_that_triton_does_not_know_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = pytest.importorskip("triton.backends.nvidia.compiler")
+    assert launch.programs_can_wait() == hasattr(compiler.CUDAOptions, "launch_cooperative_grid")
+    monkeypatch.setattr(compiler, "CUDAOptions", object)
+    launch.programs_can_wait.cache_clear()
+    launch.n_processors.cache_clear()
+    assert launch.n_processors(torch.device("cuda", 0)) == 0  # nobody asks for its processors
+    launch.programs_can_wait.cache_clear()
+    launch.n_processors.cache_clear()
