@@ -123,7 +123,8 @@ class ChainCRF(nn.Module):
 
         What `loss = -layer(emissions, tags, …); loss.backward()` does to the layer, without PyTorch's graph, which takes
         longer than small batches do on a GPU. `emissions.backward(gradient)` then passes it on to the network. Hooks on
-        the parameters, such as those of DistributedDataParallel, do not run: use `forward` there.
+        the parameters, such as those of DistributedDataParallel, do not run, and the factor of a GradScaler does not
+        reach them: use `forward` there.
 
         >>> layer, emissions = ChainCRF(3), torch.randn(2, 4, 3)
         >>> loss, gradient = layer.loss_and_gradient(emissions, torch.zeros(2, 4, dtype=torch.int64))
