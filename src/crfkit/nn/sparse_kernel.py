@@ -70,9 +70,9 @@ def _states(
     """The scores of labels at site t of a sequence, with start and end folded in; −inf where not `here`."""
     x = tl.load(emissions + position * L + label, mask=here, other=NEVER).to(tl.float32)
     if HAS_START:
-        x += tl.where(t == 0, tl.load(start + label, mask=here, other=0.0).to(tl.float32), 0.0)
+        x += tl.load(start + label, mask=here & (label * 0 + t == 0), other=0.0).to(tl.float32)
     if HAS_END:
-        x += tl.where(t == n - 1, tl.load(end + label, mask=here, other=0.0).to(tl.float32), 0.0)
+        x += tl.load(end + label, mask=here & (label * 0 + t == n - 1), other=0.0).to(tl.float32)
     return x
 
 
