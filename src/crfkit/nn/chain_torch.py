@@ -174,7 +174,7 @@ class _ScaledMessages:
                 self._push(before, i - 1, new).mul_(states)
             torch.sum(new, 1, keepdim=True, out=total).clamp_min_(smallest)
             before = new.div_(total)
-        return forward, torch.where(mass > smallest, mass, 0.0)
+        return forward, torch.where(mass <= smallest, 0.0, mass)  # NaN stays
 
     def log_partition(self) -> Tensor:
         scale = self.peaks.double() + torch.log(self.mass.double())
