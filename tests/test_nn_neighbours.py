@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 
-from crfkit.nn import ChainCRF, ChainDistribution, neighbours
+from crfkit.nn import ChainCRF, ChainDistribution, chain_value, neighbours
 from crfkit.nn.neighbours import TILE, lists_of, tiles_of
 
 
@@ -106,6 +106,23 @@ def test_lists_of_tables_that_are_gone_are_forgotten() -> None:
 def test_tables_whose_changes_are_not_counted_have_none() -> None:
     with torch.inference_mode():
         assert lists_of(table(150, 0.1)) is None
+
+
+def test_questions_without_lists_are_answered_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose scores are masked when they are first asked for, without a graph or with one."""
+    monkeypatch.setattr(chain_value, "uses_lists", lambda problem: True)
+    layer, emissions = ChainCRF(4, bigrams=table(4, 0.6)), torch.randn(2, 5, 4)
+    assert not bool(layer.bigrams.all())
+    found = layer.distribution(emissions)
+    expected = ChainDistribution(emissions, *layer.parameters(), bigrams=layer.bigrams)
+    drawn = found.sample(20).reshape(-1, 5)
+    assert bool(layer.bigrams[drawn[:, :-1], drawn[:, 1:]].all())
+    assert torch.equal(found.transitions, expected.transitions)
+    other = ChainDistribution(emissions, bigrams=layer.bigrams)
+    answers = [(d.entropy() + d.kl(other) + d.topk(2)[0].sum(1)).sum() for d in (found, expected)]
+    gradients = [torch.autograd.grad(answer, list(layer.parameters())) for answer in answers]
+    for mine, theirs in zip(*gradients, strict=True):
+        assert torch.equal(mine, theirs)
 
 
 def test_answers_are_those_without_lists() -> None:

@@ -98,7 +98,8 @@ class ChainDistribution:
     def _problem(self) -> ChainProblem:
         """The scores, −inf where an arc does not exist."""
         if self._explicit is None:
-            self._explicit = explicit(self._given)
+            with torch.enable_grad():  # the next question may be differentiated
+                self._explicit = explicit(self._given)
         return self._explicit
 
     @property
@@ -231,11 +232,9 @@ class ChainDistribution:
             raise ValueError(f"sample: n is {n}, expected 0 or more.")
         with torch.no_grad():
             labels = sample(*_compact(self._problem), alive_sites(self._problem), n, generator)
-        return (
-            self._spread(labels.transpose(0, 1)).transpose(0, 1)
-            if self._problem.sites is not None
-            else labels
-        )
+        if self._given.sites is None:
+            return labels
+        return self._spread(labels.transpose(0, 1)).transpose(0, 1)
 
     def entropy(self) -> Tensor:
         """−Σ_y p(y) log p(y) [B], in nats."""
@@ -251,10 +250,8 @@ class ChainDistribution:
         log_z, by_state, by_arc = self._moments()
         states_q, arcs_q = _compact(other._problem)
         log_q = _log_partition(ChainProblem(states_q, arcs_q, None, None, other._problem.lengths, None))
-        mine, theirs = (
-            _expected(by_state, states, by_arc, arcs),
-            _expected(by_state, states_q, by_arc, arcs_q),
-        )
+        mine = _expected(by_state, states, by_arc, arcs)
+        theirs = _expected(by_state, states_q, by_arc, arcs_q)
         return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
 
     def _check_same_places(self, other: ChainDistribution) -> None:
