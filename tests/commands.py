@@ -11,6 +11,15 @@ from click.testing import CliRunner, Result
 
 from crfkit.cli import main
 
+SENTENCES = [
+    "the D dog N runs V",
+    "a D cat N sees V the D dog N",
+    "the D house N",
+    "a D dog N eats V a D cat N",
+] * 8
+CHUNKS = ["the D B-NP dog N I-NP runs V B-VP", "a D B-NP cat N I-NP sees V B-VP the D B-NP dog N I-NP"] * 8
+TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,0]\nB\n"
+
 
 def columns(sentences: list[str], n: int, separator: str = " ") -> str:
     """Sentences of words and labels in one line each as a file with n columns."""

@@ -1,0 +1,33 @@
+"""What the tests of more than one file begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crfkit import CRF
+from tests.commands import CHUNKS, SENTENCES, TEMPLATE, columns, run
+from tests.small_corpus import corpus
+
+
+@pytest.fixture(scope="module")
+def trained() -> CRF:
+    """An estimator trained on the small corpus."""
+    return CRF(random_state=0).fit(*corpus())
+
+
+@pytest.fixture
+def column_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder to be in, with files of columns and a template."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text(columns(SENTENCES, 2))
+    Path("chunks.txt").write_text(columns(CHUNKS, 3, "\t"))
+    Path("template.txt").write_text(TEMPLATE)
+
+
+@pytest.fixture
+def model(column_files: None) -> str:
+    """A model of train.txt in the folder of `column_files`."""
+    run("train", "train.txt", "--model", "m.crf", "--quiet")
+    return "m.crf"
