@@ -182,6 +182,15 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
         sys.exit(f"{name}: best labelling")
 
 
+def check_absent_ends() -> None:
+    """Ends that are not there have no gradient, as elsewhere."""
+    given = problem(8, True, "none", False, torch.float32)._replace(start=None)
+    _, kept = chain_triton.value(given, None, keep=True)
+    found = chain_triton.gradient(given, None, torch.ones(3), kept)
+    if [part is None for part in found] != [False, False, True, False]:
+        sys.exit("own arcs: a start that is not there has a gradient")
+
+
 def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> None:
     """The sum of values with its gradient, scaled, as value and gradient give them."""
     tags = possible_tags(given, torch.Generator().manual_seed(1))
@@ -284,7 +293,9 @@ def check_autograd(kernels: Any) -> None:
         again = torch.autograd.grad(loss, given, create_graph=True)
         second = torch.autograd.grad(sum((part**2).sum() for part in again), given, retain_graph=True)
         retained = torch.autograd.grad(loss, given)
-        return [loss, *first, *again, *second, *retained]
+        values = layer(emissions, tags, reduction="none")
+        twice = [torch.autograd.grad(values.sum(), given, retain_graph=True) for _ in range(2)]
+        return [loss, *first, *again, *second, *retained, *twice[0], *twice[1]]
 
     expected = derivatives()
     usual, chain_value.kernels_for = chain_value.kernels_for, lambda problem: kernels
@@ -316,6 +327,7 @@ def main() -> None:
         given = problem(3, False, masks, forbidden, torch.float32)
         check(given, name, 1e-5, chain_wide)
         check_total(given, name, chain_wide)
+    check_absent_ends()
     check_few_bigrams()
     for kernels in (chain_triton, chain_wide, chain_sparse):
         check_impossible(kernels)

@@ -29,8 +29,20 @@ WARPS, REGISTERS = 16, 128  # of a program that has lists, all that a processor 
 MOST_PARTS = 8  # programs that share the lists of a sequence
 STEP = 128  # pairs whose scores a program gets
 ARCS = (64, 16)  # arcs of a program of their gradient, and places that it reads at once
+KEPT_FOR_ONE = True  # gradient: it puts its own numbers in the place of messages
 
-__all__ = ["Kept", "best", "expectations", "gradient", "has_totals", "scale", "suits", "total", "value"]
+__all__ = [
+    "KEPT_FOR_ONE",
+    "Kept",
+    "best",
+    "expectations",
+    "gradient",
+    "has_totals",
+    "scale",
+    "suits",
+    "total",
+    "value",
+]
 
 
 class Kept(NamedTuple):

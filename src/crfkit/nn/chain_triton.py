@@ -152,7 +152,8 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept:
     )  # fmt: skip
     if not shared:
         added = sums.sum(1)  # [B, L + 2, L]
-        return d_emissions, added[:, :L], added[:, L].sum(0), added[:, L + 1].sum(0)
+        by_ends = ((start, added[:, L]), (end, added[:, L + 1]))
+        return d_emissions, added[:, :L], *(None if part is None else by.sum(0) for part, by in by_ends)
     d_arcs = torch.empty_like(arcs)
     d_start, d_end = (None if part is None else torch.empty_like(part) for part in (start, end))
     width, rows = ADDED

@@ -153,6 +153,7 @@ class _ChainValue(torch.autograd.Function):
         problem = ChainProblem(emissions, arcs, start, end, lengths, sites, bigrams)
         value, kept = value_with_kept(problem, tags, any(ctx.needs_input_grad), total)
         ctx.save_for_backward(*problem, tags, *kept)
+        ctx.is_used_up = False
         return value
 
     @staticmethod
@@ -163,7 +164,10 @@ class _ChainValue(torch.autograd.Function):
         if torch.is_grad_enabled():
             found = _through_the_recursions(problem, tags, gradient.expand(len(problem.emissions)))
         else:
+            if ctx.is_used_up:  # the graph was retained
+                kept = value_with_kept(problem, tags, True)[1]
             found = gradient_from_kept(problem, tags, gradient, kept)
+            ctx.is_used_up = getattr(kernels_for(problem), "KEPT_FOR_ONE", False)
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
         return (*needed, None, None, None, None, None)
 

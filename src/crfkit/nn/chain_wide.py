@@ -24,9 +24,20 @@ BEST_TILES = ((8, 16), (16, 16), (16, 32))
 SPLIT = 8  # parts of a product, and warps that make them
 ON_CHIP = 16384  # numbers of exp(arcs) that a program can keep
 ARCS = (64, 32, 32)  # a tile of the gradient by arcs, and places that it reads at once
+KEPT_FOR_ONE = True  # gradient: it puts its own numbers in the place of messages
 
-
-__all__ = ["Kept", "best", "expectations", "gradient", "has_totals", "scale", "suits", "total", "value"]
+__all__ = [
+    "KEPT_FOR_ONE",
+    "Kept",
+    "best",
+    "expectations",
+    "gradient",
+    "has_totals",
+    "scale",
+    "suits",
+    "total",
+    "value",
+]
 
 
 class Kept(NamedTuple):
