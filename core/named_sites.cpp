@@ -15,7 +15,8 @@ void NamedSites::add_value(double value) {
     values_.push_back(value);
 }
 
-FeatureArrays NamedSites::look_up(const Vocabulary& vocabulary) const {
+template <class Unknown>
+FeatureArrays NamedSites::numbered(const Vocabulary& vocabulary, const Unknown& unknown) const {
     std::array<NameKey, Vocabulary::batch> keys;
     std::array<std::int32_t, Vocabulary::batch> ids;
     FeatureArrays found;
@@ -34,6 +35,7 @@ FeatureArrays NamedSites::look_up(const Vocabulary& vocabulary) const {
         vocabulary.find_batch({keys.data(), static_cast<std::size_t>(n)}, ids.data());
         for (std::int64_t i = 0; i < n; ++i) {
             for (; *end == first + i; ++end) found.site_ptr.push_back(found.ids.size());
+            if (ids[i] == Vocabulary::absent) ids[i] = unknown(keys[i]);
             if (ids[i] == Vocabulary::absent) continue;
             found.ids.push_back(ids[i]);
             if (has_values()) found.values.push_back(values_[first + i]);
@@ -41,6 +43,14 @@ FeatureArrays NamedSites::look_up(const Vocabulary& vocabulary) const {
     }
     for (; end != site_ptr_.end(); ++end) found.site_ptr.push_back(found.ids.size());
     return found;
+}
+
+FeatureArrays NamedSites::look_up(const Vocabulary& vocabulary) const {
+    return numbered(vocabulary, [](const NameKey&) { return Vocabulary::absent; });
+}
+
+FeatureArrays NamedSites::add_to(Vocabulary& vocabulary) const {
+    return numbered(vocabulary, [&](const NameKey& key) { return vocabulary.add(key.name(), key.hash); });
 }
 
 }  // namespace crfkit

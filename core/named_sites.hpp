@@ -26,8 +26,13 @@ class NamedSites {
 
     // The names as ids of a vocabulary, without those that it does not have.
     FeatureArrays look_up(const Vocabulary& vocabulary) const;
+    // The names as ids of a vocabulary, which grows by those that it does not have.
+    FeatureArrays add_to(Vocabulary& vocabulary) const;
 
   private:
+    // unknown(key) is the id of a name that the vocabulary does not have, or absent.
+    template <class Unknown>
+    FeatureArrays numbered(const Vocabulary& vocabulary, const Unknown& unknown) const;
     std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()) - 1; }
     bool has_values() const { return !values_.empty(); }
     void add_value(double value);

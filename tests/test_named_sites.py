@@ -92,6 +92,20 @@ def test_names_are_looked_up_as_they_are_when_read(seed: int) -> None:
         assert np.array_equal(tagger.log_partitions(found), tagger.log_partitions(expected))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_vocabulary_grows_as_it_does_when_names_are_read(seed: int) -> None:
+    draw = random.Random(seed)
+    read, added = Vocabulary(), Vocabulary()
+    for n in (5, 0, 300):
+        x = [random_site(draw, dicts=seed % 2 == 1) for _ in range(n)]
+        expected = _core.encode_sites((x,), read, True)[1:4]
+        found = _core.NamedSites(x).add_to(added)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert (ours is None) == (theirs is None)
+            np.testing.assert_array_equal(ours, theirs)
+        assert [part.tobytes() for part in added.to_bytes()] == [part.tobytes() for part in read.to_bytes()]
+
+
 def test_what_names_cannot_be_is_refused() -> None:
     for x in ([np.ones(2)], [{"v": np.ones(2)}], ["word"], "word", [[1]], [None], [{"a": float("nan")}]):
         with pytest.raises(_core.InvalidInput):

@@ -81,7 +81,13 @@ void bind_named_sites(nb::module_& m) {
                 new (self) NamedSites(read_named_sites(sequence.ptr()));
             },
             "sequence"_a)
-        .def("__len__", &NamedSites::n_sites);
+        .def("__len__", &NamedSites::n_sites)
+        .def(
+            "add_to",
+            [](const NamedSites& self, Vocabulary& vocabulary) { return to_python(self.add_to(vocabulary)); },
+            "vocabulary"_a,
+            "site_ptr, ids and values (None while every one is 1) of the attributes; the vocabulary grows by "
+            "those that it lacks.");
     m.def("design_of_names", &design_of_names, "layout"_a, "vocabulary"_a, "sites"_a,
           "A design of one sequence, for questions; attributes that the vocabulary lacks are left out.");
     m.def("tag_names", &tag_names, "tagger"_a, "layout"_a, "vocabulary"_a, "sites"_a, "labels"_a,

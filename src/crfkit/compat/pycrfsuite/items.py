@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crfkit import _core
@@ -40,14 +40,17 @@ class ItemSequence:
         """
         return [dict(attributes) for attributes in self._attributes]
 
-    def sites(self) -> list[Any]:
-        """The attributes in a form that the native core reads."""
-        return [item_of(attributes) for attributes in self._attributes]
+    def read(self) -> _core.NamedSites:
+        """The names and values of the attributes, in a form that the native core looks up."""
+        try:
+            return _core.NamedSites([item_of(attributes) for attributes in self._attributes])
+        except _core.InvalidInput as complaint:
+            raise InputError(str(complaint)) from None
 
     def names(self) -> _core.NamedSites:
-        """The names and values of the attributes, which are read once."""
+        """The same, kept for the next time."""
         if self._names is None:
-            self._names = _native(_core.NamedSites, self.sites())
+            self._names = self.read()
         return self._names
 
     def __getstate__(self) -> dict[str, Any]:
@@ -97,22 +100,13 @@ def named(xseq: Any) -> _core.NamedSites:
     try:
         return _core.NamedSites(xseq)
     except _core.InvalidInput:
-        return _read_again(xseq).names()
+        return _read_again(xseq).read()
 
 
 def encoded(xseq: Any, vocabulary: Vocabulary) -> FeatureList:
     """The attributes of a sequence as ids of a vocabulary, which grows by those that it does not have."""
-    if isinstance(xseq, ItemSequence):
-        return _encoded(xseq.sites(), vocabulary)
-    if type(xseq) is not list:
-        xseq = list(xseq)
-    try:
-        _, site_ptr, ids, values, rows = _core.encode_sites((xseq,), vocabulary, True)
-    except _core.InvalidInput:
-        rows = {"": ([], [])}
-    if rows:
-        return _encoded(_read_again(xseq).sites(), vocabulary)
-    return FeatureList(site_ptr, ids, values)
+    sites = xseq.read() if isinstance(xseq, ItemSequence) else named(xseq)  # seen once: nothing is kept
+    return FeatureList(*sites.add_to(vocabulary))
 
 
 def _read_again(xseq: list[Any]) -> ItemSequence:
@@ -123,15 +117,3 @@ def _read_again(xseq: list[Any]) -> ItemSequence:
                 f"an item is a {type(item).__name__}, which is read only once; expected a list or a dict"
             )
     return ItemSequence(xseq)
-
-
-def _encoded(sites: list[Any], vocabulary: Vocabulary) -> FeatureList:
-    return FeatureList(*_native(_core.encode_sites, (sites,), vocabulary, True)[1:4])
-
-
-def _native(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of the native core gives; its complaints as InputError."""
-    try:
-        return function(*arguments)
-    except _core.InvalidInput as complaint:
-        raise InputError(str(complaint)) from None
