@@ -13,7 +13,9 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"'
 pytest.importorskip("triton", reason="needs Triton: pip install triton")
 
 
-@pytest.mark.parametrize("what", ["tests.triton_interpreter", "tests.tree_interpreter"])
+@pytest.mark.parametrize(
+    "what", ["tests.triton_interpreter", "tests.bounded_interpreter", "tests.tree_interpreter"]
+)
 def test_kernels_agree_with_what_needs_no_gpu(what: str) -> None:
     program = [sys.executable, "-W", "ignore", "-m", what]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, ends_of, finite, position_of, row_of
+from crfkit.nn.chain_kernels import NEVER, ends_of, finite, length_of, position_of, row_of
 
 
 @triton.jit
@@ -115,9 +115,7 @@ def best_kernel(
     CHUNKS of a sequence are followed at the same time, from BEHIND sites behind them.
     """
     row = tl.program_id(0).to(tl.int64)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
     emissions += row * T * L

@@ -8,8 +8,9 @@ and then by a power of two near their largest number:
     log Z = Σ_i scale_i + (n − 1) peak + log Σ V_{n−1}       added up in float64
 
 How often: arcs whose scores lie s nats apart make numbers e^s times smaller from site to site at most, and 60 nats are well
-within float32. Where arcs do not exist or lie farther apart than SAFE_SPREAD, messages are logarithms, made in log space:
-every program is told by its arcs, and nothing has to be asked from outside.
+within float32. Where arcs do not exist or lie farther apart than SAFE_SPREAD, the states of a sequence decide as well
+(`exp_space`), and where they lie too far apart, messages are logarithms, made in log space. Programs find that out for
+themselves, and nothing has to be asked from outside.
 """
 
 from __future__ import annotations
@@ -17,10 +18,21 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from crfkit.nn.exp_space import steps_to_all
+
 SAFE_SPREAD = tl.constexpr(30.0)
 UNDIVIDED_SPREAD = tl.constexpr(60.0)
 NEVER = tl.constexpr(float("-inf"))
 LOG_2 = tl.constexpr(0.6931471805599453)
+
+
+@triton.jit
+def length_of(lengths, row, T, HAS_LENGTHS: tl.constexpr):
+    """The number of sites of a sequence."""
+    n = T
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row).to(tl.int32)
+    return n
 
 
 @triton.jit
@@ -153,8 +165,8 @@ def square(table, which: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def _table_role(
-    arcs, table, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
-    LANES: tl.constexpr,
+    arcs, start, end, table, L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Arcs [L, L] as the other kernels want them."""
     label = tl.arange(0, BLOCK)
@@ -162,16 +174,23 @@ def _table_role(
     pair = (k < L) & (j < L)
     scores = tl.load(arcs + k * L + j, mask=pair, other=NEVER).to(REAL)
     peak = tl.max(tl.max(scores, axis=1), axis=0)
-    low = tl.min(tl.min(tl.where(pair, scores, float("inf")), axis=1), axis=0)
+    exists = scores > NEVER
+    apart = peak - tl.min(tl.min(tl.where(exists, scores, float("inf")), axis=1), axis=0)
     weights = tl.exp(scores - finite(peak))
     tl.store(table + _spread_place(k, j, BLOCK, WARPS, LANES), weights)
     tl.store(table + BLOCK * BLOCK + _spread_place(j, k, BLOCK, WARPS, LANES), weights)
     tl.store(table + 2 * BLOCK * BLOCK + k * BLOCK + j, scores)
     tl.store(table + 3 * BLOCK * BLOCK + j * BLOCK + k, scores)
-    apart = peak - low
     period = tl.where(8 * apart <= UNDIVIDED_SPREAD, 8.0, tl.where(4 * apart <= UNDIVIDED_SPREAD, 4.0, 2.0))
+    decided = (apart <= SAFE_SPREAD) & (tl.sum(tl.sum(exists.to(tl.int32), axis=1), axis=0) == L * L)
+    steps = tl.full([], 0, tl.int32)
+    if not decided:
+        first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+        steps = steps_to_all(exists, (first > NEVER) & (label < L), (last > NEVER) & (label < L), L, label)
     tl.store(table + 4 * BLOCK * BLOCK, peak)
-    tl.store(table + 4 * BLOCK * BLOCK + 1, tl.where(apart <= SAFE_SPREAD, period, 0.0).to(REAL))
+    tl.store(table + 4 * BLOCK * BLOCK + 1, tl.where(decided, period, 0.0).to(REAL))
+    tl.store(table + 4 * BLOCK * BLOCK + 2, steps.to(REAL))
+    tl.store(table + 4 * BLOCK * BLOCK + 3, apart)
 
 
 @triton.jit(do_not_specialize=["B", "T", "n_tables"])
@@ -184,21 +203,20 @@ def tables_kernel(
     """Programs [n_tables + B (with HAS_TAGS) + blocks of rows]: what the other kernels want to know beforehand.
 
     tables: n_tables times [4 BLOCK² + 16], W and its transpose in the order of `spread`, arcs and their transpose, with rows
-    padded to BLOCK; then the peak, and how many sites there are from division to division, 0 where exp space is not safe.
-    Then the scores of the tags [B, 2], a counter, and the largest emission of each position [B, T].
+    padded to BLOCK; then the peak, how many sites there are from division to division, 0 where the states decide; for these
+    (`exp_space`), steps from every label to every label, and how far the arcs lie apart. Then the scores of the tags [B, 2],
+    a counter, the largest emission of each position [B, T], and how far its emissions lie apart [B, T].
     """
     task = tl.program_id(0).to(tl.int64)
     gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
     if task < n_tables:
         table = tables + task * (4 * BLOCK * BLOCK + 16)
-        _table_role(arcs + task * L * L, table, L, BLOCK, REAL, WARPS, LANES)
+        _table_role(arcs + task * L * L, start, end, table, L, HAS_START, HAS_END, BLOCK, REAL, WARPS, LANES)
         if task == 0:
             tl.store(gold + 2 * B, 0.0)
     elif HAS_TAGS and task < n_tables + B:
         row = task - n_tables
-        n = T
-        if HAS_LENGTHS:
-            n = tl.load(lengths + row).to(tl.int32)
+        n = length_of(lengths, row, T, HAS_LENGTHS)
         gold_role(
             emissions, arcs + tl.where(n_tables > 1, row * L * L, 0), None, sites, tags, row, n, T, L, start, end,
             gold, None, HAS_SITES, HAS_START, HAS_END, REAL,
@@ -211,4 +229,6 @@ def tables_kernel(
         rows, n_rows = block * STEP + tl.arange(0, STEP), (task * 0 + B) * T
         here = (rows < n_rows)[:, None] & (label < L)[None, :]
         x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
-        tl.store(gold + 2 * B + 1 + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
+        top, low = finite(tl.max(x, axis=1)), tl.min(tl.where(here, x, float("inf")), axis=1)
+        tl.store(gold + 2 * B + 1 + rows, top, mask=rows < n_rows)
+        tl.store(gold + 2 * B + 1 + n_rows + rows, top - low, mask=rows < n_rows)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, ends_of, finite, inverse, square
+from crfkit.nn.chain_kernels import NEVER, ends_of, finite, inverse, length_of, square
 
 
 @triton.jit
@@ -67,14 +67,12 @@ def gradient_kernel(
     sums [B, n_chunks, L + 2, L]: of the arcs, and of the scores of first and of last labels.
     """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     known = label < L
     table = tables + row * own_arcs * (4 * BLOCK * BLOCK + 16)
-    peak, safe = tl.load(table + 4 * BLOCK * BLOCK), tl.load(table + 4 * BLOCK * BLOCK + 1) > 0
-    size = (row * 0 + B) * T * L
+    peak, size = tl.load(table + 4 * BLOCK * BLOCK), (row * 0 + B) * T * L
+    in_exp_space = tl.load(messages + 2 * size + (row * 0 + B) * T + row) > 0
     emissions += row * T * L
     forward, backward, scale = (
         messages + row * T * L,
@@ -91,7 +89,7 @@ def gradient_kernel(
     at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
     bound = tl.minimum((part + 1) * chunk, T)
     stop = tl.minimum(n, bound)
-    if safe:
+    if in_exp_space:
         for begin in range(part * chunk, bound, STEP):
             t = begin + tl.arange(0, STEP)
             inside, on = t < bound, t < stop

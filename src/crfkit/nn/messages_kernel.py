@@ -11,11 +11,13 @@ from crfkit.nn.chain_kernels import (
     added_up,
     ends_of,
     finite,
+    length_of,
     position_of,
     row_of,
     spread,
     square,
 )
+from crfkit.nn.exp_space import sites_per_division, spread_of, widest_of
 
 
 @triton.jit
@@ -48,7 +50,8 @@ def _pushed(message, weights):
 @triton.jit
 def _power(message):
     """The exponent of a power of two near the largest number."""
-    return tl.ceil(tl.log2(tl.maximum(tl.max(message, axis=0), 1e-37)))
+    least = 1e-37 if message.dtype == tl.float32 else 1e-300
+    return tl.ceil(tl.log2(tl.maximum(tl.max(message, axis=0), least)))
 
 
 @triton.jit
@@ -94,11 +97,11 @@ def _forward_scaled(
         x6, m6 = _site(emissions, peaks, sites, row, t + 5, T, L, label, HAS_SITES, REAL)
         x7, m7 = _site(emissions, peaks, sites, row, t + 6, T, L, label, HAS_SITES, REAL)
         x8, m8 = _site(emissions, peaks, sites, row, t + 7, T, L, label, HAS_SITES, REAL)
-        v = _pushed(v, weights) * tl.exp(x1 - m1)
+        v, m1 = _divided(_pushed(v, weights) * tl.exp(x1 - m1), m1, period == 1)
         _keep(out, into, t, v, m1, L, label, KEEP)
-        v, m2 = _divided(_pushed(v, weights) * tl.exp(x2 - m2), m2, period == 2)
+        v, m2 = _divided(_pushed(v, weights) * tl.exp(x2 - m2), m2, period <= 2)
         _keep(out, into, t + 1, v, m2, L, label, KEEP)
-        v = _pushed(v, weights) * tl.exp(x3 - m3)
+        v, m3 = _divided(_pushed(v, weights) * tl.exp(x3 - m3), m3, period == 1)
         _keep(out, into, t + 2, v, m3, L, label, KEEP)
         due = ((t + 3) & (period - 1)) == 0
         v, m4 = _divided(_pushed(v, weights) * tl.exp(x4 - m4), m4, due)
@@ -150,7 +153,7 @@ def _backward_scaled(
     known = label < L
     weights = spread(table + BLOCK * BLOCK, BLOCK, WARPS, LANES)
     x = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, HAS_SITES, REAL)
-    v = _pushed(tl.exp(x - finite(tl.max(x, axis=0))), weights)
+    v, _ = _divided(_pushed(tl.exp(x - finite(tl.max(x, axis=0))), weights), x, True)
     tl.store(out + (n - 2) * L, v, mask=known)
     x1, m1 = _site(emissions, peaks, sites, row, n - 2, T, L, label, HAS_SITES, REAL)
     x2, m2 = _site(emissions, peaks, sites, row, n - 3, T, L, label, HAS_SITES, REAL)
@@ -162,11 +165,11 @@ def _backward_scaled(
         x6, m6 = _site(emissions, peaks, sites, row, t - 5, T, L, label, HAS_SITES, REAL)
         x7, m7 = _site(emissions, peaks, sites, row, t - 6, T, L, label, HAS_SITES, REAL)
         x8, m8 = _site(emissions, peaks, sites, row, t - 7, T, L, label, HAS_SITES, REAL)
-        v = _pushed(v * tl.exp(x1 - m1), weights)
+        v, _ = _divided(_pushed(v * tl.exp(x1 - m1), weights), m1, period == 1)
         tl.store(out + (t - 1) * L, v, mask=known)
-        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), weights), m2, period == 2)
+        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), weights), m2, period <= 2)
         tl.store(out + (t - 2) * L, v, mask=known)
-        v = _pushed(v * tl.exp(x3 - m3), weights)
+        v, _ = _divided(_pushed(v * tl.exp(x3 - m3), weights), m3, period == 1)
         tl.store(out + (t - 3) * L, v, mask=known)
         v, _ = _divided(_pushed(v * tl.exp(x4 - m4), weights), m4, ((i + 4) & (period - 1)) == 0)
         tl.store(out + (t - 4) * L, v, mask=known)
@@ -196,6 +199,23 @@ def _backward_in_log_space(
         tl.store(out + (t - 1) * L, v, mask=known)
 
 
+@triton.jit
+def _period_of_states(
+    emissions, spreads, facts, sites, row, n, T, L: tl.constexpr, label, start, end,
+    HAS_SITES: tl.constexpr, REAL: tl.constexpr,
+):  # fmt: skip
+    """How many sites there are from division to division in a sequence whose arcs alone do not decide, 0 for log space."""
+    steps, period = tl.load(facts).to(tl.int32), tl.full([], 0, tl.int32)
+    if (steps > 0) & (n > 0):
+        x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
+        y = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, HAS_SITES, REAL)
+        apart = tl.maximum(
+            widest_of(spreads, sites, row, n, T, HAS_SITES, REAL), tl.maximum(spread_of(x), spread_of(y))
+        )
+        period = sites_per_division(steps, tl.load(facts + 1) + apart)
+    return period
+
+
 @triton.jit(do_not_specialize=["B", "T", "n_tables", "share"])
 def messages_kernel(
     emissions, start, end, lengths, sites, tables, messages, values, total, B, T, n_tables, share, L: tl.constexpr,
@@ -205,14 +225,12 @@ def messages_kernel(
 ):  # fmt: skip
     """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
 
-    messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other; backward messages of last sites
-    are ones, which nobody stores. values [B]: log Z, or the score of the tags less log Z; with ADD_UP, total [] is their
-    sum / share.
+    messages: forward [B, T, L], backward [B, T, L], scale [B, T], and sites from division to division [B], 0 for logarithms,
+    one after the other; backward messages of last sites are ones, which nobody stores. values [B]: log Z, or the score of
+    the tags less log Z; with ADD_UP, total [] is their sum / share.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
     gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
@@ -221,8 +239,15 @@ def messages_kernel(
     size = (row * 0 + B) * T * L
     emissions += row * T * L
     peaks = gold + 2 * B + 1 + row * T
+    if period == 0:
+        period = _period_of_states(
+            emissions, peaks + (row * 0 + B) * T, table + 4 * BLOCK * BLOCK + 2, sites, row, n, T, L, label, first, last,
+            HAS_SITES, REAL,
+        )  # fmt: skip
     if role == 0:
         out, into = messages + row * T * L + label, messages + 2 * size + row * T
+        if KEEP:
+            tl.store(messages + 2 * size + (row * 0 + B) * T + row, period.to(REAL))
         if period > 0:
             log_z = _forward_scaled(
                 emissions, peaks, table, period, sites, row, n, T, L, label, first, last, out, into,
