@@ -30,6 +30,7 @@ Step = Callable[[], Any]
 GPU_SIZES = ((32, 128, 9), (64, 128, 45), (256, 512, 64), (32, 64, 512))
 CPU_SIZES = ((32, 50, 9), (32, 50, 45), (32, 50, 200))
 DIRECT = "crfkit's loss_and_gradient"
+WITH_BIGRAMS = "crfkit with bigrams"  # which no rival keeps to in training: they are the yardstick without
 MOST_MILLISECONDS = 2_000  # of one way on a GPU, after three steps
 GPU_BIGRAMS = ((16, 40, 1400), 30_000)  # B, T, L, and how many pairs of labels exist
 GPU_TREES, CPU_TREES = ((64, 30), (64, 60), (256, 100)), ((32, 40),)
@@ -121,6 +122,15 @@ def replayed(step: Step, repeats: int) -> float:
     return float(begin.elapsed_time(end)) / repeats
 
 
+def span_bigrams(n_labels: int) -> Any:
+    """Bools [L + 1, L + 1] for the labels O, B-1, I-1, B-2 …, START and END: I-k follows B-k or I-k alone."""
+    table = torch.ones(n_labels + 1, n_labels + 1, dtype=torch.bool)
+    for inside in range(2, n_labels, 2):
+        table[:, inside] = False
+        table[inside - 1 : inside + 1, inside] = True
+    return table
+
+
 def chain_steps(
     size: tuple[int, int, int], device: str
 ) -> tuple[dict[str, Step], dict[str, Step], ChainCRF, Any]:
@@ -130,7 +140,7 @@ def chain_steps(
     emissions = torch.randn(B, T, L, device=device, requires_grad=True)
     tags = torch.randint(0, L, (B, T), device=device)
 
-    def training(model: Any, **options: Any) -> Step:
+    def training(model: Any, tags: Any = tags, **options: Any) -> Step:
         def step() -> None:
             emissions.grad = None
             model.zero_grad()
@@ -144,6 +154,9 @@ def chain_steps(
         _, emissions.grad = layer.loss_and_gradient(emissions, tags, complete=True)
 
     losses: dict[str, Step] = {"crfkit": training(layer, complete=True), DIRECT: directly}
+    if L > 2:
+        spans = ChainCRF(L, bigrams=span_bigrams(L), device=device)
+        losses[WITH_BIGRAMS] = training(spans, spans.decode(emissions), complete=True)
     bests: dict[str, Step] = {"crfkit": lambda: layer.decode(emissions)}
     if find_spec("torchcrf"):
         import torchcrf

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, finite, position_of
+from crfkit.nn.chain_kernels import NEVER, finite, length_of, position_of
 from crfkit.nn.wide_kernel import arrive, site_scores, wait_for
 
 
@@ -87,9 +87,7 @@ def wide_follow_kernel(
 ):  # fmt: skip
     """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no labelling is possible."""
     row = tl.program_id(0).to(tl.int64)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     last = scores + (((T - 1) % 2) * tl.cast(B, tl.int64) + row) * L
     ends = tl.load(last + label, mask=label < L, other=NEVER)

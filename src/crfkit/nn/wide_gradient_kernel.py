@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, finite, inverse
+from crfkit.nn.chain_kernels import NEVER, finite, inverse, length_of
 from crfkit.nn.wide_kernel import site_scores
 
 
@@ -125,9 +125,7 @@ def added_ends(
     label = tl.arange(0, BLOCK)
     first, last = tl.zeros([BLOCK], dtype=tl.float32), tl.zeros([BLOCK], dtype=tl.float32)
     for row in range(B):
-        n = T
-        if HAS_LENGTHS:
-            n = tl.load(lengths + row).to(tl.int32)
+        n = length_of(lengths, row, T, HAS_LENGTHS)
         p, q = 0, tl.maximum(n - 1, 0)
         if HAS_SITES:
             p = tl.load(sites + row * T + p).to(tl.int32)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import LOG_2, NEVER, added_up, finite, gold_role
+from crfkit.nn.chain_kernels import LOG_2, NEVER, added_up, finite, gold_role, length_of
 
 SMALL = tl.constexpr(8.0)  # arcs up to this let messages be divided at every fourth site alone
 LARGE = tl.constexpr(30.0)  # arcs and ends beyond this are done in log space
@@ -52,9 +52,7 @@ def wide_tables_kernel(
             tl.atomic_max(counters, size)
     elif HAS_TAGS and task < n_arcs + B:
         row = task - n_arcs
-        n = T
-        if HAS_LENGTHS:
-            n = tl.load(lengths + row).to(tl.int32)
+        n = length_of(lengths, row, T, HAS_LENGTHS)
         gold_role(
             emissions, arcs, None, sites, tags, row, n, T, L, start, end, known, counts, HAS_SITES, HAS_START,
             HAS_END, tl.float32,
@@ -252,9 +250,7 @@ def wide_values_kernel(
 ):  # fmt: skip
     """Programs [B]: values [B], log Z or the score of the tags less log Z; with ADD_UP, total [] their sum."""
     row = tl.program_id(0).to(tl.int64)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     value = tl.zeros([BLOCK], dtype=tl.float64)
     for begin in range(0, n, BLOCK):
