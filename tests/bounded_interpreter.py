@@ -76,7 +76,7 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
         sys.exit(f"{name}: chose {chosen}, expected {expected_periods(given)}")
     log_p = path_score(truth, tags) - expected.log_partition
     close(f"{name}: value", value, log_p, max(10.0, path_score(truth, tags).abs().max().item()) * tolerance)
-    states = -expected.states * upstream[:, None, None]
+    states = (-expected.states * upstream[:, None, None]).contiguous()
     arcs = -expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
     add_path(truth, tags, upstream, states, arcs)
     found = chain_triton.gradient(given, tags, upstream.to(given.arcs.dtype), kept)
