@@ -10,9 +10,9 @@ with the labels of BIO, three with those of IOBES. Let
     p                            sites from division to division; after one, the largest number is ½ or more
 
 *Forward.* V_i(b) = E_i(b) Σ_a V_{i−1}(a) W(a, b) loses 2 (L + 1) tiny at most: of its products, and of itself. At site
-j = i − 1 + k that has become 2 (L + 1) L^(k−1) tiny · E_j(c) at most, for any c. But the largest number of the last
-division, k + p − 1 sites before j or less, has come to c as well: with ½ e^(−(k + p − 1) (s + D)) E_j(c) or more. So each
-V_j(c), and with it Z, changes by a factor of at most
+j = i − 1 + k that has become 2 (L + 1) L^(k−1) tiny at most, for any label c. But the largest number of the last division,
+k + p − 1 sites before j or less, has come to c as well, by arcs and states of e^−s and e^−D or more: with
+½ e^(−(k + p − 1) (s + D)) at least. So each V_j(c), and with it Z, changes by a factor of at most
 
     1 + 5 L^k tiny e^((k + p − 1) (s + D))
 
