@@ -71,7 +71,7 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     tags = to_positions(given, best).clamp_min(0)
     value, kept = chain_triton.value(given, tags, keep=True)
     assert kept is not None
-    chosen = kept.messages[-B:].int().tolist()
+    chosen = kept.tables[-B:].int().tolist()
     if chosen != (expected_periods(given) if periods is None else periods):
         sys.exit(f"{name}: chose {chosen}, expected {expected_periods(given)}")
     log_p = path_score(truth, tags) - expected.log_partition

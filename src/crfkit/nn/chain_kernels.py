@@ -174,21 +174,21 @@ def _table_role(
     pair = (k < L) & (j < L)
     scores = tl.load(arcs + k * L + j, mask=pair, other=NEVER).to(REAL)
     peak = tl.max(tl.max(scores, axis=1), axis=0)
-    exists = scores > NEVER
-    apart = peak - tl.min(tl.min(tl.where(exists, scores, float("inf")), axis=1), axis=0)
+    apart = peak - tl.min(tl.min(tl.where(pair, scores, float("inf")), axis=1), axis=0)
     weights = tl.exp(scores - finite(peak))
     tl.store(table + _spread_place(k, j, BLOCK, WARPS, LANES), weights)
     tl.store(table + BLOCK * BLOCK + _spread_place(j, k, BLOCK, WARPS, LANES), weights)
     tl.store(table + 2 * BLOCK * BLOCK + k * BLOCK + j, scores)
     tl.store(table + 3 * BLOCK * BLOCK + j * BLOCK + k, scores)
     period = tl.where(8 * apart <= UNDIVIDED_SPREAD, 8.0, tl.where(4 * apart <= UNDIVIDED_SPREAD, 4.0, 2.0))
-    decided = (apart <= SAFE_SPREAD) & (tl.sum(tl.sum(exists.to(tl.int32), axis=1), axis=0) == L * L)
     steps = tl.full([], 0, tl.int32)
-    if not decided:
+    if not apart <= SAFE_SPREAD:
+        exists, period = scores > NEVER, period * 0.0
         first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
         steps = steps_to_all(exists, (first > NEVER) & (label < L), (last > NEVER) & (label < L), L, label)
+        apart = peak - tl.min(tl.min(tl.where(exists, scores, float("inf")), axis=1), axis=0)
     tl.store(table + 4 * BLOCK * BLOCK, peak)
-    tl.store(table + 4 * BLOCK * BLOCK + 1, tl.where(decided, period, 0.0).to(REAL))
+    tl.store(table + 4 * BLOCK * BLOCK + 1, period.to(REAL))
     tl.store(table + 4 * BLOCK * BLOCK + 2, steps.to(REAL))
     tl.store(table + 4 * BLOCK * BLOCK + 3, apart)
 
@@ -205,7 +205,7 @@ def tables_kernel(
     tables: n_tables times [4 BLOCK² + 16], W and its transpose in the order of `spread`, arcs and their transpose, with rows
     padded to BLOCK; then the peak, how many sites there are from division to division, 0 where the states decide; for these
     (`exp_space`), steps from every label to every label, and how far the arcs lie apart. Then the scores of the tags [B, 2],
-    a counter, the largest emission of each position [B, T], and how far its emissions lie apart [B, T].
+    a counter, the largest emission of each position [B, T], and room for [B] that the messages' kernel finds.
     """
     task = tl.program_id(0).to(tl.int64)
     gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
@@ -229,6 +229,4 @@ def tables_kernel(
         rows, n_rows = block * STEP + tl.arange(0, STEP), (task * 0 + B) * T
         here = (rows < n_rows)[:, None] & (label < L)[None, :]
         x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
-        top, low = finite(tl.max(x, axis=1)), tl.min(tl.where(here, x, float("inf")), axis=1)
-        tl.store(gold + 2 * B + 1 + rows, top, mask=rows < n_rows)
-        tl.store(gold + 2 * B + 1 + n_rows + rows, top - low, mask=rows < n_rows)
+        tl.store(gold + 2 * B + 1 + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)

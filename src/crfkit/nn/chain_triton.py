@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     """What the gradient needs of the messages."""
 
     tables: Tensor  # of the arcs, see `tables_kernel`
-    messages: Tensor  # forward, backward [B, T, L] and more, one after the other, see `messages_kernel`
+    messages: Tensor  # forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other
 
 
 class _Shape(NamedTuple):
@@ -68,8 +68,11 @@ def _shape(n_labels: int) -> _Shape:
 
 @cache
 def _launches(shape: _Shape) -> _Launches:
+    most = (
+        128 if shape.block < 128 else None
+    )  # registers, for four programs at once: most of them just read rows
     return _Launches(
-        Launch(tables_kernel, 4),
+        Launch(tables_kernel, 4, maxnreg=most),
         Launch(messages_kernel, shape.warps),
         Launch(gradient_kernel, shape.gradient_warps, num_stages=1),
         Launch(gradient_kernel, 2, num_stages=1),
@@ -102,7 +105,7 @@ def value(
     shape, kind, real = _shape(L), kind_of(problem, tags), working_dtype(emissions.dtype)
     launches, flags = _launches(shape), kind[-5:]
     n_tables = 1 if arcs.ndim == 2 else B
-    tables = emissions.new_empty(n_tables * (4 * shape.block**2 + 16) + 2 * B + 1 + 2 * B * T, dtype=real)
+    tables = emissions.new_empty(n_tables * (4 * shape.block**2 + 16) + 3 * B + 1 + B * T, dtype=real)
     rows = 4096 // shape.block
     n_programs = n_tables + (0 if tags is None else B) + -(-B * T // rows)
     layout = (shape.block, _REAL[real], shape.warps, shape.lanes)
@@ -110,7 +113,7 @@ def value(
         (n_programs, 1, 1), kind, (emissions, arcs, start, end, lengths, sites, tags, tables), (B, T, n_tables),
         (L, *flags, shape.block, rows, *layout[1:]),
     )  # fmt: skip
-    messages = emissions.new_empty(B * T * (2 * L + 1) + B, dtype=real) if keep else None
+    messages = emissions.new_empty(B * T * (2 * L + 1), dtype=real) if keep else None
     values = emissions.new_empty(B, dtype=real)
     added = emissions.new_empty((), dtype=real) if total else None
     launches.messages(
@@ -176,8 +179,8 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
     kind, real, (shape, launches) = kind_of(problem, tags), emissions.dtype, _prepared(L)
     block, warps, lanes, step, _ = shape
     n_chunks, chunk = _chunks(B, T, step)
-    tables = _aligned(B * T * (2 * L + 1) + B)  # where these begin in a workspace that has the messages first
-    sums = tables + _aligned(4 * block * block + 17 + 2 * B + 2 * B * T)
+    tables = _aligned(B * T * (2 * L + 1))  # where these begin in a workspace that has the messages first
+    sums = tables + _aligned(4 * block * block + 17 + 3 * B + B * T)
     values = sums + _aligned(B * n_chunks * (L + 2) * L)
     work = torch.empty(values + B, dtype=real, device=emissions.device)
     scores = [emissions, arcs, start, end, lengths, sites, tags]

@@ -80,17 +80,22 @@ def spread_of(x):
 
 
 @triton.jit
-def widest_of(spreads, sites, row, n, T, HAS_SITES: tl.constexpr, REAL: tl.constexpr):
-    """The largest of the spreads [T] of the positions of a sequence."""
-    STEP: tl.constexpr = 256
-    widest = tl.zeros([STEP], dtype=REAL)
+def widest_of(
+    emissions, peaks, sites, row, n, T, L: tl.constexpr, label, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
+    REAL: tl.constexpr,
+):  # fmt: skip
+    """How far the emissions of a site of a sequence lie apart at most; `peaks` [T] are the largest of each position."""
+    STEP: tl.constexpr = 32
+    widest = tl.zeros([STEP, BLOCK], dtype=REAL)
     for begin in range(0, n, STEP):
         t = begin + tl.arange(0, STEP)
         p = t
         if HAS_SITES:
             p = tl.load(sites + row * T + t, mask=t < n, other=0).to(tl.int32)
-        widest = tl.maximum(widest, tl.load(spreads + p, mask=t < n, other=0.0))
-    return tl.max(widest, axis=0)
+        here = (t < n)[:, None] & (label < L)[None, :]
+        x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=INFINITE).to(REAL)
+        widest = tl.maximum(widest, tl.load(peaks + p, mask=t < n, other=0.0)[:, None] - x)
+    return tl.max(tl.max(widest, axis=1), axis=0)
 
 
 @triton.jit

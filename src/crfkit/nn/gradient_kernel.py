@@ -72,7 +72,9 @@ def gradient_kernel(
     known = label < L
     table = tables + row * own_arcs * (4 * BLOCK * BLOCK + 16)
     peak, size = tl.load(table + 4 * BLOCK * BLOCK), (row * 0 + B) * T * L
-    in_exp_space = tl.load(messages + 2 * size + (row * 0 + B) * T + row) > 0
+    n_tables = 1 + own_arcs * (row * 0 + B - 1)
+    periods = tables + n_tables * (4 * BLOCK * BLOCK + 16) + 2 * B + 1 + (row * 0 + B) * T
+    in_exp_space = tl.load(periods + row) > 0
     emissions += row * T * L
     forward, backward, scale = (
         messages + row * T * L,

@@ -92,28 +92,34 @@ def _forward_scaled(
     x2, m2 = _site(emissions, peaks, sites, row, 2, T, L, label, HAS_SITES, REAL)
     x3, m3 = _site(emissions, peaks, sites, row, 3, T, L, label, HAS_SITES, REAL)
     x4, m4 = _site(emissions, peaks, sites, row, 4, T, L, label, HAS_SITES, REAL)
-    for t in range(1, n - 4, 4):  # what the next four sites need is asked for before these four are done
+    in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
+    for t in range(
+        1, 4 * in_fours, 4
+    ):  # what the next four sites need is asked for before these four are done
         x5, m5 = _site(emissions, peaks, sites, row, t + 4, T, L, label, HAS_SITES, REAL)
         x6, m6 = _site(emissions, peaks, sites, row, t + 5, T, L, label, HAS_SITES, REAL)
         x7, m7 = _site(emissions, peaks, sites, row, t + 6, T, L, label, HAS_SITES, REAL)
         x8, m8 = _site(emissions, peaks, sites, row, t + 7, T, L, label, HAS_SITES, REAL)
-        v, m1 = _divided(_pushed(v, weights) * tl.exp(x1 - m1), m1, period == 1)
+        v = _pushed(v, weights) * tl.exp(x1 - m1)
         _keep(out, into, t, v, m1, L, label, KEEP)
-        v, m2 = _divided(_pushed(v, weights) * tl.exp(x2 - m2), m2, period <= 2)
+        v, m2 = _divided(_pushed(v, weights) * tl.exp(x2 - m2), m2, period == 2)
         _keep(out, into, t + 1, v, m2, L, label, KEEP)
-        v, m3 = _divided(_pushed(v, weights) * tl.exp(x3 - m3), m3, period == 1)
+        v = _pushed(v, weights) * tl.exp(x3 - m3)
         _keep(out, into, t + 2, v, m3, L, label, KEEP)
         due = ((t + 3) & (period - 1)) == 0
         v, m4 = _divided(_pushed(v, weights) * tl.exp(x4 - m4), m4, due)
         _keep(out, into, t + 3, v, m4, L, label, KEEP)
         total += m1.to(tl.float64) + m2.to(tl.float64) + (m3.to(tl.float64) + m4.to(tl.float64))
         x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
-    for t in range(1 + 4 * (tl.maximum(n - 2, 0) // 4), n):
-        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
+    x = row_of(emissions, sites, row, 1 + 4 * in_fours, n, T, L, label, start, end, HAS_SITES, REAL)
+    y = row_of(emissions, sites, row, 2 + 4 * in_fours, n, T, L, label, start, end, HAS_SITES, REAL)
+    for t in range(1 + 4 * in_fours, n):  # one by one: the last ones, or all of them
+        next_y = row_of(emissions, sites, row, t + 2, n, T, L, label, start, end, HAS_SITES, REAL)
         scale = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
         v, scale = _divided(_pushed(v, weights) * tl.exp(x - scale), scale, True)
         total += scale.to(tl.float64)
         _keep(out, into, t, v, scale, L, label, KEEP)
+        x, y = y, next_y
     return tl.max(total, axis=0) + tl.log(tl.sum(v, axis=0)).to(tl.float64)
 
 
@@ -159,27 +165,33 @@ def _backward_scaled(
     x2, m2 = _site(emissions, peaks, sites, row, n - 3, T, L, label, HAS_SITES, REAL)
     x3, m3 = _site(emissions, peaks, sites, row, n - 4, T, L, label, HAS_SITES, REAL)
     x4, m4 = _site(emissions, peaks, sites, row, n - 5, T, L, label, HAS_SITES, REAL)
-    for i in range(0, n - 5, 4):
+    in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
+    for i in range(0, 4 * in_fours, 4):
         t = n - 2 - i  # from site t to the one before it, and so on
         x5, m5 = _site(emissions, peaks, sites, row, t - 4, T, L, label, HAS_SITES, REAL)
         x6, m6 = _site(emissions, peaks, sites, row, t - 5, T, L, label, HAS_SITES, REAL)
         x7, m7 = _site(emissions, peaks, sites, row, t - 6, T, L, label, HAS_SITES, REAL)
         x8, m8 = _site(emissions, peaks, sites, row, t - 7, T, L, label, HAS_SITES, REAL)
-        v, _ = _divided(_pushed(v * tl.exp(x1 - m1), weights), m1, period == 1)
+        v = _pushed(v * tl.exp(x1 - m1), weights)
         tl.store(out + (t - 1) * L, v, mask=known)
-        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), weights), m2, period <= 2)
+        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), weights), m2, period == 2)
         tl.store(out + (t - 2) * L, v, mask=known)
-        v, _ = _divided(_pushed(v * tl.exp(x3 - m3), weights), m3, period == 1)
+        v = _pushed(v * tl.exp(x3 - m3), weights)
         tl.store(out + (t - 3) * L, v, mask=known)
         v, _ = _divided(_pushed(v * tl.exp(x4 - m4), weights), m4, ((i + 4) & (period - 1)) == 0)
         tl.store(out + (t - 4) * L, v, mask=known)
         x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
-    for i in range(4 * (tl.maximum(n - 2, 0) // 4), n - 2):
+    t = n - 2 - 4 * in_fours
+    x = row_of(emissions, sites, row, tl.maximum(t, 0), n, T, L, label, start, end, HAS_SITES, REAL)
+    y = row_of(emissions, sites, row, tl.maximum(t - 1, 0), n, T, L, label, start, end, HAS_SITES, REAL)
+    for i in range(4 * in_fours, n - 2):
         t = n - 2 - i
-        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
-        x -= finite(tl.max(x, axis=0))
-        v, _ = _divided(_pushed(v * tl.exp(x), weights), x, True)
+        next_y = row_of(
+            emissions, sites, row, tl.maximum(t - 2, 0), n, T, L, label, start, end, HAS_SITES, REAL
+        )
+        v, _ = _divided(_pushed(v * tl.exp(x - finite(tl.max(x, axis=0))), weights), x, True)
         tl.store(out + (t - 1) * L, v, mask=known)
+        x, y = y, next_y
 
 
 @triton.jit
@@ -201,17 +213,16 @@ def _backward_in_log_space(
 
 @triton.jit
 def _period_of_states(
-    emissions, spreads, facts, sites, row, n, T, L: tl.constexpr, label, start, end,
-    HAS_SITES: tl.constexpr, REAL: tl.constexpr,
+    emissions, peaks, facts, sites, row, n, T, L: tl.constexpr, label, start, end,
+    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """How many sites there are from division to division in a sequence whose arcs alone do not decide, 0 for log space."""
     steps, period = tl.load(facts).to(tl.int32), tl.full([], 0, tl.int32)
     if (steps > 0) & (n > 0):
+        apart = widest_of(emissions, peaks, sites, row, n, T, L, label, HAS_SITES, BLOCK, REAL)
         x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
         y = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, HAS_SITES, REAL)
-        apart = tl.maximum(
-            widest_of(spreads, sites, row, n, T, HAS_SITES, REAL), tl.maximum(spread_of(x), spread_of(y))
-        )
+        apart = tl.maximum(apart, tl.maximum(spread_of(x), spread_of(y)))
         period = sites_per_division(steps, tl.load(facts + 1) + apart)
     return period
 
@@ -225,9 +236,9 @@ def messages_kernel(
 ):  # fmt: skip
     """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
 
-    messages: forward [B, T, L], backward [B, T, L], scale [B, T], and sites from division to division [B], 0 for logarithms,
-    one after the other; backward messages of last sites are ones, which nobody stores. values [B]: log Z, or the score of
-    the tags less log Z; with ADD_UP, total [] is their sum / share.
+    messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other; backward messages of last sites
+    are ones, which nobody stores. values [B]: log Z, or the score of the tags less log Z; with ADD_UP, total [] is their
+    sum / share. At the end of the tables: sites from division to division [B], 0 where messages are logarithms.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = length_of(lengths, row, T, HAS_LENGTHS)
@@ -235,19 +246,24 @@ def messages_kernel(
     first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
     gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
     table = tables + tl.where(n_tables > 1, row, 0) * (4 * BLOCK * BLOCK + 16)
-    peak, period = tl.load(table + 4 * BLOCK * BLOCK), tl.load(table + 4 * BLOCK * BLOCK + 1).to(tl.int32)
     size = (row * 0 + B) * T * L
     emissions += row * T * L
     peaks = gold + 2 * B + 1 + row * T
-    if period == 0:
-        period = _period_of_states(
-            emissions, peaks + (row * 0 + B) * T, table + 4 * BLOCK * BLOCK + 2, sites, row, n, T, L, label, first, last,
-            HAS_SITES, REAL,
-        )  # fmt: skip
+    facts, own = table + 4 * BLOCK * BLOCK, gold + 2 * B + 1 + (row * 0 + B) * T + row
+    peak, place = tl.load(facts), facts + 1
+    if tl.load(place) == 0:
+        found = _period_of_states(
+            emissions, peaks, facts + 2, sites, row, n, T, L, label, first, last, HAS_SITES, BLOCK, REAL
+        )
+        tl.store(own, found.to(REAL))
+        tl.debug_barrier()
+        place = (
+            own  # what is read from one place is the same for all threads, which keeps branches on it simple
+        )
+    period = tl.load(place).to(tl.int32)
     if role == 0:
         out, into = messages + row * T * L + label, messages + 2 * size + row * T
-        if KEEP:
-            tl.store(messages + 2 * size + (row * 0 + B) * T + row, period.to(REAL))
+        tl.store(own, period.to(REAL))
         if period > 0:
             log_z = _forward_scaled(
                 emissions, peaks, table, period, sites, row, n, T, L, label, first, last, out, into,
