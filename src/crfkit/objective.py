@@ -119,6 +119,11 @@ def _strength(values: Float64s | float) -> float | Float64s:
     return float(strengths[0]) if len(strengths) == 1 else strengths
 
 
+def _sequence_weights(given: npt.ArrayLike | None, n: int) -> Float64s:
+    """The weight of each of n sequences, [n]; 1 where none are given."""
+    return np.ones(n) if given is None else np.ascontiguousarray(given, dtype=np.float64)
+
+
 class Objective(_Steps):
     """f, ∇f and H·v over a data set, on several threads, with the same bits for any number of them.
 
@@ -142,17 +147,14 @@ class Objective(_Steps):
         stochastic: bool = False,
         n_threads: int = 1,
     ) -> None:
-        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         self._set_penalties(l1, l2)
         self.n_sequences = dataset.n_sequences
-        sets = annotation.sets
         self._core = _core.Objective(
             feature_map.layout,
             feature_map.design(dataset, n_threads, purpose="stochastic" if stochastic else "training"),
             annotation.labels,
-            None if sets is None else sets.site_ptr,
-            None if sets is None else sets.labels,
-            np.ascontiguousarray(weights, dtype=np.float64),
+            *annotation.set_arrays,
+            _sequence_weights(sample_weight, dataset.n_sequences),
             np.atleast_1d(self.l2),
             single_precision,
             n_threads,
@@ -203,17 +205,14 @@ class OnlineObjective(_Mistakes):
         single_precision: bool = True,
         n_threads: int = 1,
     ) -> None:
-        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
         self.l1 = _strength(l1)
         self.n_sequences = dataset.n_sequences
-        sets = annotation.sets
         self._native = _core.ChainOnline(
             feature_map.layout,
             feature_map.design(dataset, n_threads, purpose="training"),
             annotation.labels,
-            None if sets is None else sets.site_ptr,
-            None if sets is None else sets.labels,
-            np.ascontiguousarray(weights, dtype=np.float64),
+            *annotation.set_arrays,
+            _sequence_weights(sample_weight, dataset.n_sequences),
             single_precision,
             n_threads,
         )
@@ -234,8 +233,7 @@ class FunctionObjective:
     ) -> None:
         self.l1 = _strength(l1)
         self._l2 = np.asarray(l2, dtype=np.float64)
-        weights = np.ones(data.dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
-        self._weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self._weights = _sequence_weights(sample_weight, data.dataset.n_sequences)
         self._data = data
         self._annotation = annotation
         self._n_threads = n_threads
@@ -270,12 +268,11 @@ class FunctionObjective:
     def _of(self, part: Slice) -> _core.FiredObjective:
         ptr = self._data.dataset.sequence_ptr
         begin, end = int(ptr[part.first]), int(ptr[part.last])
-        sets = None if self._annotation.sets is None else self._annotation.sets.between(begin, end)
+        known = self._annotation.between(begin, end)
         return _core.FiredObjective(
             part.lattices,
-            self._annotation.labels[begin:end],
-            None if sets is None else sets.site_ptr,
-            None if sets is None else sets.labels,
+            known.labels,
+            *known.set_arrays,
             self._weights[part.first : part.last],
             self._n_threads,
         )
@@ -304,14 +301,11 @@ class PatternObjective(_Smooth):
         n_threads: int = 1,
     ) -> None:
         self._set_penalties(l1, l2)
-        weights = np.ones(dataset.n_sequences) if sample_weight is None else np.asarray(sample_weight)
-        sets = annotation.sets
         self._core = _core.PatternObjective(
             patterns.trellises(starts, feature_map, dataset, n_threads),
             annotation.labels,
-            None if sets is None else sets.site_ptr,
-            None if sets is None else sets.labels,
-            np.ascontiguousarray(weights, dtype=np.float64),
+            *annotation.set_arrays,
+            _sequence_weights(sample_weight, dataset.n_sequences),
             np.atleast_1d(self.l2),
             feature_map.n_weights + patterns.n_weights,
             single_precision,
@@ -341,7 +335,6 @@ class TreeObjective(_Steps):
         single_root: bool = True,
         n_threads: int = 1,
     ) -> None:
-        weights = np.ones(len(treebank)) if sample_weight is None else np.asarray(sample_weight)
         self._set_penalties(l1, l2)
         self.n_sequences = len(treebank)
         self._core = _core.TreeObjective(
@@ -349,7 +342,7 @@ class TreeObjective(_Steps):
             treebank.core,
             trees.heads,
             trees.labels,
-            np.ascontiguousarray(weights, dtype=np.float64),
+            _sequence_weights(sample_weight, len(treebank)),
             np.atleast_1d(self.l2),
             single_root,
             n_threads,
@@ -373,7 +366,6 @@ class TreeOnlineObjective(_Mistakes):
         sample_weight: npt.ArrayLike | None = None,
         single_root: bool = True,
     ) -> None:
-        weights = np.ones(len(treebank)) if sample_weight is None else np.asarray(sample_weight)
         self.l1 = l1
         self.n_sequences = len(treebank)
         self._native = _core.TreeOnline(
@@ -381,6 +373,6 @@ class TreeOnlineObjective(_Mistakes):
             treebank.core,
             trees.heads,
             trees.labels,
-            np.ascontiguousarray(weights, dtype=np.float64),
+            _sequence_weights(sample_weight, len(treebank)),
             single_root,
         )

@@ -58,3 +58,13 @@ class Annotation(NamedTuple):
     sets: Evidence | None = (
         None  # where labels is −1: the labels that are possible (an empty list: all); None: all
     )
+
+    @property
+    def set_arrays(self) -> tuple[Int64s | None, Int32s | None]:
+        """The sets as the core takes them: where those of each site begin, [T + 1], and their labels."""
+        return (None, None) if self.sets is None else (self.sets.site_ptr, self.sets.labels)
+
+    def between(self, begin: int, end: int) -> Annotation:
+        """That of the sites from `begin` to before `end`."""
+        sets = None if self.sets is None else self.sets.between(begin, end)
+        return Annotation(self.labels[begin:end], sets)

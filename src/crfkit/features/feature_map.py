@@ -88,8 +88,7 @@ class FeatureMap:
         """
         if facets is not None and (n_arc_features or dataset.dense):
             raise InputError("facets go neither with features of arcs nor with dense blocks")
-        sets = annotation.sets
-        set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
+        set_ptr, set_labels = annotation.set_arrays
         if all_pairs and facets is None:
             pair_ptr, pair_labels = _everything(n_features, n_labels)
             arc_ptr, arc_triples = _everything(n_arc_features, n_labels * n_labels)
@@ -251,8 +250,7 @@ def _arcs(
         exists[:-1, :-1] = True
         exists[-1, :-1] = exists[:-1, -1] = True
     else:
-        sets = annotation.sets
-        set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
+        set_ptr, set_labels = annotation.set_arrays
         first, last = dataset.sequence_ptr[:-1], dataset.sequence_ptr[1:] - 1
         filled = last >= first
         first, last = first[filled], last[filled]
