@@ -103,6 +103,25 @@ def test_lists_of_tables_that_are_gone_are_forgotten() -> None:
     assert not any(made.storage.expired() for made in neighbours._made.values())
 
 
+def test_threads_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes in while another looks for what is gone."""
+
+    class Gone:
+        """A storage that is gone; another thread makes lists, and forgets those of this one."""
+
+        def expired(self) -> bool:
+            neighbours._made[0, 0, 1] = neighbours._made.pop((0, 0, 0))._replace(storage=Here())
+            return True
+
+    class Here:
+        def expired(self) -> bool:
+            return False
+
+    monkeypatch.setattr(neighbours, "_made", {(0, 0, 0): neighbours._Made(Gone(), 0, None)})
+    assert lists_are_right(table(150, 0.1))
+    assert len(neighbours._made) == 2
+
+
 def test_tables_whose_changes_are_not_counted_have_none() -> None:
     with torch.inference_mode():
         assert lists_of(table(150, 0.1)) is None

@@ -58,10 +58,11 @@ def lists_of(table: Tensor) -> Tensor | None:
         return found.tiles
     if table.is_cuda and torch.cuda.is_current_stream_capturing():
         return None
-    for old in [other for other, made in _made.items() if made.storage.expired()]:
-        del _made[old]
-    _made[key] = _Made(StorageWeakRef(storage), version, _tiles(table[:-1, :-1]))
-    return _made[key].tiles
+    for other, made in list(_made.items()):  # as other threads may put something in, or take it out
+        if made.storage.expired():
+            _made.pop(other, None)
+    found = _made[key] = _Made(StorageWeakRef(storage), version, _tiles(table[:-1, :-1]))
+    return found.tiles
 
 
 def _tiles(exists: Tensor) -> Tensor | None:
