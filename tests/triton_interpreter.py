@@ -191,6 +191,19 @@ def check_absent_ends() -> None:
         sys.exit("own arcs: a start that is not there has a gradient")
 
 
+def check_half_precision(kernels: Any) -> None:
+    """Marginals of scores in half precision have the digits of float32."""
+    rng = torch.Generator().manual_seed(9)
+    exists = torch.ones(5, 5, dtype=torch.bool)
+    emissions, arcs = torch.randn(2, 3, 5, generator=rng).half(), torch.randn(5, 5, generator=rng).half()
+    given = ChainProblem(emissions, arcs, None, None, None, None, table(exists))
+    exact = chain_torch.expectations(explicit(given)._replace(emissions=emissions.double()))
+    for what, found, expected in zip(
+        ("log Z", "labels", "arcs"), kernels.expectations(given), exact, strict=True
+    ):
+        close(f"{kernels.__name__}: {what} in half precision", found, expected, 1e-5)
+
+
 def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> None:
     """The sum of values with its gradient, scaled, as value and gradient give them."""
     tags = possible_tags(given, torch.Generator().manual_seed(1))
@@ -333,6 +346,7 @@ def main() -> None:
         check_impossible(kernels)
         check_wrong_labels(kernels)
         check_large_scores(kernels)
+        check_half_precision(kernels)
         check_autograd(kernels)
     check_positions()
     check_impossible(chain_positions)

@@ -16,7 +16,7 @@ from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.gradient_kernel import gradient_kernel, scale_kernel, sums_kernel
 from crfkit.nn.launch import Launch, addresses_of, on_its_device
 from crfkit.nn.messages_kernel import messages_kernel
-from crfkit.nn.problem import ChainProblem, working_dtype
+from crfkit.nn.problem import ChainProblem, in_working_precision, working_dtype
 
 MOST_LABELS = 128
 BUSY = 528  # programs that keep a large device busy
@@ -226,10 +226,11 @@ def scale(gradient: Gradient, upstream: Tensor) -> None:
 
 def expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals, the arcs' added up over what the arcs share."""
+    problem = in_working_precision(problem)
     log_z, kept = value(problem, None, keep=True)
     assert kept is not None
     states, arcs, _, _ = gradient(problem, None, torch.ones_like(log_z), kept)
-    return Expectations(log_z.double(), states.to(kept.messages.dtype), arcs)
+    return Expectations(log_z.double(), states, arcs)
 
 
 @on_its_device

@@ -12,7 +12,7 @@ from torch import Tensor
 from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.chain_triton import Gradient, kind_of, plain, scale
 from crfkit.nn.launch import Launch, n_processors, on_its_device
-from crfkit.nn.problem import ChainProblem
+from crfkit.nn.problem import ChainProblem, in_working_precision
 from crfkit.nn.wide_best_kernel import wide_best_kernel, wide_follow_kernel
 from crfkit.nn.wide_gradient_kernel import wide_arcs_kernel, wide_gradient_kernel
 from crfkit.nn.wide_kernel import wide_messages_kernel, wide_tables_kernel, wide_values_kernel
@@ -190,10 +190,11 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
 
 def expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals, the arcs' added up."""
+    problem = in_working_precision(problem)
     log_z, kept = value(problem, None, keep=True)
     assert kept is not None
     states, arcs, _, _ = gradient(problem, None, None, kept)
-    return Expectations(log_z.double(), states.float(), arcs.float())
+    return Expectations(log_z.double(), states, arcs)
 
 
 @on_its_device

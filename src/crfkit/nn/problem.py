@@ -56,6 +56,12 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+def in_working_precision(problem: ChainProblem) -> ChainProblem:
+    """The same problem with emissions and arcs as sums are made of them: what is made in their type is not rounded."""
+    dtype = working_dtype(problem.emissions.dtype)
+    return problem._replace(emissions=problem.emissions.to(dtype), arcs=problem.arcs.to(dtype))
+
+
 def alive_sites(problem: ChainProblem) -> Tensor:
     """Which of T places are sites of a sequence: bool [B, T], a prefix of each row."""
     B, T, _ = problem.shape
