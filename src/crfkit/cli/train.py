@@ -139,7 +139,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     is_flag=True,
     help="FILE has CRFsuite's form: a label and the attributes of one word a line, between tabs.",
 )
-@click.option("--features", metavar="PRESET", help="Ready-made features: names, pos or chunks.")
+@click.option("--features", metavar="PRESET", help="Ready-made features: names, pos, chunks or morphology.")
 @dev_options("file")
 @click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
 @click.option(
