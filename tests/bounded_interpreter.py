@@ -74,6 +74,7 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     chosen = kept.tables[-B:].int().tolist()
     if chosen != (expected_periods(given) if periods is None else periods):
         sys.exit(f"{name}: chose {chosen}, expected {expected_periods(given)}")
+    check_divisions(given, kept.messages, chosen, name)
     log_p = path_score(truth, tags) - expected.log_partition
     close(f"{name}: value", value, log_p, max(10.0, path_score(truth, tags).abs().max().item()) * tolerance)
     states = (-expected.states * upstream[:, None, None]).contiguous()
@@ -84,6 +85,17 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     close(f"{name}: arcs", found[1], arcs, tolerance)
     if bool((found[1][given.arcs == -torch.inf] != 0).any()):
         sys.exit(f"{name}: an arc that does not exist has a gradient")
+
+
+def check_divisions(given: ChainProblem, messages: torch.Tensor, periods: list[int], name: str) -> None:
+    """The largest number of a message is between ½ and 1 where it is divided: forward from the first site, and backward."""
+    B, T, L = given.shape
+    forward, backward = messages[: 2 * B * T * L].reshape(2, B, T, L)
+    for b, n in enumerate(alive_sites(given).sum(1).tolist()):
+        if periods[b]:
+            tops = [forward[b, : n : periods[b]], backward[b, : max(n - 1, 0)].flip(0)[:: periods[b]]]
+            if any(not 0.499 < top <= 1.001 for top in torch.cat(tops).amax(1).tolist()):
+                sys.exit(f"{name}: messages are not divided")
 
 
 def check_total(given: ChainProblem, name: str) -> None:
@@ -181,11 +193,13 @@ def check_far_arcs() -> None:
     arcs[0, 0], arcs[1, 1] = 0.0, 40.0
     emissions = torch.randn(2, 11, 4, generator=rng)
     check(ChainProblem(emissions, arcs, None, None, torch.tensor([11, 4]), None), "far arcs", 3e-5)
-    given = scheme(BIO, "bio", 4, "lengths")
-    given.emissions[-1, 4, 2] = -torch.inf
-    check(given, "a label that is not allowed")
-    if expected_periods(given)[-1] or not expected_periods(given)[-2]:
-        sys.exit("a label that is not allowed: concerns its own sequence alone")
+    given = scheme(BIO, "bio", 4, "any")
+    assert given.sites is not None
+    assert given.lengths is not None
+    before = expected_periods(given)
+    given.emissions[3, given.sites[3, -1], 2] = -torch.inf  # no site of its sequence
+    given.emissions[4, given.sites[4, given.lengths[4] - 1], 2] = -torch.inf
+    check(given, "labels that are not allowed", periods=[*before[:4], 0, before[5]])
 
 
 def main() -> None:
