@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 
-from crfkit.nn import ChainCRF
+from crfkit.nn import ChainCRF, chain_value
 from tests.program_cases import FORMS, arguments, layer_of
 
 REDUCTIONS = ("sum", "mean", "token_mean")
@@ -114,3 +114,33 @@ def test_what_is_refused() -> None:
         layer.loss_and_gradient(emissions, tags, reduction="none")
     with pytest.raises(ValueError, match=r"tags: got torch\.int64 with shape"):
         layer.loss_and_gradient(emissions, tags[:, :4])
+
+
+def test_scores_that_are_minus_infinity_of_their_own() -> None:
+    """Where tags have such an emission, and bigrams forbid something else."""
+    layer, given = layer_of("bio"), arguments("bio", (3, 6))
+    given.pop("mask")
+    given["tags"][:] = 0
+    given["emissions"][0, 1, 0] = -torch.inf
+    for found, expected in zip(directly(layer, given, "sum"), by_backward(layer, given, "sum"), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_compiled_program_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels see it as it is, and no table that none of them has lists of."""
+    layer, given = layer_of("bio"), arguments("bio", (3, 6))
+    expected = directly(layer, given, "sum")
+    tables, usual = [], chain_value.total_and_gradient
+
+    def watched(problem: Any, *given: Any) -> Any:
+        assert not torch.compiler.is_compiling()
+        tables.append(problem.bigrams)
+        return usual(problem, *given)
+
+    monkeypatch.setattr(chain_value, "total_and_gradient", watched)
+    layer.zero_grad()
+    loss, gradient = torch.compile(layer.loss_and_gradient, backend="eager")(**given)
+    found = [loss, gradient, *(parameter.grad for parameter in layer.parameters())]
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs)
+    assert tables == [None]

@@ -11,7 +11,14 @@ from crfkit.nn import chain_ops, chain_value
 from crfkit.nn.chain_best import best
 from crfkit.nn.chain_paths import NOTHING, k_best, sample
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
-from crfkit.nn.checks import check_device, check_integers, check_scores, checked_lengths
+from crfkit.nn.checks import (
+    check_device,
+    check_ends,
+    check_integers,
+    check_scores,
+    checked_lengths,
+    checked_transitions,
+)
 from crfkit.nn.constraints import BigramsLike, bigram_table, constrained, constrained_ends
 from crfkit.nn.gold import Term, has_unknown, likelihood_terms, path_score, terms_within
 from crfkit.nn.problem import (
@@ -64,8 +71,8 @@ class ChainDistribution:
                 f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
             )
         L = emissions.shape[2]
-        transitions = _checked_transitions(transitions, emissions)
-        _check_ends(start, end, emissions)
+        transitions = checked_transitions(transitions, emissions)
+        check_ends(start, end, emissions)
         lengths, sites = _places(emissions, mask, lengths)
         table = bigram_table(bigrams, L, labels, emissions.device)
         transitions, start, end = constrained(table, transitions, start, end)
@@ -79,7 +86,7 @@ class ChainDistribution:
             emissions = emissions.masked_fill(~allowed, -torch.inf)
         self._given = ChainProblem(emissions, transitions, start, end, lengths, sites)
         self._explicit: ChainProblem | None = None
-        self._forbids = table is not None or allowed is not None
+        self._table, self._allowed = table, allowed
 
     def _within(self, table: Tensor | None, lists: bool = True) -> ChainDistribution:
         """This distribution with the bigrams of a table [L + 1, L + 1] alone, which stays: lists of them may pay."""
@@ -91,7 +98,7 @@ class ChainDistribution:
             self._given = explicit(given)._replace(bigrams=table if lists else None)
         else:
             self._given = given if lists and chain_value.uses_lists(given) else explicit(given)
-        self._forbids = True
+        self._table = table
         return self
 
     @property
@@ -149,17 +156,25 @@ class ChainDistribution:
         What `log_prob(tags, total=True)` and a backward pass give, without a graph: on a GPU most of the time of small
         batches goes into PyTorch's. Where something is forbidden, its gradient is 0.
         """
+        if torch.compiler.is_compiling():  # kernels are launched by addresses, which it does not have
+            return torch.compiler.disable(_value_and_gradient)(self, tags, complete, share)
         first, *rest = self._terms(tags, complete)
         value, gradient = chain_value.total_and_gradient(first.problem, first.tags, first.sign * share)
         for term in rest:
             part, by_scores = chain_value.total_and_gradient(term.problem, term.tags, term.sign * share)
             pairs = zip(gradient, by_scores, strict=True)
             value, gradient = value + part, [None if a is None or b is None else a + b for a, b in pairs]
-        if self._forbids:
-            for score, found in zip(self._given, gradient, strict=False):
-                if found is not None and score is not None:
-                    found.masked_fill_(score == -torch.inf, 0.0)
+        for exists, found in zip(self._existing(), gradient, strict=True):
+            if exists is not None and found is not None:
+                found.masked_fill_(~exists, 0.0)
         return value, tuple(gradient)
+
+    def _existing(self) -> tuple[Tensor | None, ...]:
+        """Which emissions, arcs, first and last labels there are; None where all are."""
+        table = self._table
+        if table is None:
+            return self._allowed, None, None, None
+        return self._allowed, table[:-1, :-1], table[-1, :-1], table[:-1, -1]
 
     def _terms(self, tags: Tensor, complete: bool | None) -> list[Term]:
         """What the log-likelihood of the tags is added up from."""
@@ -298,6 +313,14 @@ class ChainDistribution:
         return torch.full_like(labels, NOTHING).scatter(2, places, labels)
 
 
+def _value_and_gradient(
+    distribution: ChainDistribution, tags: Tensor, complete: bool | None, share: int
+) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+    """What `value_and_gradient` gives, for a distribution of a compiled program."""
+    distribution._given = chain_value.without_unused_table(distribution._given)
+    return distribution.value_and_gradient(tags, complete=complete, share=share)
+
+
 def _are_sets(tags: Tensor) -> bool:
     """Whether tags are the possible labels as bools, and not label ids."""
     return isinstance(tags, Tensor) and tags.dtype == torch.bool
@@ -311,32 +334,6 @@ def _log_partition(problem: ChainProblem) -> Tensor:
 def _expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals without a graph, in a compiled program as well."""
     return (chain_ops if torch.compiler.is_compiling() else chain_value).expectations(problem)
-
-
-def _checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
-    """The transitions, zeros where none are given."""
-    B, T, L = emissions.shape
-    if transitions is None:
-        return emissions.new_zeros((L, L))
-    check_scores("transitions", transitions, emissions.device)
-    expected = {2: (L, L), 3: (B, L, L), 4: (B, max(T - 1, 0), L, L)}.get(transitions.ndim)
-    if expected is None or transitions.shape != expected:
-        raise ValueError(
-            f"transitions: got shape {list(transitions.shape)}, expected {[L, L]}, {[B, L, L]} or "
-            f"{[B, max(T - 1, 0), L, L]}."
-        )
-    return transitions
-
-
-def _check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> None:
-    """Refuse scores of the ends that do not go with the emissions."""
-    L = emissions.shape[2]
-    for name, scores in (("start", start), ("end", end)):
-        if scores is None:
-            continue
-        check_scores(name, scores, emissions.device)
-        if scores.shape != (L,):
-            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{L}].")
 
 
 def _places(

@@ -27,9 +27,8 @@ def _operation(name: str, schema: str) -> Any:
 
 
 def _problem(parts: Sequence[Any]) -> ChainProblem:
-    """The problem that an operation is given: arcs that do not exist are −inf, and the table is there for lists alone."""
-    problem = ChainProblem(*parts)
-    return problem if chain_value.uses_lists(problem) else problem._replace(bigrams=None)
+    """The problem that an operation is given."""
+    return chain_value.without_unused_table(ChainProblem(*parts))
 
 
 def log_partition(problem: ChainProblem) -> Tensor:

@@ -67,6 +67,11 @@ def uses_lists(problem: ChainProblem) -> bool:
     return bool(_sparse_kernels().suits(problem))
 
 
+def without_unused_table(problem: ChainProblem) -> ChainProblem:
+    """A problem of a compiled program, where arcs that do not exist are −inf: the table stays for lists alone."""
+    return problem if uses_lists(problem) else problem._replace(bigrams=None)
+
+
 @cache
 def triton_is_there() -> bool:
     """Whether kernels can be compiled here."""

@@ -29,6 +29,32 @@ def check_device(name: str, given: Tensor, device: torch.device) -> None:
         raise ValueError(f"{name}: got a tensor on {given.device}, expected {device}, where the scores are.")
 
 
+def checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
+    """The transitions, zeros where none are given."""
+    B, T, L = emissions.shape
+    if transitions is None:
+        return emissions.new_zeros((L, L))
+    check_scores("transitions", transitions, emissions.device)
+    expected = {2: (L, L), 3: (B, L, L), 4: (B, max(T - 1, 0), L, L)}.get(transitions.ndim)
+    if expected is None or transitions.shape != expected:
+        raise ValueError(
+            f"transitions: got shape {list(transitions.shape)}, expected {[L, L]}, {[B, L, L]} or "
+            f"{[B, max(T - 1, 0), L, L]}."
+        )
+    return transitions
+
+
+def check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> None:
+    """Refuse scores of the ends that do not go with the emissions."""
+    L = emissions.shape[2]
+    for name, scores in (("start", start), ("end", end)):
+        if scores is None:
+            continue
+        check_scores(name, scores, emissions.device)
+        if scores.shape != (L,):
+            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{L}].")
+
+
 def check_integers(name: str, given: Any, shape: tuple[int, ...], what: str) -> None:
     """Refuse what is not a tensor of integers with this shape."""
     if not isinstance(given, Tensor):

@@ -108,6 +108,7 @@ class ChainCRF(nn.Module):
             return found / max(len(emissions), 1)
         return found / distribution.lengths.sum().clamp_min(1) if reduction == "token_mean" else found
 
+    @torch.no_grad()
     def loss_and_gradient(
         self,
         emissions: Tensor,
