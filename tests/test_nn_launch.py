@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 pytest.importorskip("triton", reason="needs Triton")
 
-from crfkit.nn import chain_sparse, chain_wide, launch
+from crfkit.nn import chain_positions, chain_sparse, chain_wide, launch
 
 LABELS = (129, 200, 512, 1400, 8192)
 BATCHES = (1, 7, 32, 100, 1000)
@@ -48,3 +48,11 @@ def test_an_option_that_triton_does_not_know_is_not_used(monkeypatch: pytest.Mon
     assert launch.n_processors(torch.device("cuda", 0)) == 0  # nobody asks for its processors
     launch.programs_can_wait.cache_clear()
     launch.n_processors.cache_clear()
+
+
+def test_arcs_that_lie_farther_apart_than_32_bits_reach_are_left_to_others() -> None:
+    shape = (2, 3, 100, 100)
+    assert chain_positions.are_near(torch.empty(shape, device="meta"))
+    assert chain_positions.are_near(torch.empty(1, 1, 1, 1, device="meta").expand(shape))
+    for strides in ((2**31, 1, 1, 1), (1, 2**31, 1, 1), (1, 1, 2**26, 1), (1, 1, 1, 2**26)):
+        assert not chain_positions.are_near(torch.empty_strided(shape, strides, device="meta"))

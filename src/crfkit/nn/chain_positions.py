@@ -18,7 +18,7 @@ from crfkit.nn.position_kernel import position_gradient_kernel, position_message
 from crfkit.nn.problem import ChainProblem, working_dtype
 from crfkit.nn.wide_best_kernel import wide_follow_kernel
 
-FARTHEST = 2**31 - 1  # numbers between neighbours in memory, which kernels take as 32 bits
+FARTHEST = 2**31 - 1  # numbers between arcs in memory that kernels reach with 32 bits
 _REAL = {torch.float64: tl.float64, torch.float32: tl.float32}
 
 
@@ -54,8 +54,14 @@ def suits(problem: ChainProblem) -> bool:
         and 1 < L <= MOST_LABELS
         and T > 1
         and B > 0
-        and max(problem.arcs.stride()) <= FARTHEST
+        and are_near(problem.arcs)
     )
+
+
+def are_near(arcs: Tensor) -> bool:
+    """Whether kernels reach all arcs: one sequence or position further, or L labels."""
+    by_row, by_site, by_before, by_after = arcs.stride()
+    return max(by_row, by_site, arcs.shape[-1] * max(by_before, by_after)) <= FARTHEST
 
 
 def has_totals(problem: ChainProblem) -> bool:
