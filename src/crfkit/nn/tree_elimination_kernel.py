@@ -98,13 +98,13 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
 
 
 @triton.jit
-def _fill(
+def fill_weights(
     scores, X, rho, peaks, n, size, head, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
 ):  # fmt: skip
     """Writes weights, the largest into each word being 1; columns are the words `head` [N].
 
     The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way, and NaN where
-    a score is none.
+    a score is none; and how many arcs do not exist.
     """
     spread, holes = tl.zeros([TILE], dtype=tl.float64), tl.zeros([TILE], dtype=tl.int32)
     unknown = tl.zeros([TILE], dtype=tl.int32)
@@ -246,7 +246,7 @@ def _halve(
 
 
 @triton.jit
-def _gradient(
+def write_marginals(
     scores, rho, vectors, marginals, n, size, side, one_root,
     N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr, PLACES: tl.constexpr, TOLERANCE: tl.constexpr,
 ):  # fmt: skip
@@ -293,7 +293,7 @@ def _gradient(
 
 
 @triton.jit
-def _log_partition(rho, vectors, n, N: tl.constexpr, LOG: tl.constexpr):
+def log_partition_of(rho, vectors, n, N: tl.constexpr, LOG: tl.constexpr):
     """log Z from the first branch, in which the first word is left."""
     word = tl.arange(0, N)
     d = tl.load(vectors + PIVOTS * N + word, mask=(word < n) & (word > 0), other=0.0 if LOG else 1.0).to(
@@ -320,7 +320,9 @@ def _every_word_last(
         state = _halve(here, rho, vectors, state, n, side, level, N, LEVELS, TILE, LOG)
     tl.store(vectors + STATES * N + tl.arange(0, N), state)
     tl.debug_barrier()
-    return _gradient(scores, rho, vectors, marginals, n, size, side, one_root, N, TILE, LOG, 2, TOLERANCE)
+    return write_marginals(
+        scores, rho, vectors, marginals, n, size, side, one_root, N, TILE, LOG, 2, TOLERANCE
+    )
 
 
 @triton.jit
@@ -358,7 +360,7 @@ def elimination_kernel(
     if (flagged == 0) | (tl.load(enough) == 0):
         p = tl.arange(0, N)
         head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p
-        spread, _ = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
+        spread, _ = fill_weights(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
         good = spread < float("inf")
         if LOG | good:
             state = tl.where(one_root + tl.zeros_like(p) > 0, ONE_ROOT, MANY_ROOTS).to(tl.float64)
@@ -368,7 +370,7 @@ def elimination_kernel(
                 )
             else:
                 _first_word_last(X, rho, vectors, state, n, N, LEVELS, TILE, LOG)
-            total = _log_partition(rho, vectors, n, N, LOG)
+            total = log_partition_of(rho, vectors, n, N, LOG)
             if not GRADIENT:
                 right, some = n >= 0, total > NEVER
             good = right & (some | (spread * n < WIDEST))

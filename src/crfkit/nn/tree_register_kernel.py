@@ -27,9 +27,9 @@ from crfkit.nn.tree_elimination_kernel import (
     STATES,
     TOLERANCE,
     WIDEST,
-    _fill,
-    _gradient,
-    _log_partition,
+    fill_weights,
+    log_partition_of,
+    write_marginals,
 )
 
 ROW, QUOTIENT, STATE, PIVOT, SHARE, DROP, OWN = (
@@ -195,12 +195,12 @@ def _sums(
         before = X + (level % 2) * (size - 1) * N
         after = X + (1 - level % 2) * (size - 1) * N
         _halve(before, after, rho, vectors, slots, n, side, level, N, BITS)
-    right, some = _gradient(
+    right, some = write_marginals(
         scores, rho, vectors, marginals, n, size, side, one_root, N, TILE, False, 1,
         FLOAT32_TOLERANCE if FLOAT32 else TOLERANCE,
     )  # fmt: skip
     good = right & (some | (spread * n < (FLOAT32_WIDEST if FLOAT32 else WIDEST)))
-    return _log_partition(rho, vectors, n, N, False), good
+    return log_partition_of(rho, vectors, n, N, False), good
 
 
 @triton.jit(do_not_specialize=["size", "one_root", "n_rows", "flagged"])
@@ -225,7 +225,7 @@ def register_kernel(
     X = rho + (size - 1) * N
     if (flagged == 0) | (tl.load(enough) == 0):
         head = _word_at(tl.arange(0, N), side, N, BITS)
-        spread, n_holes = _fill(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, False)
+        spread, n_holes = fill_weights(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, False)
         good = spread < float("inf")
         if FLOAT32:
             good = spread < tl.where(n_holes > 0, FLOAT32_WIDEST_WITH_HOLES, FLOAT32_WIDEST)
