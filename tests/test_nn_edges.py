@@ -120,6 +120,30 @@ def test_a_score_that_is_no_number_is_seen(place: str) -> None:
     assert gradient.isnan().flatten(1).any(1).tolist() == [False, True, False, False]
 
 
+@pytest.mark.parametrize("by_position", [True, False])
+@pytest.mark.parametrize("nothing", [torch.nan, torch.inf])
+def test_what_stands_at_arcs_that_nobody_takes_means_nothing(by_position: bool, nothing: float) -> None:
+    """In answers that are differentiated themselves: into positions that are off, and of sequences of one position."""
+    rng = torch.Generator().manual_seed(0)
+    shape = (2, 4, 3, 3) if by_position else (2, 3, 3)
+    emissions, arcs = torch.randn(2, 5, 3, generator=rng), torch.randn(shape, generator=rng)
+    other = arcs.clone()
+    if by_position:
+        other[0, 3:], other[1] = nothing, nothing
+    else:
+        other[1] = nothing
+    found = []
+    for scores in (arcs, other):
+        given = emissions.clone().requires_grad_()
+        chains = ChainDistribution(given, scores, lengths=torch.tensor([4, 1]))
+        answers = [chains.marginals(), chains.arc_marginals(), chains.entropy(), chains.topk(2)[0]]
+        answers += torch.autograd.grad(chains.log_partition().sum(), given, create_graph=True)
+        slope = torch.autograd.grad(sum((part[part > -torch.inf] ** 2).sum() for part in answers), given)
+        found.append([*answers, *slope, chains.sample(3, generator=torch.Generator().manual_seed(1))])
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_where_no_labelling_is_possible() -> None:
     emissions = torch.zeros(3, 4, 2)
     distribution = ChainDistribution(

@@ -191,6 +191,16 @@ def check_absent_ends() -> None:
         sys.exit("own arcs: a start that is not there has a gradient")
 
 
+def check_unused_arcs() -> None:
+    """Those of a sequence of one site are no numbers, and have the gradient 0."""
+    given = problem(10, True, "lengths", False, torch.float32)
+    given.arcs[0] = torch.nan
+    _, kept = chain_triton.value(given, None, keep=True)
+    found = chain_triton.gradient(given, None, torch.ones(3), kept)
+    if any(part is None or not part.isfinite().all() for part in found) or found[1][0].any():
+        sys.exit("own arcs: those that are not used have a gradient")
+
+
 def check_half_precision(kernels: Any) -> None:
     """Marginals of scores in half precision have the digits of float32."""
     rng = torch.Generator().manual_seed(9)
@@ -341,6 +351,7 @@ def main() -> None:
         check(given, name, 1e-5, chain_wide)
         check_total(given, name, chain_wide)
     check_absent_ends()
+    check_unused_arcs()
     check_few_bigrams()
     for kernels in (chain_triton, chain_wide, chain_sparse):
         check_impossible(kernels)

@@ -25,10 +25,9 @@ from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
+    compact,
     explicit,
     kept_positions,
-    site_arcs,
-    site_states,
     sites_of,
     to_positions,
     working_dtype,
@@ -221,7 +220,7 @@ class ChainDistribution:
         """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is off or first."""
         problem = self._problem._replace(arcs=self._arcs_by_position())
         if self._differentiated:
-            states, arcs = _compact(problem)
+            states, arcs = compact(problem)
             found = _moments(states, arcs, problem.lengths)[2]
             return arcs_to_positions(problem, found).to(self._dtype)
         return _expectations(problem).arcs
@@ -237,7 +236,7 @@ class ChainDistribution:
         """
         if k < 1:
             raise ValueError(f"topk: k is {k}, expected 1 or more.")
-        scores, labels = k_best(*_compact(self._problem), alive_sites(self._problem), k)
+        scores, labels = k_best(*compact(self._problem), alive_sites(self._problem), k)
         labels = labels if self._problem.sites is None else self._spread(labels)
         return scores.to(self._dtype), labels
 
@@ -246,14 +245,14 @@ class ChainDistribution:
         if n < 0:
             raise ValueError(f"sample: n is {n}, expected 0 or more.")
         with torch.no_grad():
-            labels = sample(*_compact(self._problem), alive_sites(self._problem), n, generator)
+            labels = sample(*compact(self._problem), alive_sites(self._problem), n, generator)
         if self._given.sites is None:
             return labels
         return self._spread(labels.transpose(0, 1)).transpose(0, 1)
 
     def entropy(self) -> Tensor:
         """−Σ_y p(y) log p(y) [B], in nats."""
-        states, arcs = _compact(self._problem)
+        states, arcs = compact(self._problem)
         log_z, by_state, by_arc = self._moments()
         expected = _expected(by_state, states, by_arc, arcs)
         return torch.relu(log_z - expected).to(self._dtype)
@@ -261,9 +260,9 @@ class ChainDistribution:
     def kl(self, other: ChainDistribution) -> Tensor:
         """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same labellings; inf where q(y) = 0 < p(y)."""
         self._check_same_places(other)
-        states, arcs = _compact(self._problem)
+        states, arcs = compact(self._problem)
         log_z, by_state, by_arc = self._moments()
-        states_q, arcs_q = _compact(other._problem)
+        states_q, arcs_q = compact(other._problem)
         log_q = _log_partition(ChainProblem(states_q, arcs_q, None, None, other._problem.lengths, None))
         mine = _expected(by_state, states, by_arc, arcs)
         theirs = _expected(by_state, states_q, by_arc, arcs_q)
@@ -303,7 +302,7 @@ class ChainDistribution:
     def _moments(self) -> tuple[Tensor, Tensor, Tensor]:
         """log Z [B], P(y_i) [B, T, L] and the marginals of arcs, added up where sites share arcs; in float64."""
         with torch.set_grad_enabled(self._differentiated):
-            states, arcs = _compact(self._problem)
+            states, arcs = compact(self._problem)
         return _moments(states, arcs, self._problem.lengths, keep_graph=self._differentiated)
 
     def _spread(self, labels: Tensor) -> Tensor:
@@ -352,11 +351,6 @@ def _places(
     if mask.shape != (B, T):
         raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
     return sites_of(mask.to(emissions.device).bool())
-
-
-def _compact(problem: ChainProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-    """States and arcs at sites, with start and end folded in."""
-    return site_states(problem, dtype), site_arcs(problem, dtype)
 
 
 def _moments(

@@ -23,6 +23,7 @@ from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
+    compact,
     site_arcs,
     site_states,
     to_positions,
@@ -67,7 +68,7 @@ def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expect
 
 def differentiable_log_partition(problem: ChainProblem) -> Tensor:
     """log Z [B] through operations that PyTorch differentiates as often as it likes; in float64."""
-    states, arcs = site_states(problem, torch.float64), site_arcs(problem, torch.float64)
+    states, arcs = compact(problem)
     if states.shape[1] == 0:
         return states.sum((1, 2))
     through = _by_products if is_safe(arcs.detach()) else _by_logarithms

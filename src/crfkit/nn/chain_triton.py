@@ -155,6 +155,8 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept:
     )  # fmt: skip
     if not shared:
         added = sums.sum(1)  # [B, L + 2, L]
+        if lengths is not None:  # the arcs of sequences that have none may be no numbers
+            added[:, :L].masked_fill_((lengths < 2)[:, None, None], 0.0)
         by_ends = ((start, added[:, L]), (end, added[:, L + 1]))
         return d_emissions, added[:, :L], *(None if part is None else by.sum(0) for part, by in by_ends)
     d_arcs = torch.empty_like(arcs)

@@ -114,6 +114,16 @@ def _arc_places(problem: ChainProblem, arcs: Tensor) -> Tensor:
     return places[:, :, None, None].expand(arcs.shape)
 
 
+def compact(problem: ChainProblem) -> tuple[Tensor, Tensor]:
+    """States [B, T, L] with start and end folded in, and arcs, at sites, in float64; 0 where nothing comes of them."""
+    states, arcs = site_states(problem, torch.float64), site_arcs(problem, torch.float64)
+    if problem.lengths is None or arcs.ndim == 2:
+        return states, arcs
+    used = alive_sites(problem)[:, 1:]  # [B, T − 1]
+    used = used[:, :, None, None] if arcs.ndim == 4 else used.any(1)[:, None, None]
+    return states, torch.where(used, arcs, 0.0)
+
+
 def to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
     """Values at sites [B, T, …] moved back to their positions."""
     if problem.sites is None:
