@@ -74,11 +74,17 @@ def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor
     }
     distribution = distribution_of({**given, **leaves})
     log_z, log_p = distribution.log_partition(), distribution.log_prob(tags)
-    gradients = torch.autograd.grad(log_z.sum() + 0.5 * log_p.sum(), list(leaves.values()))
+    together = log_z.sum() + 0.5 * log_p.sum()
+    gradients, again = (
+        torch.autograd.grad(together, list(leaves.values()), retain_graph=True) for _ in range(2)
+    )
     best = distribution.argmax()
     found = {"log Z": log_z, "log p": log_p, "marginals": distribution.marginals()}
     found["best"] = distribution.log_prob(best.where(best >= 0, -100), complete=False)
+    with torch.no_grad():
+        found["marginals by kernels"] = distribution.marginals()
     found |= {f"gradient of {name}": g for name, g in zip(leaves, gradients, strict=True)}
+    found |= {f"gradient of {name}, once more": g for name, g in zip(leaves, again, strict=True)}
     return {name: value.detach().double().cpu() for name, value in found.items()}
 
 
