@@ -189,9 +189,8 @@ class _ScaledMessages:
         """The backward messages [T, B, L]; fills in `pushed`."""
         backward = torch.ones_like(self.exp_states)
         inverse = torch.where(self.alive & (self.mass > 0), 1.0 / self.mass, 0.0)
-        self.pushed = (
-            self.exp_states * inverse
-        )  # [T, B, L], 0 where there is no site; those of site 0 are not used
+        # [T, B, L], 0 where there is no site; those of site 0 are not used
+        self.pushed = self.exp_states * inverse
         off = None if self.problem.lengths is None else (~self.alive).to(backward.dtype).unbind()
         messages, pushed = backward.unbind(), self.pushed.unbind()
         for i in range(len(messages) - 1, 0, -1):

@@ -68,9 +68,8 @@ def _shape(n_labels: int) -> _Shape:
 
 @cache
 def _launches(shape: _Shape) -> _Launches:
-    most = (
-        128 if shape.block < 128 else None
-    )  # registers, for four programs at once: most of them just read rows
+    # registers, for four programs at once: most of them just read rows
+    most = 128 if shape.block < 128 else None
     return _Launches(
         Launch(tables_kernel, 4, maxnreg=most),
         Launch(messages_kernel, shape.warps),

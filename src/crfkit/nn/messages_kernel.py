@@ -93,9 +93,8 @@ def _forward_scaled(
     x3, m3 = _site(emissions, peaks, sites, row, 3, T, L, label, HAS_SITES, REAL)
     x4, m4 = _site(emissions, peaks, sites, row, 4, T, L, label, HAS_SITES, REAL)
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
-    for t in range(
-        1, 4 * in_fours, 4
-    ):  # what the next four sites need is asked for before these four are done
+    # what the next four sites need is asked for before these four are done
+    for t in range(1, 4 * in_fours, 4):
         x5, m5 = _site(emissions, peaks, sites, row, t + 4, T, L, label, HAS_SITES, REAL)
         x6, m6 = _site(emissions, peaks, sites, row, t + 5, T, L, label, HAS_SITES, REAL)
         x7, m7 = _site(emissions, peaks, sites, row, t + 6, T, L, label, HAS_SITES, REAL)
@@ -257,9 +256,8 @@ def messages_kernel(
         )
         tl.store(own, found.to(REAL))
         tl.debug_barrier()
-        place = (
-            own  # what is read from one place is the same for all threads, which keeps branches on it simple
-        )
+        # what is read from one place is the same for all threads, which keeps branches on it simple
+        place = own
     period = tl.load(place).to(tl.int32)
     if role == 0:
         out, into = messages + row * T * L + label, messages + 2 * size + row * T

@@ -25,9 +25,7 @@ class ChainProblem(NamedTuple):
     end: Tensor | None  # [L]
     lengths: Tensor | None  # [B] int64; None: all T
     sites: Tensor | None  # [B, T] int64, a permutation of the positions; None: 0 … T − 1
-    bigrams: Tensor | None = (
-        None  # bool [L + 1, L + 1]: the arcs that exist, whatever the others score; see `explicit`
-    )
+    bigrams: Tensor | None = None  # bool [L + 1, L + 1]: which arcs exist, whatever the others score
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -28,10 +28,8 @@ import triton
 import triton.language as tl
 
 NEVER = tl.constexpr(float("-inf"))
-WIDEST, WIDEST_WITH_HOLES = (
-    tl.constexpr(600.0),
-    tl.constexpr(100.0),
-)  # nats between arcs into a word, in float64
+# nats between arcs into a word, in float64
+WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)
 TOLERANCE = tl.constexpr(1e-9)  # of sums of probabilities
 ONE_ROOT, MANY_ROOTS, NO_TREE = tl.constexpr(0.0), tl.constexpr(1.0), tl.constexpr(2.0)  # states of a branch
 PIVOTS, PEAKS, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))

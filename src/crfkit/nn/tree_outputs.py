@@ -90,9 +90,8 @@ def _k_best(problem: TreeProblem, k: int) -> tuple[Tensor, Tensor]:
         pool[0][sentence, at] = -torch.inf
         parts = _split(problem, y, arcs & (score > -torch.inf)[:, None, None], fixed)
         pool = [torch.cat([old, new], dim=1) for old, new in zip(pool, parts, strict=True)]
-        order = (
-            pool[0].topk(min(k, pool[0].shape[1]), dim=1).indices
-        )  # no more than k of them are ever wanted
+        # no more than k of them are ever wanted
+        order = pool[0].topk(min(k, pool[0].shape[1]), dim=1).indices
         pool = [part[sentence[:, None], order] for part in pool]
     return torch.stack([score for score, _ in found], 1), torch.stack([y for _, y in found], 1)
 

@@ -32,14 +32,10 @@ from crfkit.nn.tree_elimination_kernel import (
     write_marginals,
 )
 
-ROW, QUOTIENT, STATE, PIVOT, SHARE, DROP, OWN = (
-    tl.constexpr(i) for i in range(7)
-)  # of a slot: [C, M], the last [C, 4]
+# of a slot: [C, M], the last [C, 4]
+ROW, QUOTIENT, STATE, PIVOT, SHARE, DROP, OWN = (tl.constexpr(i) for i in range(7))
 COLUMN = tl.constexpr(9)  # behind them, [N, C] with neighbours
-FLOAT32_WIDEST, FLOAT32_WIDEST_WITH_HOLES = (
-    tl.constexpr(60.0),
-    tl.constexpr(12.0),
-)  # nats between arcs into a word
+FLOAT32_WIDEST, FLOAT32_WIDEST_WITH_HOLES = tl.constexpr(60.0), tl.constexpr(12.0)  # nats, as there
 FLOAT32_TOLERANCE = tl.constexpr(1e-5)  # of sums of probabilities
 
 
