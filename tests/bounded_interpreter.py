@@ -11,9 +11,17 @@ import numpy as np
 import torch
 
 from crfkit.nn import chain_paths, chain_torch, chain_triton
-from crfkit.nn.constraints import bigram_table, constrained
+from crfkit.nn.constraints import bigram_table
 from crfkit.nn.gold import add_path, path_score
-from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states, sites_of, to_positions
+from crfkit.nn.problem import (
+    ChainProblem,
+    alive_sites,
+    constrained,
+    site_arcs,
+    site_states,
+    sites_of,
+    to_positions,
+)
 from tests.triton_interpreter import close
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]

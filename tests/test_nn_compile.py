@@ -69,12 +69,17 @@ def compile_kernel(
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("absent", [[], ["sites"], ["sites", "lengths"], ["tags"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize(
+    "absent",
+    [[], ["sites"], ["sites", "lengths"], ["tags", "bigrams"], ["start", "end", "d_start", "d_end"]],
+    ids=str,
+)
 def test_chain_kernels(absent: list[str], precision: str) -> None:
     import triton.language as tl
 
     from crfkit.nn.best_kernel import best_kernel
     from crfkit.nn.chain_kernels import tables_kernel
+    from crfkit.nn.constraint_kernel import explicit_kernel
     from crfkit.nn.gradient_kernel import gradient_kernel, sums_kernel
     from crfkit.nn.messages_kernel import messages_kernel
 
@@ -83,8 +88,10 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
     real = getattr(tl, precision)
     known |= {"BLOCK": 16, "L": 11, "STEP": 32, "REAL": real, "KEEP": True, "DOT": precision == "float32"}
     known |= {"ADD_UP": True, "WARPS": 1, "LANES": 2, "CHUNKS": 16, "BEHIND": 8}
+    pointer = "*fp32" if precision == "float32" else "*fp64"
     for kernel in (messages_kernel, tables_kernel, gradient_kernel, sums_kernel, best_kernel):
-        compile_kernel(kernel, known, absent, "*fp32" if precision == "float32" else "*fp64", 1)
+        compile_kernel(kernel, known, absent, pointer, 1)
+    compile_kernel(explicit_kernel, known, [part for part in absent if part != "bigrams"], pointer, 1)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -132,9 +132,49 @@ def check_few_bigrams() -> None:
     check_total(few_bigrams("lengths"), "few bigrams", chain_sparse)
 
 
+def some_table() -> torch.Tensor:
+    """Bigrams of five labels without three arcs, label 2 at the start and label 1 at the end."""
+    return torch.arange(36).reshape(6, 6) % 7 != 4
+
+
+def check_table() -> None:
+    """Scores of what a table forbids mean nothing, and have no gradient, even for tags that have them."""
+    for masks, dtype, tolerance in (("none", torch.float32, 1e-5), ("any", torch.float64, 1e-10)):
+        given = problem(8, False, masks, False, dtype)._replace(bigrams=some_table())
+        check(given, f"table of bigrams, masks={masks}", tolerance)
+        check_total(given, f"table of bigrams, masks={masks}")
+    given = given._replace(lengths=None, sites=None)
+    tags = torch.tensor([[2, 3, 0, 4, 1, 0, 1]]).repeat(3, 1)  # START 2, 3 0, 0 4, 4 1 and 1 END do not exist
+    total, found = chain_triton.total(given, tags)
+    kept = chain_triton.value(given, tags, keep=True)[1]
+    assert kept is not None
+    again = chain_triton.gradient(given, tags, torch.ones((), dtype=dtype), kept)
+    if total != -torch.inf:
+        sys.exit("table of bigrams: tags that it forbids have a probability")
+    for _, arcs, start, end in (found, again):
+        assert start is not None
+        assert end is not None
+        forbidden = torch.cat([arcs[~some_table()[:-1, :-1]], start[2:3], end[1:2]])
+        if not torch.equal(forbidden, torch.zeros(5, dtype=dtype)):
+            sys.exit("table of bigrams: what it forbids has a gradient")
+    bare = given._replace(start=None, end=None)
+    by_value = chain_triton.gradient(bare, tags, torch.ones((), dtype=dtype), kept)
+    if by_value[2:] != (None, None) or chain_triton.total(bare, tags)[1][2:] != (None, None):
+        sys.exit("table of bigrams: ends that are absent have a gradient")
+    exact = explicit(bare)
+    assert exact.start is not None
+    close(
+        "table of bigrams, no ends",
+        chain_triton.value(bare, None, False)[0],
+        chain_torch.log_partition(exact),
+        1e-10,
+    )
+
+
 def possible_tags(given: ChainProblem, rng: torch.Generator) -> torch.Tensor:
     """Labels at positions [B, T] that bigrams allow, 1 at those that are off."""
-    states, arcs = site_states(given, torch.float64), site_arcs(explicit(given), torch.float64)
+    exact = explicit(given)
+    states, arcs = site_states(exact, torch.float64), site_arcs(exact, torch.float64)
     labels = chain_paths.sample(states, arcs, alive_sites(given), 1, rng)[0]
     return torch.where(kept_positions(given), to_positions(given, labels), 1)
 
@@ -305,7 +345,7 @@ def check_wrong_labels(kernels: Any) -> None:
 def check_autograd(kernels: Any) -> None:
     """A loss whose graph is retained, and second derivatives: as on the plain path."""
     torch.manual_seed(0)
-    layer = ChainCRF(5, bigrams=torch.arange(25).reshape(5, 5) % 6 != 4)
+    layer = ChainCRF(5, bigrams=some_table())
     emissions = torch.randn(2, 4, 5, requires_grad=True)
     tags = layer.distribution(emissions).sample()[0].T.contiguous().T  # not in the order of memory
     given = [emissions, *layer.parameters()]
@@ -321,11 +361,13 @@ def check_autograd(kernels: Any) -> None:
         return [loss, *first, *again, *second, *retained, *twice[0], *twice[1]]
 
     expected = derivatives()
-    usual, chain_value.kernels_for = chain_value.kernels_for, lambda problem: kernels
+    usual = chain_value.kernels_for, chain_value.uses_lists, chain_value.reads_table
+    chain_value.kernels_for = lambda problem: kernels
     chain_value.uses_lists = lambda problem: kernels is chain_sparse
+    chain_value.reads_table = lambda problem: kernels is chain_triton and problem.bigrams is not None
     for found, exact in zip(derivatives(), expected, strict=True):
         close(f"{kernels.__name__}: derivatives of a layer", found, exact, 1e-5)
-    chain_value.kernels_for = usual
+    chain_value.kernels_for, chain_value.uses_lists, chain_value.reads_table = usual
 
 
 def main() -> None:
@@ -352,6 +394,7 @@ def main() -> None:
         check_total(given, name, chain_wide)
     check_absent_ends()
     check_unused_arcs()
+    check_table()
     check_few_bigrams()
     for kernels in (chain_triton, chain_wide, chain_sparse):
         check_impossible(kernels)

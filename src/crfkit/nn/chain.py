@@ -19,13 +19,15 @@ from crfkit.nn.checks import (
     checked_lengths,
     checked_transitions,
 )
-from crfkit.nn.constraints import BigramsLike, bigram_table, constrained, constrained_ends
+from crfkit.nn.constraints import BigramsLike, bigram_table
 from crfkit.nn.gold import Term, has_unknown, likelihood_terms, path_score, terms_within
 from crfkit.nn.problem import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
     compact,
+    constrained,
+    constrained_ends,
     explicit,
     kept_positions,
     sites_of,
@@ -91,12 +93,16 @@ class ChainDistribution:
         """This distribution with the bigrams of a table [L + 1, L + 1] alone, which stays: lists of them may pay."""
         if table is None:
             return self
-        start, end = constrained_ends(table, self._given.arcs, self._given.start, self._given.end)
-        given = self._given._replace(start=start, end=end, bigrams=table)
+        given = self._given._replace(bigrams=table)
         if torch.compiler.is_compiling():  # whoever is asked then looks for lists
             self._given = explicit(given)._replace(bigrams=table if lists else None)
+        elif chain_value.reads_table(given):
+            self._given = given
+        elif lists and chain_value.uses_lists(given):
+            start, end = constrained_ends(table, given.arcs, given.start, given.end)
+            self._given = given._replace(start=start, end=end)
         else:
-            self._given = given if lists and chain_value.uses_lists(given) else explicit(given)
+            self._given = explicit(given)
         self._table = table
         return self
 
@@ -171,7 +177,7 @@ class ChainDistribution:
     def _existing(self) -> tuple[Tensor | None, ...]:
         """Which emissions, arcs, first and last labels there are; None where all are."""
         table = self._table
-        if table is None:
+        if table is None or chain_value.reads_table(self._given):  # its kernels leave out what does not exist
             return self._allowed, None, None, None
         return self._allowed, table[:-1, :-1], table[-1, :-1], table[:-1, -1]
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from crfkit.nn.best_kernel import best_kernel
 from crfkit.nn.chain_kernels import tables_kernel
 from crfkit.nn.chain_torch import Expectations
+from crfkit.nn.constraint_kernel import explicit_kernel
 from crfkit.nn.gradient_kernel import gradient_kernel, scale_kernel, sums_kernel
 from crfkit.nn.launch import Launch, addresses_of, on_its_device
 from crfkit.nn.messages_kernel import messages_kernel
@@ -22,6 +23,7 @@ MOST_LABELS = 128
 BUSY = 528  # programs that keep a large device busy
 CHUNKS = 16, 8  # of a sequence that are followed back at once, and sites behind one from which it is followed
 SCALED = 4096  # numbers that a program multiplies at once
+SHOWN = 1024  # numbers that a program makes explicit
 ADDED = 16, 128  # numbers of a program that adds up parts, and parts that it reads at once
 
 
@@ -98,7 +100,7 @@ def value(
     problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
 ) -> tuple[Tensor, Kept | None]:
     """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
-    problem = plain(problem)
+    problem = in_full(plain(problem))
     emissions, arcs, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape
     shape, kind, real = _shape(L), kind_of(problem, tags), working_dtype(emissions.dtype)
@@ -138,8 +140,8 @@ def _chunks(B: int, T: int, step: int) -> tuple[int, int]:
 @on_its_device
 def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L], for what comes back to each value, or to all."""
-    problem = plain(problem)
-    emissions, arcs, start, end, lengths, sites, _ = problem
+    given = plain(problem)
+    emissions, arcs, start, end, lengths, sites, _ = problem = in_full(given)
     B, T, L = emissions.shape
     shape, kind, real = _shape(L), kind_of(problem, tags), kept.messages.dtype
     n_chunks, chunk = _chunks(B, T, shape.step)
@@ -159,12 +161,19 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept:
         by_ends = ((start, added[:, L]), (end, added[:, L + 1]))
         return d_emissions, added[:, :L], *(None if part is None else by.sum(0) for part, by in by_ends)
     d_arcs = torch.empty_like(arcs)
-    d_start, d_end = (None if part is None else torch.empty_like(part) for part in (start, end))
-    width, rows = ADDED
+    d_start, d_end = (None if part is None else torch.empty_like(part) for part in given[2:4])
     launches.sums(
-        (-(-(L + 2) * L // width), 1, 1), kind, (sums, d_arcs, d_start, d_end), (B * n_chunks,), (L, width, rows)
+        (-(-(L + 2) * L // ADDED[0]), 1, 1), _kind_of_sums(given), (sums, d_arcs, d_start, d_end, given.bigrams),
+        (B * n_chunks,), (L, *ADDED),
     )  # fmt: skip
     return d_emissions, d_arcs, d_start, d_end
+
+
+def _kind_of_sums(given: ChainProblem) -> tuple[Any, ...]:
+    """What the kernel that adds up parts of gradients is compiled for."""
+    emissions, arcs, start, end, _, _, table = given
+    ends = (None if part is None else part.dtype for part in (start, end))
+    return emissions.shape[2], emissions.dtype, arcs.dtype, *ends, table is None
 
 
 def has_totals(problem: ChainProblem) -> bool:
@@ -175,7 +184,8 @@ def has_totals(problem: ChainProblem) -> bool:
 @on_its_device
 def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, Gradient]:
     """Σ_b (score(tags_b) − log Z_b) / share, [], and its gradient: both at once, as launching costs more than computing."""
-    emissions, arcs, start, end, lengths, sites, _ = problem = plain(problem)
+    given = plain(problem)
+    emissions, arcs, start, end, lengths, sites, _ = problem = in_full(given)
     B, T, L = emissions.shape
     kind, real, (shape, launches) = kind_of(problem, tags), emissions.dtype, _prepared(L)
     block, warps, lanes, step, _ = shape
@@ -200,8 +210,8 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
         (B, T, 1, share), (L, *flags, True, True, block, *layout),
     )  # fmt: skip
     d_emissions, d_arcs = torch.empty_like(emissions), torch.empty_like(arcs)
-    d_start = None if start is None else torch.empty_like(start)
-    d_end = None if end is None else torch.empty_like(end)
+    d_start = None if given.start is None else torch.empty_like(given.start)
+    d_end = None if given.end is None else torch.empty_like(given.end)
     kernel = launches.many_gradients if B * n_chunks >= BUSY // 2 and block == 64 else launches.gradient
     kernel.at(
         (B, n_chunks, 1), (kind, None), [at_emissions, *others[1:], of_tables, base, 0, d_emissions.data_ptr(), of_sums],
@@ -210,8 +220,8 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
     )  # fmt: skip
     parts = (d_arcs, d_start, d_end)
     launches.sums.at(
-        (-(-(L + 2) * L // ADDED[0]), 1, 1), kind, [of_sums, *addresses_of(parts)], lambda: (work[sums:], *parts),
-        (B * n_chunks,), (L, *ADDED),
+        (-(-(L + 2) * L // ADDED[0]), 1, 1), _kind_of_sums(given), [of_sums, *addresses_of((*parts, given.bigrams))],
+        lambda: (work[sums:], *parts, given.bigrams), (B * n_chunks,), (L, *ADDED),
     )  # fmt: skip
     return found, (d_emissions, *parts)
 
@@ -237,7 +247,7 @@ def expectations(problem: ChainProblem) -> Expectations:
 @on_its_device
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
-    problem = plain(problem)
+    problem = in_full(plain(problem))
     emissions = problem.emissions
     B, T, L = emissions.shape
     shape, kind, real = _shape(L), kind_of(problem, None), working_dtype(emissions.dtype)
@@ -249,6 +259,21 @@ def best(problem: ChainProblem) -> Tensor:
         (L, *kind[-5:-1], shape.block, _REAL[real], shape.warps, shape.lanes, *CHUNKS),
     )  # fmt: skip
     return labels
+
+
+def in_full(problem: ChainProblem) -> ChainProblem:
+    """The same problem with −inf for arcs and ends that its table of bigrams forbids; the device is the current one."""
+    _, arcs, start, end, _, _, table = problem
+    if table is None:
+        return problem
+    L = len(arcs)
+    full = (
+        torch.empty_like(arcs),
+        *(torch.empty_like(arcs[0] if part is None else part) for part in (start, end)),
+    )
+    kind = (L, *(None if part is None else part.dtype for part in (arcs, start, end)))
+    _EXPLICIT((-(-((L + 1) ** 2) // SHOWN), 1, 1), kind, (arcs, start, end, table, *full), (), (L, SHOWN))
+    return problem._replace(arcs=full[0], start=full[1], end=full[2], bigrams=None)
 
 
 def plain(problem: ChainProblem) -> ChainProblem:
@@ -278,3 +303,4 @@ def kind_of(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
 
 _REAL = {torch.float64: tl.float64, torch.float32: tl.float32}
 _SCALE = Launch(scale_kernel, 4)
+_EXPLICIT = Launch(explicit_kernel, 4)

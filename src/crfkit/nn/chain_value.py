@@ -36,7 +36,7 @@ def kernels_for(problem: ChainProblem) -> Any:
     """The module with the kernels for a GPU, where they answer for this problem; else None."""
     if not problem.emissions.is_cuda or not triton_is_there():
         return None
-    if problem.bigrams is not None:
+    if problem.bigrams is not None and not reads_table(problem):
         return _sparse_kernels()
     for kernels in _kernels():
         if kernels.suits(problem):
@@ -58,6 +58,14 @@ def _sparse_kernels() -> Any:
     from crfkit.nn import chain_sparse
 
     return chain_sparse
+
+
+def reads_table(problem: ChainProblem) -> bool:
+    """Whether kernels for all pairs take a table of bigrams with scores that are not `explicit`."""
+    if problem.bigrams is None or not problem.emissions.is_cuda or not triton_is_there():
+        return False
+    kernels = _kernels()[0]
+    return bool(kernels.suits(problem) and kernels.has_totals(problem))
 
 
 def uses_lists(problem: ChainProblem) -> bool:

@@ -48,23 +48,3 @@ def bigram_table(
     names = range(n_labels) if labels is None else labels
     chain = Chain(bigrams=bigrams).bind(names, [])
     return torch.from_numpy(chain.support().exists.copy()).to(device)
-
-
-def constrained(
-    table: Tensor | None, arcs: Tensor, start: Tensor | None, end: Tensor | None
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """The scores of arcs, start and end, with −inf for what the table forbids."""
-    if table is None:
-        return arcs, start, end
-    return (torch.where(table[:-1, :-1], arcs, -torch.inf), *constrained_ends(table, arcs, start, end))
-
-
-def constrained_ends(
-    table: Tensor, arcs: Tensor, start: Tensor | None, end: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """The scores of start and end, 0 where they are absent, with −inf for what the table forbids."""
-    zero = arcs.new_zeros(()) if start is None or end is None else None
-    return (
-        torch.where(table[-1, :-1], zero if start is None else start, -torch.inf),
-        torch.where(table[:-1, -1], zero if end is None else end, -torch.inf),
-    )

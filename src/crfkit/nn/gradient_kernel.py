@@ -158,11 +158,11 @@ def gradient_kernel(
 
 @triton.jit(do_not_specialize=["n_parts"])
 def sums_kernel(
-    sums, d_arcs, d_start, d_end, n_parts, L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr
+    sums, d_arcs, d_start, d_end, bigrams, n_parts, L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr
 ):
     """Programs [blocks of numbers]: sums [n_parts, L + 2, L] added up to d_arcs [L, L], d_start [L] and d_end [L].
 
-    Any of these three may be absent.
+    Any of these three may be absent. They are 0 for what bigrams [L + 1, L + 1], where it is given, forbids.
     """
     size: tl.constexpr = (L + 2) * L
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -172,6 +172,11 @@ def sums_kernel(
         here = (part < n_parts)[:, None] & (place < size)[None, :]
         added += tl.load(sums + part[:, None] * size + place[None, :], mask=here, other=0.0)
     found = tl.sum(added, axis=0)
+    if bigrams is not None:
+        row, column = place // L, place % L
+        at_end = row > L
+        there = tl.where(at_end, column, row) * (L + 1) + tl.where(at_end, L, column)
+        found = tl.where(tl.load(bigrams + there, mask=place < size, other=0) != 0, found, 0.0)
     if d_arcs is not None:
         tl.store(d_arcs + place, found.to(d_arcs.dtype.element_ty), mask=place < L * L)
     if d_start is not None:

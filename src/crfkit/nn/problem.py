@@ -25,7 +25,9 @@ class ChainProblem(NamedTuple):
     end: Tensor | None  # [L]
     lengths: Tensor | None  # [B] int64; None: all T
     sites: Tensor | None  # [B, T] int64, a permutation of the positions; None: 0 … T − 1
-    bigrams: Tensor | None = None  # bool [L + 1, L + 1]: which arcs exist, whatever the others score
+    bigrams: Tensor | None = (
+        None  # bool [L + 1, L + 1]: the arcs and ends that exist, whatever the others score
+    )
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -35,11 +37,30 @@ class ChainProblem(NamedTuple):
 
 
 def explicit(problem: ChainProblem) -> ChainProblem:
-    """The same problem with −inf for arcs that do not exist: all but the kernels over lists of bigrams want it so."""
+    """The same problem with −inf for arcs and ends that do not exist: all but the kernels for tables want it so."""
     if problem.bigrams is None:
         return problem
-    return problem._replace(
-        arcs=torch.where(problem.bigrams[:-1, :-1], problem.arcs, -torch.inf), bigrams=None
+    arcs, start, end = constrained(problem.bigrams, problem.arcs, problem.start, problem.end)
+    return problem._replace(arcs=arcs, start=start, end=end, bigrams=None)
+
+
+def constrained(
+    table: Tensor | None, arcs: Tensor, start: Tensor | None, end: Tensor | None
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The scores of arcs, start and end, with −inf for what the table [L + 1, L + 1] forbids."""
+    if table is None:
+        return arcs, start, end
+    return (torch.where(table[:-1, :-1], arcs, -torch.inf), *constrained_ends(table, arcs, start, end))
+
+
+def constrained_ends(
+    table: Tensor, arcs: Tensor, start: Tensor | None, end: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The scores of start and end, 0 where they are absent, with −inf for what the table forbids."""
+    zero = arcs.new_zeros(()) if start is None or end is None else None
+    return (
+        torch.where(table[-1, :-1], zero if start is None else start, -torch.inf),
+        torch.where(table[:-1, -1], zero if end is None else end, -torch.inf),
     )
 
 
