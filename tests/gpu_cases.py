@@ -219,7 +219,11 @@ def check_streams(size: tuple[int, int, int], share: float) -> None:
 
     def gradient(i: int) -> list[torch.Tensor]:
         loss = layer(emissions[i], tags, complete=True)
-        return [loss, *torch.autograd.grad(loss, [emissions[i], *layer.parameters()])]
+        by_scores = torch.autograd.grad(loss, [emissions[i], *layer.parameters()])
+        return [
+            loss.detach(),
+            *by_scores,
+        ]  # a graph that lives on would tie the stream of a later one to its own
 
     expected, streams = [gradient(i) for i in range(2)], [torch.cuda.Stream() for _ in range(2)]
     torch.cuda.synchronize()
