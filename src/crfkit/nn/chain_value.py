@@ -220,16 +220,16 @@ def _through_the_recursions(
     problem: ChainProblem, tags: Tensor | None, gradient: Tensor
 ) -> list[Tensor | None]:
     """The gradient as a graph of its own, which can be differentiated again."""
-    in_full = explicit(problem)
+    # views: start and end may be one tensor, and each has a gradient of its own
+    scores = [None if part is None else part.view_as(part) for part in problem[:4]]
+    in_full = explicit(ChainProblem(*(*scores, *problem[4:])))
     value = differentiable_log_partition(in_full)
     if tags is not None:
         value = path_score(in_full, tags) - value
     gradient = torch.where(torch.isfinite(value), gradient.double(), 0.0)
-    scores = problem[:4]
     wanted = [part for part in scores if part is not None and part.requires_grad]
-    found = torch.autograd.grad(value, wanted, gradient, create_graph=True, allow_unused=True)
-    by_score = dict(zip(map(id, wanted), found, strict=True))
-    return [None if part is None else by_score.get(id(part)) for part in scores]
+    found = iter(torch.autograd.grad(value, wanted, gradient, create_graph=True, allow_unused=True))
+    return [None if part is None or not part.requires_grad else next(found) for part in scores]
 
 
 def _by_kernels(
