@@ -157,6 +157,15 @@ def check_table() -> None:
         forbidden = torch.cat([arcs[~some_table()[:-1, :-1]], start[2:3], end[1:2]])
         if not torch.equal(forbidden, torch.zeros(5, dtype=dtype)):
             sys.exit("table of bigrams: what it forbids has a gradient")
+    for kind in (torch.float16, torch.bfloat16):  # of parameters, beside emissions of another
+        mixed = ChainProblem(
+            *(part.to(kind) if 0 < i < 4 and part is not None else part for i, part in enumerate(given))
+        )
+        pairs = zip(chain_triton.in_full(mixed)[1:4], explicit(mixed)[1:4], strict=True)
+        if not all(
+            mine is not None and theirs is not None and torch.equal(mine, theirs) for mine, theirs in pairs
+        ):
+            sys.exit(f"table of bigrams: parameters in {kind} are not those that exist")
     bare = given._replace(start=None, end=None)
     by_value = chain_triton.gradient(bare, tags, torch.ones((), dtype=dtype), kept)
     if by_value[2:] != (None, None) or chain_triton.total(bare, tags)[1][2:] != (None, None):

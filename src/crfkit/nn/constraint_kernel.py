@@ -24,9 +24,9 @@ def explicit_kernel(
     tl.store(full_arcs + before * L + after, score, mask=inside)
     at_start = tl.where(exists, 0.0, NEVER)
     if start is not None:
-        at_start = tl.load(start + after, mask=first & exists, other=NEVER).to(tl.float64)
+        at_start = tl.load(start + after, mask=first & exists, other=NEVER)
     tl.store(full_start + after, at_start.to(full_start.dtype.element_ty), mask=first)
     at_end = tl.where(exists, 0.0, NEVER)
     if end is not None:
-        at_end = tl.load(end + before, mask=last & exists, other=NEVER).to(tl.float64)
+        at_end = tl.load(end + before, mask=last & exists, other=NEVER)
     tl.store(full_end + before, at_end.to(full_end.dtype.element_ty), mask=last)
