@@ -217,3 +217,35 @@ def test_without_gradients_and_in_inference_mode() -> None:
         for name, value in found.items():
             assert not value.requires_grad
             torch.testing.assert_close(value, expected[name].detach(), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_one_tensor_for_start_and_end(is_leaf: bool) -> None:
+    """Each use of it is counted once, with and without a graph of the gradient."""
+    torch.manual_seed(4)
+    emissions, arcs = torch.randn(2, 3, 4).double(), torch.randn(4, 4).double()
+    given = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    ends = given if is_leaf else 1 * given
+    apart = [ends.detach().clone().requires_grad_() for _ in range(2)]
+    expected = sum(
+        torch.autograd.grad(ChainDistribution(emissions, arcs, *apart).log_partition().sum(), apart)
+    )
+    for create_graph in (False, True):
+        value = ChainDistribution(emissions, arcs, ends, ends).log_partition().sum()
+        [found] = torch.autograd.grad(value, [given], retain_graph=True, create_graph=create_graph)
+        torch.testing.assert_close(found.detach(), expected)
+    assert torch.autograd.gradgradcheck(
+        lambda ends: ChainDistribution(emissions, arcs, ends, ends).log_partition(), [given]
+    )
+
+
+@pytest.mark.parametrize(("has_start", "has_end"), [(False, False), (True, False), (False, True)])
+def test_ends_that_were_not_given_have_no_gradient(has_start: bool, has_end: bool) -> None:
+    exists = torch.tensor([[True, False], [True, True]])
+    start, end = (torch.zeros(2) if has else None for has in (has_start, has_end))
+    tags = torch.tensor([[0, 0, 0]])
+    for bigrams in (None, exists):
+        chains = ChainDistribution(torch.randn(1, 3, 2), torch.zeros(2, 2), start, end, bigrams=bigrams)
+        for given in (tags, torch.tensor([[0, -100, 0]])):
+            found = chains.value_and_gradient(given)[1]
+            assert [part is not None for part in found] == [True, True, has_start, has_end]

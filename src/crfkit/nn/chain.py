@@ -76,6 +76,7 @@ class ChainDistribution:
         check_ends(start, end, emissions)
         lengths, sites = _places(emissions, mask, lengths)
         table = bigram_table(bigrams, L, labels, emissions.device)
+        self._has_ends = start is not None, end is not None
         transitions, start, end = constrained(table, transitions, start, end)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
@@ -159,7 +160,7 @@ class ChainDistribution:
         """Σ_b log p(tags_b) / share, [], and its gradient by emissions, transitions, start and end.
 
         What `log_prob(tags, total=True)` and a backward pass give, without a graph: on a GPU most of the time of small
-        batches goes into PyTorch's. Where something is forbidden, its gradient is 0.
+        batches goes into PyTorch's. Where something is forbidden, its gradient is 0; None by what was not given.
         """
         if torch.compiler.is_compiling():  # kernels are launched by addresses, which it does not have
             return torch.compiler.disable(_value_and_gradient)(self, tags, complete, share)
@@ -172,7 +173,9 @@ class ChainDistribution:
         for exists, found in zip(self._existing(), gradient, strict=True):
             if exists is not None and found is not None:
                 found.masked_fill_(~exists, 0.0)
-        return value, tuple(gradient)
+        by_states, by_arcs, *by_ends = gradient
+        ends = (found if given else None for found, given in zip(by_ends, self._has_ends, strict=True))
+        return value, (by_states, by_arcs, *ends)
 
     def _existing(self) -> tuple[Tensor | None, ...]:
         """Which emissions, arcs, first and last labels there are; None where all are."""
