@@ -250,3 +250,21 @@ def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complai
         ValueError, match=r"kl: the other distribution has shape \[2, 3, 3\], expected \[1, 4, 4\]"
     ):
         TreeDistribution(torch.zeros(1, 4, 4)).kl(TreeDistribution(torch.zeros(2, 3, 3)))
+
+
+@pytest.mark.parametrize("lengths", [None, [3, 3, 1]])
+def test_scores_that_are_no_numbers(lengths: Any, single_root: bool) -> None:
+    """They make the sums of their sentence NaN, and no other; where there is no arc, they mean nothing."""
+    given = torch.from_numpy(scores()[:3])
+    broken = given.clone()
+    broken[0, 1, 2] = broken[2, 2, 3] = torch.nan
+    lengths = None if lengths is None else torch.tensor(lengths)
+    expected = TreeDistribution(given, lengths=lengths, single_root=single_root)
+    found = TreeDistribution(broken, lengths=lengths, single_root=single_root)
+    undefined = torch.tensor([True, False, lengths is None])
+    assert torch.equal(found.log_partition().isnan(), undefined)
+    heads = torch.tensor([[0, 1, 1]] * 3)
+    assert torch.equal(found.log_prob(heads).isnan(), undefined)
+    torch.testing.assert_close(found.log_partition()[~undefined], expected.log_partition()[~undefined])
+    assert torch.equal(found.marginals().flatten(1).isnan().any(1), undefined)
+    torch.testing.assert_close(found.marginals()[~undefined], expected.marginals()[~undefined])

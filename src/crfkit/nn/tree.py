@@ -44,7 +44,7 @@ class TreeDistribution:
         return word_counts(self._problem)
 
     def log_partition(self) -> Tensor:
-        """log Z [B]; −inf where no tree exists, 0 for an empty sentence."""
+        """log Z [B]; −inf where no tree exists, 0 for an empty sentence, NaN where the score of an arc is not a number."""
         return log_partition(self._problem)
 
     def log_prob(self, heads: Tensor) -> Tensor:

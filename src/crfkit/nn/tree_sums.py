@@ -109,7 +109,12 @@ def _empty(problem: TreeProblem) -> Tensor:
 
 
 def _by_core(problem: TreeProblem) -> tuple[Tensor, Tensor]:
-    """Exact for scores of any spread."""
+    """Exact for scores of any spread; NaN for sentences with an arc whose score is not a number, which the core refuses."""
+    undefined = (problem.scores.isnan() & arcs_of(problem)).flatten(1).any(1)
+    if undefined.any():
+        rows = undefined[:, None, None]
+        log_z, found = _by_core(problem._replace(scores=problem.scores.masked_fill(rows, 0.0)))
+        return log_z.masked_fill(undefined, torch.nan), found.masked_fill(rows, torch.nan)
     batch = tree_batch(problem)
     try:
         log_z, found = map(torch.from_numpy, batch.log_partition_and_marginals())
@@ -183,7 +188,8 @@ def _by_inverse(problem: TreeProblem) -> tuple[Tensor, Tensor]:
     possible = torch.isfinite(log_z)
     found = torch.where(possible[:, None, None], found.clamp(0.0, 1.0), 0.0)
     log_z = torch.where(possible, log_z, -torch.inf)
-    return torch.where(weights.isnan().any(2).any(1), torch.nan, log_z), found
+    undefined = weights.isnan().any(2).any(1)
+    return log_z.masked_fill(undefined, torch.nan), found.masked_fill(undefined[:, None, None], torch.nan)
 
 
 class _TreeValue(torch.autograd.Function):
