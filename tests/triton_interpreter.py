@@ -35,6 +35,17 @@ from crfkit.nn.problem import (
 )
 
 
+def places(
+    masks: str, B: int, T: int, rng: torch.Generator
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Lengths and sites of B = 3 sequences."""
+    if masks == "any":
+        mask = torch.rand(B, T, generator=rng) < 0.6
+        mask[0] = False
+        return sites_of(mask)
+    return torch.tensor([1, 4, T]) if masks == "lengths" else None, None
+
+
 def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch.dtype) -> ChainProblem:
     """A small batch of chains."""
     rng = torch.Generator().manual_seed(seed)
@@ -42,13 +53,7 @@ def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch
     arcs = torch.randn(*([B] if own_arcs else []), L, L, generator=rng)
     if forbidden:
         arcs[..., 0, 1] = -torch.inf
-    lengths = sites = None
-    if masks == "any":
-        mask = torch.rand(B, T, generator=rng) < 0.6
-        mask[0] = False
-        lengths, sites = sites_of(mask)
-    elif masks == "lengths":
-        lengths = torch.tensor([1, 4, 7])
+    lengths, sites = places(masks, B, T, rng)
     emissions, ends = torch.randn(B, T, L, generator=rng), torch.randn(2, L, generator=rng)
     start, end = ends.to(dtype)
     return ChainProblem(emissions.to(dtype), arcs.to(dtype), start, end, lengths, sites)
@@ -77,14 +82,8 @@ def few_bigrams(masks: str) -> ChainProblem:
     exists[:, 5] = exists[6] = False  # no label before, none after
     arcs, emissions = torch.randn(L, L, generator=rng), torch.randn(B, T, L, generator=rng)
     start, end = torch.randn(2, L, generator=rng)
-    lengths = sites = None
-    if masks == "any":
-        mask = torch.rand(B, T, generator=rng) < 0.6
-        mask[0] = False
-        lengths, sites = sites_of(mask)
-    elif masks == "lengths":
-        lengths = torch.tensor([1, 4, 6])
-    elif masks == "apart":
+    lengths, sites = places(masks, B, T, rng)
+    if masks == "apart":
         exists[:10, 10:] = exists[10:, :10] = False
         exists[10:, 12] = exists[12, 10:] = True
         emissions[:, :, 10:] -= 60.0
@@ -258,7 +257,7 @@ def check_half_precision(kernels: Any) -> None:
     given = ChainProblem(emissions, arcs, None, None, None, None, table(exists))
     exact = chain_torch.expectations(explicit(given)._replace(emissions=emissions.double()))
     for what, found, expected in zip(
-        ("log Z", "labels", "arcs"), kernels.expectations(given), exact, strict=True
+        ("log Z", "labels", "arcs"), chain_value.expectations_by(kernels, given), exact, strict=True
     ):
         close(f"{kernels.__name__}: {what} in half precision", found, expected, 1e-5)
 
@@ -322,7 +321,7 @@ def check_divisions(kernels: Any, arcs: torch.Tensor, likely: float, sizes: Iter
         emissions[:, :, 1] = likely
         given = ChainProblem(emissions, arcs, None, None, None, None)
         exact = ChainProblem(emissions.double(), arcs.double(), None, None, None, None)
-        found, expected = kernels.expectations(given), chain_torch.expectations(exact)
+        found, expected = chain_value.expectations_by(kernels, given), chain_torch.expectations(exact)
         for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
             close(f"{kernels.__name__}: {what} of {n} sites", mine, theirs, 1e-4)
 
@@ -334,7 +333,7 @@ def check_large_scores(kernels: Any) -> None:
     lengths, exists = torch.tensor([3, 1]), torch.ones(4, 4, dtype=torch.bool)
     given = ChainProblem(emissions, torch.zeros(4, 4), start, None, lengths, None, table(exists))
     exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
-    found, expected = kernels.expectations(given), chain_torch.expectations(exact)
+    found, expected = chain_value.expectations_by(kernels, given), chain_torch.expectations(exact)
     for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
         close(f"{kernels.__name__}: {what} of large scores", mine, theirs, 1e-3)
 

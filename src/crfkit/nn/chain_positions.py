@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 import torch
 import triton
-import triton.language as tl
 from torch import Tensor
 
-from crfkit.nn.chain_torch import Expectations
-from crfkit.nn.chain_triton import MOST_LABELS, Gradient, kind_of
+from crfkit.nn.chain_triton import MOST_LABELS, REAL, Gradient, kind_of
 from crfkit.nn.gold import path_score, sums_at_ends, tags_at_sites
 from crfkit.nn.launch import Launch, on_its_device
 from crfkit.nn.position_kernel import position_gradient_kernel, position_messages_kernel
@@ -19,7 +17,6 @@ from crfkit.nn.problem import ChainProblem, working_dtype
 from crfkit.nn.wide_best_kernel import wide_follow_kernel
 
 FARTHEST = 2**31 - 1  # numbers between arcs in memory that kernels reach with 32 bits
-_REAL = {torch.float64: tl.float64, torch.float32: tl.float32}
 
 
 class Kept(NamedTuple):
@@ -82,15 +79,17 @@ def value(
     launches.messages(
         (B, 1 + keep, 1), (kind, keep, False),
         (*problem[:6], log_z if messages is None else messages, log_z, None), (B, T, *problem.arcs.stride()),
-        (L, *kind[-5:-1], keep, False, launches.block, _REAL[real]),
+        (L, *kind[-5:-1], keep, False, launches.block, REAL[real]),
     )  # fmt: skip
     values = log_z if tags is None else _scores(problem, tags) - log_z
     return (values.sum() if total else values).to(real), None if messages is None else Kept(messages)
 
 
 @on_its_device
-def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept) -> Gradient:
+def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs [B, T − 1, L, L], start [L] and end [L], for what comes back."""
+    if upstream is None:
+        upstream = kept.messages.new_ones(())
     problem = _plain(problem)
     B, T, L = problem.shape
     kind, real, launches = kind_of(problem, tags), kept.messages.dtype, _launches(L)
@@ -99,17 +98,9 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept:
     launches.gradient(
         (B, T, 1), (kind, upstream.dtype), (*problem[:6], tags, kept.messages, upstream, d_emissions, d_arcs),
         (B, T, *problem.arcs.stride(), upstream.stride(0) if upstream.ndim else 0),
-        (L, *kind[-5:], launches.block, _REAL[real]),
+        (L, *kind[-5:], launches.block, REAL[real]),
     )  # fmt: skip
     return d_emissions, d_arcs, *sums_at_ends(problem, d_emissions)
-
-
-def expectations(problem: ChainProblem) -> Expectations:
-    """log Z and the marginals."""
-    log_z, kept = value(problem, None, keep=True)
-    assert kept is not None
-    states, arcs, _, _ = gradient(problem, None, torch.ones_like(log_z), kept)
-    return Expectations(log_z.double(), states, arcs)
 
 
 @on_its_device
@@ -123,7 +114,7 @@ def best(problem: ChainProblem) -> Tensor:
     labels = problem.emissions.new_empty((B, T), dtype=torch.int64)
     launches.messages(
         (B, 1, 1), (kind, False, True), (*problem[:6], scores, scores, pointers), (B, T, *problem.arcs.stride()),
-        (L, *kind[-5:-1], False, True, launches.block, _REAL[real]),
+        (L, *kind[-5:-1], False, True, launches.block, REAL[real]),
     )  # fmt: skip
     launches.follow(
         (B, 1, 1), kind, (problem.lengths, problem.sites, scores, pointers, labels), (B, T),

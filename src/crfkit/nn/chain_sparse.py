@@ -14,12 +14,11 @@ import triton
 from torch import Tensor
 
 from crfkit.nn import neighbours
-from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.chain_triton import Gradient, kind_of, plain, scale
 from crfkit.nn.chain_wide import has_totals
 from crfkit.nn.launch import Launch, n_processors, on_its_device
 from crfkit.nn.neighbours import SHORTEST
-from crfkit.nn.problem import ChainProblem, in_working_precision
+from crfkit.nn.problem import ChainProblem
 from crfkit.nn.sparse_gradient_kernel import sparse_arcs_kernel
 from crfkit.nn.sparse_kernel import sparse_best_kernel, sparse_messages_kernel, sparse_scores_kernel
 from crfkit.nn.wide_best_kernel import wide_follow_kernel
@@ -35,7 +34,6 @@ __all__ = [
     "KEPT_FOR_ONE",
     "Kept",
     "best",
-    "expectations",
     "gradient",
     "has_totals",
     "scale",
@@ -185,15 +183,6 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
         return found, gradient(problem, tags, None, kept)
     factor = found.new_full((), 1 / share)
     return found * factor, gradient(problem, tags, factor, kept)
-
-
-def expectations(problem: ChainProblem) -> Expectations:
-    """log Z and the marginals, the arcs' added up."""
-    problem = in_working_precision(problem)
-    log_z, kept = value(problem, None, keep=True)
-    assert kept is not None
-    states, arcs, _, _ = gradient(problem, None, None, kept)
-    return Expectations(log_z.double(), states, arcs)
 
 
 @on_its_device

@@ -12,17 +12,17 @@ from torch import Tensor
 
 from crfkit.nn.best_kernel import best_kernel
 from crfkit.nn.chain_kernels import tables_kernel
-from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.constraint_kernel import explicit_kernel
 from crfkit.nn.gradient_kernel import gradient_kernel, scale_kernel, sums_kernel
 from crfkit.nn.launch import Launch, addresses_of, on_its_device
 from crfkit.nn.messages_kernel import messages_kernel
-from crfkit.nn.problem import ChainProblem, in_working_precision, working_dtype
+from crfkit.nn.problem import ChainProblem, working_dtype
 
 MOST_LABELS = 128
 BUSY = 528  # programs that keep a large device busy
 CHUNKS = 16, 8  # of a sequence that are followed back at once, and sites behind one from which it is followed
 SCALED = 4096  # numbers that a program multiplies at once
+REAL = {torch.float64: tl.float64, torch.float32: tl.float32}  # the types that sums are made in
 SHOWN = 1024  # numbers that a program makes explicit
 ADDED = 16, 128  # numbers of a program that adds up parts, and parts that it reads at once
 
@@ -109,7 +109,7 @@ def value(
     tables = emissions.new_empty(n_tables * (4 * shape.block**2 + 16) + 3 * B + 1 + B * T, dtype=real)
     rows = 4096 // shape.block
     n_programs = n_tables + (0 if tags is None else B) + -(-B * T // rows)
-    layout = (shape.block, _REAL[real], shape.warps, shape.lanes)
+    layout = (shape.block, REAL[real], shape.warps, shape.lanes)
     launches.tables(
         (n_programs, 1, 1), kind, (emissions, arcs, start, end, lengths, sites, tags, tables), (B, T, n_tables),
         (L, *flags, shape.block, rows, *layout[1:]),
@@ -138,8 +138,10 @@ def _chunks(B: int, T: int, step: int) -> tuple[int, int]:
 
 
 @on_its_device
-def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept: Kept) -> Gradient:
+def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Kept) -> Gradient:
     """The gradient by emissions [B, T, L], arcs, start [L] and end [L], for what comes back to each value, or to all."""
+    if upstream is None:
+        upstream = kept.messages.new_ones(())
     given = plain(problem)
     emissions, arcs, start, end, lengths, sites, _ = problem = in_full(given)
     B, T, L = emissions.shape
@@ -152,7 +154,7 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor, kept:
         (B, n_chunks, 1), (kind, upstream.dtype),
         (emissions, end, lengths, sites, tags, *kept, upstream, d_emissions, sums),
         (B, T, int(not shared), n_chunks, chunk, upstream.stride(0) if upstream.ndim else 0, 1),
-        (L, *kind[-4:], shape.block, shape.step, _REAL[real], real == torch.float32),
+        (L, *kind[-4:], shape.block, shape.step, REAL[real], real == torch.float32),
     )  # fmt: skip
     if not shared:
         added = sums.sum(1)  # [B, L + 2, L]
@@ -178,7 +180,7 @@ def _kind_of_sums(given: ChainProblem) -> tuple[Any, ...]:
 
 def has_totals(problem: ChainProblem) -> bool:
     """Whether `total` answers: one table of arcs, and gradients that can be scaled without losing digits."""
-    return problem.arcs.ndim == 2 and problem.emissions.dtype in _REAL
+    return problem.arcs.ndim == 2 and problem.emissions.dtype in REAL
 
 
 @on_its_device
@@ -198,7 +200,7 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
     at_emissions, at_arcs, *others = addresses_of(scores)  # start, end, lengths, sites, tags
     base, width = work.data_ptr(), work.element_size()
     of_tables, of_sums, of_values = base + width * tables, base + width * sums, base + width * values
-    rows, flags, layout = 4096 // block, kind[-5:], (_REAL[real], warps, lanes)
+    rows, flags, layout = 4096 // block, kind[-5:], (REAL[real], warps, lanes)
     launches.tables.at(
         (1 + B - (-B * T // rows), 1, 1), kind, [at_emissions, at_arcs, *others, of_tables],
         lambda: (*scores, work[tables:]), (B, T, 1), (L, *flags, block, rows, *layout),
@@ -216,7 +218,7 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
     kernel.at(
         (B, n_chunks, 1), (kind, None), [at_emissions, *others[1:], of_tables, base, 0, d_emissions.data_ptr(), of_sums],
         lambda: (emissions, end, lengths, sites, tags, work[tables:], work, None, d_emissions, work[sums:]),
-        (B, T, 0, n_chunks, chunk, 0, share), (L, *flags[1:], block, step, _REAL[real], real == torch.float32),
+        (B, T, 0, n_chunks, chunk, 0, share), (L, *flags[1:], block, step, REAL[real], real == torch.float32),
     )  # fmt: skip
     parts = (d_arcs, d_start, d_end)
     launches.sums.at(
@@ -235,15 +237,6 @@ def scale(gradient: Gradient, upstream: Tensor) -> None:
     _SCALE(grid, kind, (d_emissions, d_arcs, d_start, d_end, upstream), (size,), (L, SCALED))
 
 
-def expectations(problem: ChainProblem) -> Expectations:
-    """log Z and the marginals, the arcs' added up over what the arcs share."""
-    problem = in_working_precision(problem)
-    log_z, kept = value(problem, None, keep=True)
-    assert kept is not None
-    states, arcs, _, _ = gradient(problem, None, torch.ones_like(log_z), kept)
-    return Expectations(log_z.double(), states, arcs)
-
-
 @on_its_device
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
@@ -256,7 +249,7 @@ def best(problem: ChainProblem) -> Tensor:
     stride = 0 if problem.arcs.ndim == 2 else L * L
     _launches(shape).best(
         (B, 1, 1), kind, (*problem[:6], scores, labels), (T, stride),
-        (L, *kind[-5:-1], shape.block, _REAL[real], shape.warps, shape.lanes, *CHUNKS),
+        (L, *kind[-5:-1], shape.block, REAL[real], shape.warps, shape.lanes, *CHUNKS),
     )  # fmt: skip
     return labels
 
@@ -301,6 +294,5 @@ def kind_of(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
     )
 
 
-_REAL = {torch.float64: tl.float64, torch.float32: tl.float32}
 _SCALE = Launch(scale_kernel, 4)
 _EXPLICIT = Launch(explicit_kernel, 4)

@@ -17,7 +17,7 @@ from torch import Tensor
 from crfkit.nn import chain_core, chain_torch
 from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
 from crfkit.nn.gold import add_path, path_score, sums_at_ends
-from crfkit.nn.problem import ChainProblem, explicit, working_dtype
+from crfkit.nn.problem import ChainProblem, explicit, in_working_precision, working_dtype
 
 
 class _Path(Protocol):
@@ -103,7 +103,21 @@ def log_likelihood(problem: ChainProblem, tags: Tensor, total: bool = False) -> 
 def expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals, without a graph."""
     with torch.no_grad():
-        return (kernels_for(problem) or path_for(problem)).expectations(problem)
+        kernels = kernels_for(problem)
+        if kernels is None:
+            return path_for(problem).expectations(problem)
+        return expectations_by(kernels, problem)
+
+
+def expectations_by(kernels: Any, problem: ChainProblem) -> Expectations:
+    """The same by a module with kernels; the arcs' are added up over what the arcs share."""
+    if (
+        problem.arcs.ndim < 4
+    ):  # by position, gradients are made in the working precision, and arcs may be views
+        problem = in_working_precision(problem)
+    log_z, kept = kernels.value(problem, None, keep=True)
+    states, arcs, _, _ = kernels.gradient(problem, None, None, kept)
+    return Expectations(log_z.double(), states, arcs)
 
 
 def value_with_kept(

@@ -9,10 +9,9 @@ import torch
 import triton
 from torch import Tensor
 
-from crfkit.nn.chain_torch import Expectations
 from crfkit.nn.chain_triton import Gradient, kind_of, plain, scale
 from crfkit.nn.launch import Launch, n_processors, on_its_device
-from crfkit.nn.problem import ChainProblem, in_working_precision
+from crfkit.nn.problem import ChainProblem
 from crfkit.nn.wide_best_kernel import wide_best_kernel, wide_follow_kernel
 from crfkit.nn.wide_gradient_kernel import wide_arcs_kernel, wide_gradient_kernel
 from crfkit.nn.wide_kernel import wide_messages_kernel, wide_tables_kernel, wide_values_kernel
@@ -25,19 +24,6 @@ SPLIT = 8  # parts of a product, and warps that make them
 ON_CHIP = 16384  # numbers of exp(arcs) that a program can keep
 ARCS = (64, 32, 32)  # a tile of the gradient by arcs, and places that it reads at once
 KEPT_FOR_ONE = True  # gradient: it puts its own numbers in the place of messages
-
-__all__ = [
-    "KEPT_FOR_ONE",
-    "Kept",
-    "best",
-    "expectations",
-    "gradient",
-    "has_totals",
-    "scale",
-    "suits",
-    "total",
-    "value",
-]
 
 
 class Kept(NamedTuple):
@@ -186,15 +172,6 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
         scale(by_scores, factor)
         found *= factor
     return found, by_scores
-
-
-def expectations(problem: ChainProblem) -> Expectations:
-    """log Z and the marginals, the arcs' added up."""
-    problem = in_working_precision(problem)
-    log_z, kept = value(problem, None, keep=True)
-    assert kept is not None
-    states, arcs, _, _ = gradient(problem, None, None, kept)
-    return Expectations(log_z.double(), states, arcs)
 
 
 @on_its_device

@@ -15,7 +15,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, ends_of, finite, inverse, position_of, row_of
+from crfkit.nn.chain_kernels import NEVER, ends_of, finite, inverse, length_of, position_of, row_of
 
 
 @triton.jit
@@ -103,9 +103,7 @@ def position_messages_kernel(
     best label before, and values [2, B, L]: the scores of best labellings by their last label, at (T − 1) % 2.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
     emissions += row * T * L
@@ -139,9 +137,7 @@ def position_gradient_kernel(
 ):  # fmt: skip
     """Programs [B, T]: the gradient by the emissions of one site and by the arcs into it, weighted by what comes back."""
     row, t = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     known, on = label < L, t < n
     alive, linked = label < tl.where(on, L, 0), label < tl.where(on & (t > 0), L, 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER
+from crfkit.nn.chain_kernels import NEVER, length_of
 from crfkit.nn.sparse_kernel import listed
 from crfkit.nn.wide_gradient_kernel import added_ends, weight_of
 
@@ -33,9 +33,7 @@ def sparse_arcs_kernel(
         w = tl.load(scores + task * ARCS + tl.arange(0, ARCS))
         found = tl.zeros([STEP, ARCS], dtype=tl.float32)
         for row in range(tl.where(tl.max(before, axis=0) >= 0, B, 0)):
-            n = T
-            if HAS_LENGTHS:
-                n = tl.load(lengths + row).to(tl.int32)
+            n = length_of(lengths, row, T, HAS_LENGTHS)
             first = tl.cast(row, tl.int64) * T
             forward, pushed = messages + first * L, messages + (tl.cast(B, tl.int64) * T + first) * L
             weight = weight_of(upstream, row, stride, row >= 0, HAS_TAGS)

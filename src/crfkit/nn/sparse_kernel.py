@@ -15,7 +15,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.chain_kernels import NEVER, added_up, finite, gold_role, position_of
+from crfkit.nn.chain_kernels import NEVER, added_up, finite, gold_role, length_of, position_of
 from crfkit.nn.wide_kernel import arrive, wait_for
 
 
@@ -53,9 +53,7 @@ def sparse_scores_kernel(
         tl.store(scores + task * STEP + tl.arange(0, STEP), w)
     elif HAS_TAGS:
         row = task - 2 * parts * n_tiles
-        n = T
-        if HAS_LENGTHS:
-            n = tl.load(lengths + row).to(tl.int32)
+        n = length_of(lengths, row, T, HAS_LENGTHS)
         gold_role(
             emissions, arcs, bigrams, sites, tags, row, n, T, L, start, end, known, None, HAS_SITES, HAS_START,
             HAS_END, tl.float32,
@@ -93,6 +91,18 @@ def _tile(lists, scores, tile, TILE: tl.constexpr, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def _ways(
+    emissions, start, end, lists, scores, v, tile, position, t, n, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """The labels of a tile and their states [TILE / WIDTH], the labels in their lists [TILE], and the ways over these."""
+    label, other, w = _tile(lists, scores, tile, TILE, WIDTH)
+    x = _states(emissions, start, end, position, t, n, L, label, label >= 0, HAS_START, HAS_END)
+    ways = tl.reshape(tl.gather(v, tl.maximum(other, 0), 0) + w, [TILE // WIDTH, WIDTH])
+    return label, x, other, ways
+
+
+@triton.jit
 def _pushed_tiles(
     emissions, start, end, lists, scores, new, v, top, part, position, t, n, L: tl.constexpr,
     HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, POWER: tl.constexpr,
@@ -100,9 +110,9 @@ def _pushed_tiles(
 ):  # fmt: skip
     """The messages of the labels whose lists have one width."""
     for tile in range(_first_tile(lists, part, POWER, PARTS), tl.load(lists + POWER + 1).to(tl.int32), PARTS):
-        label, other, w = _tile(lists, scores, tile, TILE, WIDTH)
-        x = _states(emissions, start, end, position, t, n, L, label, label >= 0, HAS_START, HAS_END)
-        ways = tl.reshape(tl.gather(v, tl.maximum(other, 0), 0) + w, [TILE // WIDTH, WIDTH])
+        label, x, _, ways = _ways(
+            emissions, start, end, lists, scores, v, tile, position, t, n, L, HAS_START, HAS_END, TILE, WIDTH
+        )  # fmt: skip
         peak = finite(tl.max(ways, axis=1))
         mass = tl.sum(tl.exp(ways - peak[:, None]), axis=1)
         tl.store(new + label, x + (tl.log(mass) + (peak - top)), mask=label >= 0)
@@ -122,9 +132,7 @@ def sparse_messages_kernel(
     """
     row, direction = (tl.program_id(0) // PARTS).to(tl.int64), tl.program_id(1)
     part = tl.program_id(0) % PARTS
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     here = (label < L) & (label * 0 + n > 0)
     emissions += row * T * L
@@ -178,9 +186,9 @@ def _best_tiles(
 ):  # fmt: skip
     """The best ways to the labels whose lists have one width, and the labels before."""
     for tile in range(_first_tile(lists, part, POWER, PARTS), tl.load(lists + POWER + 1).to(tl.int32), PARTS):
-        label, other, w = _tile(lists, scores, tile, TILE, WIDTH)
-        x = _states(emissions, start, end, position, t, n, L, label, label >= 0, HAS_START, HAS_END)
-        ways = tl.reshape(tl.gather(v, tl.maximum(other, 0), 0) + w, [TILE // WIDTH, WIDTH])
+        label, x, other, ways = _ways(
+            emissions, start, end, lists, scores, v, tile, position, t, n, L, HAS_START, HAS_END, TILE, WIDTH
+        )  # fmt: skip
         other = tl.reshape(other, [TILE // WIDTH, WIDTH])
         best = tl.max(ways, axis=1)
         chosen = (ways == best[:, None]) & (other >= 0)
@@ -201,9 +209,7 @@ def sparse_best_kernel(
     See `wide_best_kernel`.
     """
     row, part = (tl.program_id(0) // PARTS).to(tl.int64), tl.program_id(0) % PARTS
-    n = T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)
     emissions += row * T * L
     pointers += row * T * L

@@ -17,6 +17,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from crfkit.nn.chain_kernels import length_of
+
 NEVER = tl.constexpr(float("-inf"))
 NEW, ON_PATH, REACHED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 
@@ -64,9 +66,7 @@ def best_tree_kernel(
 ):  # fmt: skip
     """Programs [B]: the heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
     sentence = tl.program_id(0).to(tl.int64)
-    n = size - 1
-    if HAS_LENGTHS:
-        n = tl.load(lengths + sentence).to(tl.int32)
+    n = length_of(lengths, sentence, size - 1, HAS_LENGTHS)
     scores += sentence * size * size
     heads += sentence * (size - 1)
     rows = work + sentence * (size - 1) * N

@@ -27,6 +27,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from crfkit.nn.chain_kernels import length_of
+
 NEVER = tl.constexpr(float("-inf"))
 # nats between arcs into a word, in float64
 WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)
@@ -347,9 +349,7 @@ def elimination_kernel(
     Whether float64 was wide enough is written to `enough` [B, 2]. With `flagged`, only what has a 0 there is done.
     """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = size - 1
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, size - 1, HAS_LENGTHS)
     scores += row * size * size
     marginals += row * size * size
     enough += 2 * row + side

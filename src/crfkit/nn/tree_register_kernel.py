@@ -17,6 +17,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from crfkit.nn.chain_kernels import length_of
 from crfkit.nn.tree_elimination_kernel import (
     MANY_ROOTS,
     N_VECTORS,
@@ -209,9 +210,7 @@ def register_kernel(
     Whether that was wide enough is written to `enough` [B, 2]. With `flagged`, only what has a 0 there is done.
     """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = size - 1
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row).to(tl.int32)
+    n = length_of(lengths, row, size - 1, HAS_LENGTHS)
     scores += row * size * size
     marginals += row * size * size
     enough += 2 * row + side
