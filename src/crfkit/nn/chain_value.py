@@ -111,9 +111,8 @@ def expectations(problem: ChainProblem) -> Expectations:
 
 def expectations_by(kernels: Any, problem: ChainProblem) -> Expectations:
     """The same by a module with kernels; the arcs' are added up over what the arcs share."""
-    if (
-        problem.arcs.ndim < 4
-    ):  # by position, gradients are made in the working precision, and arcs may be views
+    # those by position make gradients in the working precision as it is, and their arcs may be views
+    if problem.arcs.ndim < 4:
         problem = in_working_precision(problem)
     log_z, kept = kernels.value(problem, None, keep=True)
     states, arcs, _, _ = kernels.gradient(problem, None, None, kept)
