@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit import Pattern
-from crfkit.structures import BookWriter, write_pattern
+from crfkit import CRF, InputError, Pattern, Patterns
+from crfkit.structures import BookWriter, Effort, write_pattern
 from crfkit.structures.pattern_automaton import Automaton, automaton
 from crfkit.structures.pattern_language import parse, quoted
 
@@ -267,3 +267,33 @@ def test_names_of_weights() -> None:
         return True
 
     assert Pattern("A", when=gate).name == "A when gate"
+
+
+@pytest.mark.parametrize("text", ["A{1000} " * 5, "((A|B){1000} C)*", "(A?){900}", "(A{2} B?){900}"])
+def test_long_repeats_compile_in_few_steps(text: str) -> None:
+    """The work grows with the positions and the transitions, not with the square of the positions."""
+    effort = Effort()
+    assert automaton(parse(text), LABELS, effort) is not None
+    assert effort.left > effort.most // 2
+
+
+def test_automata_of_long_repeats() -> None:
+    found = automaton(parse("((A?){40} B{3}){2}"), LABELS)
+    assert found is not None
+    assert found.lengths() == (6, 86)
+    for word in ("BBBBBB", "A" * 40 + "BBBBBB", "AABBB" + "A" * 40 + "BBB"):
+        assert (0, len(word)) in accepted(found, word)
+    for word in ("BBBBB", "A" * 41 + "BBBBBB", "AABBA"):
+        assert (0, len(word)) not in accepted(found, word)
+
+
+def test_patterns_that_take_too_long_to_compile_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"take more than 2,000,000 steps to compile, expected fewer"):
+        Pattern("((A?){1000}){5}").automaton(LABELS)
+
+
+def test_the_patterns_of_a_model_are_bounded_together() -> None:
+    several = [Pattern("(A?){900}", weight=f"w{n}") for n in range(10)]
+    X, y = [[["a"], ["b"], ["c"]]], [LABELS]
+    with pytest.raises(InputError, match="steps to compile"):
+        CRF(structure=Patterns(several)).fit(X, y)

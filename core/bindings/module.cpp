@@ -7,6 +7,8 @@
 NB_MODULE(_core, m) {
     m.doc() = "Numeric core of crfkit: whole-dataset calls on flat arrays.";
     m.def("available_threads", &crfkit::available_threads, "Number of processors this process may run on.");
+    // Objects that a daemon thread still holds when the interpreter ends are no leak.
+    nanobind::set_leak_warnings(false);
     crfkit::bind_vectors(m);
     crfkit::bind_strings(m);
     crfkit::bind_extraction(m);

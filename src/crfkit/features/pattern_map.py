@@ -21,8 +21,10 @@ from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.gate_values import Gates
 from crfkit.structures import (
+    Automaton,
     BookWriter,
     Configurations,
+    Effort,
     Gram,
     Ngrams,
     Pattern,
@@ -138,11 +140,7 @@ class PatternMap:
 
     def check(self) -> None:
         """Refuse patterns that do not go with the labels."""
-        try:
-            for pattern in (*self.structure.written, *self.found):
-                pattern.automaton(self.labels)
-        except ValueError as error:
-            raise InputError(str(error).rstrip(".")) from None
+        _ = self._automata
         texts = {gram.text(self.labels) for gram in self.grams}
         if len(texts) < len(self.grams):
             raise InputError(
@@ -249,12 +247,22 @@ class PatternMap:
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
+    def _automata(self) -> dict[Hashable, Automaton | None]:
+        """The automata of the patterns by their meanings; InputError where one, or all together, are too much."""
+        effort = Effort()
+        asked = {p.meaning: p for p in (*self.structure.written, *self.found)}
+        try:
+            return {meaning: p.automaton(self.labels, effort) for meaning, p in asked.items()}
+        except ValueError as error:
+            raise InputError(str(error).rstrip(".")) from None
+
+    @cached_property
     def _rules(self) -> tuple[BookWriter, list[tuple[Rule, Pattern | None]]]:
         """What every data set has of the book, and where its patterns begin."""
         writer, number = BookWriter(len(self.labels)), self._number
         rules: list[tuple[Rule, Pattern | None]] = []
         for pattern in self.written:
-            automaton = pattern.automaton(self.labels)
+            automaton = self._automata[pattern.meaning]
             if automaton is not None:
                 first, last = pattern.parsed.first, pattern.parsed.last
                 rule = write_pattern(writer, automaton, number[pattern.name], first=first, last=last)

@@ -25,8 +25,11 @@ def load(
 ) -> CRF:
     """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds.
 
-    A model with feature functions is given them again, in their order, as `functions`. With `trust_functions` they are
-    imported from where the file says, which runs the code of those modules. With neither, the model can only be inspected.
+    A model with feature functions is given them again, in their order, as `functions`. With neither
+    `functions` nor `trust_functions` the model can only be inspected.
+
+    With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
+    their code, and what it names is called with your input. Use it only for files that you would run as a program.
     """
     return from_bytes(model_file.read_bytes(path), str(path), functions, trust_functions=trust_functions)
 

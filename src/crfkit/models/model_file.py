@@ -31,7 +31,8 @@ Array = npt.NDArray[Any]
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U32": "<u4", "U16": "<u2", "U8": "u1"}
 _MAX_HEADER = 100_000_000  # bytes; the format's own limit
 _MAX_TEXT = 1 << 30  # bytes that one compressed array may unfold to
-_MAX_RATIO = 1040  # zlib never does better than 1032 : 1
+_MAX_RATIO = 50  # names compress by 3 : 1 to 10 : 1, a file that was made to fill the memory by 1,000 : 1
+_SMALL_TEXT = 1 << 22  # bytes that are unfolded whatever the ratio
 _FOREIGN = (
     (b"\x80", "a pickle"),
     (b"lCRF", "a CRFsuite model"),
@@ -141,16 +142,24 @@ def _parse_json(text: str | bytes, source: str) -> dict[str, Any]:
 
 
 def compress(data: bytes) -> npt.NDArray[np.uint8]:
-    """Bytes as a compressed array."""
-    return np.frombuffer(zlib.compress(data, 6), np.uint8)
+    """Bytes as a compressed array, which `decompress` takes: as they are where they would shrink too much."""
+    packed = zlib.compress(data, 6)
+    if len(data) > _most_unfolded(len(packed)):
+        packed = zlib.compress(data, 0)
+    return np.frombuffer(packed, np.uint8)
+
+
+def _most_unfolded(n_compressed: int) -> int:
+    """The bytes that so many compressed ones may unfold to."""
+    return min(_MAX_TEXT, max(_SMALL_TEXT, _MAX_RATIO * n_compressed))
 
 
 def decompress(array: Array, size: int, what: str) -> bytes:
     """The `size` bytes that were compressed into an array; never more than that is unfolded."""
     if array.dtype != np.uint8 or array.ndim != 1:
         raise InputError(f"{what}: expected a list of bytes, got {array.dtype} of shape {list(array.shape)}")
-    if not 0 <= size <= min(_MAX_TEXT, _MAX_RATIO * (len(array) + 1)):
-        raise InputError(f"{what}: {len(array):,} compressed bytes cannot hold {size:,}")
+    if not 0 <= size <= _most_unfolded(len(array)):
+        raise InputError(f"{what}: {len(array):,} compressed bytes may not unfold to {size:,}")
     unfold = zlib.decompressobj()
     try:
         data = unfold.decompress(array.tobytes(), size + 1)

@@ -6,6 +6,7 @@ from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainSc
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
+from crfkit.structures.pattern_automaton import Automaton, Effort
 from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
 from crfkit.structures.pattern_chain import (
     PatternChain,
@@ -37,6 +38,7 @@ __all__ = [
     "START",
     "UNSEEN",
     "Affixes",
+    "Automaton",
     "Best",
     "Bigrams",
     "BookState",
@@ -47,6 +49,7 @@ __all__ = [
     "ChainTrellis",
     "Condition",
     "Configurations",
+    "Effort",
     "Evidence",
     "Gate",
     "Gram",

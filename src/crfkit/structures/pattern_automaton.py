@@ -1,14 +1,16 @@
 """From a pattern to the smallest deterministic automaton that counts its matches.
 
 A pattern is turned into its positions (Glushkov: one for each single site of the text, repeats written out), sets of
-positions are determinised, and states with the same future are merged (Moore). An automaton that is begun at site s is in an
-accepting state after site e exactly where the sites s, …, e match: each interval counts once, in however many ways it does.
+positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton that is begun at site s
+is in an accepting state after site e exactly where the sites s, …, e match: each interval counts once, in however many ways
+it does.
 
 Sets of labels are whole numbers: bit b says that label b is in the set.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +18,7 @@ from crfkit.structures.pattern_language import Either, InOrder, Node, OneSite, P
 
 MOST_POSITIONS = 5_000  # single sites of a pattern, with repeats written out
 MOST_STATES = 20_000
+MOST_STEPS = 2_000_000  # of work on all patterns of a model: two seconds at most
 _SHOWN = 20  # labels named in a message
 
 
@@ -28,10 +31,11 @@ class Automaton:
 
     def lengths(self) -> tuple[int, int | None]:
         """The smallest and the largest number of sites of a match; None: there is no largest."""
-        least, reached, n = 0, {0}, 0
-        while not least:
-            reached, n = {to for q in reached for _, to in self.arcs[q]}, n + 1
-            least = n if any(self.accepts[q] for q in reached) else 0
+        least, met, ways = 0, {0}, [0]  # breadth first: `ways` are the states that `least` sites lead to
+        while not (least and any(self.accepts[q] for q in ways)):
+            ways = list(dict.fromkeys(to for q in ways for _, to in self.arcs[q] if to not in met))
+            met.update(ways)
+            least += 1
         longest: dict[int, int] = {}
         for q in after_all(self.arcs):
             if q is None:
@@ -83,12 +87,29 @@ def label_set(site: OneSite, ids: Mapping[str, int], n_labels: int) -> int:
     return ~named & ((1 << n_labels) - 1) if site.others else named
 
 
-def automaton(pattern: Parsed, labels: Sequence[Hashable]) -> Automaton | None:
+class Effort:
+    """The steps of work that may still be spent on the patterns of one model, which a file may have brought."""
+
+    def __init__(self, most: int = MOST_STEPS) -> None:
+        self.most = self.left = most
+
+    def spend(self, steps: int) -> None:
+        """Count some steps; ValueError where there are too many."""
+        self.left -= steps
+        if self.left < 0:
+            raise ValueError(
+                f"the automata of the patterns take more than {self.most:,} steps to compile, "
+                "expected fewer patterns or fewer repeats"
+            )
+
+
+def automaton(pattern: Parsed, labels: Sequence[Hashable], effort: Effort | None = None) -> Automaton | None:
     """The automaton of a pattern over these labels; None where no sequence of labels matches it."""
-    positions = _Positions(label_ids(labels), len(labels))
+    effort = effort or Effort()
+    positions = _Positions(label_ids(labels), len(labels), effort)
     whole = positions.add(pattern.body)
-    classes = _classes(positions.sets, len(labels))
-    return _smallest(*_determinised(positions, whole, classes), classes)
+    classes = _classes(positions.sets, len(labels), effort)
+    return _smallest(*_determinised(positions, whole, classes, effort), classes)
 
 
 @dataclass(frozen=True)
@@ -103,8 +124,8 @@ class _Part:
 class _Positions:
     """The single sites of a pattern: the labels of each, and the positions that may follow it."""
 
-    def __init__(self, ids: Mapping[str, int], n_labels: int) -> None:
-        self.ids, self.n_labels = ids, n_labels
+    def __init__(self, ids: Mapping[str, int], n_labels: int, effort: Effort) -> None:
+        self.ids, self.n_labels, self.effort = ids, n_labels, effort
         self.sets: list[int] = []
         self.follow: list[int] = []
 
@@ -115,6 +136,7 @@ class _Positions:
                     raise ValueError(
                         f"it is longer than {MOST_POSITIONS:,} sites with its repeats written out"
                     )
+                self.effort.spend(1 + len(node.names))
                 self.sets.append(label_set(node, self.ids, self.n_labels))
                 self.follow.append(0)
                 here = 1 << (len(self.sets) - 1)
@@ -143,17 +165,20 @@ class _Positions:
             yield _Part(part.first, part.last, nullable=True)
 
     def in_order(self, parts: Iterable[_Part]) -> _Part:
-        first, last, nullable = 0, 0, True
-        for part in parts:
-            self.link(last, part.first)
-            first |= part.first if nullable else 0
-            last = part.last | (last if part.nullable else 0)
+        """One part after the other. From the last to the first: every position is linked once, to all that may follow."""
+        first, last, nullable = 0, 0, True  # of the parts from here on
+        for part in reversed(list(parts)):
+            self.link(part.last, first)
+            first = part.first | (first if part.nullable else 0)
+            last |= part.last if nullable else 0
             nullable &= part.nullable
         return _Part(first, last, nullable)
 
     def link(self, last: int, first: int) -> None:
-        for p in bits(last):
-            self.follow[p] |= first
+        if first:
+            self.effort.spend(last.bit_count())
+            for p in bits(last):
+                self.follow[p] |= first
 
 
 def bits(number: int) -> Iterable[int]:
@@ -164,31 +189,34 @@ def bits(number: int) -> Iterable[int]:
         number ^= low
 
 
-def _classes(sets: Iterable[int], n_labels: int) -> list[int]:
+def _classes(sets: Iterable[int], n_labels: int, effort: Effort) -> list[int]:
     """The labels in classes that no set tells apart, as sets."""
     classes = [(1 << n_labels) - 1]
     for chosen in dict.fromkeys(sets):
+        effort.spend(len(classes))
         classes = [part for whole in classes for part in (whole & chosen, whole & ~chosen) if part]
     return classes
 
 
 def _determinised(
-    positions: _Positions, whole: _Part, classes: Sequence[int]
+    positions: _Positions, whole: _Part, classes: Sequence[int], effort: Effort
 ) -> tuple[list[list[int | None]], list[bool]]:
     """Sets of positions as states: the next one by class of labels (None: none), and which accept. State 0 begins."""
     within = [sum(1 << p for p, s in enumerate(positions.sets) if s & chosen) for chosen in classes]
     number: dict[int, int] = {}
     nexts: list[list[int | None]] = []
     accepts: list[bool] = []
-    waiting = [(-1, whole.first)]  # positions that a state is, and those that may come next
+    waiting = deque([(-1, whole.first)])  # positions that a state is, and those that may come next
     while waiting:
-        at, coming = waiting.pop(0)
+        at, coming = waiting.popleft()
+        effort.spend(len(within))
         row: list[int | None] = []
         for allowed in within:
             found = coming & allowed
             if found and found not in number:
                 number[found] = len(number) + 1
                 following = 0
+                effort.spend(found.bit_count())
                 for p in bits(found):
                     following |= positions.follow[p]
                 waiting.append((found, following))
@@ -207,21 +235,10 @@ def _smallest(
     alive = _alive(nexts, accepts)
     if 0 not in alive:
         return None
-    block = [int(accept) for accept in accepts]
-    block[0] = 2
-    n_blocks = 0
-    while len(set(block)) > n_blocks:
-        n_blocks = len(set(block))
-        keys: dict[tuple[object, ...], int] = {}
-        block = [
-            keys.setdefault(
-                (block[q], *(None if to is None or to not in alive else block[to] for to in row)), len(keys)
-            )
-            for q, row in enumerate(nexts)
-        ]
+    block = _merged(nexts, accepts, alive)
     order = {block[0]: 0}  # blocks in the order in which they are met
     arcs: list[tuple[tuple[int, int], ...]] = []
-    members = {b: q for q, b in reversed(list(enumerate(block)))}
+    members = {b: q for q, b in reversed(list(enumerate(block))) if q in alive}
     met = [block[0]]
     for b in met:
         sets: dict[int, int] = {}
@@ -233,6 +250,47 @@ def _smallest(
                 sets[order[block[to]]] = sets.get(order[block[to]], 0) | chosen
         arcs.append(tuple(sorted((chosen, to) for to, chosen in sets.items())))
     return Automaton(tuple(arcs), tuple(accepts[members[b]] for b in met))
+
+
+def _merged(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], alive: set[int]) -> list[int]:
+    """The block of each state that is alive: states are in one block where they have the same future (Hopcroft 1971)."""
+    before: list[list[tuple[int, int]]] = [
+        [] for _ in nexts
+    ]  # (class of labels, state) pairs that lead to a state
+    for q, row in enumerate(nexts):
+        for chosen, to in enumerate(row):
+            if q in alive and to is not None and to in alive:
+                before[to].append((chosen, q))
+    kinds = {(q == 0, accepts[q]) for q in alive}
+    blocks = [{q for q in alive if (q == 0, accepts[q]) == kind} for kind in kinds]
+    block = [-1] * len(nexts)
+    for b, states in enumerate(blocks):
+        for q in states:
+            block[q] = b
+    waiting = list(range(len(blocks)))  # blocks by which the others are still to be split
+    waits = set(waiting)
+    while waiting:
+        by = waiting.pop()
+        waits.discard(by)
+        leading: dict[int, list[int]] = {}  # class of labels → states that it leads from into block `by`
+        for to in blocks[by]:
+            for chosen, q in before[to]:
+                leading.setdefault(chosen, []).append(q)
+        for sources in leading.values():
+            touched: dict[int, set[int]] = {}
+            for q in sources:
+                touched.setdefault(block[q], set()).add(q)
+            for b, inside in touched.items():
+                if len(inside) == len(blocks[b]):
+                    continue
+                blocks[b] -= inside
+                for q in inside:
+                    block[q] = len(blocks)
+                blocks.append(inside)
+                smaller = len(blocks) - 1 if b in waits or len(inside) <= len(blocks[b]) else b
+                waiting.append(smaller)
+                waits.add(smaller)
+    return block
 
 
 def _alive(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool]) -> set[int]:

@@ -19,7 +19,7 @@ from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import Chain
 from crfkit.structures.gates import Gate, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams
-from crfkit.structures.pattern_automaton import Automaton, automaton, label_ids
+from crfkit.structures.pattern_automaton import Automaton, Effort, automaton, label_ids
 from crfkit.structures.pattern_language import InOrder, OneSite, Parsed, parse
 
 When = str | Callable[[Any, int], bool | float]
@@ -106,10 +106,13 @@ class Pattern:
         gram = Gram(FIRST if first else LAST if last else ANYWHERE, tuple(run))
         return gram if min(run) >= 0 and gram.text(labels) == self.name else None
 
-    def automaton(self, labels: Sequence[Hashable]) -> Automaton | None:
-        """The automaton over these labels that counts the matches; None where nothing can match."""
+    def automaton(self, labels: Sequence[Hashable], effort: Effort | None = None) -> Automaton | None:
+        """The automaton over these labels that counts the matches; None where nothing can match.
+
+        `effort` bounds the work on several patterns together; without it, that on this one.
+        """
         try:
-            return automaton(self.parsed, labels)
+            return automaton(self.parsed, labels, effort)
         except ValueError as error:
             raise ValueError(f"Pattern {self.text!r}: {error}.") from None
 
