@@ -70,7 +70,7 @@ def test_a_preset_of_nothing_is_refused() -> None:
         CRF(features="pos").fit([[()]], [["D"]])
     with pytest.raises(InputError, match="sequence 0, site 0: expected a word or a tuple of columns, got 7"):
         CRF(features="pos").fit([[7]], [["D"]])
-    with pytest.raises(InputError, match="expected a list of words or rows, got the string 'ab'"):
+    with pytest.raises(InputError, match="sequence 0 is the string 'ab', expected a list of words or rows"):
         CRF(features="pos").fit(["ab"], [["D"]])
 
 

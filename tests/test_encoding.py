@@ -292,7 +292,7 @@ def test_fitting_again_forgets_and_a_failed_fit_changes_nothing() -> None:
     [
         (
             "Rome",
-            "expected a list of strings or a dict, got the string 'Rome'; a site with this one feature is written as a list",
+            "expected a list of strings or a dict, got the string 'Rome'; words need a preset or a template, such as ",
         ),
         (None, "expected a list of strings or a dict, got None"),
         (b"Rome", r"expected a list of strings or a dict, got b'Rome' \(bytes\)"),

@@ -236,8 +236,8 @@ def test_an_extractor_within_itself_and_in_threads() -> None:
 @pytest.mark.parametrize(
     ("X", "complaint"),
     [
-        (["Rome is"], "sequence 0, site 0: expected a list of words or rows, got the string 'Rome is'"),
-        ([["a"], None], "sequence 1, site 0: expected a list of words or rows, got None"),
+        (["Rome is"], "sequence 0 is the string 'Rome is', expected a list of words or rows; split"),
+        ([["a"], None], "sequence 1 is None, expected a list of words or rows$"),
         (
             [[("a", "b")], [("a", "b"), ("a",)]],
             "sequence 1, site 1: the row has 1 column, expected 2 as in the rows before",

@@ -135,7 +135,10 @@ def test_labels_at_the_border_of_what_can_be_saved() -> None:
             "sequence 0, site 1: the set of labels is empty; expected None where nothing is known",
         ),
         ([["a", {"a", None}]], "sequence 0, site 1: None in a set of labels"),
-        ([[1.0, float("nan")]], r"sequence 0, site 1: the label is not a number \(NaN\)"),
+        (
+            [[1.0, float("nan")]],
+            "sequence 0, site 1: the label is nan, a missing value; expected a label, or None",
+        ),
         (["BIO"], "y of sequence 0 is 'BIO', expected a list of labels"),
         ([{"a", "b"}], "y of sequence 0 is {.*}, expected a list of labels"),
         ([["a"], None], "y of sequence 1 is None, expected a list of labels"),

@@ -351,6 +351,10 @@ def conllu(*rows: tuple[str, str]) -> list[Sentence]:
         (conllu(("_", "a"), ("_", "_")), "no word has a head"),
         ([], "no word has a label"),
         ("file.conllu", "sentences: got str, expected sentences as read_conllu gives them"),
+        (
+            Sentence([]),
+            r"sentences: got Sentence, expected sentences .*: write \[sentence\] for a single one",
+        ),
         ([["a", "word"]], r"sentences\[0\] is of type list, expected a Sentence"),
         ([Sentence([("w",)])], r"sentences\[0\] has \('w',\) among its words, expected a Word"),  # type: ignore[list-item]
     ],

@@ -32,6 +32,9 @@ std::string shown(PyObject* object);
 // How an object is named in a complaint: "the string 'Rome'", "None", "4 (int)".
 std::string described(PyObject* object);
 
+// The same, and what to do where it stands for a missing value (None, NaN, pandas' NA).
+std::string described_with_advice(PyObject* object);
+
 // A str whose characters are plain bytes in place. CPython's own cached UTF-8 form is never asked for, since
 // it would stay in memory beside every string that is not ASCII.
 inline bool is_ascii(PyObject* string) { return PyUnicode_IS_COMPACT_ASCII(string); }

@@ -10,9 +10,11 @@ void RowReader::complain(const std::string& words) const {
 
 nb::object RowReader::list_of(PyObject* iterable, const char* expected) const {
     if (is_list_or_tuple(iterable)) return nb::borrow(iterable);
-    const bool refused = PyUnicode_Check(iterable) || PyBytes_Check(iterable) || PyDict_Check(iterable);
-    if (refused || !is_iterable(iterable))
-        complain(std::string("expected ") + expected + ", got " + described(iterable));
+    const bool dict = PyDict_Check(iterable);
+    if (dict || PyUnicode_Check(iterable) || PyBytes_Check(iterable) || !is_iterable(iterable)) {
+        complain(std::string("expected ") + expected + ", got " + described_with_advice(iterable) +
+                 (dict ? "; dicts of features need CRF(features=None)" : ""));
+    }
     nb::object list = nb::steal(PySequence_List(iterable));
     if (!list.is_valid()) throw nb::python_error();
     return list;
@@ -38,7 +40,8 @@ void RowReader::read_row(PyObject* row) {
 
 void RowReader::read_cells(PyObject* const* values, std::int64_t n) {
     for (std::int64_t k = 0; k < n; ++k) {
-        if (!PyUnicode_Check(values[k])) complain("expected strings as columns, got " + described(values[k]));
+        if (!PyUnicode_Check(values[k]))
+            complain("expected strings as columns, got " + described_with_advice(values[k]));
     }
     if (n_columns_ && *n_columns_ != n) {
         complain("the row has " + std::to_string(n) + (n == 1 ? " column" : " columns") + ", expected " +

@@ -63,6 +63,14 @@ std::string described(PyObject* object) {
     return shown(object) + " (" + Py_TYPE(object)->tp_name + ")";
 }
 
+std::string described_with_advice(PyObject* object) {
+    const std::string_view type = Py_TYPE(object)->tp_name;
+    const bool missing = object == Py_None ||
+                         (PyFloat_Check(object) && std::isnan(PyFloat_AS_DOUBLE(object))) ||
+                         type.ends_with("NAType") || type.ends_with("NaTType");
+    return described(object) + (missing ? "; missing values have to be left out or replaced" : "");
+}
+
 // A strong reference to a container being read. When it is the last one, letting go frees the strings inside,
 // so the writer has to be done with them first. After an exception nobody asks the writer any more; one that
 // was there before is not ours (a finalizer reads sites).
@@ -96,7 +104,7 @@ void SiteReader::complain(const std::string& words) const {
 }
 
 void SiteReader::complain_of(const std::string& expected, PyObject* given) const {
-    complain("expected " + expected + ", got " + described(given));
+    complain("expected " + expected + ", got " + described_with_advice(given));
 }
 
 std::string SiteReader::full_name(PyObject* key) const { return key ? prefix_ + to_bytes(key) : row_block; }
@@ -155,9 +163,9 @@ void SiteReader::read_site(PyObject* site) {
 void SiteReader::read_other_site(PyObject* site) {
     writer_.flush();
     if (PyUnicode_Check(site)) {
-        complain(
-            "expected a list of strings or a dict, got " + described(site) +
-            "; a site with this one feature is written as a list, and words need a template or a preset");
+        complain("expected a list of strings or a dict, got " + described(site) +
+                 "; words need a preset or a template, such as CRF(features=\"pos\"); features are a list "
+                 "or a dict for each word, and [X] is written for a single sequence of these");
     }
     if (PyBytes_Check(site) || site == Py_None) complain_of("a list of strings or a dict", site);
     if (is_array(site)) {
@@ -180,7 +188,7 @@ void SiteReader::read_names(PyObject* list_or_tuple) {
 
 void SiteReader::push_name(PyObject* string) {
     if (!PyUnicode_Check(string)) {
-        complain("expected strings as features, got " + described(string) +
+        complain("expected strings as features, got " + described_with_advice(string) +
                  "; a feature with a value is written {'name': value}");
     }
     if (is_ascii(string)) {
@@ -300,7 +308,8 @@ double SiteReader::finite(PyObject* number, PyObject* key) {
     if (failed) PyErr_Clear();
     if (failed || !(std::abs(value) <= largest_value)) {
         complain("feature " + quoted(key) + " has the value " + described(number) +
-                 "; expected a finite number, at most 1e20 in size");
+                 "; expected a finite number, at most 1e20 in size" +
+                 (std::isnan(value) ? ": leave the feature out where it has none" : ""));
     }
     return value;
 }

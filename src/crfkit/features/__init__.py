@@ -11,7 +11,7 @@ from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.import_paths import import_path, loaded, placeholder
-from crfkit.features.labels import Labels
+from crfkit.features.labels import Labels, check_entries, label_lists
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
@@ -62,6 +62,7 @@ __all__ = [
     "Vocabulary",
     "WapitiPatterns",
     "block_of",
+    "check_entries",
     "check_trees",
     "checked_sentences",
     "counted_columns",
@@ -69,6 +70,7 @@ __all__ = [
     "first_of",
     "import_path",
     "known_trees",
+    "label_lists",
     "labels_of",
     "loaded",
     "penalty_vector",

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.features.given_sequences import check_no_table
 from crfkit.features.labels import Labels
 from crfkit.features.wording import shown
 from crfkit.structures import Evidence
@@ -56,19 +57,20 @@ def first_of(given: Evidence | None, otherwise: Evidence) -> Evidence:
 
 
 def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
+    check_no_table(allowed, "allowed", "an entry for each sequence", "labels")
     if isinstance(allowed, str | bytes | Mapping) or not isinstance(allowed, Iterable):
         raise InputError(f"allowed is {shown(allowed)}, expected an entry for each sequence")
     entries = list(allowed)
+    for n, sites in enumerate(entries):
+        if isinstance(sites, str | bytes | Mapping | set | frozenset) or not isinstance(sites, Sized | None):
+            raise InputError(
+                f"allowed of sequence {n} is {shown(sites)}, expected None or a list with an entry for each site; "
+                "write [allowed] for a single sequence"
+            )
     if len(entries) != len(lengths):
         raise InputError(f"X has {len(lengths)} sequences but allowed has {len(entries)}")
     for n, (sites, length) in enumerate(zip(entries, lengths, strict=True)):
-        if sites is None:
-            continue
-        if isinstance(sites, str | bytes | Mapping | set | frozenset) or not isinstance(sites, Sized):
-            raise InputError(
-                f"allowed of sequence {n} is {shown(sites)}, expected None or a list with an entry for each site"
-            )
-        if len(sites) != length:
+        if sites is not None and len(sites) != length:
             raise InputError(f"sequence {n}: {length} sites but {len(sites)} entries in allowed")
     return zip(entries, lengths, strict=True)
 
@@ -78,6 +80,7 @@ def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
     if isinstance(entry, str | bytes | Mapping) or not isinstance(entry, Collection):
         raise InputError(
             f"sequence {n}, site {i}: allowed has {shown(entry)}, expected None or a collection of labels"
+            + (f", such as {{{entry!r}}}" if isinstance(entry, str) else "")
         )
     if not len(entry):
         raise InputError(f"sequence {n}, site {i}: allowed has no label; expected None where all are")

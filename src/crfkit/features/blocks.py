@@ -19,6 +19,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.data import InputError
 from crfkit.features.dataset import FeatureList, Float64s, Int32s, Int64s
+from crfkit.features.given_sequences import LIST_OF_SITES, is_sparse, unusable_sequence
 from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described
 
@@ -27,19 +28,6 @@ SITES = ""  # the key of a plain list of sites
 
 Blocks = dict[str, Any]  # block name → list of sites, NumPy matrix or sparse matrix
 _EXPECTED = "expected a finite number, at most 1e20 in size"
-WRAP = "X is a list of sequences: write [X] for a single one"
-
-
-def listed(X: Any) -> Sequence[Any]:
-    """The sequences as a list; a generator is read once."""
-    if isinstance(X, list | tuple):
-        return X
-    is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"
-    one_sequence = isinstance(X, str | bytes | Mapping) or is_matrix or is_sparse(X)
-    if one_sequence or not isinstance(X, Iterable):
-        hint = f"; {WRAP}" if one_sequence else ""
-        raise InputError(f"X is {described(X)}, expected a list of sequences{hint}")
-    return list(X)
 
 
 def blocks_of(n: int, sequence: Any) -> Blocks:
@@ -52,8 +40,8 @@ def blocks_of(n: int, sequence: Any) -> Blocks:
         return {ROWS: sequence}
     if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind == "O":
         return {SITES: sequence.tolist()}
-    if isinstance(sequence, str | bytes | np.ndarray) or not isinstance(sequence, Iterable):
-        raise InputError(f"sequence {n} is {described(sequence)}, expected a list of sites; {WRAP}")
+    if isinstance(sequence, np.ndarray):
+        raise unusable_sequence(n, sequence, LIST_OF_SITES)
     return {SITES: list(sequence)}
 
 
@@ -202,8 +190,3 @@ def merged(lists: Sequence[FeatureList]) -> FeatureList:
 def pointers(counts: npt.NDArray[Any]) -> Int64s:
     """Offsets of lists with these lengths."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def is_sparse(value: Any) -> bool:
-    """Whether this is a matrix in SciPy's manner."""
-    return hasattr(value, "tocsr") and hasattr(value, "shape")

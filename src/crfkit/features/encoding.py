@@ -15,8 +15,6 @@ from crfkit.features.blocks import (
     Place,
     blocks_of,
     dense_block,
-    is_sparse,
-    listed,
     merged,
     n_sites,
     pointers,
@@ -24,6 +22,7 @@ from crfkit.features.blocks import (
     stacked,
 )
 from crfkit.features.dataset import Dataset, FeatureList, Float64s, Int64s
+from crfkit.features.given_sequences import check_sequences, is_sparse, listed
 from crfkit.features.templates import Template
 from crfkit.features.vocabulary import Vocabulary
 
@@ -86,6 +85,7 @@ class Encoder:
         return Dataset(dataset.sequence_ptr, states, arcs, dataset.dense)
 
     def _encode(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        check_sequences(sequences, rows=self.template is not None)
         try:
             if self.template is not None:
                 return self._extract(self.template, sequences, grow=grow)

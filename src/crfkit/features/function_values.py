@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.features.blocks import is_sparse
 from crfkit.features.dataset import Float64s, Int32s, Int64s
 from crfkit.features.functions import FeatureFunction
+from crfkit.features.given_sequences import is_sparse
 from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described, shown
 from crfkit.structures import END, START

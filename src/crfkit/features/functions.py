@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from crfkit.data import InputError
-from crfkit.features.blocks import listed
 from crfkit.features.dataset import Dataset, FeatureList
+from crfkit.features.given_sequences import listed
 from crfkit.features.import_paths import NotLoaded, import_path, imported
 from crfkit.features.wording import shown
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features.dataset import Annotation, Int32s
+from crfkit.features.given_sequences import check_no_table, is_missing
 from crfkit.features.wording import shown
 from crfkit.structures import Evidence
 
@@ -37,7 +38,7 @@ class Labels:
     @classmethod
     def seen_in(cls, y: Iterable[Any]) -> Labels:
         """The labels of an annotation, sorted where they can be, otherwise in the order of their first occurrence."""
-        sequences = [_sequence(n, labels) for n, labels in enumerate(listed(y))]
+        sequences = label_lists(y)
         try:
             seen = dict.fromkeys(chain.from_iterable(sequences))
             plain = all(type(entry) in (str, int, bool) for entry in seen)
@@ -48,7 +49,7 @@ class Labels:
                 label
                 for n, labels in enumerate(sequences)
                 for i, entry in enumerate(labels)
-                for label in _alternatives(n, i, entry)
+                for label in alternatives(n, i, entry)
             )
         if not seen:
             raise InputError("y names no label at any site: there is nothing to learn from")
@@ -62,8 +63,7 @@ class Labels:
 
     def encode(self, y: Iterable[Any], lengths: npt.ArrayLike) -> Annotation:
         """The annotation of sequences of `lengths` [N] sites as ids; a label that is not in `classes` is refused."""
-        sequences = listed(y)
-        _check_lengths(sequences, np.asarray(lengths))
+        sequences = label_lists(y, np.asarray(lengths).tolist())
         try:
             ids = np.fromiter(map(self._ids.__getitem__, chain.from_iterable(sequences)), np.int32)
         except (KeyError, TypeError):  # something that is not one known label
@@ -76,7 +76,7 @@ class Labels:
         sets: list[list[int] | None] = []
         for n, labels in enumerate(sequences):
             for i, entry in enumerate(labels):
-                found = [self.id_of(n, i, label) for label in _alternatives(n, i, entry)]
+                found = [self.id_of(n, i, label) for label in alternatives(n, i, entry)]
                 ids.append(found[0] if len(found) == 1 else -1)
                 sets.append(found if len(found) > 1 else None)
         some_sets = any(found is not None for found in sets)
@@ -92,9 +92,9 @@ class Labels:
 
     def unknown_in(self, y: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
         """Sequence, site and entry wherever no label that an entry names is known; None names none and is passed over."""
-        for n, labels in enumerate(listed(y)):
-            for i, entry in enumerate(_sequence(n, labels)):
-                named = list(_alternatives(n, i, entry))
+        for n, labels in enumerate(label_lists(y)):
+            for i, entry in enumerate(labels):
+                named = list(alternatives(n, i, entry))
                 if named and not any(label in self._ids for label in named):
                     yield n, i, entry
 
@@ -115,49 +115,71 @@ class Labels:
         return cls(_from_json(value) for value in values)
 
 
-def listed(y: Iterable[Any]) -> Sequence[Any]:
-    """Annotations as a list, read once."""
-    if isinstance(y, list | tuple):
-        return y
-    if isinstance(y, str | bytes | Mapping | AbstractSet) or not isinstance(y, Iterable):
-        raise InputError(f"y is {shown(y)}, expected a list with a list of labels for each sequence")
-    return list(y)
+def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -> list[Sequence[Any]]:
+    """y as a list with the labels of each sequence; with `lengths` [N], one for each of its sites.
+
+    Iterators are read once. `which` stands before what is named in a message: "dev ".
+    """
+    expected = "a list with a list of labels for each sequence"
+    check_no_table(y, f"{which}y", expected, "label")
+    if _unordered(y) or not isinstance(y, Iterable):
+        raise InputError(f"{which}y is {shown(y)}, expected {expected}")
+    lists = [_sequence(n, labels, which) for n, labels in enumerate(y)]
+    if lengths is None:
+        return lists
+    if len(lists) != len(lengths):
+        raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
+    for n, (labels, length) in enumerate(zip(lists, lengths, strict=True)):
+        if len(labels) != length:
+            raise InputError(f"{which}sequence {n}: {length} sites but {len(labels)} labels")
+    return lists
 
 
-def _check_lengths(sequences: Sequence[Any], lengths: npt.NDArray[Any]) -> None:
-    if len(sequences) != len(lengths):
-        raise InputError(f"X has {len(lengths)} sequences but y has {len(sequences)}")
-    for n, (labels, length) in enumerate(zip(sequences, lengths.tolist(), strict=True)):
-        if len(_sequence(n, labels)) != length:
-            raise InputError(f"sequence {n}: {length} sites but {len(labels)} labels")
+def check_entries(lists: Sequence[Sequence[Any]], which: str = "") -> None:
+    """Refuse entries of y that are neither a label nor a set of labels nor None."""
+    for n, labels in enumerate(lists):
+        for i, entry in enumerate(labels):
+            if type(entry) is not str:
+                for _ in alternatives(n, i, entry, which):
+                    pass
 
 
-def _sequence(n: int, labels: Any) -> Sequence[Any]:
+def _unordered(y: Any) -> bool:
+    return isinstance(y, str | bytes | Mapping | AbstractSet)
+
+
+def _sequence(n: int, labels: Any, which: str) -> Sequence[Any]:
     """The labels of one sequence, if they can be that."""
-    unordered = isinstance(labels, str | bytes | Mapping | AbstractSet)
-    if unordered or not isinstance(labels, Sized) or not isinstance(labels, Iterable):
-        raise InputError(f"y of sequence {n} is {shown(labels)}, expected a list of labels")
+    if type(labels) is list:
+        return labels
+    if isinstance(labels, Iterator):
+        return list(labels)
+    check_no_table(labels, f"{which}y of sequence {n}", "a list of labels", "label")
+    if _unordered(labels) or not isinstance(labels, Sized) or not isinstance(labels, Iterable):
+        advice = "; y has a list for each sequence: write [y] for a single one"
+        if labels is None:
+            advice = ", with None where a label is unknown"
+        raise InputError(f"{which}y of sequence {n} is {shown(labels)}, expected a list of labels{advice}")
     return labels  # type: ignore[return-value]
 
 
-def _alternatives(n: int, i: int, entry: Any) -> Iterator[Hashable]:
+def alternatives(n: int, i: int, entry: Any, which: str = "") -> Iterator[Hashable]:
     """The labels that an entry of y names: one, several for a set, none for None."""
     if entry is None:
         return
+    place = f"{which}sequence {n}, site {i}"
     if not isinstance(entry, set | frozenset):
-        yield _checked(n, i, entry)
+        yield _checked(place, entry)
         return
     if not entry:
-        raise InputError(
-            f"sequence {n}, site {i}: the set of labels is empty; expected None where nothing is known"
-        )
+        raise InputError(f"{place}: the set of labels is empty; expected None where nothing is known")
     for label in entry:
         if label is None:
-            raise InputError(f"sequence {n}, site {i}: None in a set of labels")
-        yield _checked(n, i, label)
+            raise InputError(f"{place}: None in a set of labels")
+        yield _checked(place, label)
 
 
-def _checked(n: int, i: int, label: Any) -> Hashable:
+def _checked(place: str, label: Any) -> Hashable:
     """A label that can be found again; NumPy's scalars become Python's."""
     if isinstance(label, np.generic):
         label = label.item()
@@ -165,11 +187,13 @@ def _checked(n: int, i: int, label: Any) -> Hashable:
         hash(label)
     except TypeError:
         raise InputError(
-            f"sequence {n}, site {i}: the label {shown(label)} is not hashable; "
+            f"{place}: the label {shown(label)} is not hashable; "
             "expected a string, a number, a tuple, a set of labels or None"
         ) from None
-    if label != label:
-        raise InputError(f"sequence {n}, site {i}: the label is not a number (NaN)")
+    if is_missing(label):
+        raise InputError(
+            f"{place}: the label is {shown(label)}, a missing value; expected a label, or None where it is unknown"
+        )
     return label  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from crfkit.data import InputError
-from crfkit.features.blocks import listed
+from crfkit.features.given_sequences import listed
 from crfkit.features.templates import Template
 
 _NAMES = """\

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from crfkit.data import InputError, read_text
 from crfkit.features.dataset import Annotation, Int32s, Int64s
 from crfkit.features.endings import Endings, distinct
+from crfkit.features.given_sequences import LIST_OF_SITES, unusable_sequence
 from crfkit.features.wording import described, shown
 from crfkit.structures import Evidence
 
@@ -314,7 +315,7 @@ def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
     """The word of each site."""
     for n, sequence in enumerate(X):
         if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
-            raise InputError(f"sequence {n} is {described(sequence)}, expected a list of sites")
+            raise unusable_sequence(n, sequence, LIST_OF_SITES)
         for i, site in enumerate(sequence):
             word = site
             if not isinstance(site, str):

@@ -54,8 +54,9 @@ class KnownTrees(NamedTuple):
 def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
     """A list of sentences, from any iterable of them."""
     if isinstance(sentences, str | bytes | Sentence) or not isinstance(sentences, Iterable):
+        advice = ": write [sentence] for a single one" if isinstance(sentences, Sentence) else ""
         raise InputError(
-            f"{what}: got {type(sentences).__name__}, expected sentences as read_conllu gives them"
+            f"{what}: got {type(sentences).__name__}, expected sentences as read_conllu gives them{advice}"
         )
     found = list(sentences)
     for n, sentence in enumerate(found):

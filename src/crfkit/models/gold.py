@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.features import check_entries, label_lists
 
 Float64s = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
@@ -18,16 +17,8 @@ Metric = Callable[[Sequence[Sequence[Hashable]], Sequence[Sequence[Hashable]]], 
 
 def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Any]:
     """y as a list that has one label for each site ptr[n]:ptr[n + 1] of each sequence n."""
-    if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
-        raise InputError(f"{which}y is {y!r}, expected a list of labels for each sequence")
-    lists, lengths = list(y), np.diff(ptr).tolist()
-    if len(lists) != len(lengths):
-        raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
-    for n, labels in enumerate(lists):
-        if isinstance(labels, str | bytes | Mapping | AbstractSet) or not hasattr(labels, "__len__"):
-            raise InputError(f"{which}y of sequence {n} is {labels!r}, expected a list of labels")
-        if len(labels) != lengths[n]:
-            raise InputError(f"{which}sequence {n}: {lengths[n]} sites but {len(labels)} labels")
+    lists = label_lists(y, np.diff(ptr).tolist(), which)
+    check_entries(lists, which)
     return lists
 
 

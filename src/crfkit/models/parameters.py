@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import reprlib
 from collections.abc import Collection, Hashable, Mapping, Sized
 from typing import Any, NamedTuple
 
@@ -206,7 +207,9 @@ def checked_sample_weight(
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("sample_weight: expected one number for each sequence") from None
+        raise InputError(
+            f"sample_weight is {reprlib.repr(sample_weight)}, expected one number for each sequence"
+        ) from None
     if weights.shape != (n_sequences,):
         raise InputError(
             f"sample_weight has shape {list(weights.shape)}, expected [{n_sequences}]: one number for each sequence"

@@ -1,0 +1,110 @@
+"""X as a list of sequences: what else people give, recognised, and what to write instead.
+
+pandas and its kin are recognised by their protocols and never imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.features.wording import described
+
+WRAP = "X is a list of sequences: write [X] for a single one"
+LIST_OF_SITES = "a list of sites"
+LIST_OF_ROWS = "a list of words or rows"
+_PLAIN = (list, tuple, np.ndarray)
+_SHOWN = 8  # columns of a table that a message names
+
+
+def listed(X: Any) -> Sequence[Any]:
+    """The sequences as a list; a generator is read once."""
+    if isinstance(X, list | tuple):
+        return X
+    check_no_table(X, "X", "a list of sequences", "word")
+    is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"
+    one_sequence = isinstance(X, str | bytes | Mapping) or is_matrix or is_sparse(X)
+    if one_sequence or not isinstance(X, Iterable):
+        raise InputError(
+            f"X is {described(X)}, expected a list of sequences{_advice_for_all(X, one_sequence)}"
+        )
+    return list(X)
+
+
+def check_sequences(sequences: Sequence[Any], *, rows: bool) -> None:
+    """Refuse a string, a table or another thing that cannot be a sequence: of rows, or of sites that may be blocks."""
+    for kind in set(map(type, sequences)).difference(_PLAIN):
+        read = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__") or hasattr(kind, "tocsr")
+        text = issubclass(kind, str | bytes) or (rows and issubclass(kind, Mapping))
+        if text or not read or _is_table(kind) or _is_grouping(kind):
+            n = next(n for n, sequence in enumerate(sequences) if type(sequence) is kind)
+            raise unusable_sequence(n, sequences[n], LIST_OF_ROWS if rows else LIST_OF_SITES)
+
+
+def unusable_sequence(n: int, sequence: Any, expected: str) -> InputError:
+    """What is said about sequence n, which is none."""
+    if _is_table(type(sequence)):
+        return InputError(
+            f"sequence {n} is {_described_table(sequence)}, expected {expected}; write list(frame['word']) for one "
+            "column, list(frame.itertuples(index=False, name=None)) for several, frame.to_numpy() for numbers"
+        )
+    advice = ""
+    if isinstance(sequence, str) and len(sequence.split()) > 1:
+        advice = "; split texts into words first: [text.split() for text in X]"
+    elif isinstance(sequence, str | Mapping | np.ndarray):
+        advice = f"; {WRAP}"
+    return InputError(f"sequence {n} is {described(sequence)}, expected {expected}{advice}")
+
+
+def check_no_table(value: Any, name: str, expected: str, column: str) -> None:
+    """Refuse a data frame and its groups, with the way from there to a list for each sequence."""
+    if _is_table(type(value)):
+        raise InputError(
+            f"{name} is {_described_table(value)}, expected {expected}; take a column of each group of rows: "
+            f"[list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
+        )
+    if _is_grouping(type(value)):
+        raise InputError(
+            f"{name} is a {type(value).__name__}, expected {expected}; make a list of each group: "
+            f"[list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for a value that is not there: NaN, NaT, pandas' NA (None is not meant)."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # NA does not say whether it is equal to itself
+        return type(value).__name__ == "NAType"
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether this is a matrix in SciPy's manner."""
+    return hasattr(value, "tocsr") and hasattr(value, "shape")
+
+
+def _advice_for_all(X: Any, one_sequence: bool) -> str:
+    if isinstance(X, str) and len(X.split()) > 1:
+        return "; split a text into words first: [X.split()]"
+    if isinstance(X, np.ndarray) and X.dtype.kind == "U":
+        return "; write list(X) where each row is a sequence, [X] where all rows are one"
+    return f"; {WRAP}" if one_sequence else ""
+
+
+def _is_table(kind: type) -> bool:
+    """Data frames of pandas, polars, pyarrow and others."""
+    return hasattr(kind, "__dataframe__") or (hasattr(kind, "columns") and hasattr(kind, "itertuples"))
+
+
+def _is_grouping(kind: type) -> bool:
+    """What pandas' and polars' `groupby` give."""
+    return hasattr(kind, "__iter__") and hasattr(kind, "agg") and "GroupBy" in kind.__name__
+
+
+def _described_table(table: Any) -> str:
+    names = list(map(str, getattr(table, "columns", ())))
+    columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
+    return f"a {type(table).__name__} with the columns {columns}" if names else f"a {type(table).__name__}"
