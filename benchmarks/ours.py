@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy.typing as npt
 
@@ -75,4 +75,4 @@ class Adapter:
 
     def tag(self, X: Features) -> Labels:
         """The best labels of each sentence."""
-        return cast(Labels, self._model.predict(X))
+        return self._model.predict(X)

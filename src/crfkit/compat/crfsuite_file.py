@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,7 +128,7 @@ def read_crfsuite(path: str | os.PathLike[str]) -> CRF:
     return CrfsuiteModel.read(path).to_crf()
 
 
-def crfsuite_bytes(crf: CRF) -> bytes:
+def crfsuite_bytes(crf: CRF[Any]) -> bytes:
     """The bytes of CRFsuite's file of a model; InputError for what such a file cannot hold.
 
     That is all but lists of strings and dicts as sites, labels that are strings, and an unrestricted chain without start and
@@ -151,7 +152,7 @@ def check_names(labels: Sequence[str], vocabulary: Vocabulary) -> None:
             raise InputError(f"{name!r} has a NUL character, which a file of CRFsuite cannot hold")
 
 
-def check_expressible(crf: CRF) -> None:
+def check_expressible(crf: CRF[Any]) -> None:
     """Refuse a model that has more than CRFsuite knows."""
     feature_map, n = crf.feature_map_, len(crf.classes_)
     ends = (feature_map.arc_before == n) | (feature_map.arc_after == n)
@@ -172,7 +173,7 @@ def check_expressible(crf: CRF) -> None:
             raise InputError(f"the model has {what}, which a file of CRFsuite cannot hold")
 
 
-def write_crfsuite(crf: CRF, path: str | os.PathLike[str]) -> None:
+def write_crfsuite(crf: CRF[Any], path: str | os.PathLike[str]) -> None:
     """Write a model as CRFsuite's file, which replaces an existing one in one step."""
     data = crfsuite_bytes(crf)
     with replacing(path) as stream:

@@ -98,9 +98,9 @@ class Labels:
                 if named and not any(label in self._ids for label in named):
                     yield n, i, entry
 
-    def decode(self, ids: Int32s) -> list[Hashable]:
+    def decode(self, ids: Int32s) -> list[Any]:
         """The labels with these ids."""
-        labels: list[Hashable] = self._array[ids].tolist()
+        labels: list[Any] = self._array[ids].tolist()
         return labels
 
     def to_json(self) -> list[Any]:

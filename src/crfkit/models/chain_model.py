@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, pairwise
@@ -258,7 +258,7 @@ class ChainModel:
             outputs = {"patterns": self.patterns.n_weights}
         return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of, outputs)
 
-    def decoded(self, ids: Int32s, ptr: Int64s) -> list[list[Hashable]]:
+    def decoded(self, ids: Int32s, ptr: Int64s) -> list[list[Any]]:
         """Label ids [T] as lists of the user's own labels; sequence n has the sites ptr[n]:ptr[n + 1]."""
         labels = self.labels.decode(ids)
         return [labels[begin:end] for begin, end in pairwise(ptr.tolist())]

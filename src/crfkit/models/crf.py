@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from crfkit.models import crf_file, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.gold import Metric, accuracy, checked_lists
+from crfkit.models.label_type import Label
 from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
 from crfkit.models.question import Question
 from crfkit.models.training import INTERRUPTED, Examples, Plan, ProgressCallback, Trained, Weighted, train
@@ -27,14 +28,13 @@ from crfkit.structures import Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
-Labelling = list[Hashable]
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
 
 _CHAIN = Chain()
 _LBFGS = LBFGS()
 
 
-class CRF(Estimator):
+class CRF(Estimator, Generic[Label]):
     """A linear-chain conditional random field: p(y | x) = exp(score(y, x)) / Z(x).
 
     Trained by minimising the exact objective
@@ -73,6 +73,8 @@ class CRF(Estimator):
     n_iter_ : number of iterations whose weights these are
     stop_reason_ : why the training ended, in words
     optimizer_, optimizer_reason_ : the optimizer that was used, and why: with "auto" it was chosen
+
+    Type checkers take labels for strings; `CRF[int]()` declares labels of another type.
 
     Examples
     --------
@@ -140,7 +142,7 @@ class CRF(Estimator):
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
-        start: CRF | str | os.PathLike[str] | None = None,
+        start: CRF[Any] | str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         every: int = 10,
         resume: bool = False,
@@ -200,7 +202,7 @@ class CRF(Estimator):
         return self
 
     @staticmethod
-    def _weighted(start: CRF | str | os.PathLike[str]) -> Weighted:
+    def _weighted(start: CRF[Any] | str | os.PathLike[str]) -> Weighted:
         """The model to begin with, and its weights."""
         if isinstance(start, str | os.PathLike):
             from crfkit.models.loading import load  # which makes models of this class
@@ -241,9 +243,10 @@ class CRF(Estimator):
         return self._weights
 
     @property
-    def classes_(self) -> Labelling:
+    def classes_(self) -> list[Label]:
         """The labels, in the order of the columns of `predict_marginals`."""
-        return list(self._trained().labels.classes)
+        classes: tuple[Any, ...] = self._trained().labels.classes
+        return list(classes)
 
     @property
     def structure_(self) -> Chain | Patterns:
@@ -282,7 +285,7 @@ class CRF(Estimator):
         """Turns input into numbers, and knows the names of the features."""
         return self._trained().encoder
 
-    def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Labelling]:
+    def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[list[Label]]:
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
         with ask.explained():
@@ -297,7 +300,7 @@ class CRF(Estimator):
 
     def predict_nbest(
         self, X: Sequence[Any], n: int, *, allowed: Allowed = None
-    ) -> list[list[tuple[float, Labelling]]]:
+    ) -> list[list[tuple[float, list[Label]]]]:
         """The n best labellings of each sequence with their probabilities, best first; fewer where fewer exist."""
         parameters.check_count("n", n)
         ask = self._ask(X, allowed)
@@ -314,7 +317,7 @@ class CRF(Estimator):
 
     def sample(
         self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
-    ) -> list[list[Labelling]]:
+    ) -> list[list[list[Label]]]:
         """n labellings of each sequence, drawn from p(y | x); the same for the same `random_state`."""
         parameters.check_count("n", n)
         random = parameters.random_generator(self.random_state if random_state is None else random_state)

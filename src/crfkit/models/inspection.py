@@ -47,7 +47,7 @@ class TrellisSize(NamedTuple):
     sparsity: Float64s  # [T] κ: what the patterns tell apart there, by all runs of labels of their length
 
 
-def heaviest_features(model: CRF, label: Hashable, n: int = 10) -> list[FeatureWeight]:
+def heaviest_features(model: CRF[Any], label: Hashable, n: int = 10) -> list[FeatureWeight]:
     """The n features with the largest weights for a label, by absolute value; a dense column is `block[column]`.
 
     Where labels have facets, these are the weights of the facets of the label: `feature [kind=value]`.
@@ -64,7 +64,7 @@ def heaviest_features(model: CRF, label: Hashable, n: int = 10) -> list[FeatureW
     return [FeatureWeight(_name(model, int(at)), float(weights[at])) for at in order]
 
 
-def _name(model: CRF, at: int) -> str:
+def _name(model: CRF[Any], at: int) -> str:
     """The name of the feature or dense column that the weight at this place belongs to."""
     feature_map = model.feature_map_
     if at < feature_map.n_pairs:
@@ -80,7 +80,7 @@ def _name(model: CRF, at: int) -> str:
     return f"{block}[{(at - feature_map.dense_begin(block)) // feature_map.n_labels}]"
 
 
-def arc_weights(model: CRF) -> list[ArcWeight]:
+def arc_weights(model: CRF[Any]) -> list[ArcWeight]:
     """The weights of the plain arcs, by falling absolute value."""
     feature_map = model.feature_map_
     facets = feature_map.facets
@@ -92,7 +92,7 @@ def arc_weights(model: CRF) -> list[ArcWeight]:
     ]
 
 
-def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
+def heaviest_arc_features(model: CRF[Any], n: int = 10) -> list[ArcFeatureWeight]:
     """The n features on arcs with the largest weights, by absolute value."""
     feature_map, labels = model.feature_map_, model.classes_
     weights = model.weights_[feature_map.triples_begin : feature_map.n_weights]
@@ -106,12 +106,12 @@ def heaviest_arc_features(model: CRF, n: int = 10) -> list[ArcFeatureWeight]:
     ]
 
 
-def heaviest_patterns(model: CRF, n: int = 10) -> list[FeatureWeight]:
+def heaviest_patterns(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
     """The n patterns with the largest weights, by absolute value."""
     return _heaviest(model, model.pattern_names_, n)
 
 
-def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSize]:
+def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[TrellisSize]:
     """How large the trellis of each sequence is, for a model with patterns."""
     patterns = model._trained().patterns
     if patterns is None or not patterns.n_weights:
@@ -125,12 +125,12 @@ def trellis_sizes(model: CRF, X: Any, *, allowed: Any = None) -> list[TrellisSiz
     return found
 
 
-def heaviest_outputs(model: CRF, n: int = 10) -> list[FeatureWeight]:
+def heaviest_outputs(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
     """The n outputs of feature functions with the largest weights, by absolute value: `f`, `f[3]` or `f:name`."""
     return _heaviest(model, model.output_names_, n)
 
 
-def _heaviest(model: CRF, names: Sequence[str], n: int) -> list[FeatureWeight]:
+def _heaviest(model: CRF[Any], names: Sequence[str], n: int) -> list[FeatureWeight]:
     """The n largest of the weights behind those of the feature map, if they have these names."""
     weights = model.weights_[model.feature_map_.n_weights :]
     order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0) if names else 0]

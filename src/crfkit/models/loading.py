@@ -22,7 +22,7 @@ def load(
     functions: FeatureFunctions | Sequence[Any] | None = None,
     *,
     trust_functions: bool = False,
-) -> CRF:
+) -> CRF[Any]:
     """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds.
 
     A model with feature functions is given them again, in their order, as `functions`. With neither
@@ -40,7 +40,7 @@ def from_bytes(
     functions: FeatureFunctions | Sequence[Any] | None = None,
     *,
     trust_functions: bool = False,
-) -> CRF:
+) -> CRF[Any]:
     """The CRF in the bytes of a model file; InputError for any other bytes."""
     contents = crf_file.unpack(model_file.decode(data, source), source)
     settings = contents.settings

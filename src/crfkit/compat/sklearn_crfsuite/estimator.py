@@ -161,7 +161,7 @@ class CRF(Estimator):
         sequences = list(X)
         self._check_fitted()
         try:
-            return self._crf().predict(sequences)  # type: ignore[return-value]
+            return self._crf().predict(sequences)
         except InputError:  # items of a form that only python-crfsuite knows
             return [self.predict_single(xseq) for xseq in sequences]
 
