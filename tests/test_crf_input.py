@@ -80,12 +80,24 @@ def test_mistyped_presets_are_refused(name: str) -> None:
         CRF(features=name).fit(WORDS, TAGS)
     assert str(raised.value) == (
         f"features is {name!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
-        "lines that begin with U or B"
+        "lines that begin with U or B, or with a name and ="
     )
 
 
 @pytest.mark.parametrize(
-    "text", ["U", "B", "B00", "U00:%x[0,0]", "Uword=%x[0,0]", "U1:", "# x\nU", "U%x[0,0]"]
+    "text",
+    [
+        "U",
+        "B",
+        "B00",
+        "U00:%x[0,0]",
+        "Uword=%x[0,0]",
+        "U1:",
+        "# x\nU",
+        "U%x[0,0]",
+        "w[-1]|w=%x[0,0]",
+        "bias=1",
+    ],
 )
 def test_templates_of_one_line(text: str) -> None:
     assert CRF(features=text, optimizer=SHORT).fit(WORDS, TAGS).encoder_.template == Template(text)

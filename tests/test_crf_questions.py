@@ -75,6 +75,15 @@ def test_heaviest_features_and_arcs_have_names(trained: CRF) -> None:
         heaviest_features(trained, "x")
 
 
+def test_features_of_presets_are_readable() -> None:
+    X, y = [["the", "dog"], ["a", "cat"], ["the", "cat"]], [["D", "N"]] * 3
+    names = {name for name, _ in heaviest_features(CRF(features="names").fit(X, y), "N", 1000)}
+    assert {"word=cat", "suffix2=at", "word[-1]|word=the|cat"} <= names
+    assert all("=" in name and "U" not in name for name in names)
+    weaker = CRF(features="names", l2={"suffix2": 100.0, "default": 1.0}).fit(X, y)
+    assert "suffix2=at" not in {name for name, _ in heaviest_features(weaker, "N", 3)}
+
+
 def test_features_on_arcs_have_names() -> None:
     X = [["the", "dog", "runs"], ["a", "cat", "runs"], ["dogs", "run"]]
     y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]

@@ -13,6 +13,8 @@ import sklearn.exceptions
 
 import crfkit
 from crfkit import CRF, LBFGS, Chain
+from crfkit.features import presets
+from crfkit.models import heaviest_features
 from tests.small_corpus import corpus
 
 
@@ -51,6 +53,22 @@ def test_a_model_with_a_template_arc_features_and_dense_rows_survives_its_file(t
     numbers.save(tmp_path / "n.crf")
     assert crfkit.load(tmp_path / "n.crf").predict(rows) == numbers.predict(rows)
     assert CRF(features="pos").fit([["a"]], [["x"]]).features == "pos"
+
+
+def test_a_model_of_an_earlier_preset_keeps_its_features(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    X, y = [["the", "dog", "runs"], ["a", "cat", "runs"]], [["D", "N", "V"]] * 2
+    with monkeypatch.context() as patched:
+        patched.setattr(presets, "PRESETS", {"pos": "U00:%lower[0,0]\nU14:%lower_suffix[0,0,2]\nB\n"})
+        crf = CRF(features="pos").fit(X, y)
+        crf.save(tmp_path / "m.crf")
+    loaded = crfkit.load(tmp_path / "m.crf")
+    assert isinstance(loaded.features, crfkit.Template)
+    assert loaded.features.text.startswith("U00:")
+    assert heaviest_features(loaded, "D") == heaviest_features(crf, "D")
+    assert heaviest_features(loaded, "D", 1)[0].feature.startswith("U")
+    np.testing.assert_array_equal(loaded.predict_marginals(X)[0], crf.predict_marginals(X)[0])
 
 
 def test_saving_twice_gives_the_same_bytes(trained: CRF, tmp_path: Path) -> None:

@@ -53,6 +53,40 @@ def test_lines_of_arcs() -> None:
     assert not Template.parse("U\nB01:%x[0,0]").has_plain_arcs
 
 
+def test_lines_with_names() -> None:
+    template = Template.parse(
+        "word[-1]|word=%x[-1,0]|%x[0,0]\nsuffix2=%suffix[0,0,2]\ntransition suffix3=%suffix[0,0,3]\nbias=1\nU1:%x[0,1]\n"
+        "transition=%x[0,1]\nB"
+    )
+    assert template.expand(ROWS, 2) == (
+        ["word[-1]|word=reckons|the", "suffix2=he", "bias=1", "U1:DT", "transition=DT"],
+        ["suffix3=the", "B"],
+    )
+    assert template.expand(ROWS, 0)[1] == []
+    assert template.has_plain_arcs
+    assert not Template.parse("transition word=%x[0,0]").has_plain_arcs
+    assert template.within_columns(1).expand(ROWS, 2)[0] == [
+        "word[-1]|word=reckons|the",
+        "suffix2=he",
+        "bias=1",
+    ]
+
+
+def test_lines_of_crfpp_are_never_named() -> None:
+    # CRF++ takes any text behind U and B: what it makes of these lines must not change.
+    assert states("Upper=%x[0,0]", ROWS, 1) == ["Upper=reckons"]
+    assert Template.parse("Bigram x=%x[0,0]").expand(ROWS, 1) == ([], ["Bigram x=reckons"])
+    assert states("U transition a=%x[0,0]", ROWS, 1) == ["U transition a=reckons"]
+
+
+def test_features_of_presets_say_what_they_are() -> None:
+    features = preset("names").expand(["The", "Cat"], 1)[0]
+    assert {"word=Cat", "suffix2=at", "word[-1]|word=The|Cat", "short_shape=Xx", "bias=1"} <= set(features)
+    for name in PRESETS:
+        for text in PRESETS[name].splitlines():
+            assert text in ("", "B") or text[0] not in "UB"
+
+
 def test_the_constructor_parses_too() -> None:
     template = Template("U00:%x[0,0]\nB")
     assert template == Template.parse("U00:%x[0,0]\nB")
@@ -233,7 +267,7 @@ def test_presets(name: str) -> None:
     assert template.has_plain_arcs
     for i in range(len(ROWS)):
         features, arcs = template.expand(ROWS, i)
-        single = [feature for feature in features if not feature.startswith("U80:")]  # U80: words near, a bag
+        single = [feature for feature in features if not feature.startswith("near=")]  # a bag of words
         assert len(set(single)) == len(single) <= (70 if name == "morphology" else 35)
         assert arcs == (["B"] if i else [])
 
@@ -241,7 +275,7 @@ def test_presets(name: str) -> None:
 def test_presets_fit_the_columns() -> None:
     template = preset("chunks", n_columns=1)
     template.check_columns(1)
-    assert "U02:the" in template.expand(["the"], 0)[0]
+    assert "lower=the" in template.expand(["the"], 0)[0]
     assert preset("chunks", n_columns=2) == preset("chunks", n_columns=5) == preset("chunks")
     with pytest.raises(
         InputError, match="there is no feature preset 'verbs': expected one of names, pos, chunks"

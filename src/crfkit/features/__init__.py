@@ -16,7 +16,7 @@ from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
-from crfkit.features.templates import Line, Macro, Program, Template, Transform
+from crfkit.features.templates import NAMED_LINE, Line, Macro, Program, Template, Transform
 from crfkit.features.treebank import (
     KnownTrees,
     Treebank,
@@ -31,6 +31,7 @@ from crfkit.features.wapiti_patterns import WapitiPatterns
 __all__ = [
     "FEATURE_SET",
     "NAMED_FACETS",
+    "NAMED_LINE",
     "PRESETS",
     "Annotation",
     "ArcMap",

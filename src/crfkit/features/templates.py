@@ -1,4 +1,4 @@
-"""Feature templates: the language of CRF++, with functions in the place of `x`.
+"""Feature templates: the language of CRF++, with names of lines, and functions in the place of `x`.
 
 A template is a text of lines. A line that begins with `U` makes features on labels, one that begins with `B`
 makes features on arcs; blank lines and lines that begin with `#` are skipped. In a line, each macro
@@ -6,6 +6,11 @@ makes features on arcs; blank lines and lines that begin with `#` are skipped. I
 is the feature:
 
     U05:%x[-1,0]/%x[0,1]      at "the dog", site 1  →  the feature "U05:the/NN"
+
+CRF++ refuses lines that begin otherwise. Here such a line has a name, so that its features can be read:
+
+    suffix2=%suffix[0,0,2]                        →  "suffix2=og", on labels
+    transition word[-1]|pos=%x[-1,0]|%x[0,1]      →  "word[-1]|pos=the|NN", on transitions, as a `B` line
 
 A row outside the sequence is `_B-1`, `_B-2`, … before the first site and `_B+1`, `_B+2`, … after the last,
 whatever the function. `B` lines are features of the arc that enters a site, so the first site has none. Equal
@@ -324,6 +329,8 @@ class LineParser:
 
 _MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
+NAMED_LINE = re.compile(r"(?P<transition>transition +)?(?P<name>[^\s%:=]+)=")
+"""How a line with a name begins, unless its first character is U, B or #."""
 
 
 class _Parser(LineParser):
@@ -337,24 +344,33 @@ class _Parser(LineParser):
             line = line.removesuffix("\r")
             if not line.strip() or line.startswith("#"):
                 continue
-            if line[0] not in "UB":
-                self.complain(number, line, 0, "a line must begin with U, B or #")
             lines.append(self.line(number, line))
             numbers.append(number)
         if not lines:
-            raise InputError(f"{self.source}: the template has no line that begins with U or B")
+            raise InputError(
+                f"{self.source}: the template has no line that begins with U or B, or with a name and ="
+            )
         return Program(tuple(self.transforms), tuple(lines)), tuple(numbers)
+
+    def begin(self, number: int, line: str) -> tuple[str, int]:
+        """The kind of a line, U or B, and where the text of its features begins."""
+        if line[0] in "UB":
+            return line[0], 0
+        named = NAMED_LINE.match(line)
+        if named is None:
+            self.complain(number, line, 0, "a line must begin with U, B or #, or with a name and =")
+        return ("U", 0) if named["transition"] is None else ("B", named.start("name"))
 
     def line(self, number: int, line: str) -> Line:
         macros: list[Macro] = []
-        end = 0
+        kind, end = self.begin(number, line)
         while (start := line.find("%", end)) >= 0:
             found = _MACRO.match(line, start)
             assert found is not None  # every part after the % may be empty
             transform, row = self.macro(number, line, found)
             macros.append(Macro(line[end:start], self.number_of(transform), row))
             end = found.end()
-        return Line(line[0], tuple(macros), line[end:])
+        return Line(kind, tuple(macros), line[end:])
 
     def macro(self, number: int, line: str, found: re.Match[str]) -> tuple[Transform, int]:
         function = found["function"]

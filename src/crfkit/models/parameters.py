@@ -15,6 +15,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.features import (
     NAMED_FACETS,
+    NAMED_LINE,
     PRESETS,
     FeatureFunctions,
     TagDictionary,
@@ -37,7 +38,7 @@ _LISTED = "listed"  # in a model file: facets or a dictionary that were given, n
 LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
 _LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns)}
 _ONE_LINE = re.compile(
-    r"[UB][0-9]*(:.*)?|[UB].*%.*|#.*"
+    rf"[UB][0-9]*(:.*)?|[UB].*%.*|#.*|{NAMED_LINE.pattern}.*"
 )  # a template without a line break, or what was meant as one
 
 
@@ -168,7 +169,7 @@ def template_of(features: object, n_columns: int | None = None) -> Template | No
         return Template.parse(features, source="features")
     raise InputError(
         f"features is {features!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
-        "lines that begin with U or B"
+        "lines that begin with U or B, or with a name and ="
     )
 
 
