@@ -43,7 +43,7 @@ demo: $(VENV)/.installed  ## train a part-of-speech tagger on the bundled sample
 	$(BIN)/crfkit demo
 
 test: $(VENV)/.test  ## the whole test suite (minutes)
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -rs -m "not slow"
 
 test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (installs PyTorch and Triton)
 	$(BIN)/python -m pytest -q tests/test_nn_*.py tests/test_examples.py tests/test_docs.py -k "test_nn or learns or neural.md or crfkit.nn"

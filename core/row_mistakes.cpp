@@ -70,7 +70,7 @@ void RowMistakes<Real>::label(std::int64_t n_sites, std::vector<std::int32_t>& l
     const double score = best_labels<Real>(tables_, own_, n_sites, layout_.n_labels, work_.scores.data(),
                                            work_.forward.data(), labels.data());
     if (!std::isfinite(score))  // that some labelling is possible was seen to beforehand
-        throw std::range_error(
+        throw std::overflow_error(
             "the scores of a sequence left the range of numbers, expected smaller values of features");
 }
 

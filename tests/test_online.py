@@ -316,7 +316,7 @@ def test_what_does_not_fit_the_data_is_refused() -> None:
         objective.online_pass(AROW().rule(), w, w[:0], 0.0, order)
     with pytest.raises(ValueError, match=f"has 3 and 3 numbers, expected {len(w)}"):
         objective.online_pass(AveragedPerceptron().rule(), w[:3], w[:3], 0.0, order)
-    with pytest.raises(ValueError, match="left the range of numbers"):
+    with pytest.raises(OverflowError, match="left the range of numbers"):
         objective.online_pass(AveragedPerceptron().rule(), w + 1e300, w[:0], 0.0, order)
     assert np.isfinite(objective.online_pass(AveragedPerceptron().rule(), w, w[:0], 0.0, order)[0])
 

@@ -1,18 +1,18 @@
 """The command line: one file per command, each a thin wrapper over a plain function.
 
-Exit status: 0 when all went well, 2 for bad input (one sentence on the error stream), 130 after Ctrl-C.
+Exit status: 0 when all went well, 2 for bad input (one sentence on the error stream), 130 after Ctrl-C, 141 where whoever
+reads standard output has gone.
 """
 
 from __future__ import annotations
 
-import errno
 import importlib
-import os
 import sys
-from contextlib import suppress
 from typing import Any
 
 import click
+
+from crfkit.cli.streams import BAD_INPUT, complain, output_failures, prepare_streams
 
 __all__ = ["main"]
 
@@ -41,23 +41,40 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"crfkit.cli.{_COMMANDS[cmd_name]}").command
         return command
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; no state of the standard streams ends in a traceback."""
+        prepare_streams()
+        try:
+            return super().main(*args, **kwargs)
+        except OSError:  # not even the error stream can be written
+            sys.exit(BAD_INPUT)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments, which prints the help where it is asked for."""
+        with output_failures():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         from crfkit.data import InputError
 
         try:
-            return super().invoke(ctx)
+            with output_failures():
+                return super().invoke(ctx)
         except InputError as error:
-            click.echo(f"crfkit: {error}", err=True)
-            ctx.exit(2)
-        except OSError as error:  # files have InputErrors of their own: this is standard output
-            if error.errno == errno.EPIPE:  # whoever read it, such as `head`, has enough
+            complain(f"crfkit: {error}")
+            ctx.exit(BAD_INPUT)
+        except MemoryError as error:
+            complain(f"crfkit: not enough memory ({str(error) or 'none is left'})")
+            ctx.exit(BAD_INPUT)
+        except ValueError as error:
+            from crfkit.optimizers import OptimizationError
+
+            if not isinstance(error, OptimizationError):
                 raise
-            click.echo(f"crfkit: standard output: cannot be written ({error.strerror or error})", err=True)
-            with suppress(OSError):  # what is left in the buffer has nowhere to go
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(2)
+            complain(f"crfkit: {error}")
+            ctx.exit(BAD_INPUT)
         except KeyboardInterrupt:
-            click.echo("crfkit: interrupted", err=True)
+            complain("crfkit: interrupted")
             ctx.exit(130)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from crfkit.cli.streams import ArrivingLines, open_input
 from crfkit.data import AttributeSequence, ColumnSequence, InputError, read_attributes, read_columns
 
 Row = tuple[str, ...]
 Allowed = list[frozenset[str] | None]  # the labels allowed at each site; None: all
+Input = str | Path | ArrivingLines  # what is read: a file, `-` for standard input, or lines as they arrive
 
 _BLANK = re.compile(r"[ \t]")
 
@@ -41,7 +42,7 @@ class Example(NamedTuple):
 
 
 def read_labelled(
-    path: str | Path, *, label_column: int, separator: str | None = None, n_columns: int | None = None
+    path: Input, *, label_column: int, separator: str | None = None, n_columns: int | None = None
 ) -> Iterator[Example]:
     """The sequences of a file with a label column, −1 being the last; all other columns are inputs.
 
@@ -69,7 +70,7 @@ def read_labelled(
 
 
 def read_for_model(
-    path: str | Path,
+    path: Input,
     *,
     n_inputs: int,
     label_column: int,
@@ -105,9 +106,9 @@ def read_for_model(
             raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
 
 
-def read_attribute_examples(path: str | Path) -> Iterator[Example]:
+def read_attribute_examples(path: Input) -> Iterator[Example]:
     """The sequences of a file of attributes, which has a label in front of each line."""
-    for n, sequence in enumerate(read_attributes(sys.stdin.buffer if str(path) == "-" else Path(path))):
+    for n, sequence in enumerate(read_attributes(_opened(path))):
         if n == 0 and not any(sequence.items) and any(map(_BLANK.search, sequence.labels)):
             raise InputError(
                 f"{sequence.place(0)}: found no tab, expected a label and attributes with tabs between them"
@@ -132,8 +133,12 @@ def check_labels(example: Example, known: Collection[str], complaint: str) -> No
         )
 
 
-def _sequences(path: str | Path, separator: str | None) -> Iterator[ColumnSequence]:
-    return read_columns(sys.stdin.buffer if str(path) == "-" else Path(path), separator=separator)
+def _sequences(path: Input, separator: str | None) -> Iterator[ColumnSequence]:
+    return read_columns(_opened(path), separator=separator)
+
+
+def _opened(path: Input) -> Path | ArrivingLines:
+    return path if isinstance(path, ArrivingLines) else open_input(str(path))
 
 
 def _split(sequence: ColumnSequence, label_column: int) -> Example:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from crfkit.cli.streams import check_output
 from crfkit.cli.taggers import CRFKIT, CRFSUITE, read_model
 
 
@@ -44,4 +45,5 @@ def command(model: Path, output: Path, to: str | None, columns: int | None) -> N
 
     MODEL is a file of crfkit, of CRFsuite, a text model of CRF++ (crf_learn --textmodel) or a model of Wapiti.
     """
+    check_output(output, (model,), "the output")
     click.echo(f"{output}: written as a model of {convert(model, output, to, columns)}", err=True)

@@ -11,10 +11,11 @@ import click
 
 from crfkit.cli.columns import Example, check_labels
 from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, placed
-from crfkit.cli.parse import is_parser, load_parser, read_sentences
+from crfkit.cli.parse import is_parser, load_parser
+from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
 from crfkit.cli.taggers import load_tagger, read_for_tagger
-from crfkit.data import InputError
+from crfkit.data import InputError, read_conllu
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
@@ -121,7 +122,7 @@ def _report_trees(
         if value is not None and value is not False:
             option = "--" + name.replace("_", "-")
             raise InputError(f"{option} is about files of columns and labels, but {model} is a parser")
-    report = evaluate_parser(load_parser(model, n_threads=threads), read_sentences(file))
+    report = evaluate_parser(load_parser(model, n_threads=threads), read_conllu(open_input(file)))
     click.echo(str(report))
     if n_relations:
         click.echo(f"\n{report.table(n_relations)}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crfkit.cli.streams import open_output
+
 if TYPE_CHECKING:
     from crfkit.models import CRF
     from crfkit.structures import Chain, Patterns
@@ -166,4 +168,8 @@ def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
     description = describe(read_model(model)[0], top)
     if on is not None:
         description["trellises"] = trellises_on(model, on)
-    click.echo(json.dumps(description, ensure_ascii=False, indent=2) if as_json else as_text(description))
+    if not as_json:
+        click.echo(as_text(description))
+        return
+    with open_output(None) as stream:
+        stream.write(json.dumps(description, ensure_ascii=False, indent=2) + "\n")

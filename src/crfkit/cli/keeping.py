@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crfkit.cli.streams import check_output
 from crfkit.cli.structures import grown_words
 from crfkit.data import InputError
 
@@ -24,14 +25,9 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
     from crfkit.models import check_writable
 
     for name, output in (("model", model), ("checkpoint", checkpoint)):
-        if output is None:
-            continue
-        for source in sources:
-            if source is not None and output.exists() and source.exists() and output.samefile(source):
-                raise InputError(
-                    f"{output}: the {name} would replace the file it is made of, expected another path"
-                )
-        check_writable(output)
+        if output is not None:
+            check_output(output, sources, f"the {name}")
+            check_writable(output)
     if checkpoint is not None and checkpoint.resolve() == model.resolve():
         raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
 

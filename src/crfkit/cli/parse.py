@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from crfkit.cli.tag import open_output
-from crfkit.data import InputError, write_conllu
+from crfkit.cli.streams import batches, check_output, open_input, open_output
+from crfkit.data import InputError, read_conllu, write_conllu
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,20 +32,20 @@ class Wanted(NamedTuple):
 
 def parse(
     parser: Parser,
-    sentences: Iterable[Sentence],
+    chunks: Iterable[list[Sentence]],
     output: IO[str],
     wanted: Wanted,
     *,
     svg: Path | None = None,
-    batch: int = BATCH,
 ) -> None:
     """Write each sentence with heads and relations as the parser gives them; `svg` draws its (best) tree there too.
+
+    Sentences come in chunks.
 
     Of the n best trees, each is a sentence of its own, with comments `# rank = …` and `# probability = …`.
     """
     number = 0
-    sentences = iter(sentences)
-    while chunk := list(islice(sentences, batch)):
+    for chunk in chunks:
         for trees in parsed(parser, chunk, wanted):
             number += 1
             write_conllu(trees, output)
@@ -119,13 +117,6 @@ def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     return parser
 
 
-def read_sentences(file: str) -> Iterator[Sentence]:
-    """The sentences of a treebank, or of standard input."""
-    from crfkit.data import read_conllu
-
-    return read_conllu(sys.stdin.buffer if file == "-" else Path(file))
-
-
 @click.command("parse", short_help="Parse a CoNLL-U file with a trained parser.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=str)
@@ -164,16 +155,11 @@ def command(
         raise InputError(
             "--nbest and --decode mbr were given, expected one of them: the n best trees are the likeliest"
         )
+    check_output(output, (file, model), "the output")
     parser = load_parser(model, n_threads=threads)
     if svg is not None:
         make_folder(svg)
-    interactive = file == "-" and sys.stdin.isatty()
+    source = open_input(file)
     with open_output(output) as stream:
-        parse(
-            parser,
-            read_sentences(file),
-            stream,
-            Wanted(decode, nbest, probabilities),
-            svg=svg,
-            batch=1 if interactive else BATCH,
-        )
+        chunks = batches(read_conllu(source), BATCH, source)
+        parse(parser, chunks, stream, Wanted(decode, nbest, probabilities), svg=svg)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,6 +11,7 @@ import click
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option, allowed_of, placed
 from crfkit.cli.output_forms import FORMS, PLAIN, Details, Labelling, Writer, write_column_form, writer_of
+from crfkit.cli.streams import batches, check_output, open_input, open_output
 from crfkit.cli.taggers import load_tagger, read_for_tagger
 
 if TYPE_CHECKING:
@@ -25,19 +22,17 @@ BATCH = 1000  # sequences tagged at once: enough for all threads, little to hold
 
 def tag(
     model: CRF,
-    examples: Iterable[Example],
+    chunks: Iterable[Sequence[Example]],
     output: IO[str],
     *,
     details: Details = PLAIN,
     write: Writer = write_column_form,
-    batch: int = BATCH,
 ) -> None:
-    """Write each sequence with the predicted labels, in the form of `write`.
+    """Write each sequence with the predicted labels, in the form of `write`; sequences come in chunks.
 
     `details` say how many labellings, and which probabilities.
     """
-    examples = iter(examples)
-    while chunk := list(islice(examples, batch)):
+    for chunk in chunks:
         for example, labellings in zip(chunk, labelled(model, chunk, details), strict=True):
             for labelling in labellings:
                 write(example, labelling, details, output)
@@ -64,24 +59,6 @@ def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator
             Labelling([str(label) for label in labels], rank, probability, probabilities, columns)
             for rank, (probability, labels) in enumerate(best, 1)
         ]
-
-
-@contextmanager
-def open_output(path: str | None) -> Iterator[IO[str]]:
-    """Standard output, or a file that appears under its name when it is complete."""
-    if path is None or path == "-":
-        text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
-        try:
-            yield text
-        finally:
-            text.detach()  # standard output is not ours to close
-        return
-    from crfkit.models import replacing
-
-    with replacing(path) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
-        yield text
-        text.detach()
 
 
 @click.command("tag", short_help="Label a file with a trained model.")
@@ -112,12 +89,13 @@ def command(model: Path, file: str, output: str | None, form: str | None, **opti
     --allowed-column it has one more, with the labels that each word may have. A model that was trained on attributes reads
     a file of attributes. MODEL may be one of CRFsuite, CRF++ (text) or Wapiti.
     """
+    check_output(output, (file, model), "the output")
     tagger = load_tagger(model, n_threads=options["threads"])
     details = Details(**{name: options[name] for name in Details._fields})
     write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details)
+    source = open_input(file)
     examples = read_for_tagger(
-        tagger, file, separator=options["separator"], allowed_column=options["allowed_column"]
+        tagger, source, separator=options["separator"], allowed_column=options["allowed_column"]
     )
-    interactive = file == "-" and sys.stdin.isatty()
     with open_output(output) as stream:
-        tag(tagger.crf, examples, stream, details=details, write=write, batch=1 if interactive else BATCH)
+        tag(tagger.crf, batches(examples, BATCH, source), stream, details=details, write=write)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from crfkit.cli.columns import Example, read_attribute_examples, read_for_model
+from crfkit.cli.columns import Example, Input, read_attribute_examples, read_for_model
 from crfkit.cli.constraints import check_known, label_column_among, take_allowed
 from crfkit.data import InputError, read_bytes
 
@@ -54,7 +54,7 @@ def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
 
 def read_for_tagger(
     tagger: Tagger,
-    path: str,
+    path: Input,
     *,
     separator: str | None = None,
     allowed_column: int | None = None,

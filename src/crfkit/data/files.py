@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from crfkit.data.errors import InputError
 
-Source = str | PathLike[str] | IO[str] | IO[bytes]
+Source = str | PathLike[str] | Iterable[str] | Iterable[bytes]  # a path, or a stream of lines
 Target = str | PathLike[str] | IO[str]
 
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)

@@ -14,7 +14,7 @@ from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Snapshot, S
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passes import STEPWISE
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
-from crfkit.optimizers.problem import Objective, Optimizer
+from crfkit.optimizers.problem import DivergenceError, Objective, OptimizationError, Optimizer
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.tron import TRON
@@ -34,9 +34,11 @@ __all__ = [
     "Callback",
     "Choice",
     "Descent",
+    "DivergenceError",
     "History",
     "Newton",
     "Objective",
+    "OptimizationError",
     "Optimizer",
     "Outcome",
     "PassiveAggressive",

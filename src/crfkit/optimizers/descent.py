@@ -11,7 +11,7 @@ from crfkit import _core
 from crfkit.optimizers.landscape import Landscape, Point
 from crfkit.optimizers.loop import Snapshot
 from crfkit.optimizers.more_thuente import drowns
-from crfkit.optimizers.problem import Objective, Vector
+from crfkit.optimizers.problem import Objective, OptimizationError, Vector
 
 UNMEASURABLE = 1e-7  # a relative fall per iteration that single precision often does not show
 VISIBLE = 1e-14  # a promised fall, relative to f, that gradients can still confirm
@@ -48,7 +48,7 @@ class BatchDescent:
         point = self.land.at(start)
         if not point.is_finite():
             what = f"value {point.value} and gradient norm {point.norm}"
-            raise ValueError(f"The objective has {what} at the start, expected finite numbers.")
+            raise OptimizationError(f"The objective has {what} at the start, expected finite numbers.")
         self.values.append(point.value)
         self._point = point
 

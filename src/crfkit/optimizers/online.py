@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.optimizers.loop import Minimizer, Snapshot
-from crfkit.optimizers.problem import Vector, check_settings, is_whole
+from crfkit.optimizers.problem import DivergenceError, Vector, check_settings, is_whole
 
 
 class OnlineState(NamedTuple):
@@ -124,11 +124,13 @@ class _Descent:
 
     def advance(self) -> bool:
         """Makes one pass."""
-        loss, weights, second, time = self._objective.online_pass(self._rule, *self._state, self._order())
+        where = f"{type(self._learner).__name__} diverged in pass {len(self.values)}"
+        try:
+            loss, weights, second, time = self._objective.online_pass(self._rule, *self._state, self._order())
+        except OverflowError as error:
+            raise DivergenceError(f"{where}: {error}") from None
         if not isfinite(loss):
-            raise ValueError(
-                f"{type(self._learner).__name__} left the range of numbers in pass {len(self.values)}."
-            )
+            raise DivergenceError(f"{where}: its loss left the range of numbers.")
         self._stand(OnlineState(weights, second, time), [*self.values, loss])
         return True
 

@@ -20,22 +20,26 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.optimizers.problem import Vector
 
+FIRST_SLOTS = 32  # slots that there are from the start on; more are made when they are needed
 LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
 
 
 class Pairs:
-    """The last m pairs (s, y), in m slots; rows 2k and 2k + 1 hold s and y of slot k."""
+    """The last m pairs (s, y), in up to m slots; rows 2k and 2k + 1 hold s and y of slot k.
+
+    There are c ≤ m slots: as many as were ever in use at once, rounded up, so that a large m takes no memory by itself.
+    """
 
     def __init__(self, memory: int, n_weights: int, n_threads: int) -> None:
-        self._rows = np.empty((2 * memory, n_weights), np.float32)  # [2m, D]
-        self._sy = np.zeros(
-            (memory, memory)
-        )  # [m, m]  s_i · y_j, valid where pair i is not newer than pair j
-        self._yy = np.zeros((memory, memory))  # [m, m]  y_i · y_j
+        self._memory = memory
+        self._rows = np.empty((0, n_weights), np.float32)  # [2c, D]
+        self._sy = np.zeros((0, 0))  # [c, c]  s_i · y_j, valid where pair i is not newer than pair j
+        self._yy = np.zeros((0, 0))  # [c, c]  y_i · y_j
         self._order: list[int] = []  # the slots in use, oldest pair first
         self._n_slots = 0  # slots written so far: rows 0 … 2·n_slots − 1 hold numbers
         self._products: tuple[Vector, Vector] | None = None  # the last v, and rows · v
         self._n_threads = n_threads
+        self._grow(min(memory, FIRST_SLOTS))
 
     def __len__(self) -> int:
         return len(self._order)
@@ -83,6 +87,7 @@ class Pairs:
     def restore(self, order: list[int], arrays: dict[str, npt.NDArray[Any]], v: Vector) -> None:
         """Takes the pairs of a snapshot, so that the next direction has the same bits."""
         rows = arrays["pairs.rows"]
+        self._grow(len(arrays["pairs.sy"]))
         self._n_slots = len(rows) // 2
         self._rows[: len(rows)] = rows
         self._sy[:], self._yy[:] = arrays["pairs.sy"], arrays["pairs.yy"]
@@ -97,11 +102,23 @@ class Pairs:
 
     def _slot_to_write(self) -> int:
         """A slot not in use, freed of the oldest pair when all are; rows of lower slots hold numbers."""
-        if len(self._order) == len(self._sy):
+        if len(self._order) == self._memory:
             return self._order.pop(0)
+        if len(self._order) == len(self._sy):
+            self._grow(min(self._memory, 2 * len(self._sy)))
         slot = min(set(range(len(self._sy))).difference(self._order))
         self._n_slots = max(self._n_slots, slot + 1)
         return slot
+
+    def _grow(self, n: int) -> None:
+        """Makes it n slots, if there are fewer."""
+        n_now = len(self._sy)
+        if n <= n_now:
+            return
+        rows = np.empty((2 * n, self._rows.shape[1]), np.float32)
+        rows[: 2 * self._n_slots] = self._rows[: 2 * self._n_slots]
+        self._rows = rows
+        self._sy, self._yy = (np.pad(table, (0, n - n_now)) for table in (self._sy, self._yy))
 
     def _coefficients(self, v: Vector) -> tuple[Vector, float]:
         """The two loops: −H v = Σ_k coefficients_k rows_k + factor·v."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.optimizers.loop import Snapshot
-from crfkit.optimizers.problem import Objective, Vector, is_whole
+from crfkit.optimizers.problem import DivergenceError, Objective, Vector, is_whole
 
 STEPWISE = frozenset({"stochastic_pass", "adaptive_pass", "average_pass"})  # needs of such methods
 Order = npt.NDArray[np.int32]
@@ -82,7 +82,7 @@ class PassDescent:
         loss, weights = self._run(self._random().permutation(self._objective.n_sequences).astype(np.int32))
         value = loss + penalty(self._objective, weights)
         if not isfinite(value):
-            raise ValueError(
+            raise DivergenceError(
                 f"{type(self._settings).__name__} diverged in pass {len(self.values)}; expected a rate below {self.rate:g}."
             )
         self.passes += 1.0

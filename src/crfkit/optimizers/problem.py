@@ -14,6 +14,14 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]  # [D]
 
 
+class OptimizationError(ValueError):
+    """A minimisation that cannot be done with these settings on these data."""
+
+
+class DivergenceError(OptimizationError):
+    """A minimisation whose numbers grew beyond what a float can hold: the rate, or values of features, are too large."""
+
+
 class Objective(Protocol):
     """The smooth part f(w) of what is minimised: the negative log-likelihood with its quadratic penalty.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit.optimizers.loop import Minimizer, Snapshot
 from crfkit.optimizers.passes import Order, PassDescent, Place, StochasticObjective, penalty
-from crfkit.optimizers.problem import Vector, check_settings
+from crfkit.optimizers.problem import DivergenceError, OptimizationError, Vector, check_settings
 
 VISIT = 4  # numbers kept for each sequence
 LOSS = 1  # the one that is its loss at its last visit
@@ -91,7 +91,7 @@ class _Descent(PassDescent):
         self._places = objective.kept_places()
         n_bytes = 8 * int(self._places[-1])
         if n_bytes > settings.memory:
-            raise ValueError(
+            raise OptimizationError(
                 f"SAG would keep {n_bytes / 1e6:,.0f} MB of marginals, expected at most memory={settings.memory} bytes: "
                 "allow more, or take an optimizer that keeps none, such as SGD."
             )
@@ -105,7 +105,7 @@ class _Descent(PassDescent):
         self.n_evaluations = 0
         self.point = self._exact(start)
         if not isfinite(self.point.value):
-            raise ValueError(
+            raise OptimizationError(
                 f"The objective has value {self.point.value} at the start, expected finite numbers."
             )
         self._first_norm = self.point.norm
@@ -138,7 +138,7 @@ class _Descent(PassDescent):
         self.passes += n_losses / max(n, 1)
         value = float(self._visits[LOSS::VISIT].sum()) + penalty(self._objective, weights)
         if not isfinite(value):
-            raise ValueError(f"SAG left the range of numbers in pass {len(self.values)}.")
+            raise DivergenceError(f"SAG left the range of numbers in pass {len(self.values)}.")
         norm = float(np.linalg.norm(self._slopes + self._objective.l2 * weights))
         self.point = Place(weights, value, norm)
         if norm <= self._settings.tolerance * self._first_norm:

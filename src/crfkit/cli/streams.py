@@ -1,0 +1,176 @@
+"""Standard streams as the commands use them: safe where one is closed or full, input as it arrives, output as UTF-8.
+
+Data (`crfkit tag`, `parse`, JSON) are always UTF-8. What people read (reports, help) has the encoding of standard output;
+characters that it does not have are escaped, as Python escapes them on the error stream.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, NoReturn, TypeVar
+
+import click
+
+from crfkit.data import InputError
+
+BAD_INPUT = 2  # exit status
+BROKEN_PIPE = 141  # exit status of a tool that the signal of a broken pipe ends: 128 + SIGPIPE
+
+T = TypeVar("T")
+
+_PIECE = 1 << 16  # bytes asked for at once
+_OPPOSITE = {0: os.O_WRONLY, 1: os.O_RDONLY, 2: os.O_WRONLY}
+
+
+def prepare_streams() -> None:
+    """Replace closed standard streams, and let standard output escape characters that its encoding does not have.
+
+    A descriptor that is closed would be taken by the next file that is opened, such as the model, and written to by
+    whoever means standard output. It is opened on the null device, in the mode that makes every use of it fail.
+    """
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.fstat(descriptor)
+                continue
+            opened = os.open(os.devnull, _OPPOSITE[descriptor])
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def complain(text: str) -> None:
+    """Write a line to the error stream; where that is impossible, nobody is there to read it."""
+    with suppress(OSError, ValueError):
+        click.echo(text, err=True)
+
+
+@contextmanager
+def output_failures() -> Iterator[None]:
+    """End the command with a status where standard output fails; files that are read have errors of their own."""
+    try:
+        yield
+    except OSError as error:
+        _end(error)
+
+
+def _end(error: OSError) -> NoReturn:
+    broken = error.errno == errno.EPIPE  # whoever read it, such as `head`, has enough
+    if not broken:
+        complain(
+            f"crfkit: {error.filename or 'standard output'}: cannot be written ({error.strerror or error})"
+        )
+    with suppress(OSError, ValueError):  # what is left in the buffer has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(BROKEN_PIPE if broken else BAD_INPUT)
+
+
+@contextmanager
+def open_output(path: str | None) -> Iterator[IO[str]]:
+    """Standard output, or a file that appears under its name when it is complete."""
+    if path is None or path == "-":
+        text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
+        try:
+            yield text
+        finally:
+            text.detach()  # standard output is not ours to close
+        return
+    from crfkit.models import replacing
+
+    with replacing(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+        yield text
+        text.detach()
+
+
+class ArrivingLines:
+    """The lines of a stream, taken as they arrive; it knows whether another whole sequence has arrived already."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        self._lines: list[bytes] = []  # whole lines that have arrived
+        self._next = 0  # the first of them that nobody has read
+
+    def __iter__(self) -> Iterator[bytes]:
+        begun: list[bytes] = []  # the pieces of a line whose end has not arrived
+        while piece := self._stream.read1(_PIECE):  # type: ignore[attr-defined]
+            first, *others = piece.split(b"\n")
+            begun.append(first)
+            if not others:
+                continue
+            lines = [b"".join(begun), *others[:-1]]
+            begun = others[-1:]
+            self._lines, self._next = [line + b"\n" for line in lines], 0
+            while self._next < len(self._lines):
+                self._next += 1
+                yield self._lines[self._next - 1]
+        if any(begun):
+            yield b"".join(begun)
+
+    def has_sequence(self) -> bool:
+        """Whether a whole sequence can be read without waiting for the stream.
+
+        A line that does not begin with `#` surely belongs to a sequence, and a blank line after it ends this.
+        """
+        begun = False
+        for n in range(self._next, len(self._lines)):
+            line = self._lines[n]
+            if not line.strip(b" \t\r\n"):
+                if begun:
+                    return True
+            elif not line.startswith(b"#"):
+                begun = True
+        return False
+
+
+def open_input(path: str) -> Path | ArrivingLines:
+    """What a file is to be read from: `-` is standard input, and pipes and terminals are read as lines arrive."""
+    if path == "-":
+        return ArrivingLines(sys.stdin.buffer, "<stdin>")
+    file = Path(path)
+    try:
+        if file.is_fifo() or file.is_char_device():
+            return ArrivingLines(file.open("rb"), path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return file
+
+
+def batches(items: Iterable[T], size: int, source: Path | ArrivingLines) -> Iterator[list[T]]:
+    """Lists of up to `size` items; what a stream has brought is not held back while it is waited for."""
+    batch: list[T] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size or (isinstance(source, ArrivingLines) and not source.has_sequence()):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def check_output(output: str | Path | None, sources: Iterable[str | Path | None], what: str) -> None:
+    """Refuse, before any work, to write over a file that is read: under its name, another path, or a link to it."""
+    target = _identity("-" if output is None else output, writing=True)
+    if target is not None and target in [_identity(source) for source in sources if source is not None]:
+        where = "standard output" if output in (None, "-") else output
+        raise InputError(f"{where}: {what} would replace the file it is made of, expected another path")
+
+
+def _identity(path: str | Path, *, writing: bool = False) -> tuple[int, int] | None:
+    """Device and number of a regular file; None for what does not exist, or may be read and written at once."""
+    stream = sys.stdout if writing else sys.stdin
+    try:
+        found = os.fstat(stream.fileno()) if str(path) == "-" else os.stat(path)
+    except (OSError, ValueError, AttributeError):  # a stream without a descriptor is no file
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
