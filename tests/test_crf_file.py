@@ -114,7 +114,7 @@ def test_the_arrays_of_the_model_are_as_the_changes_below_suppose(columns: bytes
             array("weights", [[0.0]] * 27, np.float64),
             "'weights' is float64 of shape .27, 1., expected float64 with 1 axes",
         ),
-        (array("history", [[0.0]], np.float64), "'history' has 1 columns, expected 6"),
+        (array("history", [[0.0]], np.float64), "'history' has 1 columns, expected 5"),
         (entry("state_features.items", 0, 3), "'state_features.items' holds 3, expected numbers below 3"),
         (entry("state_features.items", 3, 1), "the items of its state_features are not ascending"),
         (

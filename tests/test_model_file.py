@@ -18,16 +18,14 @@ import safetensors.numpy
 from crfkit.data import InputError
 from crfkit.models.crf_file import Contents, pack, unpack
 from crfkit.models.dictionary_file import Lists, Names
+from crfkit.models.disk import check_writable, read_bytes, replacing
 from crfkit.models.model_file import (
     VERSION,
     ModelFile,
-    check_writable,
     compress,
     decode,
     decompress,
     encode,
-    read_bytes,
-    replacing,
 )
 
 MODEL = ModelFile(
@@ -247,7 +245,7 @@ def test_looking_whether_a_path_is_writable_leaves_no_trace(tmp_path: Path) -> N
 
 
 def test_what_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"absent\.crf: cannot be read \(No such file"):
+    with pytest.raises(InputError, match=r"absent\.crf: cannot be read: No such file"):
         read_bytes(tmp_path / "absent.crf")
     with pytest.raises(InputError, match="not a file"):
         read_bytes(tmp_path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import pickle
 import signal
 import subprocess
 import sys
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -318,7 +320,11 @@ def test_optimizer_and_history_are_saved(optimizer: Any, tmp_path: Path) -> None
     crf.save(tmp_path / "m.crf")
     loaded = crfkit.load(tmp_path / "m.crf")
     assert loaded.optimizer == optimizer
-    assert loaded.history_ == crf.history_
+    assert [r._replace(seconds=0.0) for r in loaded.history_] == [
+        r._replace(seconds=0.0) for r in crf.history_
+    ]
+    assert all(isnan(record.seconds) for record in loaded.history_)
+    assert pickle.loads(pickle.dumps(crf)).history_ == crf.history_
     assert loaded.history_[-1].dev_score is not None
     assert loaded.history_[0].dev_score is None
     assert loaded.history_[-1].passes == crf.history_[-1].passes > 1
@@ -355,6 +361,14 @@ def test_a_history_prints_and_exports(tmp_path: Path) -> None:
     assert rows[1][-1] == ""
     assert rows[2] == ["1", "0.5", "4.0", "1.0", "3.0", "0.75"]
     assert History.from_array(HISTORY.to_array()) == HISTORY
+    untimed = History.from_array(HISTORY.to_array(seconds=False))
+    assert all(isnan(record.seconds) for record in untimed)
+    assert [r._replace(seconds=0.0) for r in untimed] == [r._replace(seconds=0.0) for r in HISTORY]
+    assert (
+        str(untimed).splitlines()[2] == "        1       3                  4.0000              1     0.7500"
+    )
+    untimed.to_csv(tmp_path / "h.csv")
+    assert (tmp_path / "h.csv").read_text(encoding="utf-8").splitlines()[2] == "1,,4.0,1.0,3.0,0.75"
     assert isinstance(HISTORY[:1], History)
     assert HISTORY[-1].objective == 4.0
 
@@ -386,5 +400,8 @@ def test_a_history_plots() -> None:
     assert axes.lines == [([1.0, 3.0], [5.0, 4.0])]
     assert axes.beside is not None
     assert axes.beside.lines == [([3.0], [0.75])]
+    untimed = Axes()
+    History(record._replace(seconds=nan) for record in HISTORY).plot(ax=untimed)
+    assert untimed.lines == axes.lines
     with pytest.raises(ValueError, match="against='time', expected seconds, passes or iteration"):
         HISTORY.plot("time", ax=axes)

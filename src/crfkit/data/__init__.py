@@ -3,7 +3,7 @@
 from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
 from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
 from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu, write_conllu
-from crfkit.data.errors import InputError
+from crfkit.data.errors import InputError, MissingFileError, unreadable
 from crfkit.data.files import read_bytes, read_text
 from crfkit.data.trees import check_tree
 
@@ -13,6 +13,7 @@ __all__ = [
     "ColumnSequence",
     "EmptyNode",
     "InputError",
+    "MissingFileError",
     "Multiword",
     "Sentence",
     "Word",
@@ -23,6 +24,7 @@ __all__ = [
     "read_columns",
     "read_conllu",
     "read_text",
+    "unreadable",
     "write_attributes",
     "write_columns",
     "write_conllu",

@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
-from crfkit.data.errors import InputError
+from crfkit.data.errors import InputError, unreadable
 
 Source = str | PathLike[str] | Iterable[str] | Iterable[bytes]  # a path, or a stream of lines
 Target = str | PathLike[str] | IO[str]
@@ -48,7 +48,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
     except _DAMAGE as error:
         raise InputError(f"{name}: the compressed file is damaged after line {number} ({error})") from error
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise unreadable(name, error) from error
     except UnicodeDecodeError as error:  # a text stream that decodes by itself, in larger pieces than lines
         raise InputError(f"{name}: the text after line {number} is not UTF-8 ({error.reason})") from error
 
@@ -64,7 +64,7 @@ def read_bytes(path: str | PathLike[str], n: int = -1) -> bytes:
         with Path(path).open("rb") as stream:
             return stream.read(n)
     except OSError as error:
-        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from crfkit.models.assembly import assembled
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
+from crfkit.models.disk import check_writable, replacing
 from crfkit.models.estimator import (
     Estimator,
     NotFittedError,
@@ -24,7 +25,7 @@ from crfkit.models.inspection import (
     trellis_sizes,
 )
 from crfkit.models.loading import load
-from crfkit.models.model_file import check_writable, model_type, replacing
+from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.pattern_growth import GrowthRound
 from crfkit.models.training import Progress, ProgressCallback

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.data import InputError
-from crfkit.models import model_file
+from crfkit.models import disk, model_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.gold import checked_lists
 from crfkit.models.lesson import Lesson
@@ -95,10 +95,10 @@ def _add(digest: Any, thing: Any) -> None:
 
 def open_for(path: str | os.PathLike[str], settings: Settings, *, resume: bool) -> ModelFile | None:
     """The checkpoint to go on from, if there is one and that is wanted; refused if it is of other settings."""
-    model_file.check_writable(path)
+    disk.check_writable(path)
     if not resume or not Path(path).exists():
         return None
-    file = model_file.decode(model_file.read_bytes(path), str(path))
+    file = model_file.decode(disk.read_bytes(path), str(path))
     if file.type != TYPE:
         raise InputError(f"{path}: its type is {file.type[:40]!r}, expected {TYPE!r}")
     _compare(path, file, settings)
@@ -133,7 +133,7 @@ def watched(
 
     def save(snapshot: Snapshot) -> None:
         content = {"of": {**settings, **data}, "numbers": snapshot.numbers}
-        with model_file.replacing(path) as stream:
+        with disk.replacing(path) as stream:
             stream.write(model_file.encode(ModelFile(TYPE, content, snapshot.arrays)))
 
     return dataclasses.replace(watch, save=save, every=every, resume=resume)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import LatticeTagger, Tagger
-from crfkit.models import crf_file, model_file, parameters, pattern_file
+from crfkit.models import crf_file, disk, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.gold import Metric, accuracy, checked_lists
@@ -368,12 +368,8 @@ class CRF(Estimator, Generic[Label]):
         `single_precision` rounds the weights to seven digits and makes the file of a large model almost half as long.
         """
         data = self._to_bytes(single_precision=single_precision)
-        with model_file.replacing(path) as stream:
+        with disk.replacing(path) as stream:
             stream.write(data)
-
-    def __getstate__(self) -> dict[str, Any]:
-        trained = self.__sklearn_is_fitted__()
-        return {"params": self.get_params(deep=False), "model": self._to_bytes() if trained else None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if state["model"] is not None:
@@ -384,7 +380,7 @@ class CRF(Estimator, Generic[Label]):
             if isinstance(params["structure"], Patterns):
                 functions = pattern_file.functions_of(params["structure"])
             self.__dict__.update(from_bytes(state["model"], "pickled model", functions).__dict__)
-        self.__dict__.update(state["params"])
+        super().__setstate__(state)
 
     def _trained(self) -> ChainModel:
         self._check_fitted()
@@ -399,6 +395,7 @@ class CRF(Estimator, Generic[Label]):
         return Question(model, self._tagger, design, dataset.sequence_ptr, dataset.allowed, n_threads)
 
     def _to_bytes(self, *, single_precision: bool = False) -> bytes:
+        """The model file."""
         model = self._trained()
         settings = {
             "parameters": parameters.to_json(self.get_params(deep=False), model.encoder.template),
@@ -408,5 +405,5 @@ class CRF(Estimator, Generic[Label]):
             "n_iter": self.n_iter_,
             "stop_reason": self.stop_reason_,
         }
-        contents = model.contents(settings, self.weights_, History(self.history_).to_array())
+        contents = model.contents(settings, self.weights_, History(self.history_).to_array(seconds=False))
         return model_file.encode(crf_file.pack(contents, single_precision=single_precision))

@@ -39,6 +39,7 @@ from crfkit.models.file_arrays import (
     integers,
     is_int,
     pack_texts,
+    read_history,
     setting,
     unpack_texts,
 )
@@ -69,9 +70,7 @@ class Contents(NamedTuple):
     arc_names: Names
     arc_triples: Lists
     weights: Float64s  # [D]
-    history: (
-        Float64s  # [iterations, 6]: iteration, seconds, objective, gradient norm, passes, dev score or NaN
-    )
+    history: Float64s  # [iterations, 5]: iteration, objective, gradient norm, passes, dev score or NaN
     bigrams: tuple[Int32s, Int32s] | None = None  # (before, after) [B], L as in arcs; None: all arcs exist
     facets: Facets | None = None  # then state pairs name facets, and arcs facets too, from L + 1 on
     dictionary: StoredDictionary | None = None
@@ -181,11 +180,7 @@ def _unpack(file: ModelFile) -> Contents:
         raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
-    history = floats(file, "history", 2, may_be_unknown=True)
-    if history.shape[1] not in (4, 6):
-        raise InputError(f"'history' has {history.shape[1]} columns, expected 6")
-    if np.isnan(history[:, :2]).any():
-        raise InputError("'history' has an iteration or a time that is unknown")
+    history = read_history(file)
     return Contents(
         settings,
         labels,

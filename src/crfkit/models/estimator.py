@@ -11,6 +11,8 @@ import inspect
 import sys
 from typing import Any, Self
 
+from crfkit.optimizers import History
+
 
 class NotFittedError(ValueError, AttributeError):
     """A question to a model that is not trained; scikit-learn's error of this name where that is loaded."""
@@ -30,6 +32,8 @@ class UnknownLabels(UserWarning):
 
 class Estimator:
     """Parameters by name: exactly the arguments of `__init__`, stored untouched."""
+
+    history_: History
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -64,6 +68,23 @@ class Estimator:
             )
             setattr(self, owner, value)
         return self
+
+    def _to_bytes(self, *, single_precision: bool = False) -> bytes:
+        """The model file of the trained estimator."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and copies: parameters, the model file, and the history with its seconds, which no file has."""
+        state: dict[str, Any] = {"params": self.get_params(deep=False), "model": None}
+        if self.__sklearn_is_fitted__():
+            state |= {"model": self._to_bytes(), "history": History(self.history_).to_array()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What is left when an estimator has read the model of `state`."""
+        if "history" in state:
+            self.history_ = History.from_array(state["history"])
+        self.__dict__.update(state["params"])
 
     def __repr__(self) -> str:
         defaults = self._defaults()

@@ -55,6 +55,16 @@ def floats(
     return found.astype(np.float64, copy=False)
 
 
+def read_history(file: ModelFile) -> Float64s:
+    """The history of a training run, as `History.from_array` takes it; files of older versions have seconds too."""
+    history = floats(file, "history", 2, may_be_unknown=True)
+    if history.shape[1] not in (4, 5, 6):
+        raise InputError(f"'history' has {history.shape[1]} columns, expected 5")
+    if np.isnan(history[:, 0]).any():
+        raise InputError("'history' has an iteration that is unknown")
+    return history
+
+
 def pack_texts(arrays: dict[str, Array], what: str, texts: Sequence[str]) -> int:
     """Adds texts as two arrays; how many bytes they have."""
     encoded = [text.encode() for text in texts]

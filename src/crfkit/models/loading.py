@@ -9,7 +9,7 @@ from typing import Any
 
 from crfkit.data import InputError
 from crfkit.features import FeatureFunctions, Labels
-from crfkit.models import crf_file, function_file, model_file, parameters, pattern_file
+from crfkit.models import crf_file, disk, function_file, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
@@ -25,13 +25,15 @@ def load(
 ) -> CRF[Any]:
     """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds.
 
+    A file that does not exist is a FileNotFoundError, one that is no model an InputError.
+
     A model with feature functions is given them again, in their order, as `functions`. With neither
     `functions` nor `trust_functions` the model can only be inspected.
 
     With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
     their code, and what it names is called with your input. Use it only for files that you would run as a program.
     """
-    return from_bytes(model_file.read_bytes(path), str(path), functions, trust_functions=trust_functions)
+    return from_bytes(disk.read_bytes(path), str(path), functions, trust_functions=trust_functions)
 
 
 def from_bytes(

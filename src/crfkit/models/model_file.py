@@ -15,15 +15,14 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.models.disk import read_bytes
 
 VERSION = 1
 Array = npt.NDArray[Any]
@@ -170,74 +169,6 @@ def decompress(array: Array, size: int, what: str) -> bytes:
     return data
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a model file."""
-    path = Path(path)
-    try:
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: not a file, expected a crfkit model file")
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-
-
 def model_type(path: str | os.PathLike[str]) -> str:
     """What a model file holds: "CRF" or "Parser"."""
     return decode(read_bytes(path), str(path)).type
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work is done, a path at which no file can be written."""
-    draft = _Draft(path)
-    draft.stream.close()
-    draft.discard()
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A stream that becomes the file at `path` when the block ends well, and else leaves no trace."""
-    draft = _Draft(path)
-    try:
-        with draft.stream:
-            yield draft.stream
-        draft.accept()
-    except BaseException as error:
-        draft.discard()
-        if isinstance(error, OSError):
-            raise _unwritable(path, error) from None
-        raise
-
-
-class _Draft:
-    """A new file beside the one it is going to replace in a single step.
-
-    A device or a pipe, such as /dev/stdout, has no such step and is written directly.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.target = Path(os.path.realpath(path))
-        self.path: Path | None = None
-        try:
-            if self.target.is_dir():
-                raise InputError(f"{path}: cannot be written (it is a folder)")
-            if self.target.exists() and not self.target.is_file():
-                self.stream = self.target.open("wb")
-                return
-            if self.target.exists() and not os.access(self.target, os.W_OK):
-                raise InputError(f"{path}: cannot be written (the file is read-only)")
-            self.path = self.target.with_name(f".{self.target.name[:80]}.{os.urandom(6).hex()}.part")
-            self.stream = self.path.open("xb")
-        except OSError as error:
-            raise _unwritable(path, error) from None
-
-    def accept(self) -> None:
-        if self.path is not None:
-            self.path.replace(self.target)
-
-    def discard(self) -> None:
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
-
-def _unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be written ({error.strerror or error})")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from crfkit.data import InputError, Sentence
 from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
 from crfkit.inference import TreeParser
-from crfkit.models import model_file, parameters, parser_file
+from crfkit.models import disk, model_file, parameters, parser_file
 from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.file_arrays import setting
 from crfkit.models.parser_training import (
@@ -230,13 +230,13 @@ class Parser(Estimator):
         `single_precision` rounds the weights to seven digits and makes the file a third shorter.
         """
         data = self._to_bytes(single_precision=single_precision)
-        with model_file.replacing(path) as stream:
+        with disk.replacing(path) as stream:
             stream.write(data)
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a model file that `save` wrote. Nothing in the file is executed, whatever it holds."""
-        return cls._from_bytes(model_file.read_bytes(path), str(path))
+        return cls._from_bytes(disk.read_bytes(path), str(path))
 
     @classmethod
     def _from_bytes(cls, data: bytes, source: str) -> Self:
@@ -258,18 +258,14 @@ class Parser(Estimator):
             "n_iter": self.n_iter_,
             "stop_reason": self.stop_reason_,
         }
-        history = History(self.history_).to_array()
+        history = History(self.history_).to_array(seconds=False)
         contents = parser_file.ParserContents(settings, model.arc_map, model.weights, history)
         return model_file.encode(parser_file.pack(contents, single_precision=single_precision))
-
-    def __getstate__(self) -> dict[str, Any]:
-        trained = self.__sklearn_is_fitted__()
-        return {"params": self.get_params(deep=False), "model": self._to_bytes() if trained else None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if state["model"] is not None:
             self.__dict__.update(type(self)._from_bytes(state["model"], "pickled parser").__dict__)
-        self.__dict__.update(state["params"])
+        super().__setstate__(state)
 
     def _keep(self, trained: TrainedParser) -> None:
         """Make the result of a training this estimator's own."""

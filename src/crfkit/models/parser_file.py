@@ -19,7 +19,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.features import FEATURE_SET, ArcMap
 from crfkit.models.crf_file import MAX_WEIGHT
-from crfkit.models.file_arrays import array, compact, count_setting, floats, integers
+from crfkit.models.file_arrays import array, compact, count_setting, floats, integers, read_history
 from crfkit.models.model_file import Array, ModelFile
 
 TYPE = "Parser"
@@ -35,7 +35,7 @@ class ParserContents(NamedTuple):
     settings: dict[str, Any]
     arc_map: ArcMap
     weights: Float64s  # [D]
-    history: Float64s  # [iterations, 6]
+    history: Float64s  # [iterations, 5]
 
 
 def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFile:
@@ -78,9 +78,7 @@ def _unpack(file: ModelFile) -> ParserContents:
         raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     if len(weights) != len(arc_keys) + len(pairs):
         raise InputError(f"it has {len(weights):,} weights, its features need {len(arc_keys) + len(pairs):,}")
-    history = floats(file, "history", 2, may_be_unknown=True)
-    if history.shape[1] != 6 or np.isnan(history[:, :2]).any():
-        raise InputError("'history' is damaged, expected 6 columns with known iterations and times")
+    history = read_history(file)
     ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     try:
         arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32))

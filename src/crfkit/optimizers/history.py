@@ -16,11 +16,14 @@ class Record(NamedTuple):
     """One line of the history of a minimisation; iteration 0 is the start."""
 
     iteration: int
-    seconds: float  # since the start
+    seconds: float  # since the start; NaN where that is not known, as in a model that was loaded
     objective: float  # f(w) + Σ l1_i·|w_i|
     gradient_norm: float  # Euclidean norm of the gradient (with l1: of the pseudo-gradient)
     passes: float = 0.0  # over the data, until here: a gradient is one, and so is a Hessian·vector product
     dev_score: float | None = None  # None without held-out data
+
+
+_SECONDS = Record._fields.index("seconds")
 
 
 class History(tuple[Record, ...]):
@@ -32,31 +35,42 @@ class History(tuple[Record, ...]):
         """Each record as a dict, for a data frame or JSON."""
         return [record._asdict() for record in self]
 
-    def to_array(self) -> npt.NDArray[np.float64]:
-        """The records as rows [n, 6]; NaN where there is no dev score."""
+    def to_array(self, *, seconds: bool = True) -> npt.NDArray[np.float64]:
+        """The records as rows [n, 6], or [n, 5] without the seconds, which no two runs share; NaN: no dev score."""
         rows = [[np.nan if field is None else field for field in record] for record in self]
-        return np.array(rows, dtype=np.float64).reshape(-1, len(Record._fields))
+        array = np.array(rows, dtype=np.float64).reshape(-1, len(Record._fields))
+        return array if seconds else np.delete(array, _SECONDS, axis=1)
 
     @classmethod
     def from_array(cls, rows: npt.NDArray[np.float64]) -> History:
-        """The inverse of `to_array`; rows [n, 4] have neither passes nor dev scores."""
+        """The inverse of `to_array`; rows [n, 4] have seconds, but neither passes nor dev scores."""
+        if rows.shape[1] == len(Record._fields) - 1:
+            rows = np.insert(rows, _SECONDS, np.nan, axis=1)
         return cls(
             Record(int(row[0]), *row[1:5], *(None if isnan(score) else score for score in row[5:]))
             for row in rows.tolist()
         )
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write one line a record under a line of names; the dev score is empty where there is none."""
+        """Write one line a record under a line of names; the dev score is empty where there is none, as are seconds."""
         with Path(path).open("w", newline="", encoding="utf-8") as stream:
             rows = csv.writer(stream, lineterminator="\n")
             rows.writerow(Record._fields)
-            rows.writerows(["" if field is None else field for field in record] for record in self)
+            rows.writerows(
+                [
+                    "" if field is None or (i == _SECONDS and isnan(field)) else field
+                    for i, field in enumerate(record)
+                ]
+                for record in self
+            )
 
-    def plot(self, against: str = "seconds", ax: Any = None) -> Any:
+    def plot(self, against: str | None = None, ax: Any = None) -> Any:
         """Draw the objective and, on an axis of its own, the dev score; returns matplotlib's axes.
 
-        `against` names what goes along: "seconds", "passes" or "iteration".
+        `against` names what goes along: "seconds", "passes" or "iteration"; None: seconds where they are known, else passes.
         """
+        if against is None:
+            against = "passes" if any(isnan(record.seconds) for record in self) else "seconds"
         if against not in ("seconds", "passes", "iteration"):
             raise ValueError(f"plot got against={against!r}, expected seconds, passes or iteration.")
         if ax is None:
@@ -86,8 +100,9 @@ class History(tuple[Record, ...]):
         scored = any(record.dev_score is not None for record in self)
         lines = ["iteration  passes   seconds       objective  gradient norm" + "  dev score" * scored]
         for record in self:
+            seconds = "" if isnan(record.seconds) else f"{record.seconds:.2f}"
             line = (
-                f"{record.iteration:9d}  {record.passes:6.5g}  {record.seconds:8.2f}  {record.objective:14.4f}  "
+                f"{record.iteration:9d}  {record.passes:6.5g}  {seconds:>8}  {record.objective:14.4f}  "
                 f"{record.gradient_norm:13.4g}"
             )
             lines.append(line + ("" if record.dev_score is None else f"  {record.dev_score:9.4f}"))

@@ -1,0 +1,136 @@
+"""Model files and checkpoints on disk: read whole, and replaced in a single step.
+
+A new file is written as a draft beside the one it replaces, `.NAME.<12 hex digits>.part`, and renamed when it is complete.
+The writer holds a lock on its draft, so a draft without a lock was left by a process that was killed: the next save of the
+same file removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from crfkit.data import InputError, unreadable
+
+if sys.platform != "win32":  # where a file that is open cannot be removed or renamed anyway
+    import fcntl
+
+_LONGEST = 80  # characters of the file's name that its drafts have too
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a model file; an InputError, which is a FileNotFoundError where there is no such file."""
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: not a file, expected a crfkit model file")
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a path at which no file can be written."""
+    draft = _Draft(path)
+    draft.discard()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A stream that becomes the file at `path` when the block ends well, and else leaves no trace."""
+    draft = _Draft(path)
+    try:
+        yield draft.stream
+        draft.accept()
+    except BaseException as error:
+        draft.discard()
+        if isinstance(error, OSError):
+            raise _unwritable(path, error) from None
+        raise
+
+
+class _Draft:
+    """A new file beside the one it is going to replace in a single step.
+
+    A device or a pipe, such as /dev/stdout, has no such step and is written directly.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.target = Path(os.path.realpath(path))
+        self.path: Path | None = None
+        try:
+            if self.target.is_dir():
+                raise InputError(f"{path}: cannot be written (it is a folder)")
+            if self.target.exists() and not self.target.is_file():
+                self.stream: IO[bytes] = self.target.open("wb")
+                return
+            if self.target.exists() and not os.access(self.target, os.W_OK):
+                raise InputError(f"{path}: cannot be written (the file is read-only)")
+            _remove_abandoned(self.target)
+            self.path, self.stream = _new_draft(self.target)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+
+    def accept(self) -> None:
+        """Puts the draft, complete and on disk, in the place of the file."""
+        self.stream.flush()
+        if self.path is None:
+            self.stream.close()
+            return
+        os.fsync(self.stream.fileno())  # a full disk may show only here
+        if sys.platform == "win32":
+            self.stream.close()
+        self.path.replace(self.target)
+        self.stream.close()
+
+    def discard(self) -> None:
+        """Leaves nothing behind."""
+        with suppress(OSError):  # what is left in the buffer has nowhere to go
+            self.stream.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _new_draft(target: Path) -> tuple[Path, IO[bytes]]:
+    """An empty draft of a file, locked by this process."""
+    while True:
+        path = target.with_name(f".{target.name[:_LONGEST]}.{os.urandom(6).hex()}.part")
+        stream = path.open("xb")
+        _lock(stream)
+        if os.fstat(stream.fileno()).st_nlink:  # another save may have removed it before it was locked
+            return path, stream
+        stream.close()
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Removes the drafts of a file whose writers are gone."""
+    form = re.compile(rf"\.{re.escape(target.name[:_LONGEST])}\.[0-9a-f]{{12}}\.part")
+    with suppress(OSError):  # a folder that cannot be listed; a draft of somebody else
+        for path in [path for path in target.parent.iterdir() if form.fullmatch(path.name)]:
+            if sys.platform == "win32":
+                with suppress(OSError):  # its writer has it open
+                    path.unlink()
+                continue
+            with suppress(OSError), path.open("rb") as stream:
+                if _lock(stream):
+                    path.unlink()
+
+
+def _lock(stream: IO[bytes]) -> bool:
+    """Whether this process has the lock of a file now."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held by its writer, or the file system has no locks
+        return False
+    return True
+
+
+def _unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be written ({error.strerror or error})")
