@@ -59,6 +59,8 @@ def output_failures() -> Iterator[None]:
     """End the command with a status where standard output fails; files that are read have errors of their own."""
     try:
         yield
+    except InputError:  # of which some are OSErrors too
+        raise
     except OSError as error:
         _end(error)
 

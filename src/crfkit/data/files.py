@@ -76,6 +76,8 @@ def open_target(target: Target) -> Iterator[IO[str]]:
     try:
         with _opener(Path(target))(target, "wt", encoding="utf-8", newline="\n") as stream:
             yield stream
+    except InputError:  # of a file that the block reads
+        raise
     except OSError as error:
         raise InputError(f"{fspath(target)}: cannot be written ({error.strerror or error})") from error
 

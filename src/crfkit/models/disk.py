@@ -49,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         draft.accept()
     except BaseException as error:
         draft.discard()
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, InputError):
             raise _unwritable(path, error) from None
         raise
 
