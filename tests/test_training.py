@@ -364,9 +364,8 @@ def test_a_history_prints_and_exports(tmp_path: Path) -> None:
     untimed = History.from_array(HISTORY.to_array(seconds=False))
     assert all(isnan(record.seconds) for record in untimed)
     assert [r._replace(seconds=0.0) for r in untimed] == [r._replace(seconds=0.0) for r in HISTORY]
-    assert (
-    assert str(untimed).splitlines()[2] == "        1       3                    4.0000              1     0.7500"
-    )
+    line = "        1       3                    4.0000              1     0.7500"
+    assert str(untimed).splitlines()[2] == line
     untimed.to_csv(tmp_path / "h.csv")
     assert (tmp_path / "h.csv").read_text(encoding="utf-8").splitlines()[2] == "1,,4.0,1.0,3.0,0.75"
     assert isinstance(HISTORY[:1], History)
