@@ -35,7 +35,15 @@ from crfkit.features import (
 )
 from crfkit.inference import LatticeTagger, PatternTagger, Tagger
 from crfkit.models import pattern_file
-from crfkit.models.constraints import bound_chain, check_gold, check_possible, trained_chain
+from crfkit.models.constraints import (
+    bound_chain,
+    check_gold,
+    check_possible,
+    labels_gone,
+    trained_bigrams,
+    trained_chain,
+    without_labels,
+)
 from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels
 from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
 from crfkit.models.estimator import UnknownLabels
@@ -97,20 +105,17 @@ class ChainModel:
             dictionary = TagDictionary.from_data(X, gold) if dictionary is True else dictionary
             dictionary = dictionary.bound(labels.classes)
             evidence = first_of(evidence, dictionary.allowed(X, annotation))
-        chain, skipped = bound_chain(structure, labels, annotation, evidence, ptr)
+        also = None if base is None else base.bigrams
+        chain, skipped = bound_chain(structure, labels, annotation, evidence, ptr, also)
         kept = np.ones(len(gold), dtype=np.bool_)
-        kept[skipped] = False
         if len(skipped):
-            rest = cls.learn(
-                list(compress(X, kept)),
-                list(compress(gold, kept)),
-                None if allowed is None else list(compress(allowed, kept)),
-                choices,
-                n_threads,
-                base,
-            )
+            kept[skipped] = False
+            gone = labels_gone(labels, gold, allowed, kept, () if base is None else base.labels.classes)
+            left = None if allowed is None else without_labels(list(compress(allowed, kept)), gone)
+            X, y = list(compress(X, kept)), list(compress(gold, kept))
+            rest = cls.learn(X, y, left, choices, n_threads, base)
             kept[kept] = rest.kept
-            return rest._replace(kept=kept)
+            return rest._replace(kept=kept, gone=rest.gone | gone)
         dataset = replace(dataset, allowed=evidence)
         feature_map = FeatureMap.build(
             dataset,
@@ -145,6 +150,11 @@ class ChainModel:
     def chain(self) -> Chain:
         """The structure with its bigrams fixed by training."""
         return trained_chain(self.structure, self.labels, self.feature_map.bigrams)
+
+    @property
+    def bigrams(self) -> Bigrams | None:
+        """The bigrams that training fixed; None for a plain chain."""
+        return trained_bigrams(self.labels, self.feature_map.bigrams)
 
     @property
     def trained_structure(self) -> Chain | Patterns:

@@ -6,8 +6,9 @@ labelling is named with what is missing.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from crfkit.features import Annotation, Labels
 from crfkit.models.file_arrays import setting
 from crfkit.structures import Bigrams, Chain, Evidence, NoOutputError, Patterns
 
+Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
@@ -39,42 +41,105 @@ class SequencesSkipped(UserWarning):
 
 
 def bound_chain(
-    structure: Chain, labels: Labels, annotation: Annotation, allowed: Evidence | None, ptr: Int64s
+    structure: Chain,
+    labels: Labels,
+    annotation: Annotation,
+    allowed: Evidence | None,
+    ptr: Int64s,
+    also: Bigrams | None = None,
 ) -> tuple[Chain, Int64s]:
-    """The chain of a training set, and the sequences that are to be left out of it."""
+    """The chain of a training set, and the sequences that are to be left out of it.
+
+    `also` are the bigrams of a model that is trained further.
+    """
     if structure.bigrams is None:
         return structure, np.zeros(0, np.int64)
-    outputs = _outputs(annotation, allowed, ptr, len(labels))
+    outputs, possible = _outputs(annotation, allowed, ptr, len(labels))
     try:
-        chain = structure.bind(labels.classes, outputs)
+        chain = structure.bind(labels.classes, outputs, possible=possible, also=also)
     except ValueError as error:
         raise InputError(_sentence(error)) from None
-    skipped = [outside.sequence for outside in chain.outside(outputs)]  # none unless it is "skip"
-    if skipped and len(skipped) == len(outputs):
-        raise InputError(
-            f"all {len(outputs):,} training sequences lie outside the bigrams: nothing is left to learn from"
-        )
+    skipped = [outside.sequence for outside in chain.outside(possible)]  # none unless it is "skip"
+    _check_some_left(len(outputs) - len(skipped), len(outputs))
     return chain, np.array(skipped, dtype=np.int64)
+
+
+def _check_some_left(n_kept: int, n_outputs: int) -> None:
+    if n_outputs and not n_kept:
+        raise InputError(
+            f"all {n_outputs:,} training sequences lie outside the bigrams: nothing is left to learn from"
+        )
 
 
 def _outputs(
     annotation: Annotation, allowed: Evidence | None, ptr: Int64s, n_labels: int
-) -> list[Int32s | Evidence]:
-    """Each training output: its label ids, or the labels that annotation and allowed labels leave to its sites."""
-    outputs: list[Int32s | Evidence] = []
+) -> tuple[list[Int32s | Evidence], list[Int32s | Evidence]]:
+    """Each training output twice: as y names it, and with the allowed labels where y says nothing.
+
+    It is its label ids, or the labels of its positions. A set of y is listed, also where it has all labels, without those
+    that are not allowed; where the label is unknown (None) the list is empty.
+    """
+    named: list[Int32s | Evidence] = []
     if not np.any(annotation.labels < 0):
-        return [*np.split(annotation.labels, ptr[1:-1])] if len(ptr) > 1 else outputs
+        named = [*np.split(annotation.labels, ptr[1:-1])] if len(ptr) > 1 else []
+        return named, named
+    possible: list[Int32s | Evidence] = []
     for begin, end in pairwise(ptr.tolist()):
         ids = annotation.labels[begin:end]
         if not np.any(ids < 0):
-            outputs.append(ids)
+            named.append(ids)
+            possible.append(ids)
             continue
-        possible = Evidence.from_labels(ids).mask(n_labels)
+        mask = Evidence.from_labels(ids).mask(n_labels)  # [T, L]
+        said = ids >= 0  # [T]
         for sets in (annotation.sets, allowed):
             if sets is not None:
-                possible &= sets.between(begin, end).mask(n_labels)
-        outputs.append(Evidence.from_mask(possible))
-    return outputs
+                mask &= sets.between(begin, end).mask(n_labels)
+        if annotation.sets is not None:
+            said |= np.diff(annotation.sets.site_ptr[begin : end + 1]) > 0
+        named.append(
+            Evidence.from_sets(
+                np.flatnonzero(row) if known else None for row, known in zip(mask, said, strict=True)
+            )
+        )
+        possible.append(Evidence.from_mask(mask))
+    return named, possible
+
+
+def labels_gone(
+    labels: Labels, gold: Sequence[Any], allowed: Any, kept: Bools, base: Sequence[Hashable]
+) -> frozenset[Hashable]:
+    """The labels that only skipped sequences have; `base` are those of a model that is trained further.
+
+    Sequences with a position that allows none but such labels are skipped too: `kept` [N] is changed.
+    """
+    while True:
+        _check_some_left(int(np.count_nonzero(kept)), len(kept))
+        gone = frozenset(labels.classes).difference(Labels.seen_in([*compress(gold, kept), base]).classes)
+        stuck = [
+            n
+            for n, positions in enumerate(() if allowed is None or not gone else allowed)
+            if kept[n] and any(names is not None and gone.issuperset(names) for names in positions or ())
+        ]
+        if not stuck:
+            return gone
+        kept[stuck] = False
+
+
+def without_labels(allowed: Any, gone: frozenset[Hashable]) -> Any:
+    """Allowed labels, as the user gives them, without those that only skipped sequences have.
+
+    A position that allows nothing else is left as it is: whoever encodes it names it.
+    """
+    if allowed is None or not gone:
+        return allowed
+
+    def left(names: Any) -> Any:
+        if not isinstance(names, Collection) or isinstance(names, str | bytes):
+            return names
+        return frozenset(names) - gone or names
+
+    return [None if positions is None else [left(names) for names in positions] for positions in allowed]
 
 
 def check_gold(annotation: Annotation, allowed: Evidence | None, labels: Labels, ptr: Int64s) -> None:

@@ -152,9 +152,9 @@ class CRF(Estimator, Generic[Label]):
         A label None means unknown, a set of labels means one of these. `sample_weight` [N] counts a sequence so many times.
         `allowed` has, for each sequence, None or a list with the labels allowed at each site (None: all): no others exist.
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric(gold, predicted)` are kept (token
-        accuracy, when none is given), and `patience` iterations without a higher one end the training. `callback` sees a
-        `Progress` after each iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best
-        weights so far are kept. So does the iteration that uses up `time_budget` seconds.
+        accuracy, when none is given; NaN is lower than any number), and `patience` iterations without a higher one end the
+        training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So does Ctrl-C,
+        with a warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
 
         `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
         labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,6 +50,7 @@ class Lesson(NamedTuple):
     kept: npt.NDArray[np.bool_]  # which of the given sequences these are
     values: FunctionData | None = None  # of feature functions, where the model has such
     starts: PatternData | None = None  # of patterns, where the model has such
+    gone: frozenset[Hashable] = frozenset()  # labels that only sequences have that were left out
 
     def objective(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.models import checkpoint, parameters
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.constraints import SequencesSkipped
+from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.gold import Metric
 from crfkit.models.growth import carried, pruned, touched
@@ -108,6 +108,8 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
         saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
     lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
+    if plan.dev is not None and len(plan.dev) > 2:
+        plan = replace(plan, dev=(*plan.dev[:2], without_labels(plan.dev[2], lesson.gone)))
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
     given = given_optimizer(params["optimizer"])
     stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)

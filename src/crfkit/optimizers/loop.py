@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isnan, nan
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -78,7 +79,7 @@ class Outcome(NamedTuple):
 class Watch:
     """What is asked of a minimisation beside the minimum.
 
-    score : the score of weights [D] on held-out data; the weights with the highest are kept apart
+    score : the score of weights [D] on held-out data; the weights with the highest are kept apart; NaN is never the highest
     patience : so many iterations without a higher score end it
     seconds : the time budget; the iteration that uses it up is the last
     save : is given a `Snapshot` after every `every`-th iteration
@@ -271,8 +272,9 @@ class _Loop:
     def _exhausted(self) -> str | None:
         """Why no further iteration may be done."""
         iteration = self._history[-1].iteration
-        watch, best = self._watch, self._best
-        if watch.patience is not None and best is not None and iteration - best.iteration >= watch.patience:
+        watch = self._watch
+        best = 1 if self._best is None else self._best.iteration  # scores begin with the first iteration
+        if watch.patience is not None and watch.score is not None and iteration - best >= watch.patience:
             return f"no better dev score in {watch.patience} iterations"
         if iteration >= self._settings.max_iterations:
             return LIMIT
@@ -281,13 +283,17 @@ class _Loop:
         return None
 
     def _note(self) -> Step:
-        """Adds a record to the history, with the dev score from the first iteration on."""
+        """Adds a record to the history, with the dev score from the first iteration on.
+
+        A score that is not a number (NaN) is never the best.
+        """
         point, iteration = self._descent.point, len(self._history)
         weights = point.x.view()
         weights.flags.writeable = False
         score = None if self._watch.score is None or iteration == 0 else float(self._watch.score(weights))
-        improved = score is not None and (self._best is None or score > self._best.score)
-        if score is not None and improved:
+        improved = False
+        if score is not None and not isnan(score) and (self._best is None or score > self._best.score):
+            improved = True
             self._best = Best(iteration, score, weights)
         record = Record(
             iteration, perf_counter() - self._began, point.value, point.norm, self._descent.passes, score
@@ -299,7 +305,7 @@ class _Loop:
         numbers, arrays = self._descent.snapshot()
         loop: dict[str, Any] = {}
         if self._best is not None:
-            loop["best"] = [self._best.iteration, self._best.score]
+            loop["best"] = self._best.iteration
             arrays = {**arrays, "best": self._best.weights}
         history = History(self._history).to_array()
         return Snapshot(
@@ -310,8 +316,14 @@ class _Loop:
         loop = snapshot.numbers["loop"]
         self._start = snapshot.arrays["start"]
         self._history = list(History.from_array(snapshot.arrays["history"]))
+        if self._watch.score is not None:  # an array has no None
+            self._history[1:] = [
+                record._replace(dev_score=nan) if record.dev_score is None else record
+                for record in self._history[1:]
+            ]
         if "best" in loop:
-            iteration, score = loop["best"]
-            self._best = Best(iteration, score, snapshot.arrays["best"])
+            score = self._history[loop["best"]].dev_score
+            assert score is not None
+            self._best = Best(loop["best"], score, snapshot.arrays["best"])
         self._descent.restore(Snapshot(snapshot.numbers["descent"], snapshot.arrays))
         self._began = perf_counter() - self._history[-1].seconds

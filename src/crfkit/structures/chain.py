@@ -77,11 +77,22 @@ class Chain:
         """Whether there are arcs that do not exist."""
         return self.bigrams is not None and self.unseen != "soft"
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> Chain:
+    def bind(
+        self,
+        labels: Sequence[Hashable],
+        outputs: Iterable[npt.ArrayLike | Evidence],
+        *,
+        possible: Iterable[npt.ArrayLike | Evidence] | None = None,
+        also: Bigrams | None = None,
+    ) -> Chain:
         """The chain with its bigrams fixed as a `Bigrams` of these labels, whose ids are their places.
 
         An output is its label ids, −1 where the label is unknown, or the `Evidence` of its possible labels. Pairs with
         labels that are not listed are left out. A plain chain leaves nothing open, and is returned itself.
+
+        Where more is known of the outputs than a training label says, such as allowed labels, `possible` has that too:
+        pairs are seen in `outputs`, and whether one lies within the bigrams is asked of `possible`. The bigrams of a model
+        that is trained further are given as `also`: they exist in any case.
         """
         known = tuple(labels)
         if len(known) == 0:
@@ -98,11 +109,13 @@ class Chain:
             bigrams = Bigrams() if bigrams == OBSERVED else Bigrams.scheme(bigrams, known)
         if self.bigrams == OBSERVED or self.unseen == "extend":
             bigrams |= observed(known, given)
+        if also is not None:
+            bigrams |= also
         inside = Bigrams.from_ids(known, *bigrams.ids(known))
         bound = replace(self, bigrams=inside)
         object.__setattr__(bound, "labels", known)
         if given and self.unseen in ("error", "extend"):
-            _refuse(bound.outside(given), len(given))
+            _refuse(bound.outside(given if possible is None else possible), len(given))
         return bound
 
     def outside(self, outputs: Iterable[npt.ArrayLike | Evidence]) -> list[Outside]:
