@@ -26,12 +26,12 @@ from crfkit.cli.constraints import (
 )
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.keeping import INTERRUPTED, check_outputs, keep_model
-from crfkit.cli.metrics import Metric, metric_for
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
 from crfkit.cli.structures import order_options, structure_of
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
+    from crfkit.evaluation import Metric
     from crfkit.features import Template
     from crfkit.models import CRF, ProgressCallback
 
@@ -201,6 +201,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     killed goes on with --resume, and ends as if nothing had happened.
     """
     from crfkit.cli.progress import Display, SecondsLeft
+    from crfkit.evaluation import metric_for
     from crfkit.features import preset
 
     check_outputs(model, options["checkpoint"], (file, dev, options["template"], options["wapiti_patterns"]))
@@ -208,7 +209,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     n_inputs = len(examples[0].inputs[0])
     note = check_bigrams(examples, options["bigrams"], options["unseen"])
     crf = new_model(examples, options)
-    metric = metric_for(_labels(examples))
+    metric = metric_for(_labels(examples), [example.labels or [] for example in held_out or ()])
 
     def say(text: str) -> None:
         if not quiet:
@@ -229,7 +230,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     n_words = sum(len(example.inputs) for example in examples)
     title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
     seconds_left = SecondsLeft.of(crf.optimizer, options["time_budget"])
-    with Display(title, seconds_left, metric.name, quiet=quiet) as display:
+    with Display(title, seconds_left, metric.title, quiet=quiet) as display:
         interrupted = train(
             crf,
             examples,

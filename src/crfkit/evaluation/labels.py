@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crfkit.evaluation.counts import Counts
 
@@ -163,15 +163,34 @@ def evaluate(
 def accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
     """Share of sites with the right label; 0 when there is no site."""
     _check(gold, predicted)
-    n_sites = sum(map(len, gold))
-    return sum(g == p for g, p in _pairs(gold, predicted)) / n_sites if n_sites else 0.0
+    return known_accuracy(gold, predicted)
 
 
-def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
-    """Share of sequences without any wrong label; 0 when there is no sequence."""
+def known_accuracy(
+    gold: Sequence[Sequence[Any]], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> float:
+    """Share of the positions with a known label that have it; a set of labels is right when it holds the predicted one.
+
+    Sequence n counts `sample_weight[n]` times.
+    """
+    _check_lengths(gold, predicted)
+    total = right = 0.0
+    for known, given, weight in zip(gold, predicted, _weights(sample_weight, len(gold)), strict=True):
+        for label, guess in zip(known, given, strict=True):
+            if label is not None:
+                total += weight
+                right += weight * (guess in label if isinstance(label, set | frozenset) else guess == label)
+    return float(right / total) if total else 0.0
+
+
+def sequence_accuracy(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> float:
+    """Share of sequences without any wrong label, each counted `sample_weight[n]` times; 0 when there is no sequence."""
     _check(gold, predicted)
-    n_correct = sum(list(g) == list(p) for g, p in zip(gold, predicted, strict=True))
-    return n_correct / len(gold) if len(gold) else 0.0
+    weights = _weights(sample_weight, len(gold))
+    right = (w for g, p, w in zip(gold, predicted, weights, strict=True) if list(g) == list(p))
+    return sum(right) / total if (total := sum(weights)) else 0.0
 
 
 def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
@@ -188,17 +207,10 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
 
 def span_report(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None = None) -> SpanReport:
     """Precision, recall and F1 of spans, per type and over all types, as conlleval counts them."""
-    _check(gold, predicted)
     counts: dict[str, Counter[str]] = {"correct": Counter(), "predicted": Counter(), "gold": Counter()}
-    for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
-        gold_spans = set(_spans(g, scheme, f"gold sequence {n}, "))
-        predicted_spans = set(_spans(p, scheme, f"predicted sequence {n}, "))
-        for name, found in (
-            ("correct", gold_spans & predicted_spans),
-            ("predicted", predicted_spans),
-            ("gold", gold_spans),
-        ):
-            counts[name].update(span.type for span in found)
+    for found in _span_sets(gold, predicted, scheme):
+        for counter, found_spans in zip(counts.values(), found, strict=True):
+            counter.update(span.type for span in found_spans)
     types = sorted(counts["gold"].keys() | counts["predicted"].keys())
     return SpanReport(
         n_sites=sum(map(len, gold)),
@@ -208,6 +220,30 @@ def span_report(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str
             {name: SpanCounts(**{key: counter[name] for key, counter in counts.items()}) for name in types}
         ),
     )
+
+
+def span_totals(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> tuple[float, float, float]:
+    """How many spans are correct, predicted and in gold, those of sequence n counted `sample_weight[n]` times."""
+    weights = _weights(sample_weight, len(gold))
+    totals = [0.0, 0.0, 0.0]
+    for weight, found in zip(weights, _span_sets(gold, predicted, None), strict=True):
+        for k, found_spans in enumerate(found):
+            totals[k] += weight * len(found_spans)
+    correct, n_predicted, n_gold = totals
+    return correct, n_predicted, n_gold
+
+
+def _span_sets(
+    gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None
+) -> Iterator[tuple[set[Span], set[Span], set[Span]]]:
+    """The correct, the predicted and the gold spans of each sequence."""
+    _check(gold, predicted)
+    for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
+        gold_spans = set(_spans(g, scheme, f"gold sequence {n}, "))
+        predicted_spans = set(_spans(p, scheme, f"predicted sequence {n}, "))
+        yield gold_spans & predicted_spans, predicted_spans, gold_spans
 
 
 def spans(labels: Labels, scheme: str | None = None) -> list[Span]:
@@ -273,7 +309,15 @@ def _pairs(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Iterator[tupl
         yield from zip(g, p, strict=True)
 
 
-def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+def _weights(sample_weight: Sequence[float] | None, n: int) -> Sequence[float]:
+    if sample_weight is None:
+        return [1.0] * n
+    if len(sample_weight) != n:
+        raise ValueError(f"there are {n} gold sequences, and sample_weight has {len(sample_weight)} entries")
+    return [float(weight) for weight in sample_weight]
+
+
+def _check_lengths(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
     if len(gold) != len(predicted):
         raise ValueError(
             f"there are {len(gold)} gold sequences and {len(predicted)} predicted ones, expected as many"
@@ -285,6 +329,11 @@ def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
             raise ValueError(
                 f"sequence {n} has {len(g)} gold labels and {len(p)} predicted ones, expected as many"
             )
+
+
+def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+    _check_lengths(gold, predicted)
+    for n, g in enumerate(gold):
         for i, label in enumerate(g):
             if label is None or isinstance(label, set | frozenset):
                 raise ValueError(

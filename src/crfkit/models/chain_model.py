@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.evaluation import MetricFunction, checked_metric, metric_for
 from crfkit.features import (
     Dataset,
     Encoder,
@@ -48,7 +49,7 @@ from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels
 from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
 from crfkit.models.estimator import UnknownLabels
 from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
-from crfkit.models.gold import Metric, accuracy, checked_lists
+from crfkit.models.gold import checked_lists
 from crfkit.models.growth import widened
 from crfkit.models.lesson import Choices, Lesson
 from crfkit.models.pattern_file import StoredPatterns
@@ -306,7 +307,7 @@ class ChainModel:
         return LatticeTagger(weights)
 
     def dev_score(
-        self, X: Any, y: Any, allowed: Any, *, metric: Metric | None, n_threads: int
+        self, X: Any, y: Any, allowed: Any, *, metric: str | MetricFunction | None, n_threads: int
     ) -> Callable[[Float64s], float]:
         """The score on held-out data as a function of the weights."""
         try:
@@ -317,7 +318,7 @@ class ChainModel:
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         self._warn_of_unknown(gold)
         design = self.design(dataset, n_threads, asked_often=True)
-        figure = metric or accuracy
+        figure = checked_metric(metric) or metric_for(self.labels.classes, gold)
 
         def score(weights: Float64s) -> float:
             ids = self.tagger(weights).best(design, n_threads)

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models import crf_file, disk, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.estimator import Estimator, TrainingInterrupted
-from crfkit.models.gold import Metric, accuracy, checked_lists
+from crfkit.models.gold import checked_lists
 from crfkit.models.label_type import Label
 from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
 from crfkit.models.question import Question
@@ -138,7 +139,7 @@ class CRF(Estimator, Generic[Label]):
         *,
         allowed: Allowed = None,
         dev: tuple[Any, ...] | None = None,
-        metric: Metric | None = None,
+        metric: str | MetricFunction | None = None,
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
@@ -151,10 +152,12 @@ class CRF(Estimator, Generic[Label]):
 
         A label None means unknown, a set of labels means one of these. `sample_weight` [N] counts a sequence so many times.
         `allowed` has, for each sequence, None or a list with the labels allowed at each site (None: all): no others exist.
-        With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric(gold, predicted)` are kept (token
-        accuracy, when none is given; NaN is lower than any number), and `patience` iterations without a higher one end the
-        training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So does Ctrl-C,
-        with a warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
+        With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
+        the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
+        "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
+        iterations without a higher one end the training. `callback` sees a `Progress` after each iteration and
+        ends the training by returning True. So does Ctrl-C, with a warning: the best weights so far are kept. So does the
+        iteration that uses up `time_budget` seconds.
 
         `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
         labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the
@@ -353,14 +356,22 @@ class CRF(Estimator, Generic[Label]):
         sample_weight: npt.ArrayLike | None = None,
         *,
         allowed: Allowed = None,
+        metric: str | MetricFunction | None = None,
     ) -> float:
-        """Share of right labels among the sites whose label is known, each counted with the weight of its sequence."""
+        """F1 of spans where the labels are those of spans, otherwise accuracy; another `metric` as for `fit`.
+
+        A sequence counts as often as its weight says. A label None is unknown, a set of labels means one of these: then
+        the score is the share of right labels among those that are known.
+        """
+        checked_metric(metric)
         ask = self._ask(X, allowed)
         gold = checked_lists(y, ask.ptr)
         weights = parameters.checked_sample_weight(sample_weight, len(gold))
         with ask.explained():
             predicted = ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
-        return accuracy(gold, predicted, None if weights is None else weights.tolist())
+        return measure(
+            metric, ask.model.labels.classes, gold, predicted, None if weights is None else weights.tolist()
+        )
 
     def save(self, path: str | os.PathLike[str], *, single_precision: bool = False) -> None:
         """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.evaluation import checked_metric
 from crfkit.features import (
     NAMED_FACETS,
     NAMED_LINE,
@@ -122,6 +123,7 @@ def check_dev(dev: object, metric: object, patience: object) -> None:
         raise InputError(
             f"dev is {_kind(dev)}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
         )
+    checked_metric(metric)
     if patience is not None:
         check_count("patience", patience)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,9 +23,12 @@ from crfkit.models.parser_training import (
     ParserModel,
     ParserPlan,
     TrainedParser,
+    TreeMetric,
+    check_metric,
     check_parameters,
-    right_words,
     train,
+    tree_measure,
+    with_trees,
 )
 from crfkit.models.training import ProgressCallback
 from crfkit.optimizers import History, Optimizer
@@ -123,6 +125,7 @@ class Parser(Estimator):
         sample_weight: npt.ArrayLike | None = None,
         *,
         dev: Iterable[Sentence] | None = None,
+        metric: TreeMetric = None,
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
@@ -130,12 +133,12 @@ class Parser(Estimator):
         """Train on sentences with trees, such as `read_conllu` gives.
 
         A head that is None is unknown, and so is the label `_`: all trees that agree with the rest are then right.
-        `sample_weight` [N] counts a sentence so many times. With `dev` sentences, the weights with the highest LAS on them
-        are kept, and `patience` iterations without a higher one end the training. `callback` sees a `Progress` after each
-        iteration and ends the training by returning True. So does Ctrl-C, with a warning: the best weights so far are
-        kept. So does the iteration that uses up `time_budget` seconds.
+        `sample_weight` [N] counts a sentence so many times. With `dev` sentences, the weights with the highest `metric` on
+        them are kept (LAS, or another one as for `score`), and `patience` iterations without a higher one end the
+        training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So does
+        Ctrl-C, with a warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
         """
-        plan = ParserPlan(dev, patience, callback, time_budget)
+        plan = ParserPlan(dev, metric, patience, callback, time_budget)
         self._keep(train(self.get_params(deep=False), sentences, sample_weight, plan))
         return self
 
@@ -148,11 +151,7 @@ class Parser(Estimator):
         heads, labels = self._parser.best(
             treebank.core, minimum_risk=decode == "mbr", n_threads=parameters.thread_count(self.n_threads)
         )
-        ptr = treebank.sentence_ptr.tolist()
-        return [
-            self._parsed(sentence, heads[ptr[n] : ptr[n + 1]], labels[ptr[n] : ptr[n + 1]])
-            for n, sentence in enumerate(given)
-        ]
+        return with_trees(given, heads, labels, self._model.arc_map.labels)
 
     def predict_nbest(self, sentences: Iterable[Sentence], n: int) -> list[list[ScoredSentence]]:
         """The n best trees of each sentence with their probabilities, best first; fewer where fewer exist."""
@@ -161,9 +160,12 @@ class Parser(Estimator):
         n_threads = parameters.thread_count(self.n_threads)
         log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads).tolist()
         found = self._parser.k_best(treebank.core, n, n_threads)
+        names = self.labels_
         return [
             [
-                ScoredSentence(math.exp(min(score - log_z[i], 0.0)), self._parsed(given[i], heads, labels))
+                ScoredSentence(
+                    math.exp(min(score - log_z[i], 0.0)), *with_trees(given[i : i + 1], heads, labels, names)
+                )
                 for score, heads, labels in trees
             ]
             for i, trees in enumerate(found)
@@ -200,11 +202,13 @@ class Parser(Estimator):
         strange = np.concatenate([[0], np.cumsum(known.labels < -1)])[treebank.sentence_ptr]
         return np.where(np.diff(strange) > 0, -np.inf, found)
 
-    def score(self, sentences: Iterable[Sentence]) -> float:
+    def score(self, sentences: Iterable[Sentence], *, metric: TreeMetric = None) -> float:
         """LAS on sentences with trees: the share of words with the right head and label, subtypes apart.
 
-        Words whose head is None or whose label is `_` do not count.
+        Words whose head is None or whose label is `_` do not count. Other metrics, for which every head is known: "uas",
+        "label_accuracy", "clas", "mlas", "blex", or a function of gold and predicted sentences.
         """
+        check_metric(metric)
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=False)
         heads, labels = self._parser.best(
@@ -212,7 +216,7 @@ class Parser(Estimator):
             minimum_risk=self.decode == "mbr",
             n_threads=parameters.thread_count(self.n_threads),
         )
-        return right_words(given, self.labels_).share(heads, labels)
+        return tree_measure(metric, given, self.labels_)(heads, labels)
 
     @property
     def labels_(self) -> list[str]:
@@ -298,15 +302,6 @@ class Parser(Estimator):
             self._set_model(self._model)
         given = checked_sentences(sentences)
         return given, Treebank(given)
-
-    def _parsed(self, sentence: Sentence, heads: Int32s, labels: Int32s) -> Sentence:
-        """The sentence with these heads and labels."""
-        names: Sequence[str] = self._model.arc_map.labels
-        words = [
-            word._replace(head=head, deprel=names[label])
-            for word, head, label in zip(sentence.words, heads.tolist(), labels.tolist(), strict=True)
-        ]
-        return replace(sentence, words=words)
 
 
 def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:

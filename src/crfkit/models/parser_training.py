@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError, Sentence
+from crfkit.evaluation import TREE_METRICS, evaluate_trees
 from crfkit.features import (
     ArcMap,
     KnownTrees,
@@ -26,6 +27,8 @@ from crfkit.objective import TreeObjective, TreeOnlineObjective
 from crfkit.optimizers import AdaGrad, Choice, History, Watch
 
 Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+TreeMetric = str | Callable[[Sequence[Sentence], Sequence[Sentence]], float] | None
 
 DECODERS = ("best", "mbr")
 DEFAULT_OPTIMIZER = AdaGrad(max_iterations=10, rate=0.1)
@@ -53,15 +56,18 @@ class ParserPlan:
     """How to train, as `Parser.fit` is told."""
 
     dev: Any = None
+    metric: TreeMetric = None
     patience: int | None = None
     callback: ProgressCallback | None = None
     time_budget: float | None = None
 
     def check(self) -> None:
         """Refuse what has no meaning, before any work."""
+        check_metric(self.metric)
+        for name, value in (("metric", self.metric), ("patience", self.patience)):
+            if value is not None and self.dev is None:
+                raise InputError(f"{name} was given without dev, the held-out sentences that it is about")
         if self.patience is not None:
-            if self.dev is None:
-                raise InputError("patience was given without dev, the held-out sentences that it is about")
             parameters.check_count("patience", self.patience)
         parameters.check_time_budget(self.time_budget)
 
@@ -126,7 +132,7 @@ def train(
             single_root=params["single_root"],
             n_threads=n_threads,
         )
-    score = None if plan.dev is None else _dev_score(plan.dev, arc_map, params, n_threads)
+    score = None if plan.dev is None else _dev_score(plan.dev, plan.metric, arc_map, params, n_threads)
     outcome = choice.optimizer.minimize(
         objective,
         np.zeros(objective.n_weights),
@@ -144,26 +150,68 @@ def train(
 
 
 def _dev_score(
-    dev: Any, arc_map: ArcMap, params: Mapping[str, Any], n_threads: int
+    dev: Any, metric: TreeMetric, arc_map: ArcMap, params: Mapping[str, Any], n_threads: int
 ) -> Callable[[Float64s], float]:
-    """The LAS of weights on held-out sentences."""
+    """The score of weights on held-out sentences."""
     sentences = checked_sentences(dev, "dev")
     check_trees(sentences, single_root=False)
     treebank = Treebank(sentences)
-    right = right_words(sentences, arc_map.labels)
-    if not right.counted.any():
+    if not right_words(sentences, arc_map.labels).counted.any():
         raise InputError(
             f"{_named('dev', sentences)}: no word has a head and a label, expected trees to compare with"
         )
+    measure = tree_measure(metric, sentences, arc_map.labels)
 
     def score(weights: Float64s) -> float:
         parser = TreeParser(arc_map.layout, weights, single_root=params["single_root"])
         heads, labels = parser.best(
             treebank.core, minimum_risk=params["decode"] == "mbr", n_threads=n_threads
         )
-        return right.share(heads, labels)
+        return measure(heads, labels)
 
     return score
+
+
+def check_metric(metric: TreeMetric) -> None:
+    """Refuse a metric that is neither a function nor one of `TREE_METRICS`."""
+    if metric is not None and not callable(metric) and metric not in TREE_METRICS:
+        raise InputError(f"metric is {metric!r}, expected a function or one of {', '.join(TREE_METRICS)}")
+
+
+def tree_measure(
+    metric: TreeMetric, gold: Sequence[Sentence], names: Sequence[str]
+) -> Callable[[Int32s, Int32s], float]:
+    """A metric as a function of predicted heads and labels [T]; None is LAS.
+
+    LAS alone knows what to do with words whose head or label is unknown: they do not count.
+    """
+    if metric is None or metric == "las":
+        return right_words(gold, names).share
+
+    def measure(heads: Int32s, labels: Int32s) -> float:
+        predicted = with_trees(gold, heads, labels, names)
+        if callable(metric):
+            return float(metric(gold, predicted))
+        return float(getattr(evaluate_trees(gold, predicted), str(metric)))
+
+    return measure
+
+
+def with_trees(
+    sentences: Sequence[Sentence], heads: Int32s, labels: Int32s, names: Sequence[str]
+) -> list[Sentence]:
+    """The sentences with other heads and labels [T], sentence after sentence."""
+    arcs = zip(heads.tolist(), labels.tolist(), strict=True)  # each sentence takes as many as it has words
+    return [
+        replace(
+            sentence,
+            words=[
+                word._replace(head=head, deprel=names[label])
+                for word, (head, label) in zip(sentence.words, arcs, strict=False)
+            ],
+        )
+        for sentence in sentences
+    ]
 
 
 def _named(what: str, sentences: Sequence[Sentence]) -> str:

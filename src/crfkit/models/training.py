@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.evaluation import MetricFunction
 from crfkit.models import checkpoint, parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.estimator import UnsavableModel
-from crfkit.models.gold import Metric
 from crfkit.models.growth import carried, pruned, touched
 from crfkit.models.lesson import Choices, Lesson
 from crfkit.optimizers import AUTO, STEPWISE, Callback, Choice, History, Step, Watch, choose, optimizer_named
@@ -67,7 +67,7 @@ class Plan:
     """How to train, as `CRF.fit` is told."""
 
     dev: Any = None
-    metric: Metric | None = None
+    metric: str | MetricFunction | None = None
     patience: int | None = None
     callback: ProgressCallback | None = None
     time_budget: float | None = None
