@@ -14,8 +14,8 @@ from benchmarks.corpora import find_corpus
 
 import crfkit
 from crfkit.cli.demo import demo, read_sample
-from crfkit.cli.inspect import describe
 from crfkit.data import read_conllu
+from crfkit.models import describe
 from tests.commands import run
 
 pytestmark = pytest.mark.usefixtures("column_files")

@@ -289,7 +289,6 @@ def test_what_parsing_refuses(model: str, arguments: list[str], words: str) -> N
 
 def test_a_parser_is_no_tagger(model: str) -> None:
     assert model in complaint("tag", model, "train.conllu")
-    assert model in complaint("inspect", model)
 
 
 def test_sentences_of_one_and_of_500_words_between_empty_lines(model: str) -> None:

@@ -17,9 +17,9 @@ from sklearn.base import clone
 
 import crfkit
 from crfkit import CRF, END, START, Chain, FeatureFunction, FeatureFunctions, InputError
-from crfkit.cli.inspect import as_text, describe
+from crfkit.cli.inspect import as_text
 from crfkit.features import function_data
-from crfkit.models import UnsavableModel, heaviest_outputs
+from crfkit.models import UnsavableModel, describe, heaviest_outputs
 from crfkit.models.loading import from_bytes
 from crfkit.models.model_file import decode, encode
 

@@ -4,60 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.streams import open_output
-
-if TYPE_CHECKING:
-    from crfkit.models import CRF
-    from crfkit.structures import Chain, Patterns
-
-
-def describe(model: CRF, n_features: int = 10) -> dict[str, Any]:
-    """Labels, heaviest features, arcs, sizes and settings of a model, as JSON values."""
-    from crfkit.models import (
-        arc_weights,
-        heaviest_arc_features,
-        heaviest_features,
-        heaviest_outputs,
-        heaviest_patterns,
-    )
-
-    feature_map = model.feature_map_
-    n_patterns = len(model.pattern_names_)
-    return {
-        "labels": [str(label) for label in model.classes_],
-        "sizes": {
-            "features": model.n_features_,
-            "weights": len(model.weights_),
-            "state weights": feature_map.n_pairs,
-            "dense weights": feature_map.arcs_begin - feature_map.n_pairs,
-            "arc weights": feature_map.triples_begin - feature_map.arcs_begin,
-            "arc feature weights": feature_map.n_weights - feature_map.triples_begin,
-            "feature function weights": len(model.weights_) - feature_map.n_weights - n_patterns,
-            "pattern weights": n_patterns,
-        },
-        "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "training": {
-            "iterations": model.n_iter_,
-            "stopped because": model.stop_reason_,
-            "objective": model.history_[-1].objective if model.history_ else None,
-        },
-        "heaviest features": {
-            str(label): [[name, weight] for name, weight in heaviest_features(model, label, n_features)]
-            for label in model.classes_
-        },
-        "heaviest arc features": [
-            [feature, str(before), str(after), weight]
-            for feature, before, after, weight in heaviest_arc_features(model, n_features)
-        ],
-        "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
-        "heaviest patterns": [[name, weight] for name, weight in heaviest_patterns(model, n_features)],
-        "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
-        "bigrams": _bigrams(model.structure_),
-    }
+from crfkit.data import InputError
 
 
 def trellises_on(model: Path, file: Path) -> dict[str, Any]:
@@ -83,20 +36,6 @@ def trellises_on(model: Path, file: Path) -> dict[str, Any]:
     }
 
 
-def _bigrams(chain: Chain | Patterns) -> dict[str, Any] | None:
-    """The pairs of labels that exist, START and END as None, and their picture; None: all."""
-    from crfkit.structures import END, START, Bigrams
-
-    if not isinstance(chain.bigrams, Bigrams):
-        return None
-    pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in chain.bigrams]
-    return {"unseen": chain.unseen, "pairs": pairs, "picture": str(chain.bigrams)}
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float | dict) else str(value)
-
-
 def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
     """The description for people."""
     lines = [f"labels ({len(description['labels'])}): {' '.join(description['labels'])}", ""]
@@ -104,6 +43,26 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         lines.append(title)
         lines += (f"  {name}: {_short(value)}" for name, value in description[title].items())
         lines.append("")
+    lines += (
+        _of_labels(description) if description["type"] == "Parser" else _of_sequences(description, n_arcs)
+    )
+    return "\n".join(lines)
+
+
+def _of_labels(description: dict[str, Any]) -> list[str]:
+    """The weights of a parser, by the label of an arc."""
+    lines = ["weights by label: how many, and the square root of the sum of their squares"]
+    width = max(map(len, description["labels"]), default=0)
+    lines += (
+        f"  {label:{width}}  {count:9,}  {norm:9.4f}"
+        for label, (count, norm) in description["weights of labels"].items()
+    )
+    return lines
+
+
+def _of_sequences(description: dict[str, Any], n_arcs: int) -> list[str]:
+    """The weights of a chain: features, patterns, arcs, bigrams."""
+    lines = []
     if description["heaviest outputs"]:
         lines.append("heaviest outputs of feature functions")
         lines += (f"  {weight:+9.4f}  {name}" for name, weight in description["heaviest outputs"])
@@ -124,7 +83,8 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         lines += (f"  {name}: {_size(value)}" for name, value in description["trellises"].items())
     lines += ["", f"heaviest arcs (of {len(description['arcs'])})"]
     for before, after, weight in description["arcs"][:n_arcs]:
-        lines.append(f"  {weight:+9.4f}  {before or '(start)'} → {after or '(end)'}")
+        ends = ("(start)" if before is None else before, "(end)" if after is None else after)
+        lines.append(f"  {weight:+9.4f}  {' → '.join(map(str, ends))}")
     if description["bigrams"] is not None:
         others = (
             "others exist too, without weights"
@@ -133,7 +93,7 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         )
         lines += ["", f"bigrams, label before down, label after across; {others}"]
         lines += (f"  {line}" for line in description["bigrams"]["picture"].splitlines())
-    return "\n".join(lines)
+    return lines
 
 
 def _size(value: float) -> str:
@@ -164,8 +124,11 @@ def _short(value: object) -> str:
 def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
     """Show what MODEL has learnt."""
     from crfkit.cli.taggers import read_model
+    from crfkit.models import describe
 
-    description = describe(read_model(model)[0], top)
+    if on is not None and is_parser(model):
+        raise InputError(f"--on is about models with patterns, but {model} is a parser")
+    description = describe(load_parser(model) if is_parser(model) else read_model(model)[0], top)
     if on is not None:
         description["trellises"] = trellises_on(model, on)
     if not as_json:

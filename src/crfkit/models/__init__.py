@@ -4,6 +4,7 @@ from crfkit.models.assembly import assembled
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
+from crfkit.models.description import describe
 from crfkit.models.disk import check_writable, replacing
 from crfkit.models.estimator import (
     Estimator,
@@ -54,6 +55,7 @@ __all__ = [
     "assembled",
     "check_labels",
     "check_writable",
+    "describe",
     "heaviest_arc_features",
     "heaviest_features",
     "heaviest_outputs",

@@ -1,0 +1,105 @@
+"""A trained model as plain values: labels, sizes, settings, training, and what its weights say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crfkit.models.crf import CRF
+from crfkit.models.inspection import (
+    arc_weights,
+    heaviest_arc_features,
+    heaviest_features,
+    heaviest_outputs,
+    heaviest_patterns,
+)
+from crfkit.models.parser import Parser
+from crfkit.structures import END, START, Bigrams, Chain, Patterns
+
+
+def describe(model: CRF[Any] | Parser, n_features: int = 10) -> dict[str, Any]:
+    """What is in a trained model, as JSON values: what `crfkit inspect` shows.
+
+    `n_features` are listed for each label, on arcs, of feature functions and of patterns, heaviest first. The features of
+    a parser are known by keys, not by names: of these there are counts.
+    """
+    return _parser(model) if isinstance(model, Parser) else _crf(model, n_features)
+
+
+def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
+    feature_map = model.feature_map_
+    n_patterns = len(model.pattern_names_)
+    return {
+        "type": "CRF",
+        "labels": [str(label) for label in model.classes_],
+        "sizes": {
+            "features": model.n_features_,
+            "weights": len(model.weights_),
+            "state weights": feature_map.n_pairs,
+            "dense weights": feature_map.arcs_begin - feature_map.n_pairs,
+            "arc weights": feature_map.triples_begin - feature_map.arcs_begin,
+            "arc feature weights": feature_map.n_weights - feature_map.triples_begin,
+            "feature function weights": len(model.weights_) - feature_map.n_weights - n_patterns,
+            "pattern weights": n_patterns,
+        },
+        **_settings_and_training(model),
+        "heaviest features": {
+            str(label): [[name, weight] for name, weight in heaviest_features(model, label, n_features)]
+            for label in model.classes_
+        },
+        "heaviest arc features": [
+            [feature, str(before), str(after), weight]
+            for feature, before, after, weight in heaviest_arc_features(model, n_features)
+        ],
+        "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
+        "heaviest patterns": [[name, weight] for name, weight in heaviest_patterns(model, n_features)],
+        "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
+        "bigrams": _bigrams(model.structure_),
+    }
+
+
+def _parser(model: Parser) -> dict[str, Any]:
+    arc_map, weights = model._trained()
+    n_arcs, layout = arc_map.n_arc_features, arc_map.layout
+    of_labels, labels = weights[n_arcs:], layout.pair_labels
+    counts = np.bincount(labels, minlength=len(arc_map.labels))
+    squares = np.bincount(labels, weights=of_labels**2, minlength=len(arc_map.labels))
+    return {
+        "type": "Parser",
+        "labels": list(arc_map.labels),
+        "sizes": {
+            "features": n_arcs + len(layout.label_keys),
+            "weights": len(weights),
+            "arc weights": n_arcs,
+            "label weights": len(of_labels),
+        },
+        **_settings_and_training(model),
+        "weights of labels": {
+            label: [int(count), float(np.sqrt(square))]
+            for label, count, square in zip(arc_map.labels, counts, squares, strict=True)
+        },
+    }
+
+
+def _settings_and_training(model: CRF[Any] | Parser) -> dict[str, Any]:
+    return {
+        "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "training": {
+            "iterations": model.n_iter_,
+            "stopped because": model.stop_reason_,
+            "objective": model.history_[-1].objective if model.history_ else None,
+        },
+    }
+
+
+def _bigrams(chain: Chain | Patterns) -> dict[str, Any] | None:
+    """The pairs of labels that exist, START and END as None, and their picture; None: all."""
+    if not isinstance(chain.bigrams, Bigrams):
+        return None
+    pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in chain.bigrams]
+    return {"unseen": chain.unseen, "pairs": pairs, "picture": str(chain.bigrams)}
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | dict) else str(value)
