@@ -98,6 +98,12 @@ class FunctionData:
                     self._kept[number] = kept
             yield kept
 
+    def values(self) -> Iterator[list[Values]]:
+        """What the functions give, slice after slice; what is not kept is asked for again."""
+        for number, (first, last) in enumerate(self._ranges):
+            kept = self._kept[number] if number < len(self._kept) else None
+            yield (kept if isinstance(kept, _Draft) else self._draft(first, last)).values
+
     def _keep(self, draft: _Draft) -> None:
         """Keep a slice for the next pass if there is room; the first one that does not fit ends it."""
         self._room -= draft.n_bytes

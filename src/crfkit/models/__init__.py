@@ -1,12 +1,14 @@
 """What a user trains, saves and loads."""
 
 from crfkit.models.assembly import assembled
+from crfkit.models.checkpoint import CheckpointError
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
 from crfkit.models.description import describe
 from crfkit.models.disk import check_writable, replacing
 from crfkit.models.estimator import (
+    CheckpointFailed,
     Estimator,
     NotFittedError,
     TrainingInterrupted,
@@ -37,6 +39,8 @@ __all__ = [
     "MAX_WEIGHT",
     "ArcFeatureWeight",
     "ArcWeight",
+    "CheckpointError",
+    "CheckpointFailed",
     "Estimator",
     "FeatureWeight",
     "GrowthRound",

@@ -1,108 +1,192 @@
-"""Checkpoints: a training on disk, to go on from with the same bits.
+"""Checkpoints: a training run on disk, to go on from with the same bits.
 
 A checkpoint is written like a model file (safetensors, nothing in it is executed) and replaces the one before in a single
-step. It knows the settings and the data it belongs to; with others it is refused.
+step. It knows the settings and the data it belongs to, and is refused with others; a checksum over all that it holds tells
+whether it is as it was written.
+
+Functions are compared by their fingerprints (`fingerprint.py`). What feature functions, facets and patterns give on the
+training and dev data is compared too: so what may change in a function as it runs, such as a cache, need not count, and a
+function that has no fingerprint is known by its name and its values. A metric must have a fingerprint.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from crfkit.data import InputError
+from crfkit.features import FeatureFunctions, FunctionData
 from crfkit.models import disk, model_file
 from crfkit.models.chain_model import ChainModel
+from crfkit.models.estimator import CheckpointFailed
+from crfkit.models.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
 from crfkit.models.gold import checked_lists
 from crfkit.models.lesson import Lesson
 from crfkit.models.model_file import ModelFile
-from crfkit.optimizers import Snapshot, Watch
+from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
+from crfkit.structures import Patterns
 
 TYPE = "checkpoint"
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
 Settings = dict[str, str]
 
 
-def settings_of(params: Mapping[str, Any]) -> Settings:
-    """The parameters of a CRF that decide every step of its training, as text."""
-    optimizer = params["optimizer"]
-    if dataclasses.is_dataclass(optimizer) and not isinstance(optimizer, type):
-        free = () if getattr(optimizer, "scheduled", False) else STOPPING
-        method = {k: v for k, v in dataclasses.asdict(optimizer).items() if k not in free}
-        optimizer = f"{type(optimizer).__name__} {method}"
-    features = params["features"]
-    text = {"features": features if isinstance(features, str) else type(features).__name__}
-    names = ("structure", "l1", "l2", "all_pairs", "all_arcs", "min_count", "facets")
-    return {"optimizer": str(optimizer), **text, **{name: repr(params[name]) for name in names}}
+class CheckpointError(InputError):
+    """A checkpoint that cannot be gone on from: it is damaged, or of other data or settings."""
 
 
-def data_of(lesson: Lesson, sample_weight: Any, dev: Any, optimizer: str) -> Settings:
+def settings_of(params: Mapping[str, Any], metric: object = None) -> Settings:
+    """The parameters of a CRF, and the metric, that decide every step of its training, as text."""
+    names = ("l1", "l2", "all_pairs", "all_arcs", "min_count")
+    return {
+        "optimizer": _optimizer_text(params["optimizer"]),
+        "features": _features_text(params["features"]),
+        **{name: repr(params[name]) for name in names},
+        "structure": _structure_text(params["structure"]),
+        "facets": _facets_text(params["facets"]),
+        "metric": "None" if metric is None else _compared(metric, "metric"),
+    }
+
+
+def _optimizer_text(optimizer: Any) -> str:
+    if isinstance(optimizer, str):
+        return optimizer
+    if type(optimizer) not in OPTIMIZERS.values():
+        return _compared(optimizer, "optimizer")
+    free = () if getattr(optimizer, "scheduled", False) else STOPPING
+    method = {k: v for k, v in dataclasses.asdict(optimizer).items() if k not in free}
+    return f"{type(optimizer).__name__} {method}"
+
+
+def _features_text(features: Any) -> str:
+    if isinstance(features, FeatureFunctions):  # `memory` changes no bit
+        functions = ", ".join(f"{f.name}: {_by_code(f, f.function)}" for f in features)
+        return f"{functions}; length: {_by_code(features.length)}; arcs: {features.arcs}"
+    return features if isinstance(features, str) else type(features).__name__
+
+
+def _structure_text(structure: Any) -> str:
+    if not isinstance(structure, Patterns):
+        return repr(structure)
+    functions = [*structure.functions, *(p.when for p in structure.written if callable(p.when))]
+    return f"{structure!r} {', '.join(map(_by_code, functions))}".rstrip()
+
+
+def _facets_text(facets: Any) -> str:
+    return repr(facets) if facets is None or isinstance(facets, str | Mapping) else _by_code(facets)
+
+
+def _by_code(thing: object, function: object = None) -> str:
+    """A function whose values are compared too: by its code where that can be, else by its name."""
+    name = name_of(function or thing)
+    try:
+        return f"{name} (fingerprint {fingerprint(thing, state=False)[:16]})"
+    except NoFingerprintError:
+        return name
+
+
+def _compared(thing: object, what: str) -> str:
+    try:
+        return f"{name_of(thing)} (fingerprint {fingerprint(thing)[:16]})"
+    except NoFingerprintError as error:
+        raise InputError(
+            f"{what} holds {error}, which cannot be compared with that of another run: a checkpoint needs "
+            "functions and objects that could be pickled"
+        ) from None
+
+
+def data_of(lesson: Lesson, sample_weight: Any, dev: Any) -> Settings:
     """A fingerprint of the training data and of what they call for."""
     model = lesson.model
-    digest = hashlib.blake2b(digest_size=16)
+    digest = Fingerprint()
     names = (
         model.encoder.vocabulary.to_bytes(),
         model.encoder.arc_vocabulary.to_bytes(),
         model.labels.classes,
+        [] if model.functions is None else model.functions.output_names(),
     )
-    layout = dataclasses.replace(model.feature_map)
     dataset = dataclasses.replace(lesson.dataset, inputs=None)
     patterns = None if model.patterns is None else (model.patterns.names, lesson.starts)
-    for thing in (dataset, lesson.annotation, sample_weight, names, layout, patterns):
-        _add(digest, thing)
+    try:
+        for thing in (dataset, lesson.annotation, sample_weight, names, model.feature_map, patterns):
+            digest.add(thing)
+        for values in _function_values(lesson.values):
+            digest.add(values)
+    except NoFingerprintError as error:
+        raise InputError(
+            f"the training data have {error}, which cannot be compared with that of another run"
+        ) from None
     return {
         "data": digest.hexdigest(),
         "dev": "none" if dev is None else f"{len(dev[1])} sequences",
         "dev data": "none" if dev is None else _held_out(model, *dev),
-        "chosen optimizer": optimizer,
     }
 
 
 def _held_out(model: ChainModel, X: Any, y: Any, allowed: Any = None) -> str:
     """A fingerprint of a dev set as the model sees it, with its labels."""
-    digest = hashlib.blake2b(digest_size=16)
     dataset = model.encode(X, allowed)
-    _add(digest, dataclasses.replace(dataset, inputs=None))
-    _add(digest, checked_lists(y, dataset.sequence_ptr, "dev "))
-    return digest.hexdigest()
+    digest = Fingerprint().add(dataclasses.replace(dataset, inputs=None))
+    if model.functions is not None:
+        for values in _function_values(FunctionData(model.functions, dataset, n_threads=1)):
+            digest.add(values)
+    if model.patterns is not None:
+        digest.add(model.patterns.data(dataset))
+    numbers: dict[Any, int] = {}  # entries of y by their first occurrence
+    for labels in checked_lists(y, dataset.sequence_ptr, "dev "):
+        entries = [frozenset(entry) if isinstance(entry, set) else entry for entry in labels]
+        digest.add(np.array([numbers.setdefault(entry, len(numbers)) for entry in entries], dtype=np.int64))
+    return digest.add(list(numbers)).hexdigest()
 
 
-def _add(digest: Any, thing: Any) -> None:
-    """Arrays by their bytes, everything else by what it is made of."""
-    if isinstance(thing, np.ndarray):
-        digest.update(f"{thing.dtype.str}{thing.shape}".encode())
-        digest.update(np.ascontiguousarray(thing).data)
-    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        for field in dataclasses.fields(thing):
-            if field.init:
-                _add(digest, getattr(thing, field.name))
-    elif isinstance(thing, Mapping):
-        _add(digest, list(thing.items()))
-    elif isinstance(thing, tuple | list):
-        digest.update(f"{type(thing).__name__} of {len(thing)}".encode())
-        for part in thing:
-            _add(digest, part)
-    elif isinstance(thing, set | frozenset):  # in no order of their own
-        _add(digest, sorted(map(repr, thing)))
-    else:
-        digest.update(repr(thing).encode("utf-8", "surrogatepass"))
+def _function_values(data: FunctionData | None) -> Iterator[Any]:
+    return iter(()) if data is None else data.values()
 
 
 def open_for(path: str | os.PathLike[str], settings: Settings, *, resume: bool) -> ModelFile | None:
-    """The checkpoint to go on from, if there is one and that is wanted; refused if it is of other settings."""
+    """The checkpoint to go on from, if there is one and that is wanted; refused if damaged or of other settings."""
     disk.check_writable(path)
     if not resume or not Path(path).exists():
         return None
-    file = model_file.decode(disk.read_bytes(path), str(path))
+    try:
+        file = model_file.decode(disk.read_bytes(path), str(path))
+    except InputError as error:
+        raise CheckpointError(str(error)) from None
     if file.type != TYPE:
-        raise InputError(f"{path}: its type is {file.type[:40]!r}, expected {TYPE!r}")
+        raise CheckpointError(f"{path}: its type is {file.type[:40]!r}, expected {TYPE!r}")
+    content = dict(file.settings)
+    if content.pop("checksum", None) != _checksum(content, file.arrays):
+        raise CheckpointError(
+            f"{path}: the checkpoint is damaged: its checksum is not that of what it holds; "
+            "begin without resume, or with another checkpoint"
+        )
     _compare(path, file, settings)
     return file
+
+
+@contextmanager
+def damage(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Names the checkpoint whose snapshot the block finds damaged."""
+    try:
+        yield
+    except SnapshotError as error:
+        raise CheckpointError(f"{path}: the checkpoint is damaged: {error}") from None
+
+
+def _checksum(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """Over everything but itself."""
+    digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16)
+    digest.update(Fingerprint().add(dict(arrays)).hexdigest().encode())
+    return digest.hexdigest()
 
 
 def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) -> None:
@@ -113,42 +197,38 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
             continue
         if name in ("data", "dev data"):
             what = "training data" if name == "data" else "dev data"
-            raise InputError(f"{path}: the checkpoint is of other {what}, expected those it was written for")
-        raise InputError(f"{path}: the checkpoint was written with {name} {before}, but it is {value} now")
+            raise CheckpointError(
+                f"{path}: the checkpoint is of other {what}, expected those it was written for"
+            )
+        raise CheckpointError(
+            f"{path}: the checkpoint was written with {name} {before}, but it is {value} now"
+        )
 
 
 def watched(
     watch: Watch,
     path: str | os.PathLike[str],
     settings: Settings,
-    data: Settings,
     saved: ModelFile | None,
     every: int,
 ) -> Watch:
     """A watch that writes the checkpoint, and goes on from the one that was saved; that of other data is refused."""
     resume = None
     if saved is not None:
-        _compare(path, saved, data)
-        resume = _snapshot(path, saved)
+        _compare(path, saved, settings)
+        numbers = saved.settings.get("numbers")
+        resume = Snapshot(numbers if isinstance(numbers, dict) else {}, saved.arrays)
 
     def save(snapshot: Snapshot) -> None:
-        content = {"of": {**settings, **data}, "numbers": snapshot.numbers}
-        with disk.replacing(path) as stream:
-            stream.write(model_file.encode(ModelFile(TYPE, content, snapshot.arrays)))
+        content: dict[str, Any] = {"of": settings, "numbers": snapshot.numbers}
+        content["checksum"] = _checksum(content, snapshot.arrays)
+        data = model_file.encode(ModelFile(TYPE, content, snapshot.arrays))
+        try:
+            with disk.replacing(path) as stream:
+                stream.write(data)
+        except InputError as error:  # such as a full disk: the training run is worth more than its checkpoint
+            warnings.warn(
+                f"no checkpoint was written, training goes on: {error}", CheckpointFailed, stacklevel=2
+            )
 
     return dataclasses.replace(watch, save=save, every=every, resume=resume)
-
-
-def _snapshot(path: str | os.PathLike[str], saved: ModelFile) -> Snapshot:
-    """What a checkpoint holds, if all of it is there."""
-    numbers = saved.settings.get("numbers")
-    arrays = {name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}
-    shapes = {arrays[name].shape if name in arrays else None for name in ("start", "x")}
-    if (
-        not isinstance(numbers, dict)
-        or len(shapes) != 1
-        or None in shapes
-        or not len(arrays.get("history", ()))
-    ):
-        raise InputError(f"{path}: the checkpoint is damaged: a part of it is missing")
-    return Snapshot(numbers, arrays)

@@ -22,6 +22,10 @@ class TrainingInterrupted(UserWarning):
     """Ctrl-C ended the training early; the model has the best weights found until then."""
 
 
+class CheckpointFailed(UserWarning):
+    """A checkpoint could not be written, as on a full disk; the training run goes on without it."""
+
+
 class UnsavableModel(UserWarning):
     """Said when the training begins: this model will answer questions, but no file can hold it."""
 

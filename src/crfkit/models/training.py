@@ -102,15 +102,17 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     parameters.check_parameters(params)
     plan.check()
     n_threads = parameters.thread_count(params["n_threads"])
-    settings = checkpoint.settings_of(params)
-    saved = None
+    settings, saved = {}, None
     if plan.checkpoint is not None:
+        settings = checkpoint.settings_of(params, plan.metric)
         saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
     lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
     if plan.dev is not None and len(plan.dev) > 2:
         plan = replace(plan, dev=(*plan.dev[:2], without_labels(plan.dev[2], lesson.gone)))
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
+    if plan.checkpoint is not None:
+        settings |= checkpoint.data_of(lesson, weights, plan.dev)
     given = given_optimizer(params["optimizer"])
     stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)
     objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
@@ -124,15 +126,16 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     )
     watch, choice = _watch(plan, model, n_threads), given or choose(objective)
     if plan.checkpoint is not None:
-        data = checkpoint.data_of(lesson, weights, plan.dev, type(choice.optimizer).__name__)
-        watch = checkpoint.watched(watch, plan.checkpoint, settings, data, saved, plan.every)
+        settings["chosen optimizer"] = type(choice.optimizer).__name__
+        watch = checkpoint.watched(watch, plan.checkpoint, settings, saved, plan.every)
     start = np.zeros(objective.n_weights)
     if plan.start is not None:
         start = carried(plan.start.model, plan.start.weights, model)
     del lesson  # the objective has the data in its own form
-    outcome = choice.optimizer.minimize(
-        objective, start, callback=told(plan.callback), n_threads=n_threads, watch=watch
-    )
+    with checkpoint.damage(plan.checkpoint):
+        outcome = choice.optimizer.minimize(
+            objective, start, callback=told(plan.callback), n_threads=n_threads, watch=watch
+        )
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
         found, n_iter = outcome.best.weights, outcome.best.iteration

@@ -10,13 +10,14 @@ from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose, optimizer_named
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Snapshot, Step, Watch, minimize
+from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Step, Watch, minimize
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passes import STEPWISE
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.problem import DivergenceError, Objective, OptimizationError, Optimizer
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
+from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 from crfkit.optimizers.tron import TRON
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PassiveAggressive",
     "Record",
     "Snapshot",
+    "SnapshotError",
     "Step",
     "Watch",
     "choose",

@@ -8,10 +8,11 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.passes import Order, PassDescent, StochasticObjective, check_rate
 from crfkit.optimizers.problem import Vector, check_settings
 from crfkit.optimizers.rates import search_rate
+from crfkit.optimizers.snapshot import Snapshot
 
 FIRST_RATE = 0.5  # where the search for one begins
 FIRST_ROOT = 1.0  # √G at the start: gradients of single parts are at most 1
@@ -133,7 +134,7 @@ class _Descent(PassDescent):
     def restore(self, snapshot: Snapshot) -> None:
         """The rate and the state too."""
         super().restore(snapshot)
-        self._rate = float(snapshot.numbers["rate"])
+        self._rate = snapshot.number("rate")
         self._state = AdaptiveState(
-            *(np.ascontiguousarray(snapshot.arrays[name]) for name in ("x", "z", "root"))
+            *(snapshot.vector(name, len(self.point.x)) for name in ("x", "z", "root"))
         )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from crfkit import _core
 from crfkit.optimizers.landscape import Landscape, Point
-from crfkit.optimizers.loop import Snapshot
 from crfkit.optimizers.more_thuente import drowns
 from crfkit.optimizers.problem import Objective, OptimizationError, Vector
+from crfkit.optimizers.snapshot import Snapshot
 
 UNMEASURABLE = 1e-7  # a relative fall per iteration that single precision often does not show
 VISIBLE = 1e-14  # a promised fall, relative to f, that gradients can still confirm
@@ -111,15 +109,13 @@ class BatchDescent:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Stands where the snapshot was taken."""
-        numbers, arrays = snapshot
-        land = self.land
-        if not numbers["coarse"]:
+        land, n_weights = self.land, len(self._start)
+        self._start, x, gradient = (snapshot.vector(name, n_weights) for name in ("start", "x", "gradient"))
+        if not snapshot.flag("coarse"):
             land.refine()
-        land.n_evaluations, land.n_products = numbers["n_evaluations"], numbers["n_products"]
-        self.values = list(numbers["values"])
-        self._start = arrays["start"]
-        x, gradient = (np.ascontiguousarray(arrays[name]) for name in ("x", "gradient"))
-        self._point = land.known_point(x, numbers["value"], numbers["penalty"], gradient)
+        land.n_evaluations, land.n_products = snapshot.count("n_evaluations"), snapshot.count("n_products")
+        self.values = snapshot.series("values")
+        self._point = land.known_point(x, snapshot.number("value"), snapshot.number("penalty"), gradient)
 
 
 class Fall(NamedTuple):

@@ -8,9 +8,10 @@ from typing import ClassVar
 from crfkit.optimizers.descent import BatchDescent
 from crfkit.optimizers.landscape import Point
 from crfkit.optimizers.line_search import orthant_search, wolfe_search
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.pairs import Pairs
 from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -91,4 +92,4 @@ class _Descent(BatchDescent):
     def restore(self, snapshot: Snapshot) -> None:
         """The pairs too."""
         super().restore(snapshot)
-        self._pairs.restore(snapshot.numbers["pairs"], snapshot.arrays, self.point.descent)
+        self._pairs.restore(snapshot, self.point.descent)

@@ -11,6 +11,7 @@ from math import isnan, nan
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from crfkit.optimizers.history import History, Record
@@ -22,6 +23,7 @@ from crfkit.optimizers.problem import (
     checked_start,
     is_whole,
 )
+from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 
 # Reasons to stop; the first two count as converged.
 FLAT = "the gradient norm fell below the tolerance"
@@ -46,13 +48,6 @@ class Step(NamedTuple):
 
 
 Callback = Callable[[Step], bool | None]  # True ends the minimisation
-
-
-class Snapshot(NamedTuple):
-    """All that is needed to go on from an iteration: `minimize` then ends with the same bits as if never interrupted."""
-
-    numbers: dict[str, Any]  # JSON values
-    arrays: dict[str, npt.NDArray[Any]]
 
 
 class Best(NamedTuple):
@@ -313,17 +308,30 @@ class _Loop:
         )
 
     def _restore(self, snapshot: Snapshot) -> None:
-        loop = snapshot.numbers["loop"]
-        self._start = snapshot.arrays["start"]
-        self._history = list(History.from_array(snapshot.arrays["history"]))
-        if self._watch.score is not None:  # an array has no None
-            self._history[1:] = [
-                record._replace(dev_score=nan) if record.dev_score is None else record
-                for record in self._history[1:]
-            ]
-        if "best" in loop:
-            score = self._history[loop["best"]].dev_score
-            assert score is not None
-            self._best = Best(loop["best"], score, snapshot.arrays["best"])
-        self._descent.restore(Snapshot(snapshot.numbers["descent"], snapshot.arrays))
+        """Stands where the snapshot was taken; a SnapshotError where that cannot be."""
+        loop, n_weights = snapshot.part("loop"), len(self._start)
+        self._start = snapshot.vector("start", n_weights)
+        self._history = self._restored_history(snapshot.any_array("history"))
+        if "best" in loop.numbers:
+            best = loop.count("best", least=1)
+            score = self._history[best].dev_score if best < len(self._history) else None
+            if score is None or isnan(score):
+                raise SnapshotError(f"its best iteration is {best}, which has no dev score")
+            self._best = Best(best, score, snapshot.vector("best", n_weights))
+        self._descent.restore(snapshot.part("descent"))
+        if len(self._descent.values) != len(self._history):
+            raise SnapshotError("its history and its objective have different lengths")
         self._began = perf_counter() - self._history[-1].seconds
+
+    def _restored_history(self, rows: npt.NDArray[np.float64]) -> list[Record]:
+        """The records of an array; with a dev set, those after the start have scores, some of which may be NaN."""
+        if rows.ndim != 2 or rows.shape[1] != len(Record._fields) or not len(rows):
+            raise SnapshotError(f"its history has the shape {list(rows.shape)}, expected 6 columns")
+        if not (rows[:, 0] == np.arange(len(rows))).all() or not np.isfinite(rows[:, 1]).all():
+            raise SnapshotError(
+                "its history has iterations that do not follow one another, or unknown seconds"
+            )
+        first, *others = History.from_array(rows)
+        if self._watch.score is not None:
+            others = [r._replace(dev_score=nan) if r.dev_score is None else r for r in others]
+        return [first, *others]

@@ -17,8 +17,9 @@ import numpy as np
 from crfkit import _core
 from crfkit.optimizers.descent import BatchDescent, dot, fall
 from crfkit.optimizers.landscape import Landscape, Point
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.snapshot import Snapshot
 
 SUFFICIENT = 0.01  # η: f falls by at least this share of what the slope promises
 MOST_HALVINGS = 20
@@ -135,4 +136,4 @@ class _Descent(BatchDescent):
     def restore(self, snapshot: Snapshot) -> None:
         """The gradient norm at the start too."""
         super().restore(snapshot)
-        self._first_norm = snapshot.numbers["first_norm"]
+        self._first_norm = snapshot.number("first_norm")

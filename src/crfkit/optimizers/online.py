@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.problem import DivergenceError, Vector, check_settings, is_whole
+from crfkit.optimizers.snapshot import Snapshot
 
 
 class OnlineState(NamedTuple):
@@ -158,8 +159,10 @@ class _Descent:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Stands where the snapshot was taken."""
-        weights, second = (np.ascontiguousarray(snapshot.arrays[name]) for name in ("x", "second"))
-        values = [nan, *snapshot.numbers["values"]]
-        self._stand(OnlineState(weights, second, float(snapshot.numbers["time"])), values)
+        n_weights = len(self._state.weights)
+        weights = snapshot.vector("x", n_weights)
+        second = snapshot.vector("second", len(self._learner.second(n_weights)))
+        values = [nan, *snapshot.series("values")]
+        self._stand(OnlineState(weights, second, snapshot.number("time")), values)
         for _ in values[1:]:
             self._order()

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 
 FIRST_SLOTS = 32  # slots that there are from the start on; more are made when they are needed
 LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
@@ -84,15 +85,26 @@ class Pairs:
             "pairs.products": self._products_with(v),
         }
 
-    def restore(self, order: list[int], arrays: dict[str, npt.NDArray[Any]], v: Vector) -> None:
+    def restore(self, snapshot: Snapshot, v: Vector) -> None:
         """Takes the pairs of a snapshot, so that the next direction has the same bits."""
-        rows = arrays["pairs.rows"]
-        self._grow(len(arrays["pairs.sy"]))
-        self._n_slots = len(rows) // 2
-        self._rows[: len(rows)] = rows
-        self._sy[:], self._yy[:] = arrays["pairs.sy"], arrays["pairs.yy"]
-        self._order = list(order)
-        self._products = (v, arrays["pairs.products"])
+        order, n_capacity = snapshot.counts("pairs"), len(snapshot.any_array("pairs.sy"))
+        n_slots = len(snapshot.any_array("pairs.rows", np.float32)) // 2
+        if not len(self._sy) <= n_capacity <= self._memory or not len(order) <= n_slots <= n_capacity:
+            raise SnapshotError(
+                f"it has {n_slots} pairs in {n_capacity} slots, expected {self._memory} at most"
+            )
+        if len(set(order)) < len(order) or not set(order).issubset(range(n_slots)):
+            raise SnapshotError("the order of its pairs is damaged")
+        square, n_rows = (n_capacity, n_capacity), 2 * n_slots
+        sy, yy = (snapshot.array(f"pairs.{name}", square) for name in ("sy", "yy"))
+        rows = snapshot.array("pairs.rows", (n_rows, self._rows.shape[1]), np.float32)
+        if not (sy.diagonal()[order] > 0).all() or not (yy.diagonal()[order] > 0).all():
+            raise SnapshotError("its pairs have no curvature")
+        self._grow(n_capacity)
+        self._n_slots, self._order = n_slots, order
+        self._rows[:n_rows] = rows
+        self._sy[:], self._yy[:] = sy, yy
+        self._products = (v, snapshot.vector("pairs.products", n_rows))
 
     def _products_with(self, v: Vector) -> Vector:
         """The products of all rows with v, [2·n_slots]."""

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.loop import Snapshot
 from crfkit.optimizers.problem import DivergenceError, Objective, Vector, is_whole
+from crfkit.optimizers.snapshot import Snapshot
 
 STEPWISE = frozenset({"stochastic_pass", "adaptive_pass", "average_pass"})  # needs of such methods
 Order = npt.NDArray[np.int32]
@@ -123,7 +123,6 @@ class PassDescent:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Stands where the snapshot was taken."""
-        numbers = snapshot.numbers
-        self.values = [nan, *numbers["values"]]
-        self.passes, self.note = float(numbers["passes"]), str(numbers["note"])
-        self.point = Place(np.ascontiguousarray(snapshot.arrays["x"]), self.values[-1])
+        self.values = [nan, *snapshot.series("values")]
+        self.passes, self.note = snapshot.number("passes"), snapshot.text("note")
+        self.point = Place(snapshot.vector("x", len(self.point.x)), self.values[-1])

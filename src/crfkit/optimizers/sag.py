@@ -9,9 +9,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.passes import Order, PassDescent, Place, StochasticObjective, penalty
 from crfkit.optimizers.problem import DivergenceError, OptimizationError, Vector, check_settings
+from crfkit.optimizers.snapshot import Snapshot
 
 VISIT = 4  # numbers kept for each sequence
 LOSS = 1  # the one that is its loss at its last visit
@@ -158,11 +159,12 @@ class _Descent(PassDescent):
         """All that is kept of the sequences too."""
         super().restore(snapshot)
         getattr(self._objective, "refine", bool)()
-        numbers = snapshot.numbers
-        self.values = list(numbers["values"])
-        self.n_evaluations = int(numbers["n_evaluations"])
-        self._first_norm = float(numbers["first_norm"])
-        self.point = Place(self.point.x, float(numbers["value"]), float(numbers["norm"]))
-        self._slopes, self._kept, self._visits = (
-            np.array(snapshot.arrays[name], dtype=np.float64) for name in ("slopes", "kept", "visits")
+        self.values = snapshot.series("values")
+        self.n_evaluations = snapshot.count("n_evaluations")
+        self._first_norm = snapshot.number("first_norm")
+        self.point = Place(self.point.x, snapshot.number("value"), snapshot.number("norm"))
+        sizes = (len(self.point.x), int(self._places[-1]), VISIT * self._objective.n_sequences)
+        self._slopes, self._kept, self._visits = (  # copies, which the passes change
+            snapshot.vector(name, size).copy()
+            for name, size in zip(("slopes", "kept", "visits"), sizes, strict=True)
         )

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.passes import Order, PassDescent, StochasticObjective, check_rate
 from crfkit.optimizers.problem import Vector, check_settings
 from crfkit.optimizers.rates import search_rate
+from crfkit.optimizers.snapshot import Snapshot
 
 FIRST_RATE = 0.1  # where the search for one begins
 
@@ -138,6 +139,7 @@ class _Descent(PassDescent):
     def restore(self, snapshot: Snapshot) -> None:
         """The rate, and the sum of the weights too."""
         super().restore(snapshot)
-        self._rate = float(snapshot.numbers["rate"])
-        weights, total = (np.ascontiguousarray(snapshot.arrays[name]) for name in ("weights", "total"))
-        self._stand(weights, total, int(snapshot.numbers["n_averaged"]))
+        self._rate = snapshot.number("rate")
+        n_weights, n_averaged = len(self.point.x), snapshot.count("n_averaged")
+        total = snapshot.vector("total", n_weights if n_averaged else 0)
+        self._stand(snapshot.vector("weights", n_weights), total, n_averaged)

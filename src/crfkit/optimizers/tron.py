@@ -15,8 +15,9 @@ import numpy as np
 from crfkit import _core
 from crfkit.optimizers.descent import BatchDescent, Fall, dot, fall, norm
 from crfkit.optimizers.landscape import Landscape, Point
-from crfkit.optimizers.loop import Minimizer, Snapshot
+from crfkit.optimizers.loop import Minimizer
 from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.snapshot import Snapshot
 
 ACCEPTED = 1e-4  # η₀: a step is taken when f falls by more than this share of what the model promised
 POOR, GOOD = 0.25, 0.75  # η₁, η₂
@@ -180,4 +181,4 @@ class _Descent(BatchDescent):
     def restore(self, snapshot: Snapshot) -> None:
         """The trust region too."""
         super().restore(snapshot)
-        self._radius, self._first_norm = snapshot.numbers["radius"], snapshot.numbers["first_norm"]
+        self._radius, self._first_norm = snapshot.number("radius"), snapshot.number("first_norm")
