@@ -1,4 +1,4 @@
-"""The command line: its help, and the commands that show something (eval, inspect, demo)."""
+"""The command line: its help, and the commands that show something (eval, inspect)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.corpora import find_corpus
 
 import crfkit
-from crfkit.cli.demo import demo, read_sample
-from crfkit.data import read_conllu
 from crfkit.models import describe
 from tests.commands import run
 
@@ -73,28 +70,3 @@ def test_help_and_version() -> None:
         [sys.executable, "-m", "crfkit", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("crfkit ")
-
-
-def test_the_demonstration_reaches_its_accuracy() -> None:
-    said: list[str] = []
-    assert demo(said.append, max_iterations=15) > 0.85
-    text = "\n".join(said)
-    assert "Accuracy on the 500 test sentences" in text
-    assert "lake       NOUN" in text
-    assert "CC BY-SA 4.0" in text
-
-
-def test_the_sample_is_what_its_description_says() -> None:
-    train, test = read_sample("train"), read_sample("test")
-    assert (len(train), sum(len(example.inputs) for example in train)) == (2000, 32247)
-    assert (len(test), sum(len(example.inputs) for example in test)) == (500, 5810)
-    assert len({label for example in train for label in example.labels or []}) == 17
-
-
-def test_the_sample_is_taken_from_the_treebank() -> None:
-    source = find_corpus("ud_english_ewt", "en_ewt-ud-test.conllu")
-    if source is None:
-        pytest.skip("the corpus ud_english_ewt is not on this machine")
-    sentences = [[(word.form, word.upos) for word in sentence.words] for sentence in read_conllu(source)]
-    sample = [list(example.rows) for example in read_sample("test")]
-    assert sample == sentences[:: len(sentences) // 500][:500]

@@ -29,14 +29,24 @@ class Arc(NamedTuple):
         return min(self.head, self.dependent), max(self.head, self.dependent)
 
 
-def levels(arcs: Sequence[Arc]) -> list[int]:
-    """The height of each arc, from 1; the arcs from the root are all as high as the highest other one, plus 1."""
+def levels(arcs: Sequence[Arc], *, chained: bool = True) -> list[int]:
+    """The height of each arc, from 1; the arcs from the root are all as high as the highest other one, plus 1.
+
+    Without `chained`, an arc to a word and one from that word to the other side have different heights too.
+    """
     found = [0] * len(arcs)
     between = [k for k, arc in enumerate(arcs) if arc.head]
     below: list[int] = []
     for k in sorted(between, key=lambda k: (arcs[k].span[1] - arcs[k].span[0], arcs[k].span)):
         first, last = arcs[k].span
-        shared = (found[j] for j in below if arcs[j].span[0] < last and first < arcs[j].span[1])
+        shared = (
+            found[j]
+            for j in below
+            if (arcs[j].span[0] < last and first < arcs[j].span[1])
+            or not (
+                chained or {arcs[j].head, arcs[k].head}.isdisjoint((arcs[j].dependent, arcs[k].dependent))
+            )
+        )
         found[k] = 1 + max(shared, default=0)
         below.append(k)
     top = 1 + max(found, default=0)

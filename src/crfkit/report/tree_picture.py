@@ -62,11 +62,12 @@ def draw_tree(
     unknown = [name for name in tags if name not in TAGS]
     if unknown:
         raise InputError(f"tags has {unknown[0]!r}, expected some of {', '.join(TAGS)}")
-    above, below = (_arcs(sentence), []) if gold is None else _compared(sentence, gold)
+    above, below = (arcs_of(sentence), []) if gold is None else _compared(sentence, gold)
     return TreePicture(_Drawing(sentence, above, below, tags, compared=gold is not None).svg())
 
 
-def _arcs(sentence: Sentence) -> list[Arc]:
+def arcs_of(sentence: Sentence) -> list[Arc]:
+    """The arcs of a sentence; words whose head is None have none, and a HEAD that no word has is refused."""
     found = []
     for number, word in enumerate(sentence.words, 1):
         if word.head is None:
@@ -92,8 +93,8 @@ def _compared(sentence: Sentence, gold: Sentence) -> tuple[list[Arc], list[Arc]]
         for number, (word, right) in enumerate(zip(sentence.words, gold.words, strict=True), 1)
         if right.head is not None and (word.head != right.head or relation_of(word) != relation_of(right))
     }
-    above = [arc._replace(wrong=arc.dependent in wrong) for arc in _arcs(sentence)]
-    return above, [arc for arc in _arcs(gold) if arc.dependent in wrong]
+    above = [arc._replace(wrong=arc.dependent in wrong) for arc in arcs_of(sentence)]
+    return above, [arc for arc in arcs_of(gold) if arc.dependent in wrong]
 
 
 class _Side(NamedTuple):
