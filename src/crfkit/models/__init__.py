@@ -31,10 +31,11 @@ from crfkit.models.loading import load
 from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.pattern_growth import GrowthRound
-from crfkit.models.training import Progress, ProgressCallback
+from crfkit.models.progress import LOGGER, Pace, Progress, ProgressCallback
 
 __all__ = [
     "CRF",
+    "LOGGER",
     "MAX_LABELS",
     "MAX_WEIGHT",
     "ArcFeatureWeight",
@@ -46,6 +47,7 @@ __all__ = [
     "GrowthRound",
     "ImpossibleSequenceError",
     "NotFittedError",
+    "Pace",
     "Parser",
     "Progress",
     "ProgressCallback",
