@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import pathlib
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import InputError, compat
+from crfkit import InputError
 from crfkit.compat import pycrfsuite as ours
 from crfkit.compat.pycrfsuite import _logparser
 from tests.crfsuite_oracle import Model
@@ -248,28 +247,6 @@ def test_threads_that_share_a_tagger_get_the_labels_of_their_own_sequences(tagge
         sys.settrace(traced)
     assert found == expected
     assert n_between > 10
-
-
-def test_install_stands_in_for_the_originals(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = {name: module for name, module in sys.modules.items() if "crfsuite" in name}
-    try:
-        compat.install()
-        import pycrfsuite
-        import sklearn_crfsuite
-        from sklearn_crfsuite import metrics
-
-        assert pycrfsuite is ours
-        assert pycrfsuite.Trainer is ours.Trainer
-        assert importlib.import_module("pycrfsuite._logparser") is _logparser
-        assert importlib.import_module("sklearn_crfsuite.scorers").flat_accuracy is not None
-        assert sklearn_crfsuite.CRF is compat.sklearn_crfsuite.CRF  # type: ignore[attr-defined]
-        assert metrics.flat_accuracy_score([["a"]], [["a"]]) == 1.0
-        with pytest.raises(InputError, match="expected names among"):
-            compat.install(["wapiti"])
-    finally:
-        for name in [name for name in sys.modules if "crfsuite" in name]:
-            del sys.modules[name]
-        sys.modules.update(kept)
 
 
 def test_an_item_sequence_serves_several_taggers(tagger: ours.Tagger, tmp_path: Path) -> None:
