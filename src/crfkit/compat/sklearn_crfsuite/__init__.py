@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from crfkit.compat.sklearn_crfsuite.estimator import CRF
 
 if TYPE_CHECKING:
-    from crfkit.compat.sklearn_crfsuite import metrics, scorers, trainer, utils
+    from crfkit.compat.sklearn_crfsuite import compat, metrics, scorers, trainer, utils
 
-__all__ = ["CRF", "metrics", "scorers", "trainer", "utils"]
+__all__ = ["CRF", "compat", "metrics", "scorers", "trainer", "utils"]
 
 if not TYPE_CHECKING:  # scikit-learn is loaded by those who ask for metrics and scorers
 

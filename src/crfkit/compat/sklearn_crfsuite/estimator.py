@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit import models
 from crfkit.compat.crfsuite_file import CrfsuiteModel
@@ -14,6 +15,7 @@ from crfkit.compat.pycrfsuite import Tagger, Trainer
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
 from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
+from crfkit.compat.sklearn_crfsuite.compat import BaseEstimator
 from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 from crfkit.data import InputError
 from crfkit.models import Estimator
@@ -33,8 +35,11 @@ _NAMES = {
 _NOT_OF_CRFSUITE = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls")
 
 
-class CRF(Estimator):
-    """python-crfsuite as an estimator of scikit-learn's kind.
+Objects = npt.NDArray[np.object_]
+
+
+class CRF(BaseEstimator, Estimator):
+    """python-crfsuite as an estimator of scikit-learn, or of its kind where that is not installed.
 
     Parameters that are None are CRFsuite's defaults (`pycrfsuite.Trainer.help` tells what they mean).
 
@@ -104,11 +109,22 @@ class CRF(Estimator):
         self.variance = variance
         self.gamma = gamma
         self.verbose = verbose
-        self.model_filename = model_filename
+        self._model_filename = model_filename
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
         self.training_log_: TrainLogParser | None = None
         self._take(self._new_file())
+
+    @property
+    def model_filename(self) -> str | None:
+        """Where the next training writes the model; an untrained CRF that is given a path opens the file there."""
+        return self._model_filename
+
+    @model_filename.setter
+    def model_filename(self, path: str | None) -> None:
+        self._model_filename = path
+        if not self.modelfile.exists():
+            self._take(self._new_file())
 
     def fit(
         self,
@@ -120,7 +136,7 @@ class CRF(Estimator):
         """Train on sequences of items and labels; after each iteration `training_log_` learns how the dev set does."""
         if (X_dev is None) != (y_dev is None):
             raise InputError("X_dev and y_dev go together, expected both or none")
-        trainer = self._trainer()
+        trainer = self._get_trainer()
         for xseq, yseq in zip(X, y, strict=True):
             trainer.append(xseq, yseq)
         if X_dev is not None and y_dev is not None:
@@ -133,7 +149,7 @@ class CRF(Estimator):
         self.training_log_ = trainer.logparser
         return self
 
-    def _trainer(self) -> Trainer:
+    def _get_trainer(self) -> Trainer:
         params = {
             _NAMES.get(name, name): value
             for name, value in self.get_params(deep=False).items()
@@ -154,11 +170,13 @@ class CRF(Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a model file."""
-        return self.modelfile.content is not None
+        return self.modelfile.exists()
 
-    def predict(self, X: Iterable[Sequence[Any]]) -> list[list[str]]:
-        """The best labels of each sequence."""
-        sequences = list(X)
+    def predict(self, X: Iterable[Sequence[Any]]) -> Objects:
+        """The best labels of each sequence: [N] lists, or [N, T] where all sequences have T items."""
+        return np.array(self._predicted(list(X)), dtype=object)
+
+    def _predicted(self, sequences: list[Sequence[Any]]) -> list[list[str]]:
         self._check_fitted()
         try:
             return self._crf().predict(sequences)
@@ -169,12 +187,12 @@ class CRF(Estimator):
         """The best labels of one sequence."""
         return self._opened().tag(xseq)
 
-    def predict_marginals(self, X: Iterable[Sequence[Any]]) -> list[list[dict[str, float]]]:
-        """{label: probability} for each site of each sequence."""
-        return [self.predict_marginals_single(xseq) for xseq in X]
+    def predict_marginals(self, X: Iterable[Sequence[Any]]) -> Objects:
+        """{label: probability} for each item of each sequence, in the form of `predict`."""
+        return np.array([self.predict_marginals_single(xseq) for xseq in X], dtype=object)
 
     def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[str, float]]:
-        """{label: probability} for each site of one sequence."""
+        """{label: probability} for each item of one sequence."""
         tagger, items = self._opened(), list(xseq)
         tagger.set(items)
         return [{label: tagger.marginal(label, i) for label in tagger.labels()} for i in range(len(items))]
@@ -182,7 +200,7 @@ class CRF(Estimator):
     def score(self, X: Iterable[Sequence[Any]], y: Iterable[Sequence[str]]) -> float:
         """Share of right labels."""
         gold = np.array(list(chain.from_iterable(y)), dtype=object)
-        found = np.array(list(chain.from_iterable(self.predict(X))), dtype=object)
+        found = np.array(list(chain.from_iterable(self._predicted(list(X)))), dtype=object)
         return float(np.mean(gold == found)) if len(gold) else 0.0
 
     @property
@@ -198,8 +216,7 @@ class CRF(Estimator):
     @property
     def size_(self) -> int | None:
         """The size of the model file in bytes."""
-        content = self.modelfile.content
-        return None if content is None else len(content)
+        return int(self._dump().header["size"]) if self.__sklearn_is_fitted__() else None
 
     @property
     def num_attributes_(self) -> int | None:
@@ -222,8 +239,8 @@ class CRF(Estimator):
         return self._dump().transitions if self.__sklearn_is_fitted__() else None
 
     def _opened(self) -> Tagger:
-        self._check_fitted()
         if self._tagger is None:
+            self._check_fitted()
             self._tagger = Tagger()
             self._tagger.open_inmemory(self._content())
         return self._tagger
@@ -251,5 +268,7 @@ class CRF(Estimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Also the state in a pickle of sklearn-crfsuite, which lacks some of the parameters."""
-        self.__dict__.update({**self._defaults(), **state})
+        state = {**self._defaults(), **state}
+        state.setdefault("_model_filename", state.pop("model_filename"))
+        self.__dict__.update(state)
         self._take(state["modelfile"])
