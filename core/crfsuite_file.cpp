@@ -31,11 +31,7 @@ void append_double(std::string& out, double number) {
     append_u32(out, static_cast<std::uint32_t>(bits >> 32));
 }
 
-// FEAT, LFRF or AFRF: `items` of n items, of `item_size` bytes each, inside the file.
-struct Chunk {
-    const char* items;
-    std::uint32_t n;
-};
+using Chunk = CrfsuiteChunk;
 
 Chunk read_chunk(std::string_view file, std::uint32_t offset, const char* name, std::size_t item_size) {
     if (offset > file.size() || file.size() - offset < chunk_head || file.substr(offset, 4) != name)
@@ -50,7 +46,7 @@ Chunk read_chunk(std::string_view file, std::uint32_t offset, const char* name, 
 // Follows the lists of features of labels and attributes.
 class FeatureReader {
   public:
-    FeatureReader(std::string_view file, Chunk features, std::uint32_t n_labels, double largest_weight)
+    FeatureReader(std::string_view file, const Chunk& features, std::uint32_t n_labels, double largest_weight)
         : file_(file), features_(features), n_labels_(n_labels), largest_weight_(largest_weight) {}
 
     // Appends the label and the weight of each feature of `source`, whose list is number `source` of `lists`;
@@ -108,11 +104,9 @@ class FeatureReader {
     double largest_weight_;
 };
 
-struct Head {
-    std::uint32_t n_labels, n_attributes, features, labels, attributes, label_lists, attribute_lists;
-};
+}  // namespace
 
-Head read_head(std::string_view file) {
+CrfsuiteFile::Head CrfsuiteFile::read_head(std::string_view file) {
     if (file.size() < file_head || file.substr(0, 4) != "lCRF")
         throw std::invalid_argument("it does not begin with lCRF and a header of 48 bytes");
     if (file.substr(8, 4) != "FOMC" || read_u32(file.data() + 12) != version)
@@ -124,41 +118,58 @@ Head read_head(std::string_view file) {
     return {number(5), number(6), number(7), number(8), number(9), number(10), number(11)};
 }
 
-}  // namespace
+CrfsuiteFile::CrfsuiteFile(std::string_view file, std::int64_t most_labels, double largest_weight)
+    : CrfsuiteFile(file, read_head(file), most_labels, largest_weight) {}
 
-CrfsuiteModel read_crfsuite(std::string_view file, std::int64_t most_labels, double largest_weight) {
-    const Head head = read_head(file);
-    if (head.n_labels < 1 || head.n_labels > most_labels)
-        throw std::invalid_argument("it has " + std::to_string(head.n_labels) + " labels, expected 1 to " +
+CrfsuiteFile::CrfsuiteFile(std::string_view file, const Head& head, std::int64_t most_labels,
+                           double largest_weight)
+    : file_(file),
+      n_labels_(head.n_labels),
+      largest_weight_(largest_weight),
+      attributes_(file, head.attributes, head.n_attributes, "attributes"),
+      features_(read_chunk(file, head.features, "FEAT", feature_size)),
+      label_lists_(read_chunk(file, head.label_lists, "LFRF", 4)),
+      attribute_lists_(read_chunk(file, head.attribute_lists, "AFRF", 4)) {
+    if (n_labels_ > most_labels)
+        throw std::invalid_argument("it has " + std::to_string(n_labels_) + " labels, expected at most " +
                                     std::to_string(most_labels));
-    CrfsuiteModel model;
-    const StringTable labels = read_string_table(file, head.labels, head.n_labels, "labels");
-    auto begin = labels.bytes.begin();
-    for (const std::uint32_t length : labels.lengths) {
-        model.labels.emplace_back(begin, begin + length);
+    if (label_lists_.n < n_labels_ || attribute_lists_.n < attributes_.size())
+        throw std::invalid_argument("it has fewer lists of features than labels or attributes");
+    const StringTable names = StringTableView(file, head.labels, n_labels_, "labels").read();
+    auto begin = names.bytes.begin();
+    for (const std::uint32_t length : names.lengths) {
+        labels.emplace_back(begin, begin + length);
         begin += length;
     }
-    const Chunk features = read_chunk(file, head.features, "FEAT", feature_size);
-    const Chunk label_lists = read_chunk(file, head.label_lists, "LFRF", 4);
-    const Chunk attribute_lists = read_chunk(file, head.attribute_lists, "AFRF", 4);
-    if (label_lists.n < head.n_labels || attribute_lists.n < head.n_attributes)
-        throw std::invalid_argument("it has fewer lists of features than labels or attributes");
-    StringTable names = read_string_table(file, head.attributes, head.n_attributes, "attributes");
+    FeatureReader reader(file_, features_, n_labels_, largest_weight_);
+    for (std::uint32_t before = 0; before < n_labels_; ++before) {
+        reader.read(label_lists_, before, from_label, arc_after, arc_weights);
+        arc_before.resize(arc_after.size(), static_cast<std::int32_t>(before));
+    }
+}
+
+void CrfsuiteFile::read_attribute(std::uint32_t attribute, std::vector<std::int32_t>& to_labels,
+                                  std::vector<double>& to_weights) const {
+    FeatureReader(file_, features_, n_labels_, largest_weight_)
+        .read(attribute_lists_, attribute, from_attribute, to_labels, to_weights);
+}
+
+CrfsuiteModel CrfsuiteFile::read() const {
+    CrfsuiteModel model;
+    StringTable names = attributes_.read();
     model.names = std::move(names.bytes);
     model.name_lengths = std::move(names.lengths);
-
-    FeatureReader reader(file, features, head.n_labels, largest_weight);
-    model.pair_ptr.reserve(head.n_attributes + 1);
-    model.pair_labels.reserve(features.n);
-    model.weights.reserve(features.n);
-    for (std::uint32_t attribute = 0; attribute < head.n_attributes; ++attribute) {
-        reader.read(attribute_lists, attribute, from_attribute, model.pair_labels, model.weights);
+    model.pair_ptr.reserve(attributes_.size() + 1);
+    model.pair_labels.reserve(features_.n);
+    model.weights.reserve(features_.n);
+    for (std::uint32_t attribute = 0; attribute < attributes_.size(); ++attribute) {
+        read_attribute(attribute, model.pair_labels, model.weights);
         model.pair_ptr.push_back(static_cast<std::int64_t>(model.pair_labels.size()));
     }
-    for (std::uint32_t before = 0; before < head.n_labels; ++before) {
-        reader.read(label_lists, before, from_label, model.arc_after, model.weights);
-        model.arc_before.resize(model.arc_after.size(), static_cast<std::int32_t>(before));
-    }
+    model.labels = labels;
+    model.arc_before = arc_before;
+    model.arc_after = arc_after;
+    model.weights.insert(model.weights.end(), arc_weights.begin(), arc_weights.end());
     return model;
 }
 
@@ -206,28 +217,9 @@ class FeatureLists {
     std::vector<std::vector<std::uint32_t>> lists_[2];
 };
 
-}  // namespace
-
-std::string write_crfsuite(const Layout& layout, const std::vector<std::string>& labels,
-                           const Vocabulary& attributes, const double* w) {
-    FeatureLists features;
-    std::vector<std::string_view> names;
-    for (std::int32_t f = 0; f < attributes.size(); ++f) {
-        const auto id = static_cast<std::uint32_t>(names.size());
-        bool some = false;
-        for (std::int64_t p = layout.pair_ptr[f]; p < layout.pair_ptr[f + 1]; ++p) {
-            if (w[p] == 0) continue;
-            features.add(from_attribute, id, layout.pair_labels[p], w[p]);
-            some = true;
-        }
-        if (some) names.push_back(attributes.name(f));
-    }
-    const double* arcs = w + layout.arcs_begin();
-    for (std::size_t a = 0; a < layout.arc_before.size(); ++a)
-        if (arcs[a] != 0)
-            features.add(from_label, static_cast<std::uint32_t>(layout.arc_before[a]), layout.arc_after[a],
-                         arcs[a]);
-
+// The file of these features.
+std::string assembled(const FeatureLists& features, const std::vector<std::string>& labels,
+                      const std::vector<std::string_view>& names) {
     std::string file(file_head, '\0'), head = "lCRF";
     std::vector<std::uint32_t> places;
     const auto begins = [&] { places.push_back(static_cast<std::uint32_t>(file.size())); };
@@ -252,5 +244,32 @@ std::string write_crfsuite(const Layout& layout, const std::vector<std::string>&
     for (const std::uint32_t place : places) append_u32(head, place);
     return file.replace(0, file_head, head);
 }
+
+}  // namespace
+
+std::string write_crfsuite(const Layout& layout, const std::vector<std::string>& labels,
+                           const Vocabulary& attributes, const double* w) {
+    FeatureLists features;
+    std::vector<std::string_view> names;
+    for (std::int32_t f = 0; f < attributes.size(); ++f) {
+        const auto id = static_cast<std::uint32_t>(names.size());
+        bool some = false;
+        for (std::int64_t p = layout.pair_ptr[f]; p < layout.pair_ptr[f + 1]; ++p) {
+            if (w[p] == 0) continue;
+            features.add(from_attribute, id, layout.pair_labels[p], w[p]);
+            some = true;
+        }
+        if (some) names.push_back(attributes.name(f));
+    }
+    const double* arcs = w + layout.arcs_begin();
+    for (std::size_t a = 0; a < layout.arc_before.size(); ++a)
+        if (arcs[a] != 0)
+            features.add(from_label, static_cast<std::uint32_t>(layout.arc_before[a]), layout.arc_after[a],
+                         arcs[a]);
+
+    return assembled(features, labels, names);
+}
+
+std::string write_empty_crfsuite() { return assembled({}, {}, {}); }
 
 }  // namespace crfkit

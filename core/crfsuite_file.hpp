@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layout.hpp"
+#include "string_table.hpp"
 #include "vocabulary.hpp"
 
 namespace crfkit {
@@ -29,14 +30,52 @@ struct CrfsuiteModel {
     std::vector<double> weights;                      // [P + A]
 };
 
-// Throws std::invalid_argument, in words, for anything that is not such a file; that no attribute is there
-// twice is left to whoever makes a vocabulary of the names. Whatever the bytes, it takes
-// memory in proportion to their number.
-CrfsuiteModel read_crfsuite(std::string_view file, std::int64_t most_labels, double largest_weight);
+// FEAT, LFRF or AFRF: n items inside the file.
+struct CrfsuiteChunk {
+    const char* items;
+    std::uint32_t n;
+};
+
+// A file whose labels and transitions are read at once, and whose attributes when they are asked for.
+// Whatever the bytes, it takes memory in proportion to their number; all methods throw std::invalid_argument
+// where what they read is damaged.
+class CrfsuiteFile {
+  public:
+    // The file must outlive it. A file of a training run without data has no labels.
+    CrfsuiteFile(std::string_view file, std::int64_t most_labels, double largest_weight);
+
+    const StringTableView& attributes() const { return attributes_; }
+    std::uint32_t n_features() const { return features_.n; }
+    // Appends the labels, which ascend, and the weights of an attribute.
+    void read_attribute(std::uint32_t attribute, std::vector<std::int32_t>& labels,
+                        std::vector<double>& weights) const;
+    // The whole model. That no attribute is there twice is left to whoever makes a vocabulary of the names.
+    CrfsuiteModel read() const;
+
+    std::vector<std::string> labels;                  // [L]
+    std::vector<std::int32_t> arc_before, arc_after;  // [A]
+    std::vector<double> arc_weights;                  // [A]
+
+  private:
+    struct Head {
+        std::uint32_t n_labels, n_attributes, features, labels, attributes, label_lists, attribute_lists;
+    };
+    static Head read_head(std::string_view file);
+    CrfsuiteFile(std::string_view file, const Head& head, std::int64_t most_labels, double largest_weight);
+
+    std::string_view file_;
+    std::uint32_t n_labels_;
+    double largest_weight_;
+    StringTableView attributes_;
+    CrfsuiteChunk features_, label_lists_, attribute_lists_;
+};
 
 // The file of the weights w[D] of a layout that has state pairs and arcs between labels alone. Weights that
 // are 0 are left out, and attributes without any.
 std::string write_crfsuite(const Layout& layout, const std::vector<std::string>& labels,
                            const Vocabulary& attributes, const double* w);
+
+// The file of a model without labels: what a training run without data gives.
+std::string write_empty_crfsuite();
 
 }  // namespace crfkit

@@ -27,9 +27,8 @@ FeatureArrays NamedSites::numbered(const Vocabulary& vocabulary, const Unknown& 
     for (std::int64_t first = 0; first < size(); first += Vocabulary::batch) {
         const std::int64_t n = std::min<std::int64_t>(Vocabulary::batch, size() - first);
         for (std::int64_t i = 0; i < n; ++i) {
-            const std::uint64_t begin = ends_[first + i], length = ends_[first + i + 1] - begin;
-            const std::string_view name(bytes_.data() + begin, length);
-            keys[i] = {name.data(), length, Vocabulary::hash(name)};
+            const std::string_view wanted = name(first + i);
+            keys[i] = {wanted.data(), wanted.size(), Vocabulary::hash(wanted)};
             vocabulary.prefetch_slot(keys[i].hash);
         }
         vocabulary.find_batch({keys.data(), static_cast<std::size_t>(n)}, ids.data());

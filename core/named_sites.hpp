@@ -22,10 +22,27 @@ class NamedSites {
     }
     void end_site() { site_ptr_.push_back(size()); }
 
+    std::int64_t n_names() const { return size(); }
     std::int64_t n_sites() const { return static_cast<std::int64_t>(site_ptr_.size()) - 1; }
 
     // The names as ids of a vocabulary, without those that it does not have.
     FeatureArrays look_up(const Vocabulary& vocabulary) const;
+    // The same where find(name) is the id of a name, or Vocabulary::absent.
+    template <class Find>
+    FeatureArrays look_up_each(const Find& find) const {
+        FeatureArrays found;
+        found.site_ptr.reserve(site_ptr_.size());
+        for (std::size_t t = 0; t + 1 < site_ptr_.size(); ++t) {
+            for (std::int64_t i = site_ptr_[t]; i < site_ptr_[t + 1]; ++i) {
+                const std::int32_t id = find(name(i));
+                if (id == Vocabulary::absent) continue;
+                found.ids.push_back(id);
+                if (has_values()) found.values.push_back(values_[i]);
+            }
+            found.site_ptr.push_back(static_cast<std::int64_t>(found.ids.size()));
+        }
+        return found;
+    }
     // The names as ids of a vocabulary, which grows by those that it does not have.
     FeatureArrays add_to(Vocabulary& vocabulary) const;
 
@@ -34,6 +51,9 @@ class NamedSites {
     template <class Unknown>
     FeatureArrays numbered(const Vocabulary& vocabulary, const Unknown& unknown) const;
     std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()) - 1; }
+    std::string_view name(std::int64_t i) const {
+        return {bytes_.data() + ends_[i], static_cast<std::size_t>(ends_[i + 1] - ends_[i])};
+    }
     bool has_values() const { return !values_.empty(); }
     void add_value(double value);
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,7 @@ inline void append_u32(std::string& out, std::uint32_t number) {
 
 // A table is, with offsets counted from its first byte:
 //
-//   "CQDB", size, flag = 0, byte order mark, n, offset of the index     6 × u32
+//   "CQDB", size, flag = 0, byte order mark, n, offset of the index     6 × u32; no index where n is 0
 //   (offset, n_buckets) of each of 256 hash tables                      512 × u32
 //   records: id, length of the string with its final NUL, the string    u32, u32, bytes
 //   hash tables: (hash, offset of the record); (0, 0): free             pairs of u32
@@ -40,9 +41,32 @@ struct StringTable {
     std::vector<std::uint32_t> lengths;  // [n]
 };
 
-// The n strings of the table at `offset` of a file. Throws std::invalid_argument, in words, unless all lie
-// inside the file, are together no longer than the table, and are UTF-8 without a NUL.
-StringTable read_string_table(std::string_view file, std::uint32_t offset, std::uint32_t n, const char* what);
+// A table inside a file, read where it lies: strings are checked when they are asked for. All methods throw
+// std::invalid_argument where what they read lies outside the table or is damaged.
+class StringTableView {
+  public:
+    // The table of n strings at `offset` of a file, which must outlive it; error messages call it `what`.
+    StringTableView(std::string_view file, std::uint32_t offset, std::uint32_t n, const char* what);
+
+    std::uint32_t size() const { return n_; }
+    // String i, without its final NUL.
+    std::string_view string(std::uint32_t i) const;
+    // The number of a string, found through the hash tables as CRFsuite finds it.
+    std::optional<std::uint32_t> find(std::string_view string) const;
+    // All strings. Throws unless they are together no longer than the table, and UTF-8 without a NUL.
+    StringTable read() const;
+
+  private:
+    struct Record {
+        std::uint32_t id;
+        std::string_view string;
+    };
+    Record record(std::uint32_t at) const;
+
+    std::string_view table_;
+    std::uint32_t n_, index_;
+    const char* what_;
+};
 
 void append_string_table(std::string& file, std::span<const std::string_view> strings);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from crfkit.compat import pycrfsuite as ours
+from crfkit.compat import read_crfsuite
 from crfkit.compat.pycrfsuite import _logparser
 from tests.test_crfsuite_file import random_corpus
 from tests.test_pycrfsuite import ALGORITHMS, DATA
@@ -147,6 +149,101 @@ def test_the_optimum_is_theirs(theirs: Any, tmp_path: Path, params: dict[str, An
         names = getattr(mine, part).keys() | getattr(other, part).keys()
         a, b = ([getattr(info, part).get(name, 0.0) for name in names] for info in (mine, other))
         np.testing.assert_allclose(a, b, atol=2e-4)
+
+
+def signed_corpus(seed: int) -> tuple[list[list[dict[str, Any]]], list[list[str]]]:
+    """Items in which attributes are False, 0, or have values that add up to less than 0."""
+    r = random.Random(seed)
+    values: list[Any] = [
+        False,
+        True,
+        np.bool_(False),
+        0.0,
+        1.0,
+        -1.0,
+        -0.5,
+        0.25,
+        "a",
+        {"in": False, "on": -1.0},
+    ]
+    sequences = [
+        [
+            {f"f{i}": r.choice(values) for i in r.sample(range(25), r.randrange(6))}
+            for _ in range(r.randrange(1, 7))
+        ]
+        for _ in range(40)
+    ]
+    return sequences, [[f"L{r.randrange(4)}" for _ in x] for x in sequences]
+
+
+@pytest.mark.parametrize("as_items", [False, True])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"c1": 0.2, "c2": 0.1},
+        {"feature.possible_states": True, "feature.possible_transitions": True},
+        {"feature.minfreq": 0.5},
+        {"feature.minfreq": -0.5},
+    ],
+)
+def test_values_that_are_false_or_negative_make_their_features(
+    theirs: Any, tmp_path: Path, params: dict[str, Any], as_items: bool
+) -> None:
+    sequences, labels = signed_corpus(5)
+    trainers, infos = [], []
+    for module in (ours, theirs):
+        trainer = module.Trainer("lbfgs", {"epsilon": 1e-9, "delta": 1e-12, **params}, verbose=False)
+        for x, y in zip(sequences, labels, strict=True):
+            trainer.append(module.ItemSequence(x) if as_items else x, y)
+        path = str(tmp_path / module.__name__)
+        trainer.train(path)
+        tagger = theirs.Tagger()
+        tagger.open(path)
+        trainers.append(trainer)
+        infos.append(tagger.info())
+    assert trainers[0].logparser.featgen_num_features == trainers[1].logparser.featgen_num_features
+    loss, expected = (trainer.logparser.last_iteration["loss"] for trainer in trainers)
+    assert loss == pytest.approx(expected, abs=1e-4)
+    for part in ("transitions", "state_features"):
+        mine, other = (getattr(info, part) for info in infos)
+        a, b = ([each.get(name, 0.0) for name in mine.keys() | other.keys()] for each in (mine, other))
+        np.testing.assert_allclose(a, b, atol=2e-4)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("instances", [[], [([], [], 0)]], ids=["none", "empty"])
+def test_training_without_data_gives_a_model_without_labels(
+    theirs: Any, tmp_path: Path, algorithm: str, instances: list[Any]
+) -> None:
+    for module in (ours, theirs):
+        trainer = module.Trainer(algorithm, {"max_iterations": 2}, verbose=False)
+        for instance in instances:
+            trainer.append(*instance)
+        trainer.train(str(tmp_path / module.__name__))
+        assert trainer.logparser.featgen_num_features == 0
+    path = str(tmp_path / ours.__name__)
+    assert Path(path).read_bytes() == (tmp_path / theirs.__name__).read_bytes()
+    tagger = ours.Tagger()
+    tagger.open(path)
+    assert tagger.labels() == tagger.tag([]) == tagger.tag() == []
+    assert tagger.probability([]) == tagger.marginal("x", 0) == 0.0
+    assert tagger.info().labels == tagger.info().attributes == {}
+    with pytest.raises(ValueError, match="has no labels"):
+        tagger.tag([["a"]])
+    with pytest.raises(ValueError, match="it has no labels"):
+        read_crfsuite(path)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_training_with_held_out_data_alone_keeps_the_labels(algorithm: str, tmp_path: Path) -> None:
+    trainer = ours.Trainer(algorithm, {"max_iterations": 2}, verbose=False)
+    trainer.append([["a"], ["b"]], ["x", "y"], 1)
+    trainer.train(str(tmp_path / "m"), holdout=1)
+    tagger = ours.Tagger()
+    tagger.open(str(tmp_path / "m"))
+    assert tagger.labels() == ["x", "y"]
+    assert len(tagger.tag([["a"]])) == 1
 
 
 @pytest.mark.parametrize("algorithm", ["l2sgd", "ap", "pa", "arow"])

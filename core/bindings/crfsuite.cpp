@@ -3,12 +3,20 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "brief_release.hpp"
 #include "crfsuite_file.hpp"
+#include "crfsuite_part.hpp"
+#include "file_bytes.hpp"
 #include "lock_release.hpp"
+#include "named_questions.hpp"
 #include "python_objects.hpp"
+#include "tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -17,19 +25,92 @@ namespace crfkit {
 
 namespace {
 
-nb::tuple read(const Array<std::uint8_t>& file, std::int64_t most_labels, double largest_weight) {
+// A file, and whatever holds its bytes.
+struct HeldFile {
+    HeldFile(nb::bytes given, std::int64_t most_labels, double largest_weight)
+        : object(std::move(given)),
+          bytes(PyBytes_AS_STRING(object.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(object.ptr()))),
+          file(bytes, most_labels, largest_weight) {}
+    HeldFile(FileBytes&& read, std::int64_t most_labels, double largest_weight)
+        : own(std::move(read)), bytes(own.view()), file(bytes, most_labels, largest_weight) {}
+    HeldFile(const HeldFile&) = delete;
+    HeldFile& operator=(const HeldFile&) = delete;
+
+    nb::bytes head() const { return nb::bytes(bytes.data(), 48); }
+
+    nb::object object;
+    FileBytes own;
+    std::string_view bytes;
+    CrfsuiteFile file;
+};
+
+nb::object opened(const nb::bytes& path, std::int64_t most_labels, double largest_weight) {
+    std::unique_ptr<HeldFile> held;
+    int failure = 0;
+    try {
+        const LockRelease release;
+        held = std::make_unique<HeldFile>(read_file(path.c_str()), most_labels, largest_weight);
+    } catch (const std::system_error& error) {
+        failure = error.code().value();
+    }
+    if (failure) {
+        errno = failure;
+        const nb::object name = nb::steal(PyUnicode_DecodeFSDefault(path.c_str()));
+        PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name.ptr());
+        throw nb::python_error();
+    }
+    return nb::cast(held.release(), nb::rv_policy::take_ownership);
+}
+
+nb::list labels_of(const HeldFile& held) {
+    nb::list labels;
+    for (const std::string& label : held.file.labels) labels.append(to_python(std::string_view(label)));
+    return labels;
+}
+
+nb::tuple read(const HeldFile& held) {
     CrfsuiteModel model;
     {
         const LockRelease release;
-        const auto* bytes = reinterpret_cast<const char*>(file.data());
-        model = read_crfsuite({bytes, file.size()}, most_labels, largest_weight);
+        model = held.file.read();
     }
-    nb::list labels;
-    for (const std::string& label : model.labels) labels.append(to_python(std::string_view(label)));
-    return nb::make_tuple(labels, to_numpy(std::move(model.names)), to_numpy(std::move(model.name_lengths)),
+    return nb::make_tuple(to_numpy(std::move(model.names)), to_numpy(std::move(model.name_lengths)),
                           to_numpy(std::move(model.pair_ptr)), to_numpy(std::move(model.pair_labels)),
                           to_numpy(std::move(model.arc_before)), to_numpy(std::move(model.arc_after)),
                           to_numpy(std::move(model.weights)));
+}
+
+// A tagger with the part of the model that a sequence needs, and a design of the sequence.
+struct Question {
+    Question(const HeldFile& held, const NamedSites& sites) {
+        const CrfsuitePart part = part_of(held.file, sites);
+        design = one_sequence(part.layout, sites.n_sites(), part.features);
+        tagger = std::make_unique<Tagger>(part.layout, part.weights.data());
+    }
+    std::unique_ptr<Tagger> tagger;
+    std::unique_ptr<Design> design;
+};
+
+nb::tuple ask(const HeldFile& held, const NamedSites& sites) {
+    std::unique_ptr<Question> question;
+    {
+        const BriefRelease release;
+        question = std::make_unique<Question>(held, sites);
+    }
+    return nb::make_tuple(to_python(std::move(question->tagger)), to_python(std::move(question->design)));
+}
+
+nb::tuple tag(const HeldFile& held, const NamedSites& sites, const nb::list& labels) {
+    std::unique_ptr<Question> question;
+    std::vector<std::int32_t> best(static_cast<std::size_t>(sites.n_sites()));
+    {
+        const BriefRelease release;
+        question = std::make_unique<Question>(held, sites);
+        question->tagger->best(*question->design, best.data(), 1);
+    }
+    const auto n_labels = static_cast<std::int32_t>(held.file.labels.size());
+    return nb::make_tuple(to_python(std::move(question->tagger)), to_python(std::move(question->design)),
+                          chosen(labels, n_labels, best));
 }
 
 nb::bytes write(const Layout& layout, const std::vector<std::string>& labels, const Vocabulary& attributes,
@@ -53,11 +134,27 @@ nb::bytes write(const Layout& layout, const std::vector<std::string>& labels, co
 }  // namespace
 
 void bind_crfsuite(nb::module_& m) {
-    m.def("read_crfsuite", &read, "file"_a, "most_labels"_a, "largest_weight"_a,
-          "(labels, names, name_lengths, pair_ptr, pair_labels, arc_before, arc_after, weights) of a model "
-          "file.");
+    nb::class_<HeldFile>(m, "CrfsuiteFile",
+                         "A model file of CRFsuite; attributes are read when they are asked for.")
+        .def(nb::init<nb::bytes, std::int64_t, double>(), "data"_a, "most_labels"_a, "largest_weight"_a)
+        .def_static("open", &opened, "path"_a, "most_labels"_a, "largest_weight"_a)
+        .def_prop_ro("head", &HeldFile::head, "The first 48 bytes.")
+        .def_prop_ro("labels", &labels_of)
+        .def_prop_ro("n_features", [](const HeldFile& held) { return held.file.n_features(); })
+        .def("read", &read,
+             "(names, name_lengths, pair_ptr, pair_labels, arc_before, arc_after, weights): the whole model.")
+        .def("ask", &ask, "sites"_a,
+             "A tagger with the part of the model that a sequence needs, and a design of the sequence.")
+        .def("tag", &tag, "sites"_a, "labels"_a, "The same, and the best labels by their names.");
     m.def("write_crfsuite", &write, "layout"_a, "labels"_a, "attributes"_a, "w"_a,
           "The bytes of the model file.");
+    m.def(
+        "write_empty_crfsuite",
+        [] {
+            const std::string file = write_empty_crfsuite();
+            return nb::bytes(file.data(), file.size());
+        },
+        "The bytes of the file of a model without labels.");
 }
 
 }  // namespace crfkit

@@ -4,14 +4,12 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
-#include <array>
 #include <memory>
-#include <stdexcept>
 #include <vector>
 
 #include "bindings.hpp"
 #include "brief_release.hpp"
-#include "design.hpp"
+#include "named_questions.hpp"
 #include "site_reader.hpp"
 #include "tagger.hpp"
 
@@ -24,18 +22,9 @@ namespace {
 
 using LayoutPtr = std::shared_ptr<Layout>;
 
-// One sequence, for questions.
 std::unique_ptr<Design> design_of(const LayoutPtr& layout, const Vocabulary& vocabulary,
                                   const NamedSites& sites) {
-    const FeatureArrays found = sites.look_up(vocabulary);
-    const std::array<std::int64_t, 2> sequence_ptr{0, sites.n_sites()};
-    return std::make_unique<Design>(
-        layout, sequence_ptr, FeatureList{found.site_ptr, found.ids, found.values}, FeatureList{},
-        std::vector<std::span<const double>>{}, AllowedLabels{}, Purpose::questions, 1);
-}
-
-nb::object to_python(std::unique_ptr<Design> design) {
-    return nb::cast(design.release(), nb::rv_policy::take_ownership);
+    return one_sequence(layout, sites.n_sites(), sites.look_up(vocabulary));
 }
 
 nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary, const NamedSites& sites) {
@@ -45,18 +34,6 @@ nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary
         design = design_of(layout, vocabulary, sites);
     }
     return to_python(std::move(design));
-}
-
-// The items of `names`, which are n, at these places.
-nb::object chosen(const nb::list& names, std::int32_t n, const std::vector<std::int32_t>& places) {
-    nb::object found = nb::steal(PyList_New(static_cast<Py_ssize_t>(places.size())));
-    if (!found.is_valid()) throw nb::python_error();
-    // Asked only now: other threads had the lock before, and a new list may have run finalizers.
-    if (nb::len(names) != static_cast<std::size_t>(n))
-        throw std::invalid_argument("there must be one name for each label of the layout");
-    for (std::size_t t = 0; t < places.size(); ++t)
-        PyList_SET_ITEM(found.ptr(), t, nb::borrow(PyList_GET_ITEM(names.ptr(), places[t])).release().ptr());
-    return found;
 }
 
 nb::tuple tag_names(const Tagger& tagger, const LayoutPtr& layout, const Vocabulary& vocabulary,
@@ -82,6 +59,7 @@ void bind_named_sites(nb::module_& m) {
             },
             "sequence"_a)
         .def("__len__", &NamedSites::n_sites)
+        .def_prop_ro("n_names", &NamedSites::n_names, "The number of attributes at all positions.")
         .def(
             "add_to",
             [](const NamedSites& self, Vocabulary& vocabulary) { return to_python(self.add_to(vocabulary)); },

@@ -233,7 +233,7 @@ void SiteReader::read_entry(PyObject* key, PyObject* value) {
         *end++ = ':';
         writer_.push_composed(write_bytes(value, end) - begin);
     } else if (PyBool_Check(value)) {
-        if (value == Py_True) push_number(key, 1.0);
+        push_truth(key, value == Py_True);
     } else if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) {
         push_number(key, finite(value, key));
     } else if (is_list_or_tuple(value)) {
@@ -256,7 +256,7 @@ void SiteReader::read_other_entry(PyObject* key, PyObject* value) {
     } else if (is_array(value) && nb::cast<int>(nb::handle(value).attr("ndim")) > 0) {
         read_array(key, value);
     } else if (is_numpy_bool(value)) {
-        if (PyObject_IsTrue(value)) push_number(key, 1.0);
+        push_truth(key, PyObject_IsTrue(value));
     } else if (has(value, "tocsr")) {
         read_sparse(key, value);
     } else if (has(value, "items")) {
@@ -299,6 +299,12 @@ void SiteReader::push_number(PyObject* key, double value) {
     char* begin = writer_.compose(prefix_.size() + most_bytes(key));
     char* end = write_bytes(key, std::copy(prefix_.begin(), prefix_.end(), begin));
     writer_.push_composed(end - begin, value);
+}
+
+// For names alone, False is the number 0, as in python-crfsuite: training then has a weight for the
+// attribute.
+void SiteReader::push_truth(PyObject* key, bool truth) {
+    if (truth || writer_.copies()) push_number(key, truth ? 1.0 : 0.0);
 }
 
 double SiteReader::finite(PyObject* number, PyObject* key) {

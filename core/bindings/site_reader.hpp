@@ -13,7 +13,7 @@ inline constexpr double largest_value = 1e20;
 //   ["a", "b"]                   features a and b (any iterable of strings)
 //   {"w": "Rome"}                feature w:Rome
 //   {"len": 4.0}                 feature len with this value
-//   {"up": True}                 feature up; False gives nothing
+//   {"up": True}                 feature up; False gives nothing, or among names alone the value 0
 //   {"flags": ["a", "b"]}        features flags:a and flags:b
 //   {"ctx": {…}}                 the features of the inner dict, their names after "ctx:"
 //   {"v": NumPy row}             a row of the dense block v
@@ -51,6 +51,7 @@ class SiteReader {
     void read_array(PyObject* key, PyObject* array);
     void read_sparse(PyObject* key, PyObject* row);
     void push_number(PyObject* key, double value);
+    void push_truth(PyObject* key, bool truth);
     void push_name(PyObject* string);
     double finite(PyObject* number, PyObject* key);
     void let_signals_in();

@@ -11,15 +11,7 @@ import click
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option, allowed_of, placed
 from crfkit.cli.output_forms import FORMS, PLAIN, Details, Labelling, Writer, write_column_form, writer_of
-from crfkit.cli.progress import Display, quiet_option
-from crfkit.cli.streams import (
-    ArrivingLines,
-    batches,
-    check_output,
-    open_input,
-    open_output,
-    writes_to_terminal,
-)
+from crfkit.cli.streams import batches, check_output, open_input, open_output
 from crfkit.cli.taggers import load_tagger, read_for_tagger
 
 if TYPE_CHECKING:
@@ -90,10 +82,7 @@ def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator
 @click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @allowed_column_option
-@quiet_option
-def command(
-    model: Path, file: str, output: str | None, form: str | None, quiet: bool, **options: Any
-) -> None:
+def command(model: Path, file: str, output: str | None, form: str | None, **options: Any) -> None:
     """Label FILE (`-`: standard input) with MODEL: each line comes back with one more column, the label.
 
     FILE has the input columns that the model was trained with, or these and a label column, which is kept. With
@@ -101,16 +90,12 @@ def command(
     a file of attributes. MODEL may be one of CRFsuite, CRF++ (text) or Wapiti.
     """
     check_output(output, (file, model), "the output")
+    tagger = load_tagger(model, n_threads=options["threads"])
     details = Details(**{name: options[name] for name in Details._fields})
-    with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
-        display.stage(f"loading {model}")
-        tagger = load_tagger(model, n_threads=options["threads"])
-        write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details)
-        source = open_input(file)
-        examples = read_for_tagger(
-            tagger, source, separator=options["separator"], allowed_column=options["allowed_column"]
-        )
-        display.stage(f"tagging {file}", "sequences", waits=isinstance(source, ArrivingLines))
-        chunks = display.counted(batches(examples, BATCH, source), len)
-        with open_output(output) as stream:
-            tag(tagger.crf, chunks, stream, details=details, write=write)
+    write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details)
+    source = open_input(file)
+    examples = read_for_tagger(
+        tagger, source, separator=options["separator"], allowed_column=options["allowed_column"]
+    )
+    with open_output(output) as stream:
+        tag(tagger.crf, batches(examples, BATCH, source), stream, details=details, write=write)

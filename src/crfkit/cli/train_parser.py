@@ -11,7 +11,6 @@ import click
 
 from crfkit.cli.keeping import check_outputs, keep_model
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options
-from crfkit.cli.progress import Display, SecondsLeft, quiet_option
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
@@ -74,7 +73,7 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
 @optimizer_options("adagrad")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
-@quiet_option
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a dependency parser on FILE (CoNLL-U) and write it to MODEL.
 
@@ -82,33 +81,29 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
 
     Ctrl-C ends the training, saves the best model so far and exits with status 130.
     """
-    with Display(quiet=quiet) as display:
-        _train_and_keep(file, model, dev, options, display)
-
-
-def _train_and_keep(
-    file: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display
-) -> None:
-    """What the command does, and shows."""
+    from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.data import read_conllu
 
-    display.stage(f"reading {file}", "sentences")
     check_outputs(model, None, (file, dev))
     parser = new_parser(options)
-    sentences = list(display.counted(read_conllu(file)))
-    held_out = None if dev is None else list(display.counted(read_conllu(dev)))
+    sentences = list(read_conllu(file))
+    held_out = None if dev is None else list(read_conllu(dev))
+
+    def say(text: str) -> None:
+        if not quiet:
+            click.echo(text, err=True)
+
     n_words = sum(len(sentence.words) for sentence in sentences)
     labels = {word.deprel for sentence in sentences for word in sentence.words} - {"_"}
-    display.say(f"{file}: {len(sentences):,} sentences, {n_words:,} words, {len(labels):,} relations")
+    title = f"{file}: {len(sentences):,} sentences, {n_words:,} words, {len(labels):,} relations"
     seconds_left = SecondsLeft.of(parser.optimizer, options["time_budget"])
-    with display.training(seconds_left, "LAS") as callback:
+    with Display(title, seconds_left, "LAS", quiet=quiet) as display:
         interrupted = train_parser(
             parser,
             sentences,
             dev=held_out,
             patience=options["patience"],
-            callback=callback,
+            callback=display,
             time_budget=options["time_budget"],
         )
-    display.stage(f"writing {model}")
-    keep_model(parser, model, display.say, interrupted=interrupted)
+    keep_model(parser, model, say, interrupted=interrupted)

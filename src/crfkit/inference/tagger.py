@@ -71,6 +71,13 @@ class Tagger:
         w = np.ascontiguousarray(weights, dtype=np.float64)
         self._core: _core.Tagger | _core.PatternTagger = _core.Tagger(layout, w)
 
+    @classmethod
+    def of(cls, core: _core.Tagger) -> Tagger:
+        """The same questions to a tagger that the native core has made."""
+        tagger = cls.__new__(cls)
+        tagger._core = core
+        return tagger
+
     def best(self, design: Compiled, n_threads: int = 1) -> Int32s:
         """The best label of every site, [T] over all sequences."""
         return self._core.best(design, n_threads)

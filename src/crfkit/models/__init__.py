@@ -31,11 +31,10 @@ from crfkit.models.loading import load
 from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.pattern_growth import GrowthRound
-from crfkit.models.progress import LOGGER, Pace, Progress, ProgressCallback
+from crfkit.models.training import Progress, ProgressCallback
 
 __all__ = [
     "CRF",
-    "LOGGER",
     "MAX_LABELS",
     "MAX_WEIGHT",
     "ArcFeatureWeight",
@@ -47,7 +46,6 @@ __all__ = [
     "GrowthRound",
     "ImpossibleSequenceError",
     "NotFittedError",
-    "Pace",
     "Parser",
     "Progress",
     "ProgressCallback",

@@ -21,11 +21,12 @@ from crfkit.models import parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import candidate_counts, labellings
-from crfkit.models.progress import Progress, ProgressCallback
 from crfkit.models.training import (
     INTERRUPTED,
     Examples,
     Plan,
+    Progress,
+    ProgressCallback,
     Trained,
     Weighted,
     train,

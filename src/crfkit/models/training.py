@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,13 +23,27 @@ from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.growth import carried, pruned, touched
 from crfkit.models.lesson import Choices, Lesson
-from crfkit.models.progress import ProgressCallback, Report, count_of
-from crfkit.optimizers import AUTO, STEPWISE, Choice, History, Watch, choose, optimizer_named
+from crfkit.optimizers import AUTO, STEPWISE, Callback, Choice, History, Step, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 Path = str | os.PathLike[str]
 
 INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
+
+
+class Progress(NamedTuple):
+    """What a callback of `fit` sees after each iteration."""
+
+    iteration: int
+    seconds: float  # since the start of the minimisation
+    objective: float
+    gradient_norm: float
+    dev_score: float | None  # None without a dev set
+    improved: bool  # this dev score is the highest so far
+    passes: float = 0.0  # over the data, until here
+
+
+ProgressCallback = Callable[[Progress], bool | None]  # True ends the training
 
 
 class Examples(NamedTuple):
@@ -62,7 +76,6 @@ class Plan:
     resume: bool = False
     start: Weighted | None = None  # whose weights to begin with
     extend: bool = False  # keep all that `start` knows
-    verbose: bool | int = False
 
     def check(self) -> None:
         """Refuse what has no meaning, before any work."""
@@ -88,13 +101,11 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     """Learn what the data call for, minimise the objective, keep the best weights."""
     parameters.check_parameters(params)
     plan.check()
-    report = Report(plan.verbose)
     n_threads = parameters.thread_count(params["n_threads"])
     settings, saved = {}, None
     if plan.checkpoint is not None:
         settings = checkpoint.settings_of(params, plan.metric)
         saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
-    report.stage(f"encoding {count_of(examples.X, 'sequences')}")
     lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
     if plan.dev is not None and len(plan.dev) > 2:
@@ -102,7 +113,6 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
     if plan.checkpoint is not None:
         settings |= checkpoint.data_of(lesson, weights, plan.dev)
-    report.stage(f"minimising over {model.n_weights:,} weights, for {len(model.labels):,} labels")
     given = given_optimizer(params["optimizer"])
     stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)
     objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
@@ -124,9 +134,8 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     del lesson  # the objective has the data in its own form
     with checkpoint.damage(plan.checkpoint):
         outcome = choice.optimizer.minimize(
-            objective, start, callback=report.callback(plan.callback), n_threads=n_threads, watch=watch
+            objective, start, callback=told(plan.callback), n_threads=n_threads, watch=watch
         )
-    report.end(outcome)
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
         found, n_iter = outcome.best.weights, outcome.best.iteration
@@ -181,3 +190,22 @@ def given_optimizer(optimizer: Any) -> Choice | None:
         if named is not None:
             return Choice(named(), f"{named.__name__} was asked for by name")
     return Choice(optimizer, f"{type(optimizer).__name__} was given")
+
+
+def told(callback: ProgressCallback | None) -> Callback | None:
+    """The callback of a user, as the loop calls it."""
+    if callback is None:
+        return None
+
+    def tell(step: Step) -> bool:
+        shown = (
+            step.iteration,
+            step.seconds,
+            step.objective,
+            step.gradient_norm,
+            step.dev_score,
+            step.improved,
+        )
+        return bool(callback(Progress(*shown, step.passes)))
+
+    return tell

@@ -104,6 +104,7 @@ def feature_map(
     """The features that CRFsuite generates, those with a frequency below `minfreq` left out.
 
     The frequency of an attribute with a label is the sum of its values there, that of an arc the number of its occurrences.
+    So an attribute whose values with a label sum to less than 0 has no weight for it, even where `minfreq` is 0.
     """
     dataset, annotation = examples
     built = FeatureMap.build(
@@ -122,7 +123,8 @@ def feature_map(
         seen = np.zeros(n_attributes, dtype=bool)
         seen[dataset.states.ids] = True
         pairs &= seen[attributes]
-    if minfreq > 0:
+    values = dataset.states.values
+    if minfreq > 0 or (values is not None and values.min(initial=0.0) < 0):
         pairs &= _pair_frequencies(examples, built, attributes) >= minfreq
         arcs &= _arc_frequencies(examples, built) >= minfreq
     if pairs.all() and arcs.all():

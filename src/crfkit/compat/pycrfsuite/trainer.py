@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from crfkit import _core
-from crfkit.compat.crfsuite_file import check_names, write_crfsuite
+from crfkit.compat.crfsuite_file import check_names, write_crfsuite, write_empty_crfsuite
 from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.pycrfsuite.instances import Instances
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, GRAPHICAL_MODEL, defaults
@@ -90,11 +90,8 @@ class BaseTrainer:
         """Train, and write the model file; no file for an empty name.
 
         `holdout` is a group whose instances are left out of the training, and labelled after each iteration for the log.
+        Without any items there is a model without labels, which tags empty sequences only.
         """
-        if not len(self._instances):
-            raise ValueError("The data is empty. Call Trainer::append before Trainer::train.")
-        if not self._instances.label_ids:
-            raise ValueError("The data has no labels: all instances are empty.")
         for name in ("c1", "c2"):
             if self._params.get(name, 0.0) < 0:
                 raise ValueError(f"{name} is {self._params[name]}, expected a number that is not negative")
@@ -148,18 +145,24 @@ class BaseTrainer:
     def _before_train(self) -> None:
         """Called before each training."""
 
-    def _store(self, learned: Learned, path: str) -> None:
-        """Write the model file, and tell so."""
+    def _store(self, learned: Learned | None, path: str) -> None:
+        """Write the model file, and log it; None: a model without labels."""
         began = perf_counter()
-        instances, (feature_map, weights) = self._instances, learned
+        instances = self._instances
         labels, n_attributes = list(instances.label_ids), len(instances.vocabulary)
-        pairs = np.flatnonzero(weights[: feature_map.n_pairs])
-        active = np.unique(np.searchsorted(feature_map.pair_ptr, pairs, side="right"))
+        weights, active = np.zeros(0), np.zeros(0, np.int64)
+        if learned is not None:
+            weights = learned.weights
+            pairs = np.flatnonzero(weights[: learned.feature_map.n_pairs])
+            active = np.unique(np.searchsorted(learned.feature_map.pair_ptr, pairs, side="right"))
         self.message("Storing the model\n")
         self.message(f"Number of active features: {np.count_nonzero(weights)} ({len(weights)})\n")
         self.message(f"Number of active attributes: {len(active)} ({n_attributes})\n")
         self.message(f"Number of active labels: {len(labels)} ({len(labels)})\n")
-        write_crfsuite(assembled(labels, instances.vocabulary, feature_map, weights), path)
+        if learned is None:
+            write_empty_crfsuite(path)
+        else:
+            write_crfsuite(assembled(labels, instances.vocabulary, *learned), path)
         for what in ("labels", "attributes", "feature references for transitions"):
             self.message(f"Writing {what}\n")
         self.message("Writing feature references for attributes\n")

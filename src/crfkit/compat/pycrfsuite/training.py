@@ -57,13 +57,18 @@ class Training:
         self._held_out: HeldOut | None = None
         self._last = (0.0, 0.0, np.zeros(0))  # seconds, passes and weights of the iteration before
 
-    def run(self, holdout: int) -> Learned:
-        """Train on all groups but `holdout`, and report on that one after each iteration."""
+    def run(self, holdout: int) -> Learned | None:
+        """Train on all groups but `holdout`, and report on that one after each iteration; None where no label exists."""
         if holdout >= 0:
             self._say(f"Holdout group: {holdout + 1}\n")
             self._say("\n")
         examples = self._instances.without(holdout)
         built = self._generated(examples)
+        if built is None:
+            self._say("There is no data to train on\n")
+            self._say(f"Total seconds required for training: {0.0:.3f}\n")
+            self._say("\n")
+            return None
         held_out = self._instances.only(holdout) if holdout >= 0 else None
         if held_out is not None and held_out.dataset.n_sequences:
             self._held_out = HeldOut(held_out, built, self._labels, self._n_threads)
@@ -77,8 +82,8 @@ class Training:
         self._say("\n")
         return Learned(built, outcome.weights)
 
-    def _generated(self, examples: Examples) -> FeatureMap:
-        """The features."""
+    def _generated(self, examples: Examples) -> FeatureMap | None:
+        """The features; None where no label exists."""
         params = self._params
         began = perf_counter()
         for line in (
@@ -89,18 +94,20 @@ class Training:
             f"feature.possible_transitions: {params['feature.possible_transitions']:d}\n",
         ):
             self._say(line)
-        built = feature_map(
-            examples,
-            len(self._instances.vocabulary),
-            len(self._labels),
-            minfreq=params["feature.minfreq"],
-            possible_states=params["feature.possible_states"],
-            possible_transitions=params["feature.possible_transitions"],
-        )
+        built = None
+        if self._labels:
+            built = feature_map(
+                examples,
+                len(self._instances.vocabulary),
+                len(self._labels),
+                minfreq=params["feature.minfreq"],
+                possible_states=params["feature.possible_states"],
+                possible_transitions=params["feature.possible_transitions"],
+            )
         for percent in range(0, 101, 2):
             self._say("." if percent % 10 else str(percent // 10))
         self._say("\n")
-        self._say(f"Number of features: {built.n_weights}\n")
+        self._say(f"Number of features: {0 if built is None else built.n_weights}\n")
         self._say(f"Seconds required: {perf_counter() - began:.3f}\n")
         self._say("\n")
         return built
