@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from crfkit.cli.streams import check_output
+from crfkit.cli.streams import BAD_INPUT, check_output, complain
 from crfkit.cli.structures import grown_words
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
     from crfkit.models import CRF, Parser
 
-INTERRUPTED = (
-    130  # exit status after Ctrl-C (128 + SIGINT): a script that goes on would take the model for finished
-)
+# Exit status after Ctrl-C (128 + SIGINT) and after SIGTERM: a script that goes on would take the model for finished.
+INTERRUPTED, TERMINATED = 130, 143
+_TERMINATION = "crfkit.termination"  # in the context of the command
+
+
+@contextmanager
+def ended_from_outside() -> Iterator[None]:
+    """In this block SIGTERM is what Ctrl-C is; `was_terminated` tells which of them it was."""
+    from crfkit.models import terminable
+
+    with terminable() as termination:
+        click.get_current_context().meta[_TERMINATION] = termination
+        yield
+
+
+def was_terminated() -> bool:
+    """Whether SIGTERM has arrived."""
+    termination = click.get_current_context().meta.get(_TERMINATION)
+    return termination is not None and termination.received
+
+
+def end_interrupted(words: str) -> NoReturn:
+    """End the command after Ctrl-C or SIGTERM."""
+    terminated = was_terminated()
+    complain(f"crfkit: {'terminated' if terminated else 'interrupted'}{words}")
+    click.get_current_context().exit(TERMINATED if terminated else INTERRUPTED)
 
 
 def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path | None]) -> None:
@@ -33,21 +59,43 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
 
 
 def keep_model(model: CRF | Parser, path: Path, say: Callable[[str], None], *, interrupted: bool) -> None:
-    """Save a trained model and say why its training ended; after Ctrl-C, end the command with the status of that."""
-    from crfkit.models import CRF
+    """Save a trained model and say why its training ended; after Ctrl-C, end the command with the status of that.
+
+    Where the model cannot be written to its path, as on a full disk, it goes to another one, and the status is that of an
+    error.
+    """
+    from crfkit.models import CRF, postponed
 
     if interrupted and model.n_iter_ == 0:
-        raise KeyboardInterrupt
-    model.save(path)
-    sizes = f"{len(model.weights_):,} weights, {path.stat().st_size / 1e6:.1f} MB"
+        end_interrupted("")
+    with postponed():
+        found = _saved(model, path)
+    sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     if isinstance(model, CRF):
         for line in grown_words(model):
             say(line)
         sizes = f"{model.n_features_:,} features, {sizes}"
     if model.optimizer == "auto":
         say(model.optimizer_reason_)
-    say(f"{model.stop_reason_}; the model of iteration {model.n_iter_} is in {path}")
+    say(f"{model.stop_reason_}; the model of iteration {model.n_iter_} is in {found}")
     say(sizes)
     if interrupted:
-        click.echo(f"crfkit: interrupted; the best model so far is in {path}", err=True)
-        click.get_current_context().exit(INTERRUPTED)
+        end_interrupted(f"; the best model so far is in {found}")
+    if found != path:
+        click.get_current_context().exit(BAD_INPUT)
+
+
+def _saved(model: CRF | Parser, path: Path) -> Path:
+    """Save a model where it is to go, or else where there is room; the path that it has."""
+    try:
+        model.save(path)
+        return path
+    except InputError as error:
+        name = f"{path.stem}-{os.urandom(4).hex()}{path.suffix}"
+        for folder in dict.fromkeys((Path(tempfile.gettempdir()), Path.home(), Path.cwd())):
+            with suppress(InputError):
+                other = folder / name
+                model.save(other)
+                complain(f"crfkit: {error}; the model is in {other}")
+                return other
+        raise

@@ -25,7 +25,7 @@ from crfkit.cli.constraints import (
     take_allowed,
 )
 from crfkit.cli.folds import check_folds, cross_validation
-from crfkit.cli.keeping import INTERRUPTED, check_outputs, keep_model
+from crfkit.cli.keeping import check_outputs, end_interrupted, ended_from_outside, keep_model
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
 from crfkit.cli.structures import order_options, structure_of
 from crfkit.data import InputError
@@ -190,6 +190,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a model on FILE and write it to MODEL.
 
@@ -197,8 +198,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     line ends a sentence. Without --template and --features, features of the word in column 0 are used.
     With --attributes, FILE is one of CRFsuite's.
 
-    Ctrl-C ends the training, saves the best model so far and exits with status 130. A training with --checkpoint that was
-    killed goes on with --resume, and ends as if nothing had happened.
+    Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A training
+    with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.evaluation import metric_for
@@ -248,8 +249,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
 def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """A model of cross-validation, trained; Ctrl-C ends the command."""
     if train(model, examples, safety={"time_budget": options["time_budget"]}):
-        click.echo("crfkit: interrupted in the cross-validation; there is no model", err=True)
-        click.get_current_context().exit(INTERRUPTED)
+        end_interrupted(" in the cross-validation; there is no model")
     return model
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.keeping import check_outputs, keep_model
+from crfkit.cli.keeping import check_outputs, ended_from_outside, keep_model
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options
 
 if TYPE_CHECKING:
@@ -74,12 +74,13 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @optimizer_options("adagrad")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a dependency parser on FILE (CoNLL-U) and write it to MODEL.
 
     Words whose HEAD is `_` may have any head, and where DEPREL is `_` any relation: training needs no complete trees.
 
-    Ctrl-C ends the training, saves the best model so far and exits with status 130.
+    Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143.
     """
     from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.data import read_conllu

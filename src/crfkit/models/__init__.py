@@ -27,6 +27,7 @@ from crfkit.models.inspection import (
     heaviest_patterns,
     trellis_sizes,
 )
+from crfkit.models.interruption import Terminated, Termination, postponed, terminable
 from crfkit.models.loading import load
 from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
@@ -51,6 +52,8 @@ __all__ = [
     "ProgressCallback",
     "ScoredSentence",
     "SequencesSkipped",
+    "Terminated",
+    "Termination",
     "TrainingInterrupted",
     "TrellisSize",
     "UnknownLabels",
@@ -66,6 +69,8 @@ __all__ = [
     "heaviest_patterns",
     "load",
     "model_type",
+    "postponed",
     "replacing",
+    "terminable",
     "trellis_sizes",
 ]

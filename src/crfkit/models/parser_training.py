@@ -22,6 +22,7 @@ from crfkit.features import (
 )
 from crfkit.inference import TreeParser
 from crfkit.models import parameters
+from crfkit.models.interruption import terminable
 from crfkit.models.training import ProgressCallback, given_optimizer, told
 from crfkit.objective import TreeObjective, TreeOnlineObjective
 from crfkit.optimizers import AdaGrad, Choice, History, Watch
@@ -133,13 +134,14 @@ def train(
             n_threads=n_threads,
         )
     score = None if plan.dev is None else _dev_score(plan.dev, plan.metric, arc_map, params, n_threads)
-    outcome = choice.optimizer.minimize(
-        objective,
-        np.zeros(objective.n_weights),
-        callback=told(plan.callback),
-        n_threads=n_threads,
-        watch=Watch(score=score, patience=plan.patience, seconds=plan.time_budget),
-    )
+    with terminable():
+        outcome = choice.optimizer.minimize(
+            objective,
+            np.zeros(objective.n_weights),
+            callback=told(plan.callback),
+            n_threads=n_threads,
+            watch=Watch(score=score, patience=plan.patience, seconds=plan.time_budget),
+        )
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
         found, n_iter = outcome.best.weights, outcome.best.iteration

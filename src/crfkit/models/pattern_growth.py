@@ -19,6 +19,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.models import parameters
 from crfkit.models.chain_model import ChainModel
+from crfkit.models.interruption import terminable
 from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import candidate_counts, labellings
 from crfkit.models.training import (
@@ -64,6 +65,11 @@ def growth_of(structure: object) -> Growth | None:
 
 def grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
     """Grow patterns on a part of the data, measured on the rest; then train on all of it."""
+    with terminable():
+        return _grown(params, examples, plan)
+
+
+def _grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
     parameters.check_parameters(params)
     plan.check()
     structure: Patterns = params["structure"]

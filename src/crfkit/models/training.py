@@ -22,6 +22,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.growth import carried, pruned, touched
+from crfkit.models.interruption import terminable
 from crfkit.models.lesson import Choices, Lesson
 from crfkit.optimizers import AUTO, STEPWISE, Callback, Choice, History, Step, Watch, choose, optimizer_named
 
@@ -132,7 +133,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     if plan.start is not None:
         start = carried(plan.start.model, plan.start.weights, model)
     del lesson  # the objective has the data in its own form
-    with checkpoint.damage(plan.checkpoint):
+    with terminable(), checkpoint.damage(plan.checkpoint):
         outcome = choice.optimizer.minimize(
             objective, start, callback=told(plan.callback), n_threads=n_threads, watch=watch
         )
