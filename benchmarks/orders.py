@@ -40,12 +40,13 @@ class Task(NamedTuple):
     train: str
     test: str
     preset: str
+    n_columns: int  # that the features are made of
 
 
 TASKS = {
-    "chunks": Task("CoNLL-2000 chunks", "conll2000", "train.txt", "test.txt", "chunks"),
-    "spanish": Task("CoNLL-2002 names, Spanish", "conll2002", "esp.train", "esp.testb", "names"),
-    "dutch": Task("CoNLL-2002 names, Dutch", "conll2002", "ned.train", "ned.testb", "names"),
+    "chunks": Task("CoNLL-2000 chunks", "conll2000", "train.txt", "test.txt", "chunks", 2),
+    "spanish": Task("CoNLL-2002 names, Spanish", "conll2002", "esp.train", "esp.testb", "names", 1),
+    "dutch": Task("CoNLL-2002 names, Dutch", "conll2002", "ned.train", "ned.testb", "names", 1),
 }
 
 STRUCTURES: dict[str, Callable[[], Chain | Patterns]] = {
@@ -58,9 +59,10 @@ DEFAULT = ("1", "2", "auto")
 
 
 def sentences(task: Task, file: str, limit: int | None) -> tuple[Sentences, Labels]:
-    """The rows of a file without the label, and the labels."""
+    """The rows of a file, as far as features read them, and the labels."""
     found = [sequence.rows for sequence in islice(read_columns(corpus_path(task.folder, file)), limit)]
-    return [[row[:-1] for row in rows] for rows in found], [[row[-1] for row in rows] for rows in found]
+    inputs = [[row[: task.n_columns] for row in rows] for rows in found]
+    return inputs, [[row[-1] for row in rows] for rows in found]
 
 
 def fitted(order: str, task: Task, X: Sentences, y: Labels) -> tuple[CRF, Outcome]:

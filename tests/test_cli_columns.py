@@ -113,6 +113,21 @@ def test_a_preset_makes_do_with_the_columns_there_are() -> None:
     assert "leaves out" not in said
 
 
+def test_names_reads_a_column_of_parts_of_speech_where_there_is_one() -> None:
+    Path("chunks.txt").write_text(columns(CHUNKS, 3))
+    said = run("train", "chunks.txt", "--model", "m.crf").stderr  # labels of spans: the preset names
+    assert said.startswith("chunks.txt: the preset names reads column 1 as the part of speech\n")
+    assert "pos[-1]=D" in run("inspect", "m.crf", "--top", "1000").stdout
+    assert "found 1 column, the model expects 2" in complaint("tag", "m.crf", "-", text="the\ncat\n")
+    tagged = run("tag", "m.crf", "-", text="the D\ncat N\n").stdout
+    assert tagged == "the D B-NP\ncat N I-NP\n\n"
+    words = [" ".join(w for i, w in enumerate(line.split()) if i % 3 != 1) for line in CHUNKS]
+    Path("words.txt").write_text(columns(words, 2))
+    said = run("train", "words.txt", "--model", "w.crf").stderr
+    assert "column" not in said
+    assert "pos[" not in run("inspect", "w.crf", "--top", "1000").stdout
+
+
 def test_too_many_threads() -> None:
     Path("train.txt").write_text(columns(SENTENCES, 2))
     said = complaint("train", "train.txt", "--model", "m.crf", "--threads", str(2**40))

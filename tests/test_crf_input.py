@@ -60,6 +60,26 @@ def test_a_preset_makes_do_with_the_columns_there_are(X: list[Any], tmp_path: Pa
     )  # the parameter is the preset, not its lines
 
 
+def test_names_reads_parts_of_speech_where_there_are() -> None:
+    rows = [[(word, tag) for word, tag in zip(*pair, strict=True)] for pair in zip(WORDS, TAGS, strict=True)]
+    spans = [["B-X" if tag == "N" else "O" for tag in tags] for tags in TAGS]
+    with_tags, without = CRF(features="names").fit(rows, spans), CRF(features="names").fit(WORDS, spans)
+    added = {*with_tags.encoder_.vocabulary.names()} - {*without.encoder_.vocabulary.names()}
+    assert {name.partition("=")[0] for name in added} == {"pos[-1]", "pos[1]", "pos[-1]|pos[1]"}
+    assert with_tags.encoder_.template == preset("names") == preset("names", 3)
+    assert without.encoder_.template == preset("names", 1)
+    with pytest.raises(
+        InputError, match="sequence 0, site 0: the row has 1 column, expected 2 as in training"
+    ):
+        with_tags.predict(WORDS)
+    with pytest.raises(
+        InputError, match="sequence 0, site 0: the row has 2 columns, expected 1 as in training"
+    ):
+        without.predict(rows)
+    chosen = CRF(features=preset("names", 1)).fit(rows, spans)
+    assert {*chosen.encoder_.vocabulary.names()} == {*without.encoder_.vocabulary.names()}
+
+
 def test_a_preset_reads_iterators_once() -> None:
     crf = CRF(features="chunks").fit([iter(words) for words in WORDS], TAGS)
     assert crf.predict(WORDS) == TAGS

@@ -216,7 +216,7 @@ def test_an_extractor_within_itself_and_in_threads() -> None:
     extractor.extract([["a", "b", "a"]], vocabulary, Vocabulary(), True)
     assert vocabulary.names() == ["U0:a", "U0:b"]
 
-    template = preset("names")
+    template = preset("names", 1)
     shared = _core.Extractor(template)
     results: list[list[str]] = []
 

@@ -80,7 +80,7 @@ def test_lines_of_crfpp_are_never_named() -> None:
 
 
 def test_features_of_presets_say_what_they_are() -> None:
-    features = preset("names").expand(["The", "Cat"], 1)[0]
+    features = preset("names", 1).expand(["The", "Cat"], 1)[0]
     assert {"word=Cat", "suffix2=at", "word[-1]|word=The|Cat", "short_shape=Xx", "bias=1"} <= set(features)
     for name in PRESETS:
         for text in PRESETS[name].splitlines():
@@ -263,7 +263,7 @@ def test_shapes_keep_length_and_short_shapes_have_no_runs(word: str) -> None:
 def test_presets(name: str) -> None:
     template = preset(name)
     assert template.text == PRESETS[name]
-    assert template.n_columns == (2 if name == "chunks" else 1)
+    assert template.n_columns == (2 if name in ("chunks", "names") else 1)
     assert template.has_plain_arcs
     for i in range(len(ROWS)):
         features, arcs = template.expand(ROWS, i)

@@ -203,7 +203,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     """
     from crfkit.cli.progress import Display, SecondsLeft
     from crfkit.evaluation import metric_for
-    from crfkit.features import preset
+    from crfkit.features import preset_note
 
     check_outputs(model, options["checkpoint"], (file, dev, options["template"], options["wapiti_patterns"]))
     examples, held_out, reading = read_files(file, dev, options)
@@ -216,10 +216,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         if not quiet:
             click.echo(text, err=True)
 
-    if isinstance(crf.features, str) and preset(crf.features).n_columns > n_inputs:
-        say(
-            f"{file}: no column {n_inputs} beside the label, the preset {crf.features} leaves out what it reads there"
-        )
+    if isinstance(crf.features, str) and (about_columns := preset_note(crf.features, n_inputs)):
+        say(f"{file}: {about_columns}")
     if note is not None:
         say(f"{file}: {note}")
     check_folds(options["folds"], len(examples))

@@ -14,7 +14,7 @@ from crfkit.features.import_paths import import_path, loaded, placeholder
 from crfkit.features.labels import Labels, check_entries, label_lists
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
-from crfkit.features.presets import PRESETS, counted_columns, preset
+from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Line, Macro, Program, Template, Transform
 from crfkit.features.treebank import (
@@ -77,5 +77,6 @@ __all__ = [
     "penalty_vector",
     "placeholder",
     "preset",
+    "preset_note",
     "read_once",
 ]

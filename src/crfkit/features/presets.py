@@ -11,7 +11,7 @@ from crfkit.features.given_sequences import listed
 from crfkit.features.templates import Template
 
 _NAMES = """\
-# Names of persons, places, organisations …; column 0: the word.
+# Names of persons, places, organisations …; column 0: the word, column 1: its part of speech.
 bias=1
 word[-2]=%x[-2,0]
 word[-1]=%x[-1,0]
@@ -46,6 +46,11 @@ short_shape[-1]|short_shape|short_shape[1]=%short_shape[-1,0]|%short_shape[0,0]|
 lower[-1]|short_shape=%lower[-1,0]|%short_shape[0,0]
 short_shape|lower[1]=%short_shape[0,0]|%lower[1,0]
 digits=%digits[0,0]
+
+# Parts of speech of the words beside it.
+pos[-1]=%x[-1,1]
+pos[1]=%x[1,1]
+pos[-1]|pos[1]=%x[-1,1]|%x[1,1]
 
 # Arcs between labels.
 B
@@ -243,8 +248,7 @@ PRESETS: Mapping[str, str] = MappingProxyType(
 def preset(name: str, n_columns: int | None = None) -> Template:
     """The template of a preset; with `n_columns`, without the lines that read columns beyond these.
 
-    `names`, `pos` and `morphology` read column 0, the word; `chunks` reads the part of speech in column 1 as well,
-    where there is one.
+    All read column 0, the word; `names` and `chunks` read column 1 as its part of speech, where there is one.
     """
     text = PRESETS.get(name)
     if text is None:
@@ -252,6 +256,18 @@ def preset(name: str, n_columns: int | None = None) -> Template:
         raise InputError(f"there is no feature preset '{name}': expected one of {known}")
     template = Template.parse(text, source=f"preset {name}")
     return template if n_columns is None else template.within_columns(max(n_columns, 1))
+
+
+def preset_note(name: str, n_columns: int) -> str | None:
+    """What is to be said where a preset meets rows of `n_columns` columns; None: nothing.
+
+    `names` is made for words, and takes parts of speech where there are; `chunks` is made for both.
+    """
+    if name == "names" and n_columns > 1:
+        return "the preset names reads column 1 as the part of speech"
+    if name == "chunks" and n_columns == 1:
+        return "no column 1 beside the label, the preset chunks leaves out what it reads there"
+    return None
 
 
 def counted_columns(X: Any) -> tuple[Sequence[Any], int | None]:
