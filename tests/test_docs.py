@@ -220,7 +220,7 @@ def modules() -> list[str]:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name: str) -> None:
-    if name.startswith("crfkit.nn"):
+    if name.startswith(("crfkit.nn", "crfkit.compat.torchcrf")):
         pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
     if name.endswith(("_triton", "_kernel", "_kernels")):
         pytest.importorskip("triton", reason="needs Triton: pip install triton")

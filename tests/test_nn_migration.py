@@ -9,16 +9,14 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
 
 from crfkit.nn import ChainCRF, ChainDistribution, TreeDistribution
+from tests.needs import pytorch_crf
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the other packages, about themselves
 
 
 def test_from_pytorch_crf() -> None:
-    torchcrf = pytest.importorskip(
-        "torchcrf", reason="pytorch-crf is not installed (pip install pytorch-crf)"
-    )
     torch.manual_seed(0)
-    theirs, ours = torchcrf.CRF(4, batch_first=True), ChainCRF(4)
+    theirs, ours = pytorch_crf().CRF(4, batch_first=True), ChainCRF(4)
     ours.load_state_dict(theirs.state_dict())
     emissions, tags = torch.randn(3, 6, 4), torch.randint(0, 4, (3, 6))
     mask = torch.arange(6) < torch.tensor([6, 2, 4])[:, None]
@@ -28,6 +26,17 @@ def test_from_pytorch_crf() -> None:
         )
     labels = ours.decode(emissions, mask)
     assert [row[row >= 0].tolist() for row in labels] == theirs.decode(emissions, mask)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.float32])
+def test_masks_of_any_type(dtype: Any) -> None:
+    """Such as pytorch-crf's ByteTensors; the first position may be off."""
+    torch.manual_seed(3)
+    layer, emissions, tags = ChainCRF(4), torch.randn(3, 6, 4), torch.randint(0, 4, (3, 6))
+    mask = torch.rand(3, 6) < 0.5
+    mask[:, 0] = False
+    assert torch.equal(layer(emissions, tags, mask.to(dtype)), layer(emissions, tags, mask))
+    assert torch.equal(layer.decode(emissions, mask.to(dtype)), layer.decode(emissions, mask))
 
 
 def test_chains_from_torch_struct() -> None:

@@ -15,12 +15,13 @@ from crfkit.data import InputError
 STAND_INS = {
     "pycrfsuite": "crfkit.compat.pycrfsuite",
     "sklearn_crfsuite": "crfkit.compat.sklearn_crfsuite",
+    "torchcrf": "crfkit.compat.torchcrf",
 }
 """{name of another toolkit's package: the package here with the same interface}."""
 
 
 def install(names: Iterable[str] = tuple(STAND_INS)) -> None:
-    """From now on `import pycrfsuite` and `import sklearn_crfsuite` give the modules of `crfkit.compat`.
+    """From now on `import pycrfsuite`, `sklearn_crfsuite` and `torchcrf` give the modules of `crfkit.compat`.
 
     Modules that imported the originals before keep them: call it first. `names` are the packages to stand in for; each is
     loaded when it is imported.

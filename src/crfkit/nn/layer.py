@@ -10,12 +10,16 @@ from torch import Tensor, nn
 
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.constraints import BigramsLike, bigram_table
+from crfkit.nn.layout import check_emissions, check_layout, check_lengths, to_batch_first
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
 
 class ChainCRF(nn.Module):
-    """A linear-chain CRF over emissions [B, T, L]: `forward` is the log-likelihood of tags, `decode` the best labelling.
+    """A linear-chain CRF over emissions [B, T, L]: `forward` is the log-likelihood of tags, `decode` the best labels.
+
+    With `batch_first=False`, emissions are [T, B, L], and tags, masks and decoded labels [T, B], as by default in
+    pytorch-crf and in PyTorch's own recurrent layers. Where the shapes agree, only this argument tells which it is.
 
     Parameters: `transitions` [L, L], `start_transitions` [L] and `end_transitions` [L], under the names that pytorch-crf
     gives them. `bigrams` says which neighbours exist, in training and in decoding alike: a scheme of span labels ("bio",
@@ -35,6 +39,7 @@ class ChainCRF(nn.Module):
         *,
         labels: Sequence[Hashable] | None = None,
         bigrams: BigramsLike = None,
+        batch_first: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -47,6 +52,7 @@ class ChainCRF(nn.Module):
         if labels is not None and len(labels) != L:
             raise ValueError(f"ChainCRF: got the names of {len(labels)} labels, n_labels is {L}.")
         self.n_labels = L
+        self.batch_first = batch_first
         self.transitions = nn.Parameter(torch.empty(L, L, device=device, dtype=dtype))
         self.start_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
         self.end_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
@@ -67,19 +73,23 @@ class ChainCRF(nn.Module):
         lengths: Tensor | None = None,
         allowed: Tensor | None = None,
     ) -> ChainDistribution:
-        """The distribution over labellings that these emissions [B, T, L] give, for all other questions."""
-        if isinstance(emissions, Tensor) and emissions.shape[-1:] != (self.n_labels,):
-            raise ValueError(
-                f"emissions: got shape {list(emissions.shape)}, expected [B, T, L] with the layer's {self.n_labels} labels."
-            )
+        """The distribution over label sequences that these emissions give, for all other questions.
+
+        The emissions, the mask and the allowed labels are laid out as the layer has it (`batch_first`); the distribution
+        has the batch first in any case, in the tags that it takes and in its answers.
+        """
+        check_emissions(emissions, self.n_labels, self.batch_first)
+        check_layout("mask", mask, emissions, self.batch_first)
+        check_layout("allowed", allowed, emissions, self.batch_first)
+        check_lengths(lengths, emissions, self.batch_first)
         return ChainDistribution(
-            emissions,
+            to_batch_first(emissions, self.batch_first),
             self.transitions,
             self.start_transitions,
             self.end_transitions,
-            mask=mask,
+            mask=to_batch_first(mask, self.batch_first),
             lengths=lengths,
-            allowed=allowed,
+            allowed=to_batch_first(allowed, self.batch_first),
         )._within(
             self.bigrams, lists=not getattr(self, "_is_replica", False)
         )  # a replica's table is new every time
@@ -103,9 +113,11 @@ class ChainCRF(nn.Module):
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
         distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
+        check_layout("tags", tags, emissions, self.batch_first)
+        tags = to_batch_first(tags, self.batch_first)
         found = distribution.log_prob(tags, complete=complete, total=reduction != "none")
         if reduction == "mean":
-            return found / max(len(emissions), 1)
+            return found / max(len(distribution.emissions), 1)
         return found / distribution.lengths.sum().clamp_min(1) if reduction == "token_mean" else found
 
     @torch.no_grad()
@@ -135,7 +147,9 @@ class ChainCRF(nn.Module):
         if reduction == "none" or reduction not in REDUCTIONS:
             raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
         distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
-        B, T, _ = emissions.shape
+        check_layout("tags", tags, emissions, self.batch_first)
+        tags = to_batch_first(tags, self.batch_first)
+        B, T, _ = distribution.emissions.shape
         all_on = mask is None and lengths is None
         share = {"mean": B, "token_mean": B * T if all_on else 1}.get(reduction, 1)
         loss, found = distribution.value_and_gradient(tags, complete=complete, share=-max(share, 1))
@@ -148,7 +162,7 @@ class ChainCRF(nn.Module):
             if parameter.requires_grad and part is not None:
                 parameter.grad = part if parameter.grad is None else parameter.grad.add_(part)
         assert gradient is not None
-        return loss, gradient
+        return loss, to_batch_first(gradient, self.batch_first)
 
     def decode(
         self,
@@ -158,13 +172,14 @@ class ChainCRF(nn.Module):
         lengths: Tensor | None = None,
         allowed: Tensor | None = None,
     ) -> Tensor:
-        """The labels of the best labelling [B, T]; −1 at positions that are off."""
-        return self.distribution(emissions, mask, lengths=lengths, allowed=allowed).argmax()
+        """The best labels [B, T], or [T, B] with `batch_first=False`; −1 at positions that are off."""
+        labels = self.distribution(emissions, mask, lengths=lengths, allowed=allowed).argmax()
+        return to_batch_first(labels, self.batch_first)
 
     def extra_repr(self) -> str:
         """What `print` shows."""
+        shown = f"n_labels={self.n_labels}{'' if self.batch_first else ', batch_first=False'}"
         if self.bigrams is None:
-            return f"n_labels={self.n_labels}"
+            return shown
         n = "some" if self.bigrams.is_meta else f"{int(self.bigrams[:-1, :-1].sum()):,}"
-        constraint = f", {n} of {self.n_labels**2:,} bigrams exist"
-        return f"n_labels={self.n_labels}{constraint}"
+        return f"{shown}, {n} of {self.n_labels**2:,} bigrams exist"

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from crfkit.nn.constraints import BigramsLike
 from crfkit.nn.layer import ChainCRF
+from crfkit.nn.layout import check_layout
 
 IGNORED = -100  # the label of pieces that are left out
 SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"
@@ -230,6 +231,10 @@ def _kept(
     emissions: Tensor, attention_mask: Tensor | None, labels: Tensor | None, word_mask: Tensor | None
 ) -> Tensor:
     """Which pieces the CRF sees, [B, T]."""
+    if attention_mask is not None and attention_mask.ndim == 2:
+        check_layout("attention_mask", attention_mask, emissions)
+    check_layout("word_mask", word_mask, emissions)
+    check_layout("labels", labels, emissions)
     mask = torch.ones(emissions.shape[:2], dtype=torch.bool, device=emissions.device)
     if attention_mask is not None and attention_mask.ndim == 2:
         mask = mask & attention_mask.bool()
