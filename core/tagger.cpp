@@ -152,6 +152,27 @@ std::vector<std::vector<ScoredLabels>> Tagger::k_best(const Design& design, std:
     return out;
 }
 
+void Tagger::scores(const Design& design, std::int64_t n, double* states, double* arcs) const {
+    design.check_layout(*layout_);
+    if (!layout_->facets.empty()) throw std::invalid_argument("the labels have facets");
+    if (n < 0 || n >= design.n_sequences()) throw std::invalid_argument("there is no such sequence");
+    const WeightTables<double>& tables = dense().tables;
+    const std::int64_t first = design.sequence_ptr[n], n_sites = design.sequence_ptr[n + 1] - first;
+    const std::int64_t S = tables.stride, L = layout_->n_labels;
+    const Scorer<double> scorer(*layout_, design, tables);
+    Buffer<double> rows(n_sites * S), table(L * S);
+    scorer.score(n, rows.data());
+    for (std::int64_t t = 0; t < n_sites; ++t) std::copy_n(rows.data() + t * S, L, states + t * L);
+    const auto copy = [&](const double* from, double* to) {
+        for (std::int64_t a = 0; a < L; ++a) std::copy_n(from + a * S, L, to + a * L);
+    };
+    if (!by_site(design)) return copy(tables.arcs.data(), arcs);
+    for (std::int64_t t = 1; t < n_sites; ++t) {
+        scorer.score_arcs(first + t, table.data());
+        copy(table.data(), arcs + (t - 1) * L * L);
+    }
+}
+
 void Tagger::sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
                     int n_threads) const {
     check(design, n_threads);

@@ -10,6 +10,7 @@ import pytest
 
 import crfkit
 from crfkit.data import read_attributes
+from crfkit.models import scored_nbest
 from tests.commands import columns, complaint, run
 from tests.test_other_models import crfpp_model, wapiti_model
 
@@ -47,12 +48,15 @@ def test_crfsuite_s_form() -> None:
     one = "D\tw=the\nN\tw=dog\n"
     found = run("tag", "a.crf", "-", "--probability", "--marginals", "--all-marginals", text=one).stdout
     lines = found.split("\n")
-    assert re.fullmatch(r"@probability\t0\.\d{6}", lines[0])
-    assert re.fullmatch(r"D:0\.\d{6}\tD:0\.\d{6}\tN:0\.\d{6}", lines[1])
-    assert lines[3:] == ["", ""]
+    score, log_partition = map(float, lines[0].removeprefix("@score\t").split("\t"))
+    assert re.fullmatch(r"@probability\t0\.\d{6}", lines[1])
+    assert np.exp(score - log_partition) == pytest.approx(float(lines[1].split("\t")[1]), abs=2e-6)
+    assert re.fullmatch(r"D:0\.\d{6}\tD:0\.\d{6}\tN:0\.\d{6}", lines[2])
+    assert lines[4:] == ["", ""]
     crf = crfkit.load("a.crf")
     p = crf.predict_marginals([[["w=the"], ["w=dog"]]])[0]
-    np.testing.assert_allclose(probabilities(lines[1])[1:], p[0], atol=1e-6)
+    np.testing.assert_allclose(probabilities(lines[2])[1:], p[0], atol=1e-6)
+    assert score == pytest.approx(scored_nbest(crf, [[["w=the"], ["w=dog"]]], 1)[0][0].score, abs=1e-6)
     assert found.count("@probability") == 1
     assert run("tag", "a.crf", "-", "--nbest", "2", text=one).stdout.count("@probability") == 2
 
@@ -167,12 +171,12 @@ def test_probabilities_in_each_form() -> None:
     marginals = crf.predict_marginals([x])[0]
     best = marginals.max(axis=1)
     verbose = run("tag", "m.crf", "new.txt", "--format", "crf++", "--all-marginals").stdout.split("\n")
-    assert verbose[0] == f"# {p:g}"
-    assert verbose[1] == f"the\tD/{best[0]:g}\t" + "\t".join(
-        f"{label}/{value:g}" for label, value in zip("DNV", marginals[0], strict=True)
+    assert verbose[0] == f"# {p:f}"
+    assert verbose[1] == f"the\tD/{best[0]:f}\t" + "\t".join(
+        f"{label}/{value:f}" for label, value in zip("DNV", marginals[0], strict=True)
     )
     nbest = run("tag", "m.crf", "new.txt", "--format", "crf++", "--nbest", "2").stdout
-    assert nbest.startswith(f"# 0 {p:g}\nthe\tD\n")
+    assert nbest.startswith(f"# 0 {p:f}\nthe\tD\n")
     assert "\n# 1 " in nbest
     scored = run("tag", "m.crf", "new.txt", "--format", "wapiti", "--marginals").stdout
     assert scored == f"# 0 {p:f}\nthe\tD\tD/{best[0]:f}\ncat\tN\tN/{best[1]:f}\n\n"
@@ -196,6 +200,5 @@ def test_models_of_crfpp_and_wapiti_are_converted_or_used_as_they_are() -> None:
         assert inspected[0] == inspected[1]
     run("convert", "model.wap", "wide.crf", "--columns", "3")
     assert run("tag", "wide.crf", "-", text="Dog N _\nruns V _\n").stdout.count("\n") == 3
-    assert "--columns is for models of Wapiti" in complaint("convert", "model.txt", "x", "--columns", "3")
     assert "reads column 1" in complaint("convert", "model.wap", "x", "--columns", "1")
     assert "has a template" in complaint("convert", "model.txt", "x", "--to", "crfsuite")

@@ -18,6 +18,7 @@ import pytest
 from crfkit import CRF, InputError
 from crfkit.compat.crfpp_file import parse_crfpp
 from crfkit.compat.wapiti_file import parse_wapiti
+from tests.crfpp_binaries import binary_of
 from tests.test_crfsuite_fuzz import damaged
 from tests.test_other_models import crfpp_model, wapiti_model
 
@@ -55,8 +56,20 @@ def changed(data: bytes, r: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
+def changed_numbers(data: bytes, r: random.Random) -> bytes:
+    """Some 32-bit numbers of a binary file are others: small ones, those of other places, or any."""
+    mutant = bytearray(data)
+    for _ in range(r.choice([1, 1, 2, 8])):
+        at = 4 * r.randrange(2, len(data) // 4)
+        other = 4 * r.randrange(2, len(data) // 4)
+        mutant[at : at + 4] = r.choice(
+            [r.randrange(300).to_bytes(4, "little"), data[other : other + 4], r.randbytes(4), b"\xff" * 4]
+        )
+    return bytes(mutant)
+
+
 def crfpp_of(data: bytes) -> CRF:
-    return parse_crfpp(data.decode("utf-8", "replace"), "mutant")
+    return parse_crfpp(data, "mutant")
 
 
 def wapiti_of(data: bytes) -> CRF:
@@ -66,7 +79,7 @@ def wapiti_of(data: bytes) -> CRF:
 def repaired_wapiti(data: bytes) -> bytes:
     """The same with as many weights as it has lines of them, and with lengths that are right."""
     n_weights = len(re.findall(rb"\n[0-9]+=", data))
-    data = re.sub(rb"\A#mdl#2#[0-9]+", b"#mdl#2#%d" % n_weights, data)
+    data = re.sub(rb"\A#mdl#([12])#[0-9]+", rb"#mdl#\1#%d" % n_weights, data)
     return re.sub(rb"\n[0-9]+:([^\n]*),(?=\n)", lambda found: b"\n%d:%s," % (len(found[1]), found[1]), data)
 
 
@@ -80,7 +93,9 @@ def ask(read: Callable[[bytes], CRF], data: bytes) -> str:
     try:
         model = read(data)
     except InputError as error:
-        named = re.match("mutant: not a (usable model of Wapiti|text model of CRF\\+\\+): ", str(error))
+        named = re.match(
+            "mutant: not a usable (model of Wapiti|(text |binary )?model of CRF\\+\\+): ", str(error)
+        )
         return "refused" if named else f"refused with {error!r}"
     rows = [tuple(["Dog", "N", *["x"] * 50][: model.n_columns_]) for _ in range(3)]
     if any(len(row) != model.n_columns_ for row in rows):
@@ -92,21 +107,27 @@ def ask(read: Callable[[bytes], CRF], data: bytes) -> str:
 def check_mutants(kind: str, n: int, seed: int) -> Counter[str]:
     r, rng = random.Random(seed), np.random.default_rng(seed)
     if kind == "wapiti":
-        original, read, repaired = wapiti_model(rng)[0], wapiti_of, repaired_wapiti
+        original, read, repaired = wapiti_model(rng, f"#mdl#{seed % 2 + 1}#")[0], wapiti_of, repaired_wapiti
+    elif kind == "binary":
+        original, read = binary_of(crfpp_model(rng)[0]), crfpp_of
     else:
         original, read, repaired = crfpp_model(rng)[0].encode(), crfpp_of, repaired_crfpp
     assert ask(read, original) == "answered"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     answers: Counter[str] = Counter()
     for i in range(n):
-        answers[ask(read, repaired(changed(original, r)) if i % 2 else damaged(original, r))] += 1
+        if kind == "binary":
+            mutant = changed_numbers(original, r) if i % 2 else damaged(original, r)
+        else:
+            mutant = repaired(changed(original, r)) if i % 2 else damaged(original, r)
+        answers[ask(read, mutant)] += 1
     assert answers.keys() <= {"answered", "read", "refused"}
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert grown < 20 * len(original) + 2**24
     return answers
 
 
-@pytest.mark.parametrize("kind", ["crf++", "wapiti"])
+@pytest.mark.parametrize("kind", ["crf++", "binary", "wapiti"])
 def test_mutants_answer_or_are_refused(kind: str) -> None:
     answers = check_mutants(kind, 600, 1)
     assert answers["refused"] > 100
@@ -114,6 +135,6 @@ def test_mutants_answer_or_are_refused(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["crf++", "wapiti"])
+@pytest.mark.parametrize("kind", ["crf++", "binary", "wapiti"])
 def test_a_hundred_thousand_mutants(kind: str) -> None:
     assert check_mutants(kind, 100_000, 2)["answered"] > 5_000

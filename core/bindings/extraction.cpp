@@ -62,9 +62,9 @@ class TemplateExtractor {
 
     // (sequence_ptr, (site_ptr, ids, None) of states, the same of arcs or None, number of columns or None)
     nb::tuple extract(nb::handle sequences, Vocabulary& states, Vocabulary& arcs, bool grow,
-                      std::optional<std::int64_t> n_columns) {
+                      std::optional<std::int64_t> n_columns, bool more_columns) {
         FeatureWriter state_writer(states, grow), arc_writer(arcs, grow);
-        RowReader reader(extractor_, template_, n_columns);
+        RowReader reader(extractor_, template_, n_columns, more_columns);
         const ApplyTransform apply = [this](std::int32_t transform, std::string_view value) {
             return transformed(transform, value);
         };
@@ -121,7 +121,7 @@ void bind_extraction(nb::module_& m) {
                                   "Runs a template over sequences of rows.")
         .def(nb::init<nb::object>(), nb::arg("template"))
         .def("extract", &TemplateExtractor::extract, nb::arg("sequences"), nb::arg("states"), nb::arg("arcs"),
-             nb::arg("grow"), nb::arg("n_columns") = nb::none(),
+             nb::arg("grow"), nb::arg("n_columns") = nb::none(), nb::arg("more_columns") = false,
              "(sequence_ptr, (site_ptr, ids, None) on labels, the same on arcs or None, number of columns or "
              "None)");
 }

@@ -142,6 +142,23 @@ void bind_tagging(nb::module_& m) {
             },
             "design"_a, "k"_a, "n_threads"_a)
         .def(
+            "scores",
+            [](const Tagger& self, const Design& design, std::int64_t n) {
+                const bool known = n >= 0 && n < design.n_sequences();
+                const std::int64_t T = known ? design.sequence_ptr[n + 1] - design.sequence_ptr[n] : 0;
+                const auto n_sites = static_cast<std::size_t>(T);
+                const auto n_labels = static_cast<std::size_t>(self.layout().n_labels);
+                const bool by_site = Tagger::by_site(design);
+                NewArray<double> states({n_sites, n_labels});
+                NewArray<double> arcs =
+                    by_site ? NewArray<double>({n_sites ? n_sites - 1 : 0, n_labels, n_labels})
+                            : NewArray<double>({n_labels, n_labels});
+                self.scores(design, n, states.data(), arcs.data());
+                return nb::make_tuple(states.take(), arcs.take());
+            },
+            "design"_a, "n"_a,
+            "The scores of the parts of a sequence: (emissions [T, L], transitions [L, L] or [T - 1, L, L]).")
+        .def(
             "sample",
             [](const Tagger& self, const Design& design, std::int64_t n, const Array<double>& uniforms,
                int n_threads) {

@@ -43,9 +43,12 @@ void RowReader::read_cells(PyObject* const* values, std::int64_t n) {
         if (!PyUnicode_Check(values[k]))
             complain("expected strings as columns, got " + described_with_advice(values[k]));
     }
-    if (n_columns_ && *n_columns_ != n) {
+    if (n_columns_ && (more_columns_ ? n < *n_columns_ : n != *n_columns_)) {
         complain("the row has " + std::to_string(n) + (n == 1 ? " column" : " columns") + ", expected " +
-                 std::to_string(*n_columns_) + (trained_ ? " as in training" : " as in the rows before"));
+                 (more_columns_ ? "at least " : "") + std::to_string(*n_columns_) +
+                 (more_columns_ ? ""
+                  : trained_    ? " as in training"
+                                : " as in the rows before"));
     }
     for (const std::int32_t column : extractor_.columns()) {
         if (column >= n) break;

@@ -10,10 +10,13 @@ namespace crfkit {
 class RowReader {
   public:
     // All rows must have as many columns as those of training, or while training as the first one.
-    RowReader(const Extractor& extractor, nanobind::handle template_, std::optional<std::int64_t> n_trained)
+    // `more_columns`: each row may have more than `n_trained`, which are not read.
+    RowReader(const Extractor& extractor, nanobind::handle template_, std::optional<std::int64_t> n_trained,
+              bool more_columns)
         : extractor_(extractor),
           template_(template_),
           trained_(n_trained.has_value()),
+          more_columns_(more_columns && trained_),
           n_columns_(n_trained) {}
 
     // Calls `done(cells)` for each sequence.
@@ -38,7 +41,8 @@ class RowReader {
 
     const Extractor& extractor_;
     nanobind::handle template_;
-    bool trained_;  // the number of columns comes from training, not from the first row
+    bool trained_;       // the number of columns comes from training, not from the first row
+    bool more_columns_;  // n_columns_ is the least number that a row may have
     std::optional<std::int64_t> n_columns_;
     Cells cells_;
     std::int64_t sequence_ = 0;

@@ -106,6 +106,26 @@ def read_for_model(
             raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
 
 
+def read_ragged(path: Input, *, n_inputs: int, separator: str | None, labelled: bool) -> Iterator[Example]:
+    """The sequences of a file for a model of CRF++ or Wapiti, as these tools read it.
+
+    A row has at least `n_inputs` columns, each row another number if need be; where `labelled`, the last one is the label.
+    No line is a comment.
+    """
+    for sequence in read_columns(_opened(path), separator=separator, comment=None, ragged=True):
+        for site, row in enumerate(sequence.rows):
+            if len(row) < n_inputs + labelled:
+                expected = f"at least {n_inputs + labelled}{', the last one the label' * labelled}"
+                raise InputError(
+                    f"{sequence.place(site)}: found {_columns(len(row))}, the model expects {expected}"
+                )
+        if labelled:
+            inputs, labels = [row[:-1] for row in sequence.rows], [row[-1] for row in sequence.rows]
+            yield Example(inputs, labels, sequence)
+        else:
+            yield Example(sequence.rows, None, sequence)
+
+
 def read_attribute_examples(path: Input) -> Iterator[Example]:
     """The sequences of a file of attributes, which has a label in front of each line."""
     for n, sequence in enumerate(read_attributes(_opened(path))):

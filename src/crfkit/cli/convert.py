@@ -7,17 +7,23 @@ from pathlib import Path
 import click
 
 from crfkit.cli.streams import check_output
-from crfkit.cli.taggers import CRFKIT, CRFSUITE, read_model
+from crfkit.cli.taggers import CRFKIT, CRFSUITE, columns_option, read_model
 
 
-def convert(source: Path, target: Path, to: str | None = None, n_columns: int | None = None) -> str:
+def convert(
+    source: Path,
+    target: Path,
+    to: str | None = None,
+    n_columns: int | None = None,
+    encoding: str = "utf-8",
+) -> str:
     """Write the model of `source` to `target`, in the format `to`; the format.
 
     Without `to`, models of this package become CRFsuite's, and all others models of this package.
     """
     from crfkit.compat import write_crfsuite
 
-    model, toolkit = read_model(source, n_columns)
+    model, toolkit = read_model(source, n_columns, encoding)
     chosen = to or (CRFSUITE if toolkit == CRFKIT else CRFKIT)
     if chosen == CRFSUITE:
         write_crfsuite(model, target)
@@ -34,16 +40,19 @@ def convert(source: Path, target: Path, to: str | None = None, n_columns: int | 
     type=click.Choice([CRFKIT, CRFSUITE]),
     help="The format of OUTPUT.  [default: crfkit, and crfsuite for a model of crfkit]",
 )
+@columns_option
 @click.option(
-    "--columns",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Input columns of data files, for a model of Wapiti.  [default: as many as its patterns read]",
+    "--encoding",
+    default="utf-8",
+    show_default=True,
+    metavar="NAME",
+    help="That of the training file, for a model of CRF++.",
 )
-def command(model: Path, output: Path, to: str | None, columns: int | None) -> None:
+def command(model: Path, output: Path, to: str | None, columns: int | None, encoding: str) -> None:
     """Write MODEL to OUTPUT in another format.
 
-    MODEL is a file of crfkit, of CRFsuite, a text model of CRF++ (crf_learn --textmodel) or a model of Wapiti.
+    MODEL is a file of crfkit, of CRFsuite, of CRF++ (binary or text) or of Wapiti.
     """
     check_output(output, (model,), "the output")
-    click.echo(f"{output}: written as a model of {convert(model, output, to, columns)}", err=True)
+    written = convert(model, output, to, columns, encoding)
+    click.echo(f"{output}: written as a model of {written}", err=True)

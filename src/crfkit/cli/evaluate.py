@@ -14,7 +14,7 @@ from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possibl
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
-from crfkit.cli.taggers import load_tagger, read_for_tagger
+from crfkit.cli.taggers import columns_option, load_tagger, read_for_tagger
 from crfkit.data import InputError, read_conllu
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def evaluate_parser(parser: Parser, sentences: Iterable[Sentence]) -> TreeReport
     help="Labels in the confusion table, or relations in that of a parser; 0: none.",
 )
 @allowed_column_option
+@columns_option
 def command(model: Path, file: str, threads: int | None, confusion: int, **columns: Any) -> None:
     """Label FILE with MODEL and report how many labels, and which spans, are right.
 
@@ -104,8 +105,9 @@ def _report_labels(
     separator: str | None,
     allow_unknown: bool,
     allowed_column: int | None,
+    columns: int | None,
 ) -> None:
-    tagger = load_tagger(model, n_threads=threads)
+    tagger = load_tagger(model, n_threads=threads, n_columns=columns)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
     )

@@ -22,6 +22,8 @@ class Details(NamedTuple):
     probability: bool = False  # that of each labelling
     labels_only: bool = False  # no input columns
     reference: bool = False  # the label that the file gives, before the one that is found; in CRFsuite's form
+    scores: bool = False  # that of each label that is written, and of the sequence
+    posterior: bool = False  # labels chosen by their marginals, one by one
 
 
 PLAIN = Details()
@@ -35,6 +37,11 @@ class Labelling(NamedTuple):
     probability: float | None = None  # of all labels together, where it is asked for
     marginals: npt.NDArray[np.float64] | None = None  # [T, L], where they are
     columns: Mapping[str, int] = MappingProxyType({})  # label → its column in the marginals
+    score: float | None = (
+        None  # of the sequence: the sum of `scores`, or where these are probabilities their product
+    )
+    log_partition: float | None = None  # log Z
+    scores: npt.NDArray[np.float64] | None = None  # [T], where they are asked for
 
     def marginal(self, site: int) -> float:
         """The probability of the label of a site."""
@@ -54,15 +61,20 @@ def write_column_form(example: Example, found: Labelling, details: Details, outp
     """The input columns, the label, and its probability; `# rank probability` before each of several labellings."""
     more: list[list[str]] = [[label] for label in found.labels]
     for site, columns in enumerate(more):
+        if details.scores and found.scores is not None:
+            columns.append(f"{found.scores[site]:.6f}")
         if details.marginals:
             columns.append(f"{found.marginal(site):.6f}")
         if details.all_marginals:
             columns += (f"{label}/{p:.6f}" for label, p in found.all_marginals(site))
     comments, separator = list(example.comments), example.separator
-    if details.nbest is not None:
-        comments.append(f"# {found.rank} {found.probability:.6f}")
-    elif details.probability:
-        comments.append(f"# {found.probability:.6f}")
+    about = [f"{found.rank}"] if details.nbest is not None else []
+    if details.nbest is not None or details.probability:
+        about.append(f"{found.probability:.6f}")
+    if details.scores:
+        about.append(f"{found.score:.6f}")
+    if about:
+        comments.append(f"# {' '.join(about)}")
     rows = [(*row, *columns) for row, columns in zip(_inputs(example, details), more, strict=True)]
     write_columns(rows, output, comments=comments, separator=separator)
 
@@ -71,25 +83,29 @@ def write_crfpp_form(example: Example, found: Labelling, details: Details, outpu
     """As `crf_test` writes; --marginals is its -v1, --all-marginals its -v2."""
     verbose = details.marginals or details.all_marginals
     if details.nbest is not None:
-        output.write(f"# {found.rank - 1} {found.probability:g}\n")
+        output.write(f"# {found.rank - 1} {found.probability:f}\n")
     elif details.probability:
-        output.write(f"# {found.probability:g}\n")
+        output.write(f"# {found.probability:f}\n")
     for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
-        columns = [*row, f"{label}/{found.marginal(site):g}" if verbose else label]
+        columns = [*row, f"{label}/{found.marginal(site):f}" if verbose else label]
         if details.all_marginals:
-            columns += (f"{other}/{p:g}" for other, p in found.all_marginals(site))
+            columns += (f"{other}/{p:f}" for other, p in found.all_marginals(site))
         output.write("\t".join(columns) + "\n")
     output.write("\n")
 
 
 def write_wapiti_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
-    """As `wapiti label` writes; --marginals is its --score, with probabilities in the place of scores."""
-    if details.probability:
+    """As `wapiti label` writes; --scores is its -s, --posterior its -p; --marginals writes probabilities for scores."""
+    if details.scores:
+        output.write(f"# {found.rank - 1} {found.score:f}\n")
+    elif details.probability:
         output.write(f"# {found.rank - 1} {found.probability:f}\n")
     for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
         columns = [example.separator.join(row)] if row else []
         columns.append(label)
-        if details.marginals:
+        if details.scores and found.scores is not None:
+            columns.append(f"{label}/{found.scores[site]:f}")
+        elif details.marginals:
             columns.append(f"{label}/{found.marginal(site):f}")
         output.write("\t".join(columns) + "\n")
     output.write("\n")
@@ -100,6 +116,8 @@ def write_crfsuite_form(example: Example, found: Labelling, details: Details, ou
     --all-marginals its -l.
     """
     if details.probability or details.nbest is not None:
+        if found.log_partition is not None:
+            output.write(f"@score\t{found.score:f}\t{found.log_partition:f}\n")
         output.write(f"@probability\t{found.probability:f}\n")
     for site, label in enumerate(found.labels):
         fields = [f"{label}:{found.marginal(site):f}" if details.marginals else label]
@@ -119,10 +137,13 @@ FORMS: dict[str, Writer] = {
 }
 
 
-def writer_of(form: str | None, *, attributes: bool, details: Details) -> tuple[Writer, Details]:
+def writer_of(
+    form: str | None, *, attributes: bool, details: Details, local: bool = False
+) -> tuple[Writer, Details]:
     """The writer of a form, and all that it writes; without a form, columns, or for attributes CRFsuite's form.
 
-    The tools of CRF++ and Wapiti write the probability of a labelling wherever they write those of labels.
+    The tools of CRF++ and Wapiti write the probability of a labelling wherever they write those of labels. Wapiti knows no
+    posterior decoding of models that are normalised at each position, and takes no notice of its -p there.
     """
     name = form or ("crfsuite" if attributes else "columns")
     if attributes and name != "crfsuite" and not details.labels_only:
@@ -131,6 +152,16 @@ def writer_of(form: str | None, *, attributes: bool, details: Details) -> tuple[
         )
     if details.reference and name != "crfsuite":
         raise InputError(f"--reference is for --format crfsuite: {name} writes all columns of the file")
+    if details.scores and name not in ("columns", "wapiti"):
+        raise InputError(
+            f"--scores is for --format columns and --format wapiti: {name} has no place for them"
+        )
+    if details.scores and details.marginals and name == "wapiti":
+        raise InputError(
+            "--scores and --marginals stand in the same place of --format wapiti: give one of them"
+        )
+    if local and name == "wapiti":
+        details = details._replace(posterior=False)
     if name in ("crf++", "wapiti") and (details.marginals or (name == "crf++" and details.all_marginals)):
         details = details._replace(probability=True)
     return FORMS[name], details

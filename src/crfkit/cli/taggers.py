@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from crfkit.cli.columns import Example, Input, read_attribute_examples, read_for_model
+import click
+
+from crfkit.cli.columns import Example, Input, read_attribute_examples, read_for_model, read_ragged
 from crfkit.cli.constraints import check_known, label_column_among, take_allowed
 from crfkit.data import InputError, read_bytes
 
@@ -24,32 +26,49 @@ class Tagger(NamedTuple):
     n_inputs: int | None  # columns that a site has; None: it has attributes
     label_column: int  # where the label stands in files that have one
     separator: str | None  # of the columns of the training file; None where the model does not know
+    more_columns: bool = False  # rows may have more than `n_inputs`, and each another number of them
 
 
-def read_model(path: Path, n_columns: int | None = None) -> tuple[CRF, str]:
-    """A model and the toolkit whose file it is, which its first bytes tell."""
-    from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti
+columns_option = click.option(
+    "--columns",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Input columns of each row, for a model of CRF++ or Wapiti.  [default: any number, as these tools do]",
+)
+
+
+def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> tuple[CRF, str]:
+    """A model and the toolkit whose file it is, which its first bytes tell.
+
+    `n_columns` is for models whose rows may have more columns than they read, `encoding` for those of CRF++.
+    """
+    from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti, with_columns
     from crfkit.models import load
 
     begins = read_bytes(path, 8) if path.is_file() else b""  # of anything else `load` complains
     toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
-    if n_columns is not None and toolkit != "wapiti":
-        raise InputError(f"{path}: --columns is for models of Wapiti, and this is one of {toolkit}")
-    if toolkit == "wapiti":
-        return read_wapiti(path, n_columns=n_columns), toolkit
-    readers = {CRFSUITE: read_crfsuite, "crf++": read_crfpp, CRFKIT: load}
-    return readers[toolkit](path), toolkit
+    if toolkit == "crf++":
+        crf = read_crfpp(path, encoding=encoding)
+    else:
+        crf = {CRFSUITE: read_crfsuite, "wapiti": read_wapiti, CRFKIT: load}[toolkit](path)
+    if n_columns is not None:
+        try:
+            crf = with_columns(crf, n_columns)
+        except InputError as error:
+            raise InputError(f"{path}: --columns {n_columns}: {error}") from None
+    return crf, toolkit
 
 
-def load_tagger(path: Path, *, n_threads: int | None = None) -> Tagger:
+def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | None = None) -> Tagger:
     """Load a model of this package or of another toolkit that reads columns or attributes."""
-    crf, _ = read_model(path)
+    crf, _ = read_model(path, n_columns)
     if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
             f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"
         )
     crf.set_params(n_threads=n_threads)
-    return Tagger(crf, crf.n_columns_, crf.label_column_, crf.separator_)
+    more_columns = crf.encoder_.more_columns
+    return Tagger(crf, crf.n_columns_, crf.label_column_, crf.separator_, more_columns)
 
 
 def read_for_tagger(
@@ -68,6 +87,17 @@ def read_for_tagger(
                 "--allowed-column and --separator are for columns, and the model reads attributes"
             )
         return read_attribute_examples(path)
+    if tagger.more_columns:
+        if allowed_column is not None:
+            raise InputError(
+                "--allowed-column needs --columns N here: the rows of this model may have any number of columns"
+            )
+        return read_ragged(
+            path,
+            n_inputs=n_inputs,
+            separator=tagger.separator if separator is None else separator,
+            labelled=labels_required,
+        )
     if allowed_column is not None:
         label_column = label_column_among(allowed_column, label_column, n_inputs + 2)
         n_inputs += 1

@@ -241,6 +241,7 @@ def check_expressible(crf: CRF[Any]) -> None:
     feature_map, n = crf.feature_map_, len(crf.classes_)
     ends = (feature_map.arc_before == n) | (feature_map.arc_after == n)
     reasons = {
+        "probabilities that are normalised at each position": crf.locally_normalised_,
         "a template: it makes features of columns": crf.encoder_.template is not None,
         "patterns": bool(crf.pattern_names_),
         "feature functions": bool(crf.output_names_) or len(crf.weights_) > feature_map.n_weights,

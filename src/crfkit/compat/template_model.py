@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import FeatureMap, Template, Vocabulary
-from crfkit.models import CRF, MAX_LABELS, assembled
+from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -43,13 +44,27 @@ class Weights(NamedTuple):
 
 
 def template_model(
-    template: Template, labels: Sequence[str], n_columns: int, states: Weights, arcs: Weights, reason: str
+    template: Template,
+    labels: Sequence[str],
+    n_columns: int,
+    states: Weights,
+    arcs: Weights,
+    reason: str,
+    *,
+    local: bool = False,
 ) -> CRF:
-    """The model with these weights of labels and of arcs; what is the same at every site of these are plain arcs."""
+    """The model with these weights of labels and of transitions. Rows may have more than `n_columns` columns.
+
+    Features that every transition has are weights of plain arcs, as many times as the template lists them.
+    """
     n = len(labels)
-    constant = {line.tail for line in template.program().lines if line.kind == "B" and not line.macros}
-    everywhere = np.array([name in constant for name in arcs.names], dtype=bool)[arcs.features]
-    plain_cells, plain_values = _summed(arcs.where(everywhere))
+    listed = Counter(line.tail for line in template.program().lines if line.kind == "B" and not line.macros)
+    for part in (states, arcs):
+        if not (np.abs(part.values) <= MAX_WEIGHT).all():
+            raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
+    counts = np.array([listed[name] for name in arcs.names], dtype=np.float64)[arcs.features]
+    everywhere = counts > 0
+    plain_cells, plain_values = _summed(arcs._replace(values=arcs.values * counts).where(everywhere))
     states, arcs = states.where(states.values != 0), arcs.where(~everywhere & (arcs.values != 0))
     vocabulary, pair_ptr = states.lists()
     arc_vocabulary, arc_ptr = arcs.lists()
@@ -71,8 +86,20 @@ def template_model(
         template=template,
         arc_vocabulary=arc_vocabulary,
         n_columns=n_columns,
+        more_columns=True,
+        local=local,
         reason=reason,
     )
+
+
+def with_columns(crf: CRF, n_columns: int) -> CRF:
+    """A model whose rows may have more columns than it reads, changed to take rows of exactly `n_columns`."""
+    encoder = crf.encoder_
+    if encoder.template is None or not encoder.more_columns:
+        raise InputError("the model knows how many columns its rows have")
+    encoder.template.check_columns(n_columns)
+    encoder.n_columns, encoder.more_columns = n_columns, False
+    return crf
 
 
 def check_label_names(labels: Sequence[str]) -> None:

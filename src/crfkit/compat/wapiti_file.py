@@ -5,10 +5,13 @@
     13:u:word=%x[0,0],   the patterns, each as length, colon, bytes, comma, line end
     #qrk#2               the labels, in the same form
     #qrk#60              the features
-    12=0x1.8p-3          the weights that are not 0, each with its number, rising
+    12=0x1.8p-3          the weights that are not 0, hexadecimal or decimal, each with its number, rising
 
 Weights are numbered feature by feature: one that begins with `u` has one for each of the L labels, one with `b` has L · L,
 those of the first label before it first, one with `*` has both, labels first.
+
+A model without patterns takes the columns of a row for its features. With `u` put before features (`wapiti train --me`) all
+of them are features of labels, and Wapiti takes each row for a sequence of its own.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from array import array
 
 import numpy as np
 
-from crfkit.compat.template_model import Weights, check_label_names, template_model
+from crfkit.compat.template_model import Weights, check_label_names, template_model, with_columns
 from crfkit.data import InputError, read_bytes
-from crfkit.features import WapitiPatterns
+from crfkit.features import Template, WapitiPatterns, WapitiTokens
 from crfkit.models import CRF
 
 MAGIC = b"#mdl#"
@@ -36,7 +39,7 @@ _MEMM = b"1"
 def read_wapiti(path: str | os.PathLike[str], *, n_columns: int | None = None) -> CRF:
     """The model of Wapiti in a file, as a `crfkit.CRF`; InputError where there is none.
 
-    `n_columns` is how many input columns data files have; without it, as many as the patterns read.
+    Rows may have any number of columns, if the patterns find theirs; `n_columns` asks for exactly so many.
     """
     return parse_wapiti(read_bytes(path), str(path), n_columns=n_columns)
 
@@ -44,35 +47,46 @@ def read_wapiti(path: str | os.PathLike[str], *, n_columns: int | None = None) -
 def parse_wapiti(data: bytes, source: str = "<bytes>", *, n_columns: int | None = None) -> CRF:
     """The model in the bytes of such a file; InputError for any other bytes."""
     try:
-        return _parsed(data, n_columns)
+        model = _parsed(data)
+        return model if n_columns is None else with_columns(model, n_columns)
     except InputError as error:
         raise InputError(f"{source}: not a usable model of Wapiti: {error}") from None
 
 
-def _parsed(data: bytes, n_columns: int | None) -> CRF:
+def _parsed(data: bytes) -> CRF:
     file = _File(data)
     kind, n_weights = file.line(_MODEL, "#mdl#").groups()
-    if kind == _MEMM:
-        raise InputError("it is a maximum entropy Markov model, expected a CRF or a maxent model")
     reader = file.line(_READER, "#rdr#")
     n_patterns, puts_u = int(reader[1]), reader[3] == b"1"
-    if n_patterns == 0:
-        raise InputError("it has no patterns: its features stand in the data, and only Wapiti can read these")
     patterns = [_utf8(file.text(), "pattern") for _ in range(n_patterns)]
-    if any("\n" in pattern or "#" in pattern for pattern in patterns):
-        raise InputError("a pattern has a line end or a # in it")
-    template = WapitiPatterns.parse("\n".join(patterns), "its patterns")
-    columns = template.n_columns if n_columns is None else n_columns
-    template.check_columns(columns)
+    template = _template(patterns, puts_u=puts_u)
     labels = [_utf8(file.text(), "label") for _ in range(int(file.line(_NAMES, "#qrk#")[1]))]
     check_label_names(labels)
     names = [
         file.text().decode("utf-8", "surrogateescape") for _ in range(int(file.line(_NAMES, "#qrk#")[1]))
     ]
-    if puts_u:
-        names = [_without_u(name) for name in names]
     states, arcs = _weights(names, len(labels), *file.weights(int(n_weights)))
-    return template_model(template, labels, max(columns, 1), states, arcs, "the model was trained by Wapiti")
+    if puts_u:
+        states, arcs = (part._replace(names=[name[1:] for name in names]) for part in (states, arcs))
+    return template_model(
+        template,
+        labels,
+        max(template.n_columns, 1) if patterns else 0,
+        states,
+        arcs,
+        "the model was trained by Wapiti",
+        local=kind == _MEMM,
+    )
+
+
+def _template(patterns: list[str], *, puts_u: bool) -> Template:
+    """What makes the features of rows."""
+    if not patterns:
+        return WapitiTokens("u" if puts_u else "", "its patterns")
+    if any("\n" in pattern or "#" in pattern for pattern in patterns):
+        raise InputError("a pattern has a line end or a # in it")
+    template = WapitiPatterns.parse("\n".join(patterns), "its patterns")
+    return template.of_single_rows() if puts_u else template
 
 
 def _weights(
@@ -93,13 +107,6 @@ def _weights(
     cells = np.where(of_label, offsets, offsets - on_labels[features] * n_labels).astype(np.int32)
     every = Weights(names, features, cells, value)
     return every.where(of_label), every.where(~of_label)
-
-
-def _without_u(name: str) -> str:
-    """The name of a feature as a pattern makes it, in a model that puts `u` before it (`wapiti train --me`)."""
-    if not name.startswith("uu"):
-        raise InputError(f"it puts u before features that begin with u, and one is {name[:40]!r}")
-    return name[1:]
 
 
 def _utf8(text: bytes, what: str) -> str:
@@ -143,8 +150,9 @@ class _File:
         numbers, values = array("q"), array("d")
         for _ in range(n_weights):
             found = self.line(_WEIGHT, "number=value")
+            number_text = found[2].decode().lower()
             try:
-                value = float.fromhex(found[2].decode())
+                value = float.fromhex(number_text) if "x" in number_text else float(number_text)
             except (ValueError, OverflowError):
                 raise InputError(f"a weight is {found[2][:40]!r}, expected a number") from None
             number = int(found[1])

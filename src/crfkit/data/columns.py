@@ -51,13 +51,14 @@ class ColumnSequence:
 
 
 def read_columns(
-    source: Source, *, separator: str | None = None, comment: str | None = AUTO
+    source: Source, *, separator: str | None = None, comment: str | None = AUTO, ragged: bool = False
 ) -> Iterator[ColumnSequence]:
     """Read a column file, one sequence at a time.
 
     `source` is a path (also .gz, .xz, .bz2) or a stream of text or bytes. `separator` None lets the first row
     decide, as the module says, and `" "` means runs of blanks and tabs. `comment` is `AUTO` (the rule of the
-    module), a prefix (each line that begins with it is a comment, wherever it stands), or None (no line is).
+    module), a prefix (each line that begins with it is a comment, wherever it stands), or None (no line is). In a `ragged`
+    file each row may have another number of columns; then `AUTO` takes nothing but `# key = value` for a comment.
 
     >>> import io
     >>> for sequence in read_columns(io.StringIO("the D\\ndog N\\n\\nit P\\n")):
@@ -69,7 +70,7 @@ def read_columns(
         raise InputError(
             "separator and comment must not be empty strings: leave them out, or give None for no comments"
         )
-    return _Reader(source_name(source), separator, comment).sequences(numbered_lines(source))
+    return _Reader(source_name(source), separator, comment, ragged=ragged).sequences(numbered_lines(source))
 
 
 def write_columns(
@@ -90,8 +91,9 @@ def write_columns(
 class _Reader:
     """Reads the sequences of one file; `n_columns` and `split` are fixed by its first row."""
 
-    def __init__(self, name: str, separator: str | None, comment: str | None) -> None:
+    def __init__(self, name: str, separator: str | None, comment: str | None, *, ragged: bool) -> None:
         self.name = name
+        self.ragged = ragged
         self.separator = separator
         self.joint = separator or " "  # what the columns are to be written with
         self.comment = comment
@@ -115,7 +117,7 @@ class _Reader:
                     gaps.append(len(rows))
             else:
                 row = self.split(line)
-                if len(row) != self.n_columns:
+                if len(row) != self.n_columns and not self.ragged:
                     self._complain_ragged(number, line, len(row))
                 if not rows:
                     first = number
@@ -151,7 +153,8 @@ class _Reader:
     def _is_comment(self, line: str, *, inside: bool) -> bool:
         if self.comment != AUTO:
             return True
-        return not inside and (len(self.split(line)) != self.n_columns or _KEY_VALUE.match(line) is not None)
+        odd = len(self.split(line)) != self.n_columns and not self.ragged
+        return not inside and (odd or _KEY_VALUE.match(line) is not None)
 
     def _complain_ragged(self, number: int, line: str, found: int) -> None:
         hint = ""

@@ -27,6 +27,7 @@ from crfkit.features.treebank import (
 )
 from crfkit.features.vocabulary import Vocabulary, block_of
 from crfkit.features.wapiti_patterns import WapitiPatterns
+from crfkit.features.wapiti_tokens import WapitiTokens
 
 __all__ = [
     "FEATURE_SET",
@@ -62,6 +63,7 @@ __all__ = [
     "Treebank",
     "Vocabulary",
     "WapitiPatterns",
+    "WapitiTokens",
     "block_of",
     "check_entries",
     "check_trees",

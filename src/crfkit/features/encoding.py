@@ -25,6 +25,7 @@ from crfkit.features.dataset import Dataset, FeatureList, Float64s, Int64s
 from crfkit.features.given_sequences import check_sequences, is_sparse, listed
 from crfkit.features.templates import Template
 from crfkit.features.vocabulary import Vocabulary
+from crfkit.features.wapiti_tokens import WapitiTokens
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Encoder:
     arc_vocabulary: Vocabulary = field(default_factory=Vocabulary)  # features on arcs
     dense_sizes: dict[str, int] = field(default_factory=dict)  # block → number of columns
     n_columns: int | None = None  # of the rows seen in training, with a template
+    more_columns: bool = False  # rows may have more columns than these, each another number of them
     _extractor: _core.Extractor | None = field(default=None, init=False, repr=False, compare=False)
 
     def fit_encode(self, X: Any) -> Dataset:
@@ -67,7 +69,9 @@ class Encoder:
         states, arcs = (
             Vocabulary.from_bytes(*known.to_bytes()) for known in (self.vocabulary, self.arc_vocabulary)
         )
-        fresh = Encoder(self.template, states, arcs, dict(self.dense_sizes), self.n_columns)
+        fresh = Encoder(
+            self.template, states, arcs, dict(self.dense_sizes), self.n_columns, self.more_columns
+        )
         dataset = fresh._encode(listed(X), grow=True)
         self.__dict__.update(fresh.__dict__)
         return dataset
@@ -87,6 +91,8 @@ class Encoder:
     def _encode(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         check_sequences(sequences, rows=self.template is not None)
         try:
+            if isinstance(self.template, WapitiTokens):
+                return self._take_tokens(self.template, sequences, grow=grow)
             if self.template is not None:
                 return self._extract(self.template, sequences, grow=grow)
             if all(type(sequence) in (list, tuple) for sequence in sequences):
@@ -100,11 +106,20 @@ class Encoder:
         if self._extractor is None:
             self._extractor = _core.Extractor(template)
         sequence_ptr, states, arcs, n_columns = self._extractor.extract(
-            sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns
+            sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns, self.more_columns
         )
         if grow:
             self.n_columns = n_columns
         return Dataset(sequence_ptr, FeatureList(*states), None if arcs is None else FeatureList(*arcs))
+
+    def _take_tokens(self, template: WapitiTokens, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        """Sequences whose rows are features as they stand."""
+        states, arcs = template.split(sequences)
+        sequence_ptr, *_ = on_labels = _core.encode_sites(states, self.vocabulary, grow)
+        on_arcs = _core.encode_sites(arcs, self.arc_vocabulary, grow)
+        if grow:
+            self.n_columns, self.more_columns = 1, True
+        return Dataset(sequence_ptr, FeatureList(*on_labels[1:4]), FeatureList(*on_arcs[1:4]))
 
     def _encode_sites(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences that are all lists of sites: one call."""

@@ -62,6 +62,30 @@ class WapitiPatterns(Template):
     def _apply(self, transform: Transform, value: str) -> str | None:
         return _apply(transform, value)
 
+    def of_single_rows(self) -> WapitiPatterns:
+        """The patterns that make the features which these make where every row is a sequence of its own.
+
+        >>> WapitiPatterns.parse("u:%x[-1,0]/%x[@1,0]").of_single_rows().text
+        'u:_x-1/%x[0,0]'
+        """
+        return WapitiPatterns.parse(_COMMAND.sub(_in_single_row, self.text), self.source)
+
+
+def _in_single_row(command: re.Match[str]) -> str:
+    """What to write for a command in a sequence of one row: itself, or what it gives outside of the sequence."""
+    row = int(command["row"])
+    if command["anchor"]:
+        row += 1 if row < 0 else -1
+    regex = command["regex"]
+    if row == 0:
+        expression = "" if regex is None else f',"{regex}"'
+        return f"%{command['function']}[0,{command['column']}{expression}]"
+    outside = (_BEFORE if row < 0 else _AFTER)[min(abs(row), len(_BEFORE)) - 1]
+    text = _apply(Transform(command["function"], int(command["column"]), regex), outside)
+    if "#" in text:
+        raise InputError(f"{command[0]} reads a row that is {abs(row)} away, in sequences of one row")
+    return text
+
 
 @lru_cache(maxsize=1 << 10)
 def _compiled(regex: str) -> WapitiRegex:

@@ -19,6 +19,7 @@ Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many 
 """
 
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
+from crfkit.inference.local_tagger import LocalDesign, LocalTagger
 from crfkit.inference.questions import (
     best,
     entropy,
@@ -41,6 +42,8 @@ __all__ = [
     "BatchExpectations",
     "ChainBatch",
     "LatticeTagger",
+    "LocalDesign",
+    "LocalTagger",
     "PatternTagger",
     "Tagger",
     "TreeBatch",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.structures import ChainScores
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -106,6 +107,14 @@ class Tagger:
         """
         set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
         return self._core.log_partitions(design, labels, set_ptr, set_labels, n_threads)
+
+    def scores(self, design: Compiled, n: int) -> ChainScores:
+        """The scores of the parts of sequence n, whatever its allowed labels are; those of start and end are in the states.
+
+        ValueError where labels have facets.
+        """
+        assert isinstance(self._core, _core.Tagger)
+        return ChainScores(*self._core.scores(design, n))
 
     def k_best(self, design: Compiled, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
         """The k best (score, labels) of every sequence, best first."""

@@ -32,6 +32,8 @@ from crfkit.models.loading import load
 from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.pattern_growth import GrowthRound
+from crfkit.models.question import ScoredLabels
+from crfkit.models.scores import position_scores, scored_nbest
 from crfkit.models.training import Progress, ProgressCallback
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "Parser",
     "Progress",
     "ProgressCallback",
+    "ScoredLabels",
     "ScoredSentence",
     "SequencesSkipped",
     "Terminated",
@@ -69,8 +72,10 @@ __all__ = [
     "heaviest_patterns",
     "load",
     "model_type",
+    "position_scores",
     "postponed",
     "replacing",
+    "scored_nbest",
     "terminable",
     "trellis_sizes",
 ]

@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary
-from crfkit.models.chain_model import ChainModel
+from crfkit.models.chain_model import ChainModel, locally_normalised
 from crfkit.models.crf import CRF
 from crfkit.models.crf_file import MAX_WEIGHT, check_labels
 from crfkit.optimizers import History
 from crfkit.structures import Chain
+
+BLANKS = " "  # runs of blanks and tabs
 
 
 def assembled(
@@ -25,13 +27,15 @@ def assembled(
     template: Template | None = None,
     arc_vocabulary: Vocabulary | None = None,
     n_columns: int | None = None,
+    more_columns: bool = False,
+    local: bool = False,
     history: History | None = None,
     reason: str = "the weights were given",
 ) -> CRF:
     """The CRF with these labels, names of features and weights [D]; all arcs between labels exist.
 
-    Its sites are lists of strings and dicts, or with a template rows of `n_columns`. Start and end arcs are those of the
-    feature map. `arc_vocabulary` names the features of arcs.
+    Its sites are lists of strings and dicts, or with a template rows of `n_columns`, or `more_columns`. Start and end arcs
+    are those of the feature map. `arc_vocabulary` names the features of arcs. `local`: normalised at each position.
     """
     classes = Labels(labels)
     values = np.array(weights, dtype=np.float64)
@@ -55,12 +59,15 @@ def assembled(
         start=bool((feature_map.arc_before == n).any()), end=bool((feature_map.arc_after == n).any())
     )
     crf = CRF(structure, template)
-    encoder = Encoder(template, vocabulary, arc_names, n_columns=n_columns)
-    crf._set_model(ChainModel(encoder, classes, feature_map, structure), values)
+    encoder = Encoder(template, vocabulary, arc_names, n_columns=n_columns, more_columns=more_columns)
+    model = ChainModel(encoder, classes, feature_map, structure)
+    crf._set_model(locally_normalised(model) if local else model, values)
     crf.history_ = History() if history is None else history
     crf.n_iter_ = len(crf.history_)
     crf.stop_reason_ = reason
     crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the training took place elsewhere"  # type: ignore[assignment]
     crf.label_column_ = -1
-    crf.separator_ = None
+    crf.separator_ = (
+        BLANKS if more_columns else None
+    )  # toolkits whose rows may have any columns split at blanks
     return crf

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from crfkit.features import (
     penalty_vector,
     read_once,
 )
-from crfkit.inference import LatticeTagger, PatternTagger, Tagger
+from crfkit.inference import LatticeTagger, LocalDesign, LocalTagger, PatternTagger, Tagger
 from crfkit.models import pattern_file
 from crfkit.models.constraints import (
     bound_chain,
@@ -60,6 +60,13 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
+class Columns(NamedTuple):
+    """How many columns the rows of a model with a template have, and whether they may have more."""
+
+    n_columns: int | None = None
+    more_columns: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class ChainModel:
     """A chain model without its weights w[D]."""
@@ -73,6 +80,7 @@ class ChainModel:
     )
     dictionary: TagDictionary | None = None  # the labels that words may have, as ids of these labels
     patterns: PatternMap | None = None  # their weights lie behind those of the feature map
+    local: bool = False  # normalised at each position, as maximum entropy Markov models are
 
     @classmethod
     def learn(
@@ -169,7 +177,7 @@ class ChainModel:
         cls,
         contents: Contents,
         template: Template | None,
-        n_columns: int | None,
+        columns: Columns,
         structure: Chain,
         stored: StoredFunctions | None = None,
         dictionary: TagDictionary | None = None,
@@ -181,7 +189,7 @@ class ChainModel:
             arc_vocabulary = Vocabulary.from_bytes(*contents.arc_names)
         except ValueError as error:
             raise InputError(f"its names of features are damaged ({error})") from None
-        encoder = Encoder(template, vocabulary, arc_vocabulary, dict(contents.dense_columns), n_columns)
+        encoder = Encoder(template, vocabulary, arc_vocabulary, dict(contents.dense_columns), *columns)
         feature_map = FeatureMap(
             n_labels=len(labels),
             pair_ptr=contents.state_pairs.ptr,
@@ -291,6 +299,9 @@ class ChainModel:
         if self.patterns is not None and self.patterns.n_weights:
             check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
             return self.patterns.trellises(self.patterns.data(dataset), self.feature_map, dataset, n_threads)
+        if self.local:
+            design = self.feature_map.design(replace(dataset, allowed=None), n_threads)
+            return LocalDesign(design, dataset.sequence_ptr, dataset.allowed)
         if self.functions is None:
             return self.feature_map.design(
                 dataset, n_threads, purpose="training" if asked_often else "questions"
@@ -302,6 +313,8 @@ class ChainModel:
         """What answers questions, with weights [D]."""
         if self.patterns is not None and self.patterns.n_weights:
             return PatternTagger(self.feature_map.layout, weights)
+        if self.local:
+            return LocalTagger(self.feature_map.layout, weights)
         if self.functions is None:
             return Tagger(self.feature_map.layout, weights)
         return LatticeTagger(weights)
@@ -336,6 +349,17 @@ class ChainModel:
                 UnknownLabels,
                 stacklevel=6,
             )
+
+
+def locally_normalised(model: ChainModel) -> ChainModel:
+    """The same model, normalised at each position; InputError for what has no such form."""
+    feature_map = model.feature_map
+    if model.patterns or model.functions or feature_map.bigrams or feature_map.facets or model.dictionary:
+        raise InputError(
+            "it is normalised at each position, which does not go with patterns, feature functions, bigrams, facets or a "
+            "tag dictionary"
+        )
+    return replace(model, local=True)
 
 
 def _chain_of(structure: Chain | Patterns) -> Chain:

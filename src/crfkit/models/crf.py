@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -194,6 +193,8 @@ class CRF(Estimator, Generic[Label]):
         extend = self.__sklearn_is_fitted__()
         if extend and self._model.functions is not None:
             raise InputError("partial_fit is for features that are counted, not for feature functions")
+        if extend and self._model.local:
+            raise InputError("partial_fit cannot extend a model that is normalised at each position")
         if extend and self._model.dictionary is not None:
             raise InputError("partial_fit cannot extend a tag dictionary, expected a model without one")
         first = self._weighted(self) if extend else None
@@ -267,6 +268,11 @@ class CRF(Estimator, Generic[Label]):
         return self._trained().encoder.n_columns
 
     @property
+    def locally_normalised_(self) -> bool:
+        """Whether probabilities are normalised at each position, as those of maximum entropy Markov models are."""
+        return self._trained().local
+
+    @property
     def feature_map_(self) -> FeatureMap:
         """Where the weights of each feature and arc lie in `weights_`; those of feature functions come after them."""
         return self._trained().feature_map
@@ -306,17 +312,8 @@ class CRF(Estimator, Generic[Label]):
     ) -> list[list[tuple[float, list[Label]]]]:
         """The n best labellings of each sequence with their probabilities, best first; fewer where fewer exist."""
         parameters.check_count("n", n)
-        ask = self._ask(X, allowed)
-        with ask.explained():
-            log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads).tolist()
-            found = ask.tagger.k_best(ask.design, n, ask.n_threads)
-        return [
-            [
-                (math.exp(min(score - log_z[i], 0.0)), ask.model.labels.decode(labels))
-                for score, labels in best
-            ]
-            for i, best in enumerate(found)
-        ]
+        found = self._ask(X, allowed).scored_best(n)
+        return [[(answer.probability, answer.labels) for answer in best] for best in found]
 
     def sample(
         self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
@@ -411,6 +408,8 @@ class CRF(Estimator, Generic[Label]):
         settings = {
             "parameters": parameters.to_json(self.get_params(deep=False), model.encoder.template),
             "n_columns": model.encoder.n_columns,
+            "more_columns": model.encoder.more_columns,
+            "local": model.local,
             "label_column": self.label_column_,
             "separator": self.separator_,
             "n_iter": self.n_iter_,

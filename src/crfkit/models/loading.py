@@ -10,7 +10,7 @@ from typing import Any
 from crfkit.data import InputError
 from crfkit.features import FeatureFunctions, Labels
 from crfkit.models import crf_file, disk, function_file, model_file, parameters, pattern_file
-from crfkit.models.chain_model import ChainModel
+from crfkit.models.chain_model import ChainModel, Columns, locally_normalised
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
 from crfkit.models.file_arrays import setting
@@ -64,9 +64,12 @@ def from_bytes(
         template = parameters.template_of(crf.features, n_columns)
         crf.label_column_ = parameters.label_column(settings, n_columns, template)
         crf.separator_ = parameters.separator(settings)
+        columns = Columns(n_columns, parameters.flag(settings, "more_columns"))
         model = ChainModel.from_contents(
-            contents, template, n_columns, params["structure"], stored, learned.dictionary
+            contents, template, columns, params["structure"], stored, learned.dictionary
         )
+        if parameters.flag(settings, "local"):
+            model = locally_normalised(model)
         if model.patterns is not None:
             structure = pattern_file.with_functions(
                 model.patterns.structure, functions, trust=trust_functions

@@ -22,6 +22,7 @@ from crfkit.features import (
     TagDictionary,
     Template,
     WapitiPatterns,
+    WapitiTokens,
     counted_columns,
     preset,
 )
@@ -37,7 +38,7 @@ MOST_THREADS = 4096
 MAX_COLUMNS = 1_000_000
 _LISTED = "listed"  # in a model file: facets or a dictionary that were given, not made by name or from data
 LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
-_LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns)}
+_LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns, WapitiTokens)}
 _ONE_LINE = re.compile(
     rf"[UB][0-9]*(:.*)?|[UB].*%.*|#.*|{NAMED_LINE.pattern}.*"
 )  # a template without a line break, or what was meant as one
@@ -364,6 +365,11 @@ def label_column(settings: dict[str, Any], n_columns: int | None, template: Temp
     if not -n_columns - 1 <= column <= n_columns:
         raise InputError(f"its label column is {column}, of {n_columns + 1}")
     return column
+
+
+def flag(settings: dict[str, Any], name: str) -> bool:
+    """A setting that older files do not have, where it is false."""
+    return bool(setting(settings, name, bool)) if name in settings else False
 
 
 def separator(settings: dict[str, Any]) -> str | None:

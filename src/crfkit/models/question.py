@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference import LatticeTagger, Tagger
+from crfkit.data import InputError
+from crfkit.inference import LatticeTagger, PatternTagger, Tagger
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
-from crfkit.structures import Evidence
+from crfkit.structures import ChainScores, Evidence
 
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+
+
+class ScoredLabels(NamedTuple):
+    """A label sequence, its score, and log Z, the logarithm of the sum over all label sequences of its input."""
+
+    labels: list[Any]
+    score: float
+    log_partition: float
+
+    @property
+    def probability(self) -> float:
+        """p(y | x) = exp(score − log Z)."""
+        return math.exp(min(self.score - self.log_partition, 0.0))
 
 
 class Question(NamedTuple):
@@ -35,3 +52,30 @@ class Question(NamedTuple):
         except ValueError:
             check_possible(self.model.chain, self.ptr, self.allowed)
             raise
+
+    def scored_best(self, n: int) -> list[list[ScoredLabels]]:
+        """The n best label sequences of each input, best first; fewer where fewer exist."""
+        with self.explained():
+            log_z = self.tagger.log_partitions(self.design, n_threads=self.n_threads).tolist()
+            found = self.tagger.k_best(self.design, n, self.n_threads)
+        return [
+            [ScoredLabels(self.model.labels.decode(labels), score, total) for score, labels in best]
+            for best, total in zip(found, log_z, strict=True)
+        ]
+
+    def position_scores(self, labels: Sequence[Int32s]) -> list[Float64s]:
+        """For each sequence, the scores [T] of the positions of one label sequence: emission and transition into it."""
+        if not isinstance(self.tagger, Tagger) or isinstance(self.tagger, PatternTagger):
+            raise InputError("the scores of positions are for chains without patterns and feature functions")
+        if self.model.feature_map.facets is not None:
+            raise InputError("the scores of positions are for labels without facets")
+        return [_along(self.tagger.scores(self.design, n), y) for n, y in enumerate(labels)]
+
+
+def _along(scores: ChainScores, y: Int32s) -> Float64s:
+    """The scores of the positions of a label sequence."""
+    found: Float64s = scores.states[np.arange(len(y)), y]
+    arcs = scores.arcs
+    if arcs is not None and len(y) > 1:
+        found[1:] += arcs[np.arange(len(y) - 1), y[:-1], y[1:]] if arcs.ndim == 3 else arcs[y[:-1], y[1:]]
+    return found

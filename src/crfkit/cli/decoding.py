@@ -1,0 +1,110 @@
+"""From a model and some sequences to the label sequences that `crfkit tag` writes, with what is asked for beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.cli.columns import Example
+from crfkit.cli.constraints import allowed_of, placed
+from crfkit.cli.output_forms import Details, Labelling
+
+if TYPE_CHECKING:
+    from crfkit.models import CRF
+
+Float64s = npt.NDArray[np.float64]
+
+
+class _Found(NamedTuple):
+    """One of the best label sequences of an input."""
+
+    labels: list[Any]
+    score: float | None = None
+    log_partition: float | None = None
+    probability: float | None = None
+    scores: Float64s | None = None  # [T]
+
+
+def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator[list[Labelling]]:
+    """The label sequences of each input, best first, with the scores and probabilities that are asked for."""
+    X = [example.inputs for example in chunk]
+    allowed = allowed_of(chunk, model.classes_)
+    columns = {str(label): k for k, label in enumerate(model.classes_)}
+    with placed(chunk):
+        marginals: Sequence[Any] = [None] * len(chunk)
+        if details.marginals or details.all_marginals or details.posterior:
+            marginals = model.predict_marginals(X, allowed=allowed)
+        if details.posterior:
+            found = _by_marginals(model, X, marginals, details, allowed)
+        elif details.nbest is None and not details.probability and not details.scores:
+            found = [[_Found(labels)] for labels in model.predict(X, allowed=allowed)]
+        else:
+            found = _by_score(model, X, details, allowed)
+    for best, probabilities in zip(found, marginals, strict=True):
+        yield [
+            Labelling(
+                [str(label) for label in answer.labels],
+                rank,
+                answer.probability,
+                probabilities,
+                columns,
+                answer.score,
+                answer.log_partition,
+                answer.scores,
+            )
+            for rank, answer in enumerate(best, 1)
+        ]
+
+
+def _by_score(model: CRF, X: Sequence[Any], details: Details, allowed: Any) -> list[list[_Found]]:
+    """The label sequences with the highest scores (Viterbi)."""
+    from crfkit.models import position_scores, scored_nbest
+
+    found = [
+        [_Found(answer.labels, answer.score, answer.log_partition, answer.probability) for answer in best]
+        for best in scored_nbest(model, X, details.nbest or 1, allowed=allowed)
+    ]
+    if not details.scores:
+        return found
+    places = [(n, rank) for n, best in enumerate(found) for rank in range(len(best))]
+    scores = position_scores(model, [X[n] for n, _ in places], [found[n][rank].labels for n, rank in places])
+    for (n, rank), values in zip(places, scores, strict=True):
+        answer = found[n][rank]
+        if model.locally_normalised_ and answer.score is not None:
+            answer = answer._replace(score=math.exp(answer.score), log_partition=None)
+            values = np.exp(values)
+        found[n][rank] = answer._replace(scores=values)
+    return found
+
+
+def _by_marginals(
+    model: CRF, X: Sequence[Any], marginals: Sequence[Float64s], details: Details, allowed: Any
+) -> list[list[_Found]]:
+    """The label sequences whose labels have the highest marginals, by their product, which is their score."""
+    from crfkit.inference import k_best
+    from crfkit.structures import Chain, ChainScores
+
+    chain, classes = Chain(start=False, end=False), model.classes_
+    found: list[list[_Found]] = []
+    for rows in marginals:
+        with np.errstate(divide="ignore"):
+            states = np.log(rows)
+        found.append([])
+        for answer in k_best(chain, ChainScores(states), details.nbest or 1):
+            chosen = rows[np.arange(len(rows)), answer.output]
+            labels = [classes[k] for k in answer.output.tolist()]
+            found[-1].append(_Found(labels, math.exp(answer.score), scores=chosen))
+    if details.probability or details.nbest is not None:
+        places = [(n, rank) for n, best in enumerate(found) for rank in range(len(best))]
+        logs = model.log_probability(
+            [X[n] for n, _ in places],
+            [found[n][rank].labels for n, rank in places],
+            allowed=None if allowed is None else [allowed[n] for n, _ in places],
+        )
+        for (n, rank), log_probability in zip(places, logs.tolist(), strict=True):
+            found[n][rank] = found[n][rank]._replace(probability=math.exp(log_probability))
+    return found

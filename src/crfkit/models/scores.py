@@ -1,0 +1,38 @@
+"""Scores of label sequences, before they are normalised, as other toolkits write them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.models import parameters
+from crfkit.models.crf import CRF, Allowed
+from crfkit.models.question import ScoredLabels
+
+Float64s = npt.NDArray[np.float64]
+
+
+def scored_nbest(
+    model: CRF, X: Sequence[Any], n: int, *, allowed: Allowed = None
+) -> list[list[ScoredLabels]]:
+    """The n best label sequences of each input with their scores and log Z, best first; fewer where fewer exist."""
+    parameters.check_count("n", n)
+    return model._ask(X, allowed).scored_best(n)
+
+
+def position_scores(model: CRF, X: Sequence[Any], y: Sequence[Sequence[Hashable]]) -> list[Float64s]:
+    """The score [T] of each position of the label sequences y: that of its label, and of the transition into it.
+
+    They add up to the score of the sequence, and log p(y | x) is that less log Z. In a model that is normalised at each
+    position they are log p(y_t | y_{t−1}, x).
+    """
+    ask = model._ask(X, None)
+    annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
+    if (annotation.labels < 0).any():
+        raise InputError("y has an unknown label, expected one at every position")
+    ids = [annotation.labels[begin:end] for begin, end in zip(ask.ptr[:-1], ask.ptr[1:], strict=True)]
+    return ask.position_scores(ids)
