@@ -165,6 +165,20 @@ def test_a_dev_set_is_judged_by_the_same_number(tmp_path: Path, monkeypatch: pyt
     assert [record.dev_score or 0.0 for record in load("m.crf").history_][1:] == scores
 
 
+def test_a_checkpoint_knows_its_metric_by_name(tmp_path: Path) -> None:
+    (X, y), path = span_corpus(10), tmp_path / "c.checkpoint"
+
+    def fit(metric: Any, n: int, *, resume: bool) -> CRF:
+        crf = CRF(features="names", optimizer=LBFGS(max_iterations=n))
+        return crf.fit(X, y, dev=(X, y), metric=metric, checkpoint=path, every=1, resume=resume)
+
+    fit("accuracy", 2, resume=False)
+    with pytest.raises(InputError, match="the checkpoint was written with metric accuracy, but it is f1 now"):
+        fit("f1", 4, resume=True)
+    whole = CRF(features="names", optimizer=LBFGS(max_iterations=4)).fit(X, y, dev=(X, y), metric="accuracy")
+    np.testing.assert_array_equal(fit(Metric("accuracy"), 4, resume=True).weights_, whole.weights_)
+
+
 # ---- scorers
 
 

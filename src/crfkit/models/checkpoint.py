@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.data import InputError
+from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions, FunctionData
 from crfkit.models import disk, model_file
 from crfkit.models.chain_model import ChainModel
@@ -53,8 +54,15 @@ def settings_of(params: Mapping[str, Any], metric: object = None) -> Settings:
         **{name: repr(params[name]) for name in names},
         "structure": _structure_text(params["structure"]),
         "facets": _facets_text(params["facets"]),
-        "metric": "None" if metric is None else _compared(metric, "metric"),
+        "metric": _metric_text(metric),
     }
+
+
+def _metric_text(metric: Any) -> str:
+    """A metric by its name, where it has one; None is the default, which the data decide."""
+    if isinstance(metric, Metric):
+        return metric.name
+    return str(metric) if metric is None or isinstance(metric, str) else _compared(metric, "metric")
 
 
 def _optimizer_text(optimizer: Any) -> str:
