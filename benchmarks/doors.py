@@ -1,11 +1,10 @@
 """`python -m benchmarks.doors`: python-crfsuite, and the same code with `crfkit.compat.pycrfsuite` in its place.
 
-CoNLL-2000 chunking. Tagging: one model of python-crfsuite, opened by both; milliseconds to open it, with and without a
-first sentence, for which crfkit prepares what opening leaves for later; tokens per second
-from lists of strings, dicts and ItemSequences (CPU seconds, one thread), and how much two Python threads at once bring (by
-the wall clock), beside two processes at once, which share nothing: what the machine can give. Training: the five algorithms
-with the same settings; the final loss, where there is one, and F1. Whatever is measured is measured in turn, and the best of
-each is kept.
+CoNLL-2000 chunking. Opening: models of python-crfsuite of several sizes, opened by both to tag one token or one
+sentence (`benchmarks.opening`). Tagging: one model of python-crfsuite; tokens per second from lists of strings, dicts and
+ItemSequences (CPU seconds, one thread), and how much two Python threads at once bring (by the wall clock), beside two
+processes at once, which share nothing: what the machine can give. Training: the five algorithms with the same settings;
+the final loss, where there is one, and F1. Whatever is measured is measured in turn, and the best of each is kept.
 """
 
 from __future__ import annotations
@@ -23,13 +22,16 @@ from typing import Any
 
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT
+from benchmarks.opening import SIZES, model_of_size
+from benchmarks.opening import opening as measured
 from benchmarks.table import grid
 from benchmarks.tasks import TASKS, Features, Labels, load
 from crfkit.compat import pycrfsuite as ours
 from crfkit.evaluation import span_report
 
 RESULTS = PROJECT / "benchmarks" / "results"
-PARTS = ("tagging", "training")
+PARTS = ("opening", "tagging", "training")
+OPENINGS = 40  # of each model, where other things are done once
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "lbfgs": {"c2": 1.0, "max_iterations": 150},
     "l2sgd": {"c2": 1.0, "max_iterations": 30},
@@ -68,11 +70,6 @@ def opened(module: ModuleType, path: Path) -> Any:
     tagger = module.Tagger()
     tagger.open(str(path))
     return tagger
-
-
-def first_tagging(module: ModuleType, path: Path, x: Any) -> None:
-    """Open the model of a file, and tag one sentence."""
-    opened(module, path).tag(x)
 
 
 def best_of(repeats: int, clock: Callable[[], float], *actions: Callable[[], object]) -> list[float]:
@@ -135,8 +132,27 @@ class Halves:
             pipe.send(more)
 
 
+def opening(part: float, repeats: int) -> str:
+    """Opening a model, and tagging once."""
+    modules = toolkits()
+    X, y = load(TASKS["chunk"], "train", part)
+    X_test, _ = load(TASKS["chunk"], "test", part)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for size in SIZES if part == 1.0 else SIZES[:2]:
+            paths.append(Path(folder) / str(size))
+            model_of_size(
+                size,
+                partial(trained, modules["python-crfsuite"], "lbfgs", {"max_iterations": 5}),
+                X,
+                y,
+                paths[-1],
+            )
+        return measured(modules, paths, X_test[0], OPENINGS * repeats)
+
+
 def tagging(part: float, repeats: int) -> str:
-    """Opening and tagging."""
+    """Tagging sentence after sentence."""
     modules = toolkits()
     X, y = load(TASKS["chunk"], "train", part)
     X_test, _ = load(TASKS["chunk"], "test", part)
@@ -144,18 +160,7 @@ def tagging(part: float, repeats: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         trained(modules["python-crfsuite"], "lbfgs", {"max_iterations": 20}, X, y, path)
-        megabytes = path.stat().st_size / 1e6
         rows = []
-        uses: dict[str, Callable[..., Any]] = {
-            "opening": opened,
-            "opening and first tagging with": partial(first_tagging, x=X_test[0]),
-        }
-        for title, use in uses.items():
-            seconds = best_of(
-                repeats, time.process_time, *(partial(use, module, path) for module in modules.values())
-            )
-            title = f"{title} a model of {megabytes:.1f} MB, ms"
-            rows.append((title, [1000 * s for s in seconds], ".1f", seconds))
         taggers = [opened(module, path) for module in modules.values()]
         for name, form in FORMS.items():
             inputs = [form(module, X_test) for module in modules.values()]
@@ -225,9 +230,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke test on a part of the data")
     given = parser.parse_args(arguments)
     share, repeats = (0.02, 1) if given.quick else (1.0, given.repeats)
-    measured = {"tagging": lambda: tagging(share, repeats), "training": lambda: training(share)}
+    parts = {
+        "opening": lambda: opening(share, repeats),
+        "tagging": lambda: tagging(share, repeats),
+        "training": lambda: training(share),
+    }
     texts = [" ".join(f"{key} {value}" for key, value in machine().items())]
-    texts += [measured[part]() for part in given.part or PARTS]
+    texts += [parts[part]() for part in given.part or PARTS]
     text = "\n\n".join(texts)
     print(text)
     if not given.quick:
