@@ -89,6 +89,14 @@ def test_scores_as_wapiti_writes_them() -> None:
     assert lines == expected
 
 
+def test_wapiti_s_form_has_the_lines_as_they_stand() -> None:
+    found = run("tag", "m.wap", "-", "--format", "wapiti", text=RAGGED).stdout.split("\n")
+    assert [line.rpartition("\t")[0] for line in found[:4]] == RAGGED.splitlines()
+    assert found[4:] == ["", ""]
+    short = run("tag", "m.wap", "-", "--format", "wapiti", "--labels-only", text=RAGGED).stdout
+    assert short.split() == [line.rpartition("\t")[2] for line in found[:4]]
+
+
 def test_scores_in_columns() -> None:
     model = read_crfpp("m.bin")
     [[best]] = scored_nbest(model, [ROWS], 1)

@@ -224,3 +224,17 @@ def test_real_corpora(corpus: str, file: str, counts: tuple[int, ...]) -> None:
         sum(row[0] == "#" for s in sequences for row in s.rows),
         sum(len(s.comments) for s in sequences),
     )
+
+
+def test_a_ragged_file_keeps_its_lines() -> None:
+    text = "a  b\nc\td e\n# f\n\n# key = value\ng\n"
+    first, second = read_columns(io.StringIO(text), separator=" ", ragged=True)
+    assert first.rows == [("a", "b"), ("c", "d", "e"), ("#", "f")]
+    assert first.lines == ("a  b", "c\td e", "# f")
+    assert (second.rows, second.comments) == ([("g",)], ["# key = value"])
+    assert [
+        len(found.rows) for found in read_columns(io.StringIO(text), separator=" ", ragged=True, comment=None)
+    ] == [
+        3,
+        2,
+    ]

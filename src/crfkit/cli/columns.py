@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,13 @@ class Example(NamedTuple):
     def rows(self) -> list[Row]:
         """All columns as they stand in the file; none for attributes."""
         return self.origin.rows if isinstance(self.origin, ColumnSequence) else []
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The rows as they stand in the file; none for attributes."""
+        if not isinstance(self.origin, ColumnSequence):
+            return ()
+        return self.origin.lines or [self.separator.join(row) for row in self.origin.rows]
 
     @property
     def comments(self) -> list[str]:

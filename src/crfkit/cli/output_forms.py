@@ -100,9 +100,9 @@ def write_wapiti_form(example: Example, found: Labelling, details: Details, outp
         output.write(f"# {found.rank - 1} {found.score:f}\n")
     elif details.probability:
         output.write(f"# {found.rank - 1} {found.probability:f}\n")
-    for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
-        columns = [example.separator.join(row)] if row else []
-        columns.append(label)
+    lines = () if details.labels_only else example.lines
+    for site, label in enumerate(found.labels):
+        columns = [lines[site], label] if lines else [label]
         if details.scores and found.scores is not None:
             columns.append(f"{label}/{found.scores[site]:f}")
         elif details.marginals:

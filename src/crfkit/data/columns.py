@@ -44,6 +44,7 @@ class ColumnSequence:
     source: str = "<stream>"
     separator: str = " "  # to write it with: a tab, a blank (for runs of blanks), or the one asked for
     gaps: tuple[int, ...] = ()  # for each comment among the rows, the site that follows it
+    lines: tuple[str, ...] = ()  # [T] of a ragged file: the rows as they stand there
 
     def place(self, site: int) -> str:
         """Where a site was read, as `file:line`."""
@@ -105,12 +106,13 @@ class _Reader:
         rows: list[Row] = []
         comments: list[str] = []
         gaps: list[int] = []
+        texts: list[str] = []
         first = 0
         for number, line in self._from_first_row(lines):
             if not line.strip(_BLANKS):
                 if rows:
-                    yield self._sequence(rows, first, comments, gaps)
-                    rows, comments, gaps = [], [], []
+                    yield self._sequence(rows, first, comments, gaps, texts)
+                    rows, comments, gaps, texts = [], [], [], []
             elif self.prefix and line.startswith(self.prefix) and self._is_comment(line, inside=bool(rows)):
                 comments.append(line)
                 if rows:
@@ -122,11 +124,15 @@ class _Reader:
                 if not rows:
                     first = number
                 rows.append(row)
+                if self.ragged:
+                    texts.append(line)
         if rows:
-            yield self._sequence(rows, first, comments, gaps)
+            yield self._sequence(rows, first, comments, gaps, texts)
 
-    def _sequence(self, rows: list[Row], first: int, comments: list[str], gaps: list[int]) -> ColumnSequence:
-        return ColumnSequence(rows, first, comments, self.name, self.joint, tuple(gaps))
+    def _sequence(
+        self, rows: list[Row], first: int, comments: list[str], gaps: list[int], texts: list[str]
+    ) -> ColumnSequence:
+        return ColumnSequence(rows, first, comments, self.name, self.joint, tuple(gaps), tuple(texts))
 
     def _from_first_row(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Hold the lines back until one is surely a row, fix the columns by it, then pass all lines on."""
