@@ -155,8 +155,8 @@ class CRF(Estimator, Generic[Label]):
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
         iterations without a higher one end the training. `callback` sees a `Progress` after each iteration and
-        ends the training by returning True. So does Ctrl-C, with a warning: the best weights so far are kept. So does the
-        iteration that uses up `time_budget` seconds.
+        ends the training by returning True. So do Ctrl-C and SIGTERM, with a warning: the best weights so far are kept. So
+        does the iteration that uses up `time_budget` seconds.
 
         `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
         labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the

@@ -19,7 +19,7 @@ class NotFittedError(ValueError, AttributeError):
 
 
 class TrainingInterrupted(UserWarning):
-    """Ctrl-C ended the training early; the model has the best weights found until then."""
+    """Ctrl-C or SIGTERM ended the training early; the model has the best weights found until then."""
 
 
 class CheckpointFailed(UserWarning):
