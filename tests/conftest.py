@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ from tests.small_corpus import corpus
 def trained() -> CRF:
     """An estimator trained on the small corpus."""
     return CRF(random_state=0).fit(*corpus())
+
+
+@pytest.fixture(autouse=True)
+def _steady_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What commands show in tests does not depend on how fast the machine is."""
+    monkeypatch.setattr("crfkit.cli.progress.PATIENCE", math.inf)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def nouns(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 def test_reports_are_written_in_any_encoding(nouns: tuple[str, str], encoding: str) -> None:
     file, model = nouns
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    report = crfkit("eval", model, file, env=environment)
+    report = crfkit("eval", model, file, "--quiet", env=environment)
     assert (report.returncode, report.stderr) == (0, b"")
     described = crfkit("inspect", model, env=environment)
     assert (described.returncode, described.stderr) == (0, b"")
@@ -69,10 +69,10 @@ def test_data_are_utf8_in_any_encoding(nouns: tuple[str, str], encoding: str) ->
 
 
 def test_closed_streams_are_said_in_a_sentence(model: str) -> None:
-    done = shell(f"crfkit tag {model} train.txt >&-")
+    done = shell(f"crfkit tag {model} train.txt --quiet >&-")
     assert done.returncode == 2
     assert done.stderr == "crfkit: standard output: cannot be written (Bad file descriptor)\n"
-    done = shell(f"crfkit tag {model} - <&-")
+    done = shell(f"crfkit tag {model} - --quiet <&-")
     assert done.returncode == 2
     assert done.stderr == "crfkit: <stdin>: cannot be read: Bad file descriptor\n"
     assert shell("crfkit --help >&-").returncode == 2
@@ -100,7 +100,7 @@ def test_an_error_stream_that_is_full() -> None:
 
 def test_a_reader_that_has_enough_ends_the_command_quietly(model: str) -> None:
     Path("long.txt").write_text("the\ndog\n\n" * 50_000)
-    done = shell(f"crfkit tag {model} long.txt | head -n 1; echo ${{PIPESTATUS[0]}}")
+    done = shell(f"crfkit tag {model} long.txt --quiet | head -n 1; echo ${{PIPESTATUS[0]}}")
     assert done.stdout == "the D\n141\n"
     assert done.stderr == ""
 

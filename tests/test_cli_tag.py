@@ -74,7 +74,7 @@ def test_tagging_imports_neither_scikit_learn_nor_scipy(model: str) -> None:
 import sys
 from crfkit.cli import main
 try:
-    main(["tag", "{model}", "-"])
+    main(["tag", "{model}", "-", "--quiet"])
 except SystemExit as end:
     assert end.code == 0
 assert not {{"sklearn", "scipy", "rich", "torch"}} & set(sys.modules)
@@ -88,7 +88,7 @@ assert not {{"sklearn", "scipy", "rich", "torch"}} & set(sys.modules)
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent as on POSIX")
 def test_ctrl_c_while_waiting_for_input_leaves_nothing(model: str) -> None:
-    command = [sys.executable, "-m", "crfkit", "tag", model, "-", "--output", "out.txt"]
+    command = [sys.executable, "-m", "crfkit", "tag", model, "-", "--output", "out.txt", "--quiet"]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

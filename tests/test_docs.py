@@ -16,6 +16,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import logging
 import pkgutil
 import re
 import shlex
@@ -163,6 +164,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     before = set(sys.modules)
     yield tmp_path
+    logger = logging.getLogger("crfkit")  # which a page may have shown how to use
+    logger.handlers.clear()
+    logger.setLevel(logging.NOTSET)
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]

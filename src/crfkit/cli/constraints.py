@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from crfkit.structures import Bigrams
 
 ALL = ("*", "_")
+MANY_LABELS = 64
 
 allowed_column_option = click.option(
     "--allowed-column",
@@ -154,6 +156,21 @@ def check_bigrams(examples: Sequence[Example], name: str | None, unseen: str) ->
     raise InputError(
         f"{example.origin.place(min(site, len(example.inputs) - 1))}: {after} after {before} is not allowed by {name}; "
         f"{count} (--unseen extend, skip or soft says what to do with them)"
+    )
+
+
+def suggested_bigrams(examples: Sequence[Example], name: str | None) -> str | None:
+    """A hint where many labels without constraints make training slow: its time grows with the pairs of labels."""
+    labels = {label for example in examples for label in example.labels or ()}
+    if name is not None or len(labels) <= MANY_LABELS or examples[0].allowed is not None:
+        return None
+    pairs = {pair for example in examples for pair in pairwise(example.labels or ())}
+    n_all = len(labels) ** 2
+    if 2 * len(pairs) > n_all:
+        return None
+    return (
+        f"{len(labels):,} labels without constraints: each word looks at all {n_all:,} pairs of them, of which the file has "
+        f"{len(pairs):,}; --bigrams observed trains on these alone, and is much faster"
     )
 
 

@@ -12,6 +12,7 @@ import click
 from crfkit.cli.columns import Example, check_labels
 from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, placed
 from crfkit.cli.parse import is_parser, load_parser
+from crfkit.cli.progress import Display, quiet_option
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
 from crfkit.cli.taggers import columns_option, load_tagger, read_for_tagger
@@ -85,46 +86,59 @@ def evaluate_parser(parser: Parser, sentences: Iterable[Sentence]) -> TreeReport
 )
 @allowed_column_option
 @columns_option
-def command(model: Path, file: str, threads: int | None, confusion: int, **columns: Any) -> None:
+@quiet_option
+def command(model: Path, file: str, threads: int | None, confusion: int, quiet: bool, **columns: Any) -> None:
     """Label FILE with MODEL and report how many labels, and which spans, are right.
 
     Spans (labels such as B-NP and I-NP) are counted as conlleval counts them. Where MODEL is a parser, FILE is a treebank
     (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task.
     """
-    if is_parser(model):
-        _report_trees(model, file, threads, confusion, columns)
-    else:
-        _report_labels(model, file, threads, confusion, **columns)
+    with Display(quiet=quiet) as display:
+        display.stage(f"loading {model}")
+        if is_parser(model):
+            report, table = _tree_report(model, file, threads, confusion, columns, display)
+        else:
+            report, table = _label_report(model, file, threads, confusion, display, **columns)
+    click.echo(report)
+    if confusion:
+        click.echo(f"\n{table}")
 
 
-def _report_labels(
+def _label_report(
     model: Path,
     file: str,
     threads: int | None,
     confusion: int,
+    display: Display,
     separator: str | None,
     allow_unknown: bool,
     allowed_column: int | None,
     columns: int | None,
-) -> None:
+) -> tuple[str, str]:
+    """The report on labels, and the table of confusions."""
     tagger = load_tagger(model, n_threads=threads, n_columns=columns)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
     )
-    report = evaluate(tagger.crf, examples, allow_unknown=allow_unknown)
-    click.echo(str(report))
-    if confusion:
-        click.echo(f"\nconfusion table (gold down, predicted across):\n{report.confusion.table(confusion)}")
+    display.stage(f"tagging {file}", "sequences")
+    report = evaluate(tagger.crf, display.counted(examples), allow_unknown=allow_unknown)
+    return str(report), f"confusion table (gold down, predicted across):\n{report.confusion.table(confusion)}"
 
 
-def _report_trees(
-    model: Path, file: str, threads: int | None, n_relations: int, columns: dict[str, Any]
-) -> None:
+def _tree_report(
+    model: Path,
+    file: str,
+    threads: int | None,
+    n_relations: int,
+    columns: dict[str, Any],
+    display: Display,
+) -> tuple[str, str]:
+    """The report on trees, and the table of relations."""
     for name, value in columns.items():
         if value is not None and value is not False:
             option = "--" + name.replace("_", "-")
             raise InputError(f"{option} is about files of columns and labels, but {model} is a parser")
-    report = evaluate_parser(load_parser(model, n_threads=threads), read_conllu(open_input(file)))
-    click.echo(str(report))
-    if n_relations:
-        click.echo(f"\n{report.table(n_relations)}")
+    parser = load_parser(model, n_threads=threads)
+    display.stage(f"parsing {file}", "sentences")
+    report = evaluate_parser(parser, display.counted(read_conllu(open_input(file))))
+    return str(report), report.table(n_relations)

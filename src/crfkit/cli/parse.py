@@ -9,7 +9,15 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from crfkit.cli.streams import batches, check_output, open_input, open_output
+from crfkit.cli.progress import Display, quiet_option
+from crfkit.cli.streams import (
+    ArrivingLines,
+    batches,
+    check_output,
+    open_input,
+    open_output,
+    writes_to_terminal,
+)
 from crfkit.data import InputError, read_conllu, write_conllu
 
 if TYPE_CHECKING:
@@ -137,10 +145,12 @@ def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     help="Draw the tree of each sentence there, as 00001.svg and so on.",
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@quiet_option
 def command(
     model: Path,
     file: str,
     output: str | None,
+    quiet: bool,
     decode: str | None,
     probabilities: bool,
     nbest: int | None,
@@ -156,10 +166,13 @@ def command(
             "--nbest and --decode mbr were given, expected one of them: the n best trees are the likeliest"
         )
     check_output(output, (file, model), "the output")
-    parser = load_parser(model, n_threads=threads)
-    if svg is not None:
-        make_folder(svg)
-    source = open_input(file)
-    with open_output(output) as stream:
-        chunks = batches(read_conllu(source), BATCH, source)
-        parse(parser, chunks, stream, Wanted(decode, nbest, probabilities), svg=svg)
+    with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
+        display.stage(f"loading {model}")
+        parser = load_parser(model, n_threads=threads)
+        if svg is not None:
+            make_folder(svg)
+        source = open_input(file)
+        display.stage(f"parsing {file}", "sentences", waits=isinstance(source, ArrivingLines))
+        chunks = display.counted(batches(read_conllu(source), BATCH, source), len)
+        with open_output(output) as stream:
+            parse(parser, chunks, stream, Wanted(decode, nbest, probabilities), svg=svg)

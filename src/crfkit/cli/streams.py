@@ -94,6 +94,11 @@ def open_output(path: str | None) -> Iterator[IO[str]]:
         text.detach()
 
 
+def writes_to_terminal(path: str | None) -> bool:
+    """Whether output goes to a terminal, where it shows by itself how far a command is."""
+    return path in (None, "-") and sys.stdout.isatty()
+
+
 class ArrivingLines:
     """The lines of a stream, taken as they arrive; it knows whether another whole sequence has arrived already."""
 

@@ -12,7 +12,15 @@ from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option
 from crfkit.cli.decoding import labelled
 from crfkit.cli.output_forms import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
-from crfkit.cli.streams import batches, check_output, open_input, open_output
+from crfkit.cli.progress import Display, quiet_option
+from crfkit.cli.streams import (
+    ArrivingLines,
+    batches,
+    check_output,
+    open_input,
+    open_output,
+    writes_to_terminal,
+)
 from crfkit.cli.taggers import columns_option, load_tagger, read_for_tagger
 
 if TYPE_CHECKING:
@@ -68,7 +76,10 @@ def tag(
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @allowed_column_option
 @columns_option
-def command(model: Path, file: str, output: str | None, form: str | None, **options: Any) -> None:
+@quiet_option
+def command(
+    model: Path, file: str, output: str | None, form: str | None, quiet: bool, **options: Any
+) -> None:
     """Label FILE (`-`: standard input) with MODEL: each line comes back with one more column, the label.
 
     FILE has the input columns that the model was trained with, or these and a label column, which is kept. With
@@ -76,13 +87,17 @@ def command(model: Path, file: str, output: str | None, form: str | None, **opti
     a file of attributes. MODEL may be one of CRFsuite, CRF++ or Wapiti; rows may then have more columns than it reads.
     """
     check_output(output, (file, model), "the output")
-    tagger = load_tagger(model, n_threads=options["threads"], n_columns=options["columns"])
     details = Details(**{name: options[name] for name in Details._fields})
-    local = tagger.crf.locally_normalised_
-    write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details, local=local)
-    source = open_input(file)
-    examples = read_for_tagger(
-        tagger, source, separator=options["separator"], allowed_column=options["allowed_column"]
-    )
-    with open_output(output) as stream:
-        tag(tagger.crf, batches(examples, BATCH, source), stream, details=details, write=write)
+    with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
+        display.stage(f"loading {model}")
+        tagger = load_tagger(model, n_threads=options["threads"], n_columns=options["columns"])
+        local = tagger.crf.locally_normalised_
+        write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details, local=local)
+        source = open_input(file)
+        examples = read_for_tagger(
+            tagger, source, separator=options["separator"], allowed_column=options["allowed_column"]
+        )
+        display.stage(f"tagging {file}", "sequences", waits=isinstance(source, ArrivingLines))
+        chunks = display.counted(batches(examples, BATCH, source), len)
+        with open_output(output) as stream:
+            tag(tagger.crf, chunks, stream, details=details, write=write)

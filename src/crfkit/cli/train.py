@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,13 @@ from crfkit.cli.constraints import (
     check_bigrams,
     check_known,
     label_column_beside,
+    suggested_bigrams,
     take_allowed,
 )
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.keeping import check_outputs, end_interrupted, ended_from_outside, keep_model
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
+from crfkit.cli.progress import Display, SecondsLeft, quiet_option
 from crfkit.cli.structures import order_options, structure_of
 from crfkit.data import InputError
 
@@ -189,7 +191,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@quiet_option
 @ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a model on FILE and write it to MODEL.
@@ -201,35 +203,43 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A training
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
-    from crfkit.cli.progress import Display, SecondsLeft
+    with Display(quiet=quiet) as display:
+        _train_and_keep(file, model, dev, options, display)
+
+
+def _train_and_keep(
+    file: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display
+) -> None:
+    """What the command does, and shows."""
     from crfkit.evaluation import metric_for
     from crfkit.features import preset_note
 
+    display.stage(f"reading {file}", "sequences")
     check_outputs(model, options["checkpoint"], (file, dev, options["template"], options["wapiti_patterns"]))
-    examples, held_out, reading = read_files(file, dev, options)
+    examples, held_out, reading = read_files(file, dev, options, display.counted)
     n_inputs = len(examples[0].inputs[0])
-    note = check_bigrams(examples, options["bigrams"], options["unseen"])
+    notes = [
+        check_bigrams(examples, options["bigrams"], options["unseen"]),
+        suggested_bigrams(examples, options["bigrams"]),
+    ]
     crf = new_model(examples, options)
     metric = metric_for(_labels(examples), [example.labels or [] for example in held_out or ()])
-
-    def say(text: str) -> None:
-        if not quiet:
-            click.echo(text, err=True)
-
-    if isinstance(crf.features, str) and (about_columns := preset_note(crf.features, n_inputs)):
-        say(f"{file}: {about_columns}")
-    if note is not None:
-        say(f"{file}: {note}")
+    n_words = sum(len(example.inputs) for example in examples)
+    display.say(f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels")
+    if isinstance(crf.features, str):
+        notes.insert(0, preset_note(crf.features, n_inputs))
+    for note in filter(None, notes):
+        display.say(f"{file}: {note}")
     check_folds(options["folds"], len(examples))
     if options["folds"] is not None:
+        display.stage(f"cross-validation with {options['folds']} parts")
         for line in cross_validation(
             examples, options["folds"], lambda rest: _fitted(new_model(examples, options), rest, options)
         ):
-            click.echo(line)
-    n_words = sum(len(example.inputs) for example in examples)
-    title = f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels"
+            with display.standard_output():
+                click.echo(line)
     seconds_left = SecondsLeft.of(crf.optimizer, options["time_budget"])
-    with Display(title, seconds_left, metric.title, quiet=quiet) as display:
+    with display.training(seconds_left, metric.title) as callback:
         interrupted = train(
             crf,
             examples,
@@ -237,11 +247,12 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
             metric=metric,
             patience=options["patience"],
             allow_unknown=options["allow_unknown"],
-            callback=display,
+            callback=callback,
             safety=safety_of(options),
             **reading,
         )
-    keep_model(crf, model, say, interrupted=interrupted)
+    display.stage(f"writing {model}")
+    keep_model(crf, model, display.say, interrupted=interrupted)
 
 
 def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
@@ -252,18 +263,24 @@ def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) ->
 
 
 def read_files(
-    file: Path, dev: Path | None, options: dict[str, Any]
+    file: Path,
+    dev: Path | None,
+    options: dict[str, Any],
+    counted: Callable[[Iterator[Example]], Iterator[Example]] = iter,
 ) -> tuple[list[Example], list[Example] | None, dict[str, Any]]:
-    """The training file, the held-out one, and how the model is to read files: label column and separator."""
+    """The training file, the held-out one, and how the model is to read files: label column and separator.
+
+    Sequences pass through `counted` one by one.
+    """
     column, label_column = options["allowed_column"], options["label_column"]
     if options["attributes"]:
-        return (*_read_attribute_files(file, dev, options), {})
+        return (*_read_attribute_files(file, dev, options, counted), {})
     reading = {"label_column": label_column, "separator": options["separator"]}
-    examples = list(read_labelled(file, **reading))
+    examples = list(counted(read_labelled(file, **reading)))
     n_columns = len(examples[0].inputs[0]) + 1
     if reading["separator"] is None:
         reading["separator"] = examples[0].separator
-    held_out = None if dev is None else list(read_labelled(dev, n_columns=n_columns, **reading))
+    held_out = None if dev is None else list(counted(read_labelled(dev, n_columns=n_columns, **reading)))
     if column is not None:
         examples = list(take_allowed(examples, column, label_column, training=True))
         examples = list(check_known(examples, _labels(examples)))
@@ -274,20 +291,23 @@ def read_files(
 
 
 def _read_attribute_files(
-    file: Path, dev: Path | None, options: Mapping[str, Any]
+    file: Path,
+    dev: Path | None,
+    options: Mapping[str, Any],
+    counted: Callable[[Iterator[Example]], Iterator[Example]],
 ) -> tuple[list[Example], list[Example] | None]:
     for name, unset in (("allowed_column", None), ("separator", None), ("label_column", -1)):
         if options[name] != unset:
             raise InputError(
                 f"--{name.replace('_', '-')} is for columns, and with --attributes FILE has none"
             )
-    examples = list(read_attribute_examples(file))
+    examples = list(counted(read_attribute_examples(file)))
     if not examples:
         raise InputError(f"{file}: found no sequence, expected at least one")
     for example in examples:
         for site, label in enumerate(example.labels or ()):
             check_label(label, example.origin.place(site))
-    return examples, None if dev is None else list(read_attribute_examples(dev))
+    return examples, None if dev is None else list(counted(read_attribute_examples(dev)))
 
 
 def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:

@@ -11,6 +11,7 @@ import click
 
 from crfkit.cli.keeping import check_outputs, ended_from_outside, keep_model
 from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options
+from crfkit.cli.progress import Display, SecondsLeft, quiet_option
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
@@ -73,7 +74,7 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
 @optimizer_options("adagrad")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@quiet_option
 @ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a dependency parser on FILE (CoNLL-U) and write it to MODEL.
@@ -82,29 +83,33 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
 
     Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143.
     """
-    from crfkit.cli.progress import Display, SecondsLeft
+    with Display(quiet=quiet) as display:
+        _train_and_keep(file, model, dev, options, display)
+
+
+def _train_and_keep(
+    file: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display
+) -> None:
+    """What the command does, and shows."""
     from crfkit.data import read_conllu
 
+    display.stage(f"reading {file}", "sentences")
     check_outputs(model, None, (file, dev))
     parser = new_parser(options)
-    sentences = list(read_conllu(file))
-    held_out = None if dev is None else list(read_conllu(dev))
-
-    def say(text: str) -> None:
-        if not quiet:
-            click.echo(text, err=True)
-
+    sentences = list(display.counted(read_conllu(file)))
+    held_out = None if dev is None else list(display.counted(read_conllu(dev)))
     n_words = sum(len(sentence.words) for sentence in sentences)
     labels = {word.deprel for sentence in sentences for word in sentence.words} - {"_"}
-    title = f"{file}: {len(sentences):,} sentences, {n_words:,} words, {len(labels):,} relations"
+    display.say(f"{file}: {len(sentences):,} sentences, {n_words:,} words, {len(labels):,} relations")
     seconds_left = SecondsLeft.of(parser.optimizer, options["time_budget"])
-    with Display(title, seconds_left, "LAS", quiet=quiet) as display:
+    with display.training(seconds_left, "LAS") as callback:
         interrupted = train_parser(
             parser,
             sentences,
             dev=held_out,
             patience=options["patience"],
-            callback=display,
+            callback=callback,
             time_budget=options["time_budget"],
         )
-    keep_model(parser, model, say, interrupted=interrupted)
+    display.stage(f"writing {model}")
+    keep_model(parser, model, display.say, interrupted=interrupted)

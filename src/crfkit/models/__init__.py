@@ -32,12 +32,13 @@ from crfkit.models.loading import load
 from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.pattern_growth import GrowthRound
+from crfkit.models.progress import LOGGER, Pace, Progress, ProgressCallback
 from crfkit.models.question import ScoredLabels
 from crfkit.models.scores import position_scores, scored_nbest
-from crfkit.models.training import Progress, ProgressCallback
 
 __all__ = [
     "CRF",
+    "LOGGER",
     "MAX_LABELS",
     "MAX_WEIGHT",
     "ArcFeatureWeight",
@@ -49,6 +50,7 @@ __all__ = [
     "GrowthRound",
     "ImpossibleSequenceError",
     "NotFittedError",
+    "Pace",
     "Parser",
     "Progress",
     "ProgressCallback",

@@ -21,8 +21,9 @@ from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.gold import checked_lists
 from crfkit.models.label_type import Label
 from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
+from crfkit.models.progress import ProgressCallback
 from crfkit.models.question import Question
-from crfkit.models.training import INTERRUPTED, Examples, Plan, ProgressCallback, Trained, Weighted, train
+from crfkit.models.training import INTERRUPTED, Examples, Plan, Trained, Weighted, train
 from crfkit.optimizers import LBFGS, History, Optimizer
 from crfkit.structures import Chain, Patterns
 
@@ -146,6 +147,7 @@ class CRF(Estimator, Generic[Label]):
         checkpoint: str | os.PathLike[str] | None = None,
         every: int = 10,
         resume: bool = False,
+        verbose: bool | int = False,
     ) -> Self:
         """Train on sequences X of sites and y of labels.
 
@@ -162,9 +164,14 @@ class CRF(Estimator, Generic[Label]):
         labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the
         training goes on from there, if it exists, and ends with the same weights, bit for bit, as if never interrupted. A
         checkpoint of other data or other settings is refused.
+
+        `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration. The logger "crfkit" gets
+        the same records, with or without it.
         """
         first = None if start is None else self._weighted(start)
-        plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, every, resume, first)
+        plan = Plan(
+            dev, metric, patience, callback, time_budget, checkpoint, every, resume, first, verbose=verbose
+        )
         params, examples = self.get_params(deep=False), Examples(X, y, sample_weight, allowed)
         if growth_of(self.structure) is None:
             self._keep(train(params, examples, plan))
@@ -183,6 +190,7 @@ class CRF(Estimator, Generic[Label]):
         allowed: Allowed = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
+        verbose: bool | int = False,
     ) -> Self:
         """Train further on more sequences, from the weights of now; new features and labels join the model.
 
@@ -198,7 +206,7 @@ class CRF(Estimator, Generic[Label]):
         if extend and self._model.dictionary is not None:
             raise InputError("partial_fit cannot extend a tag dictionary, expected a model without one")
         first = self._weighted(self) if extend else None
-        plan = Plan(callback=callback, time_budget=time_budget, start=first, extend=extend)
+        plan = Plan(callback=callback, time_budget=time_budget, start=first, extend=extend, verbose=verbose)
         kept = (self.label_column_, self.separator_) if extend else None
         self._keep(train(self.get_params(deep=False), Examples(X, y, sample_weight, allowed), plan))
         if kept is not None:

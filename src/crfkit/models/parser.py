@@ -30,7 +30,7 @@ from crfkit.models.parser_training import (
     tree_measure,
     with_trees,
 )
-from crfkit.models.training import ProgressCallback
+from crfkit.models.progress import ProgressCallback
 from crfkit.optimizers import History, Optimizer
 
 Float64s = npt.NDArray[np.float64]
@@ -129,6 +129,7 @@ class Parser(Estimator):
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
+        verbose: bool | int = False,
     ) -> Self:
         """Train on sentences with trees, such as `read_conllu` gives.
 
@@ -137,8 +138,9 @@ class Parser(Estimator):
         them are kept (LAS, or another one as for `score`), and `patience` iterations without a higher one end the
         training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So does
         Ctrl-C, with a warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
+        `verbose` as for `CRF.fit`.
         """
-        plan = ParserPlan(dev, metric, patience, callback, time_budget)
+        plan = ParserPlan(dev, metric, patience, callback, time_budget, verbose)
         self._keep(train(self.get_params(deep=False), sentences, sample_weight, plan))
         return self
 

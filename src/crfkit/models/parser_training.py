@@ -23,7 +23,8 @@ from crfkit.features import (
 from crfkit.inference import TreeParser
 from crfkit.models import parameters
 from crfkit.models.interruption import terminable
-from crfkit.models.training import ProgressCallback, given_optimizer, told
+from crfkit.models.progress import ProgressCallback, Report, count_of
+from crfkit.models.training import given_optimizer
 from crfkit.objective import TreeObjective, TreeOnlineObjective
 from crfkit.optimizers import AdaGrad, Choice, History, Watch
 
@@ -61,6 +62,7 @@ class ParserPlan:
     patience: int | None = None
     callback: ProgressCallback | None = None
     time_budget: float | None = None
+    verbose: bool | int = False
 
     def check(self) -> None:
         """Refuse what has no meaning, before any work."""
@@ -98,7 +100,9 @@ def train(
     """Learn which features there are, minimise the objective, keep the best weights."""
     check_parameters(params)
     plan.check()
+    report = Report(plan.verbose)
     n_threads = parameters.thread_count(params["n_threads"])
+    report.stage(f"encoding {count_of(sentences, 'sentences')}")
     given = checked_sentences(sentences)
     check_trees(given, single_root=params["single_root"])
     labels = labels_of(given)
@@ -109,6 +113,7 @@ def train(
     if not (trees.heads >= 0).any():
         raise InputError(f"{_named('sentences', given)}: no word has a head, expected trees to learn from")
     arc_map = ArcMap.learn(treebank, trees, labels, params["min_count"])
+    report.stage(f"minimising over {arc_map.layout.n_weights:,} weights, for {len(labels):,} relations")
     choice = given_optimizer(params["optimizer"]) or Choice(
         DEFAULT_OPTIMIZER, "AdaGrad: good weights after few passes over the trees"
     )
@@ -138,10 +143,11 @@ def train(
         outcome = choice.optimizer.minimize(
             objective,
             np.zeros(objective.n_weights),
-            callback=told(plan.callback),
+            callback=report.callback(plan.callback),
             n_threads=n_threads,
             watch=Watch(score=score, patience=plan.patience, seconds=plan.time_budget),
         )
+    report.end(outcome)
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
         found, n_iter = outcome.best.weights, outcome.best.iteration

@@ -22,12 +22,11 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.interruption import terminable
 from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import candidate_counts, labellings
+from crfkit.models.progress import Progress, ProgressCallback
 from crfkit.models.training import (
     INTERRUPTED,
     Examples,
     Plan,
-    Progress,
-    ProgressCallback,
     Trained,
     Weighted,
     train,

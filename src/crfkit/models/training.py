@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -24,27 +24,13 @@ from crfkit.models.estimator import UnsavableModel
 from crfkit.models.growth import carried, pruned, touched
 from crfkit.models.interruption import terminable
 from crfkit.models.lesson import Choices, Lesson
-from crfkit.optimizers import AUTO, STEPWISE, Callback, Choice, History, Step, Watch, choose, optimizer_named
+from crfkit.models.progress import ProgressCallback, Report, count_of
+from crfkit.optimizers import AUTO, STEPWISE, Choice, History, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 Path = str | os.PathLike[str]
 
 INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
-
-
-class Progress(NamedTuple):
-    """What a callback of `fit` sees after each iteration."""
-
-    iteration: int
-    seconds: float  # since the start of the minimisation
-    objective: float
-    gradient_norm: float
-    dev_score: float | None  # None without a dev set
-    improved: bool  # this dev score is the highest so far
-    passes: float = 0.0  # over the data, until here
-
-
-ProgressCallback = Callable[[Progress], bool | None]  # True ends the training
 
 
 class Examples(NamedTuple):
@@ -77,6 +63,7 @@ class Plan:
     resume: bool = False
     start: Weighted | None = None  # whose weights to begin with
     extend: bool = False  # keep all that `start` knows
+    verbose: bool | int = False
 
     def check(self) -> None:
         """Refuse what has no meaning, before any work."""
@@ -102,11 +89,13 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     """Learn what the data call for, minimise the objective, keep the best weights."""
     parameters.check_parameters(params)
     plan.check()
+    report = Report(plan.verbose)
     n_threads = parameters.thread_count(params["n_threads"])
     settings, saved = {}, None
     if plan.checkpoint is not None:
         settings = checkpoint.settings_of(params, plan.metric)
         saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
+    report.stage(f"encoding {count_of(examples.X, 'sequences')}")
     lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
     if plan.dev is not None and len(plan.dev) > 2:
@@ -114,6 +103,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     weights = parameters.checked_sample_weight(examples.sample_weight, len(kept), kept)
     if plan.checkpoint is not None:
         settings |= checkpoint.data_of(lesson, weights, plan.dev)
+    report.stage(f"minimising over {model.n_weights:,} weights, for {len(model.labels):,} labels")
     given = given_optimizer(params["optimizer"])
     stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)
     objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
@@ -135,8 +125,9 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     del lesson  # the objective has the data in its own form
     with terminable(), checkpoint.damage(plan.checkpoint):
         outcome = choice.optimizer.minimize(
-            objective, start, callback=told(plan.callback), n_threads=n_threads, watch=watch
+            objective, start, callback=report.callback(plan.callback), n_threads=n_threads, watch=watch
         )
+    report.end(outcome)
     found, n_iter = outcome.weights, len(outcome.history) - 1
     if outcome.best is not None:
         found, n_iter = outcome.best.weights, outcome.best.iteration
@@ -191,22 +182,3 @@ def given_optimizer(optimizer: Any) -> Choice | None:
         if named is not None:
             return Choice(named(), f"{named.__name__} was asked for by name")
     return Choice(optimizer, f"{type(optimizer).__name__} was given")
-
-
-def told(callback: ProgressCallback | None) -> Callback | None:
-    """The callback of a user, as the loop calls it."""
-    if callback is None:
-        return None
-
-    def tell(step: Step) -> bool:
-        shown = (
-            step.iteration,
-            step.seconds,
-            step.objective,
-            step.gradient_norm,
-            step.dev_score,
-            step.improved,
-        )
-        return bool(callback(Progress(*shown, step.passes)))
-
-    return tell
