@@ -32,6 +32,11 @@ samples: list[list[list[str]]] = crf.sample(X, 3)
 assert_type(crf.predict_marginals(X), list[npt.NDArray[np.float64]])
 assert_type(read_crfsuite("m").predict(X), list[list[str]])
 
+def share(gold: list[list[str]], predicted: list[list[str]]) -> float:
+    return float(gold == predicted)
+
+crf.fit(X, [["DET", "NOUN"]], dev=(X, [["DET", "NOUN"]]), metric=share, allowed=[[{"DET"}, None]])
+
 numbers = CRF[int]().fit(X, [[1, 2]], start=crf)
 assert_type(numbers.predict(X), list[list[int]])
 assert_type(numbers.predict_nbest(X, 2), list[list[tuple[float, list[int]]]])
