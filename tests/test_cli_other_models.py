@@ -97,6 +97,16 @@ def test_wapiti_s_form_has_the_lines_as_they_stand() -> None:
     assert short.split() == [line.rpartition("\t")[2] for line in found[:4]]
 
 
+def test_labels_of_the_file_beside_those_that_are_found() -> None:
+    found = run("tag", "m.bin", "-", "--format", "crfsuite", "--reference", text="the D x y\na D z\n").stdout
+    assert [line.split("\t")[0] for line in found.splitlines()[:2]] == ["y", "z"]
+
+
+def test_inspect_says_where_a_model_is_normalised() -> None:
+    assert "normalised at each position" in run("inspect", "memm.wap").stdout
+    assert "normalised at each position" not in run("inspect", "m.wap").stdout
+
+
 def test_scores_in_columns() -> None:
     model = read_crfpp("m.bin")
     [[best]] = scored_nbest(model, [ROWS], 1)

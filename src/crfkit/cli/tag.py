@@ -95,7 +95,11 @@ def command(
         write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details, local=local)
         source = open_input(file)
         examples = read_for_tagger(
-            tagger, source, separator=options["separator"], allowed_column=options["allowed_column"]
+            tagger,
+            source,
+            separator=options["separator"],
+            allowed_column=options["allowed_column"],
+            labels_required=tagger.more_columns and details.reference,  # else the last column may be anything
         )
         display.stage(f"tagging {file}", "sequences", waits=isinstance(source, ArrivingLines))
         chunks = display.counted(batches(examples, BATCH, source), len)
