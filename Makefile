@@ -13,8 +13,9 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 # An editable install: Python files are read from src/, the native module is rebuilt when a core file changes.
+# tools/install.py shows how far compiling is; what pip and the compiler say is in the log.
 $(VENV)/.installed: $(BIN)/python $(CORE)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python tools/install.py $(VENV)/install.log
 	@touch $@
 
 # What an extra of pyproject.toml asks for, without building the package again.
@@ -39,7 +40,7 @@ $(VENV)/.bench: $(VENV)/.test
 	$(call install_extra,bench)
 	@touch $@
 
-demo: $(VENV)/.installed  ## train a part-of-speech tagger on the bundled sample and show what it does
+demo: $(VENV)/.installed  ## show what crfkit can do, on bundled data (compiles first: minutes)
 	$(BIN)/crfkit demo
 
 test: $(VENV)/.test  ## the whole test suite (minutes)
@@ -52,14 +53,14 @@ test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
 
 lint: $(VENV)/.lint  ## style and types
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $$(git ls-files 'core/*.cpp' 'core/*.hpp')
 
 format: $(VENV)/.lint  ## rewrite the sources in the project's style
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples tools
+	$(BIN)/ruff format src tests benchmarks examples tools
 	$(BIN)/clang-format -i $$(git ls-files 'core/*.cpp' 'core/*.hpp')
 
 bench: $(VENV)/.bench  ## crfkit beside python-crfsuite on the same data (needs the corpora)

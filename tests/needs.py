@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 needs_rival = pytest.mark.skipif(
-    find_spec("pycrfsuite") is None, reason="python-crfsuite is not installed (pip install 'crfkit[bench]')"
+    find_spec("pycrfsuite") is None, reason="python-crfsuite is not installed (pip install '.[bench]')"
 )
 
 

@@ -21,6 +21,7 @@ import pkgutil
 import re
 import shlex
 import sys
+import tomllib
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,7 +180,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples(page: Path) -> None:
     if page.stem == "neural":
-        pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+        pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
     n_run = Runner(page.name).run(page.read_text(encoding="utf-8"))
     assert n_run or page.stem in ("architecture", "benchmarks", "CHANGELOG", "CONTRIBUTING", "index")
 
@@ -190,6 +191,24 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not target.startswith(("http://", "https://", "#")):
             assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def test_install_commands_need_no_release() -> None:
+    """Packages of others by name, this one from its folder, with an extra that exists."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    texts = [*PAGES, *PROJECT.glob("*/*.md"), *PROJECT.glob("src/**/*.py"), *PROJECT.glob("tests/*.py")]
+    found = 0
+    for path in texts:
+        if path == Path(__file__):
+            continue
+        for command in re.findall(r"pip install ([^\n`)]+)", path.read_text(encoding="utf-8")):
+            assert "crfkit" not in command, f"{path.name}: pip install {command}"
+            for extra in re.findall(r"\.\[([^]]*)\]", command):
+                assert set(extra.split(",")) <= set(project["optional-dependencies"]), (
+                    f"{path.name}: {command}"
+                )
+                found += 1
+    assert found >= 3
 
 
 def test_the_reference_of_templates_is_complete() -> None:
@@ -225,7 +244,7 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name: str) -> None:
     if name.startswith(("crfkit.nn", "crfkit.compat.torchcrf")):
-        pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+        pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
     if name.endswith(("_triton", "_kernel", "_kernels")):
         pytest.importorskip("triton", reason="needs Triton: pip install triton")
     report: list[str] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 triton = pytest.importorskip("triton", reason="needs Triton: pip install triton")
 
 pytestmark = pytest.mark.slow

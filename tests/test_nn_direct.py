@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF, chain_value
 from tests.program_cases import FORMS, arguments, layer_of

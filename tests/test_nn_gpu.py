@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'crfkit[torch]')")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 

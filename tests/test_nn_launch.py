@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 pytest.importorskip("triton", reason="needs Triton")
 
 from crfkit.nn import chain_positions, chain_sparse, chain_wide, launch

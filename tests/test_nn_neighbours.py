@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF, ChainDistribution, chain_value, neighbours
 from crfkit.nn.neighbours import TILE, lists_of, tiles_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit import compat
 from crfkit.compat.torchcrf import CRF

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "crfkit[torch]"')
+torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from torch import nn
 

@@ -5,13 +5,13 @@
     TreeDistribution     dependency trees: the same questions
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
 
-PyTorch is not installed with crfkit: `pip install "crfkit[torch]"`.
+PyTorch is not installed with crfkit: `pip install torch`.
 """
 
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError('crfkit.nn needs PyTorch: pip install "crfkit[torch]".') from error
+    raise ImportError("crfkit.nn needs PyTorch: pip install torch") from error
 
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.layer import ChainCRF
