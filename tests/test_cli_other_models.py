@@ -42,14 +42,20 @@ def test_rows_may_have_any_columns_beside_those_that_are_read(name: str) -> None
         ragged = run("tag", model, "-", text=RAGGED).stdout
         assert labels_of(ragged) == labels_of(plain.stdout)
         assert ragged.split("\n")[0].split() == ["the", "D", "x", "y", "z", labels_of(ragged)[0]]
-        assert ":2: found 1 column, the model expects at least 2" in complaint(
-            "tag", model, "-", text="the D\nDog\n"
+        said = complaint("tag", model, "-", text="the D\nDog\n")
+        where = (
+            ":2: the row has 1 column"
+            if "wap" in name
+            else ":2: found 1 column, the model expects at least 2"
         )
+        assert where in said
     gold = "".join(
         f"{row} {label}\n" for row, label in zip(RAGGED.splitlines(), labels_of(plain.stdout), strict=True)
     )
     assert "accuracy: 100.00%" in run("eval", name, "-", text=gold).stdout
-    assert "expects at least 3, the last one the label" in complaint("eval", name, "-", text="a b\n")
+    least = 2 if name.endswith("wap") else 3
+    said = complaint("eval", name, "-", text="a\n")
+    assert f"expects at least {least}, the last one the label" in said
 
 
 def test_no_line_is_a_comment_for_these_tools() -> None:

@@ -299,7 +299,9 @@ def test_rows_may_have_more_columns_than_a_model_reads(tmp_path: Path) -> None:
             np.testing.assert_array_equal(
                 read.predict_marginals([ragged])[0], read.predict_marginals([rows])[0]
             )
-            with pytest.raises(InputError, match="site 1: the row has 1 column, expected at least 2"):
+            with pytest.raises(
+                InputError, match=r"site 1: the row has 1 column, (expected at least 2|and the patterns)"
+            ):
                 read.predict([[("a", "b", "c"), ("a",)]])
     exact = parse_wapiti(wapiti_model(rng)[0], n_columns=3)
     with pytest.raises(InputError, match="the row has 2 columns, expected 3"):
@@ -308,6 +310,25 @@ def test_rows_may_have_more_columns_than_a_model_reads(tmp_path: Path) -> None:
         InputError, match="not a usable model of Wapiti: its patterns:5: the template reads column 1"
     ):
         parse_wapiti(wapiti_model(rng)[0], n_columns=1)
+
+
+def test_wapiti_asks_for_columns_where_patterns_read_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    content, _ = wapiti_model(rng, patterns=["u:%x[0,0]", "u:before=%x[-1,1]", "b"])
+    content = content.replace(b"#rdr#3/", b"#rdr#4/").replace(b"b,\n", b"b,\n16:u:first=%x[@1,2],\n", 1)
+    parse_wapiti(content).save(tmp_path / "m.crf")
+    short: list[tuple[str, ...]] = [("the", "D", "more"), ("Dog", "N"), ("runs",)]
+    full = [(*row, "", "")[:3] for row in short]
+    for model in (parse_wapiti(content), crfkit.load(tmp_path / "m.crf")):
+        np.testing.assert_array_equal(model.predict_marginals([short])[0], model.predict_marginals([full])[0])
+        with pytest.raises(
+            InputError, match=r"sequence 1, site 0: the row has 2 columns, and the patterns read column 2"
+        ):
+            model.predict([short, [("the", "D")]])
+        with pytest.raises(
+            InputError, match="site 1: the row has 1 column, and the patterns read column 1 there"
+        ):
+            model.predict([[("the", "D", "more"), ("Dog",), ("runs", "V")]])
 
 
 def test_tokens_are_a_language_of_their_own() -> None:

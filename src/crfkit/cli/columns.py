@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,11 +113,18 @@ def read_for_model(
             raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
 
 
-def read_ragged(path: Input, *, n_inputs: int, separator: str | None, labelled: bool) -> Iterator[Example]:
+def read_ragged(
+    path: Input,
+    *,
+    n_inputs: int,
+    first_missed: Callable[[list[Row]], tuple[int, str] | None],
+    separator: str | None,
+    labelled: bool,
+) -> Iterator[Example]:
     """The sequences of a file for a model of CRF++ or Wapiti, as these tools read it.
 
-    A row has at least `n_inputs` columns, each row another number if need be; where `labelled`, the last one is the label.
-    No line is a comment.
+    A row has at least `n_inputs` columns, and each row another number if need be; `first_missed` finds the first one that
+    has fewer than are read there. Where `labelled`, the last column is the label. No line is a comment.
     """
     for sequence in read_columns(_opened(path), separator=separator, comment=None, ragged=True):
         for site, row in enumerate(sequence.rows):
@@ -126,11 +133,11 @@ def read_ragged(path: Input, *, n_inputs: int, separator: str | None, labelled: 
                 raise InputError(
                     f"{sequence.place(site)}: found {_columns(len(row))}, the model expects {expected}"
                 )
-        if labelled:
-            inputs, labels = [row[:-1] for row in sequence.rows], [row[-1] for row in sequence.rows]
-            yield Example(inputs, labels, sequence)
-        else:
-            yield Example(sequence.rows, None, sequence)
+        inputs = [row[:-1] for row in sequence.rows] if labelled else sequence.rows
+        missed = first_missed(inputs)
+        if missed is not None:
+            raise InputError(f"{sequence.place(missed[0])}: {missed[1]}")
+        yield Example(inputs, [row[-1] for row in sequence.rows] if labelled else None, sequence)
 
 
 def read_attribute_examples(path: Input) -> Iterator[Example]:

@@ -68,7 +68,7 @@ def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | No
         )
     crf.set_params(n_threads=n_threads)
     more_columns = crf.encoder_.more_columns
-    return Tagger(crf, crf.n_columns_, crf.label_column_, crf.separator_, more_columns)
+    return Tagger(crf, crf.encoder_.least_columns, crf.label_column_, crf.separator_, more_columns)
 
 
 def read_for_tagger(
@@ -92,9 +92,12 @@ def read_for_tagger(
             raise InputError(
                 "--allowed-column needs --columns N here: the rows of this model may have any number of columns"
             )
+        template = tagger.crf.encoder_.template
+        assert template is not None  # what else would have columns
         return read_ragged(
             path,
             n_inputs=n_inputs,
+            first_missed=template.first_missed,
             separator=tagger.separator if separator is None else separator,
             labelled=labels_required,
         )

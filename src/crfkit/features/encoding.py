@@ -54,6 +54,13 @@ class Encoder:
     more_columns: bool = False  # rows may have more columns than these, each another number of them
     _extractor: _core.Extractor | None = field(default=None, init=False, repr=False, compare=False)
 
+    @property
+    def least_columns(self) -> int | None:
+        """How many columns a row must have, with a template: `n_columns`, or fewer where the template allows it."""
+        if self.template is None or self.n_columns is None or not self.more_columns:
+            return self.n_columns
+        return self.n_columns - self.template.n_columns + self.template.least_columns
+
     def fit_encode(self, X: Any) -> Dataset:
         """Learn the features of training data, and encode it. After an error the encoder is as it was."""
         fresh = Encoder(self.template)
@@ -105,6 +112,8 @@ class Encoder:
         """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
         if self._extractor is None:
             self._extractor = _core.Extractor(template)
+        if self.more_columns:
+            sequences = template.padded(sequences)
         sequence_ptr, states, arcs, n_columns = self._extractor.extract(
             sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns, self.more_columns
         )

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike
 from types import MappingProxyType
-from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 from crfkit.data import InputError, read_text
 
@@ -252,6 +252,19 @@ class Template:
     def has_plain_arcs(self) -> bool:
         """Whether a `B` line without macros asks for arc weights that do not depend on the input."""
         return any(line.kind == "B" and not line.macros for line in self._program.lines)
+
+    @property
+    def least_columns(self) -> int:
+        """How many columns every row must have, where rows may have different numbers of them."""
+        return self.n_columns
+
+    def first_missed(self, rows: Sequence[Row]) -> tuple[int, str] | None:
+        """The first row that lacks a column beyond `least_columns` that is read there, and what is wrong with it."""
+        return None
+
+    def padded(self, sequences: Sequence[Any]) -> Sequence[Any]:
+        """Sequences whose rows have as many columns as are read anywhere; those of a template have them already."""
+        return sequences
 
     def check_columns(self, n_columns: int) -> None:
         """Raise InputError when a line reads a column that rows of `n_columns` columns do not have."""

@@ -19,9 +19,10 @@ sequence reads `_x-1` … `_x-4` and `_x-#` before it, `_x+1` … `_x+4` and `_x
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from crfkit.data import InputError
 from crfkit.features.templates import (
@@ -30,6 +31,7 @@ from crfkit.features.templates import (
     LineParser,
     Macro,
     Program,
+    Row,
     Template,
     Transform,
 )
@@ -62,6 +64,56 @@ class WapitiPatterns(Template):
     def _apply(self, transform: Transform, value: str) -> str | None:
         return _apply(transform, value)
 
+    @property
+    def least_columns(self) -> int:
+        """How many columns every row must have: one. Others must be there where a pattern reads them."""
+        return min(self.n_columns, 1)
+
+    def padded(self, sequences: Sequence[Any]) -> Sequence[Any]:
+        """The sequences with rows filled up to as many columns as are read anywhere; InputError where one is missed."""
+        n_columns = self.n_columns
+        if n_columns <= 1:
+            return sequences
+        found: list[Any] = []
+        for n, sequence in enumerate(sequences):
+            rows = sequence if isinstance(sequence, list | tuple) else ()
+            short = [
+                i
+                for i, row in enumerate(rows)
+                if isinstance(row, str | list | tuple) and _size(row) < n_columns
+            ]
+            if short:
+                missed = self.first_missed(rows)
+                if missed is not None:
+                    raise InputError(f"sequence {n}, site {missed[0]}: {missed[1]}")
+                sequence = list(rows)
+                for i in short:
+                    row = (rows[i],) if isinstance(rows[i], str) else tuple(rows[i])
+                    sequence[i] = (*row, *[""] * (n_columns - len(row)))
+            found.append(sequence)
+        return found
+
+    def first_missed(self, rows: Sequence[Row]) -> tuple[int, str] | None:
+        """The first row in which a pattern reads a column that it does not have, and what is wrong with it."""
+        if not any(_size(row) < self.n_columns for row in rows):
+            return None
+        program = self.program()
+        macros = {macro for line in program.lines for macro in line.macros}
+        reads = {
+            (macro.site(current, len(rows)), program.transforms[macro.transform].column)
+            for macro in macros
+            for current in range(len(rows))
+        }
+        for i, column in sorted(reads):
+            if 0 <= i < len(rows) and column >= _size(rows[i]):
+                size = _size(rows[i])
+                noun = "column" if size == 1 else "columns"
+                return (
+                    i,
+                    f"the row has {size} {noun}, and the patterns read column {column} there (counted from 0)",
+                )
+        return None
+
     def of_single_rows(self) -> WapitiPatterns:
         """The patterns that make the features which these make where every row is a sequence of its own.
 
@@ -69,6 +121,11 @@ class WapitiPatterns(Template):
         'u:_x-1/%x[0,0]'
         """
         return WapitiPatterns.parse(_COMMAND.sub(_in_single_row, self.text), self.source)
+
+
+def _size(row: Row) -> int:
+    """The number of columns of a row."""
+    return 1 if isinstance(row, str) else len(row)
 
 
 def _in_single_row(command: re.Match[str]) -> str:
