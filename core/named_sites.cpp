@@ -10,6 +10,13 @@ NamedSites::NamedSites() {  // room for a sentence
     ends_.reserve(1024);
 }
 
+void NamedSites::compact() {
+    bytes_.shrink_to_fit();
+    ends_.shrink_to_fit();
+    values_.shrink_to_fit();
+    site_ptr_.shrink_to_fit();
+}
+
 void NamedSites::add_value(double value) {
     values_.resize(static_cast<std::size_t>(size()), 1.0);
     values_.push_back(value);

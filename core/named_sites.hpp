@@ -22,7 +22,16 @@ class NamedSites {
     }
     void end_site() { site_ptr_.push_back(size()); }
 
+    // Frees the memory that is kept for more names.
+    void compact();
+
     std::int64_t n_names() const { return size(); }
+    std::string_view name(std::int64_t i) const {
+        return {bytes_.data() + ends_[i], static_cast<std::size_t>(ends_[i + 1] - ends_[i])};
+    }
+    double value(std::int64_t i) const { return has_values() ? values_[i] : 1.0; }
+    // The first name of site t; that of the end for t = n_sites().
+    std::int64_t first(std::int64_t t) const { return site_ptr_[t]; }
     std::int64_t n_sites() const { return static_cast<std::int64_t>(site_ptr_.size()) - 1; }
 
     // The names as ids of a vocabulary, without those that it does not have.
@@ -51,9 +60,6 @@ class NamedSites {
     template <class Unknown>
     FeatureArrays numbered(const Vocabulary& vocabulary, const Unknown& unknown) const;
     std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()) - 1; }
-    std::string_view name(std::int64_t i) const {
-        return {bytes_.data() + ends_[i], static_cast<std::size_t>(ends_[i + 1] - ends_[i])};
-    }
     bool has_values() const { return !values_.empty(); }
     void add_value(double value);
 

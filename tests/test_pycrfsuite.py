@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pathlib
+import pickle
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -138,14 +141,29 @@ def test_every_call_does_what_theirs_does(
         [{"a": 1, "b": 0.5, "c": True, "d": {"e": {"f"}}}],
         [["a", "a"], ("t",), {"k": "v"}.keys(), {}],
         [{"n": np.float32(0.5), "m": np.int64(3)}],
+        [OrderedDict(b=False, a=2.5), MappingProxyType({"k": 2.0, "q": "r"}), {"é": "ß"}, [""]],
         [],
     ],
 )
 def test_item_sequences_are_theirs(theirs: Any, items: list[Any]) -> None:
     mine, other = ours.ItemSequence(items), theirs.ItemSequence(items)
-    assert mine.items() == other.items()
-    assert len(mine) == len(other)
-    assert repr(mine) == repr(other)
+    again = pickle.loads(pickle.dumps(mine))
+    for sequence in (mine, ours.ItemSequence(mine), again):
+        assert sequence.items() == other.items()
+        assert len(sequence) == len(other)
+        assert repr(sequence) == repr(other)
+    one_pass = ours.ItemSequence(iter(item) if isinstance(item, list) else item for item in items)
+    assert one_pass.items() == other.items()
+
+
+def test_mappings_that_are_no_dicts_are_read_as_theirs(theirs: Any, tagger: ours.Tagger, model: str) -> None:
+    other = theirs.Tagger()
+    other.open(model)
+    x = [MappingProxyType({"b": 3.0, "d": 0.0}), {"d": False}]
+    for each in (x, ours.ItemSequence(x)):
+        assert tagger.tag(each) == other.tag(x)
+        for label in tagger.labels():
+            assert tagger.marginal(label, 0) == pytest.approx(other.marginal(label, 0), abs=1e-9)
 
 
 def test_an_attribute_that_an_item_has_twice_counts_twice(tagger: ours.Tagger) -> None:

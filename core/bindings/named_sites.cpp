@@ -36,6 +36,18 @@ nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary
     return to_python(std::move(design));
 }
 
+// [(name, value), …] of each site.
+nb::list attributes_of(const NamedSites& names) {
+    nb::list sites;
+    for (std::int64_t t = 0; t < names.n_sites(); ++t) {
+        nb::list attributes;
+        for (std::int64_t i = names.first(t); i < names.first(t + 1); ++i)
+            attributes.append(nb::make_tuple(to_python(names.name(i)), names.value(i)));
+        sites.append(attributes);
+    }
+    return sites;
+}
+
 nb::tuple tag_names(const Tagger& tagger, const LayoutPtr& layout, const Vocabulary& vocabulary,
                     const NamedSites& sites, const nb::list& labels) {
     std::unique_ptr<Design> design;
@@ -59,6 +71,8 @@ void bind_named_sites(nb::module_& m) {
             },
             "sequence"_a)
         .def("__len__", &NamedSites::n_sites)
+        .def("attributes", &attributes_of, "Names and values of the attributes of each position.")
+        .def("compact", &NamedSites::compact, "Frees memory, where the object is kept for long.")
         .def_prop_ro("n_names", &NamedSites::n_names, "The number of attributes at all positions.")
         .def(
             "add_to",

@@ -170,8 +170,8 @@ void SiteReader::read_other_site(PyObject* site) {
     if (PyBytes_Check(site) || site == Py_None) complain_of("a list of strings or a dict", site);
     if (is_array(site)) {
         read_array(nullptr, site);
-    } else if (PyDict_Check(site) || has(site, "items")) {
-        read_mapping(site);
+    } else if (PyDict_Check(site) || (!writer_.copies() && has(site, "items"))) {
+        read_mapping(site);  // python-crfsuite knows dicts alone, and takes the keys of other mappings
     } else if (has(site, "tocsr")) {
         read_sparse(nullptr, site);
     } else {

@@ -26,11 +26,18 @@ class ItemSequence:
     <ItemSequence of size 2>
     """
 
-    def __init__(self, pyseq: Iterable[Any]) -> None:
-        self._attributes: list[Attributes] = (
-            pyseq._attributes if isinstance(pyseq, ItemSequence) else [attributes_of(item) for item in pyseq]
-        )
-        self._names: _core.NamedSites | None = None
+    def __init__(self, pyseq: Iterable[Any] | ItemSequence) -> None:
+        self._names: _core.NamedSites | None = None  # what the native core has read
+        self._attributes: list[Attributes] | None = None  # in place of it: what only this module knows
+        if isinstance(pyseq, ItemSequence):
+            self._names, self._attributes = pyseq._names, pyseq._attributes
+            return
+        items = [item if type(item) in (dict, list) else _kept(item) for item in pyseq]
+        try:
+            self._names = _core.NamedSites(items)
+            self._names.compact()
+        except _core.InvalidInput:
+            self._attributes = [attributes_of(item) for item in items]
 
     def items(self) -> list[dict[str, float]]:
         """The attributes of each item, {name: value}.
@@ -38,26 +45,28 @@ class ItemSequence:
         >>> ItemSequence([["foo"], {"bar": {"baz": 1}}]).items()
         [{'foo': 1.0}, {'bar:baz': 1.0}]
         """
-        return [dict(attributes) for attributes in self._attributes]
-
-    def read(self) -> _core.NamedSites:
-        """The names and values of the attributes, in a form that the native core looks up."""
-        try:
-            return _core.NamedSites([item_of(attributes) for attributes in self._attributes])
-        except _core.InvalidInput as complaint:
-            raise InputError(str(complaint)) from None
+        return [dict(attributes) for attributes in self._pairs()]
 
     def names(self) -> _core.NamedSites:
-        """The same, kept for the next time."""
+        """The names and values of the attributes, in a form that the native core looks up."""
         if self._names is None:
-            self._names = self.read()
+            try:
+                self._names = _core.NamedSites([item_of(attributes) for attributes in self._pairs()])
+            except _core.InvalidInput as complaint:
+                raise InputError(str(complaint)) from None
         return self._names
 
+    def _pairs(self) -> list[Attributes]:
+        if self._attributes is not None:
+            return self._attributes
+        assert self._names is not None
+        return self._names.attributes()
+
     def __getstate__(self) -> dict[str, Any]:
-        return {"_attributes": self._attributes, "_names": None}
+        return {"_attributes": self._pairs(), "_names": None}
 
     def __len__(self) -> int:
-        return len(self._attributes)
+        return len(self._pairs() if self._names is None else self._names)
 
     def __repr__(self) -> str:
         return f"<ItemSequence of size {len(self)}>"
@@ -77,6 +86,11 @@ def attributes_of(item: Any) -> Attributes:
         else:
             found.append((name, float(value)))
     return found
+
+
+def _kept(item: Any) -> Any:
+    """An item that can be read more than once."""
+    return list(item) if isinstance(item, Iterator) else item
 
 
 def _text(name: Any) -> str:
@@ -100,13 +114,12 @@ def named(xseq: Any) -> _core.NamedSites:
     try:
         return _core.NamedSites(xseq)
     except _core.InvalidInput:
-        return _read_again(xseq).read()
+        return _read_again(xseq).names()
 
 
 def encoded(xseq: Any, vocabulary: Vocabulary) -> FeatureList:
     """The attributes of a sequence as ids of a vocabulary, which grows by those that it does not have."""
-    sites = xseq.read() if isinstance(xseq, ItemSequence) else named(xseq)  # seen once: nothing is kept
-    return FeatureList(*sites.add_to(vocabulary))
+    return FeatureList(*named(xseq).add_to(vocabulary))
 
 
 def _read_again(xseq: list[Any]) -> ItemSequence:
