@@ -117,6 +117,20 @@ def test_the_keys_of_a_double_array_are_found() -> None:
     assert dict(zip(names, values.tolist(), strict=True)) == keys
 
 
+def test_a_double_array_that_goes_round_in_a_circle_is_refused() -> None:
+    """A chain of nodes with bases 1, 4, 7, …, each of which ends a key; the last one leads back to the first."""
+    n = 50_000
+    units = np.zeros(3 * n + 5, [("base", "<i4"), ("check", "<u4")])
+    bases = 1 + 3 * np.arange(n)
+    units["base"][bases], units["check"][bases] = -1, bases
+    units["base"][bases + 2], units["check"][bases + 2] = [*bases[1:], 1], bases
+    with pytest.raises(InputError, match="out of proportion"):
+        trie_keys(units, 10**6)
+    units["base"][bases[1:]] = 0  # one key alone
+    with pytest.raises(InputError, match="out of proportion"):
+        trie_keys(units, 10**6)
+
+
 @pytest.mark.parametrize(
     ("offset", "number", "complaint"),
     [

@@ -31,8 +31,9 @@ BINARY_MAGIC = struct.pack("<Ii", 100, 0)
 _HEAD = struct.Struct("<IidIII")
 _SIZE = struct.Struct("<I")
 _UNIT = np.dtype([("base", "<i4"), ("check", "<u4")])
-_LONGEST = 8  # bytes of all names of features for each byte of a file, at most
+_MOST = 8  # bytes of all names of features for each byte of a file, at most
 _FREE = 1 << 16  # beside these
+_LONGEST_KEY = 1 << 16  # CRF++ reads lines of at most 8,192 bytes
 
 Int64s = npt.NDArray[np.int64]
 Units = npt.NDArray[np.void]
@@ -54,7 +55,7 @@ def binary_parts(data: bytes, encoding: str) -> CrfppParts:
         raise InputError("it has a weight that is no finite number")
     if file.place != len(data):
         raise InputError(f"{len(data) - file.place:,} bytes follow after its {n_weights:,} weights")
-    names, starts = trie_keys(units, _LONGEST * len(data) + _FREE)
+    names, starts = trie_keys(units, _MOST * len(data) + _FREE)
     for name in names:
         if not name.startswith((b"U", b"B")):
             raise InputError(f"the feature {name[:40]!r} begins neither with U nor with B")
@@ -91,7 +92,7 @@ def trie_keys(units: Units, most_bytes: int) -> tuple[list[bytes], Int64s]:
         open_ = at != 0
         keys, at = alive[-1][open_], at[open_]
         n_bytes += len(keys)
-        if n_bytes > most_bytes or len(steps) > len(units):  # a longer way goes round in a circle
+        if n_bytes > most_bytes or len(steps) > min(len(units), _LONGEST_KEY):  # perhaps round in a circle
             raise InputError("its double array is damaged: its keys are out of proportion to its size")
         if not len(keys):
             break
