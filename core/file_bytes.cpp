@@ -20,8 +20,8 @@ namespace {
 
 class OpenFile {
   public:
-    explicit OpenFile(const char* path) : descriptor_(open(path, O_RDONLY | O_CLOEXEC)) {
-        if (descriptor_ < 0) fail();
+    OpenFile(const char* path, const std::function<void()>& interrupted) : interrupted_(interrupted) {
+        while ((descriptor_ = open(path, O_RDONLY | O_CLOEXEC)) < 0) check();
     }
     ~OpenFile() { close(descriptor_); }
     OpenFile(const OpenFile&) = delete;
@@ -38,14 +38,24 @@ class OpenFile {
         while (done < n) {
             const ssize_t some = ::read(descriptor_, to + done, n - done);
             if (some == 0) break;
-            if (some < 0 && errno != EINTR) fail();
-            if (some > 0) done += static_cast<std::size_t>(some);
+            if (some < 0) {
+                check();
+            } else {
+                done += static_cast<std::size_t>(some);
+            }
         }
         return done;
     }
 
   private:
-    int descriptor_;
+    // After a call that failed: throws unless a signal interrupted it.
+    void check() const {
+        if (errno != EINTR) fail();
+        interrupted_();
+    }
+
+    const std::function<void()>& interrupted_;
+    int descriptor_ = -1;
 };
 
 }  // namespace
@@ -62,8 +72,8 @@ FileBytes::FileBytes(std::size_t size) : size_(size) {
     }
 }
 
-FileBytes read_file(const char* path) {
-    const OpenFile file(path);
+FileBytes read_file(const char* path, const std::function<void()>& interrupted) {
+    const OpenFile file(path, interrupted);
     const std::size_t expected = file.size();
     FileBytes bytes(expected + 1);  // one more tells whether the file ends where it should
     const std::size_t n = file.read(bytes.data(), expected + 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -26,7 +27,8 @@ class FileBytes {
     std::size_t size_ = 0;
 };
 
-// All bytes of a file. Throws std::system_error with the number of the system's error.
-FileBytes read_file(const char* path);
+// All bytes of a file. Throws std::system_error with the number of the system's error. A pipe may have to be
+// waited for: after a signal, interrupted() is called, and may throw.
+FileBytes read_file(const char* path, const std::function<void()>& interrupted);
 
 }  // namespace crfkit

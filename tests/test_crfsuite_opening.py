@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import struct
 import threading
 from pathlib import Path
@@ -151,6 +152,27 @@ def test_files_of_every_kind_are_opened(crf: CRF, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no model")
     with pytest.raises(ValueError, match="text: not a model of CRFsuite: it does not begin with lCRF"):
         tagger.open(tmp_path / "text")
+
+
+def test_a_pipe_that_nobody_writes_to_can_be_interrupted(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    heard: list[int] = []
+
+    def wake(*_: Any) -> None:
+        heard.append(1)
+        if len(heard) == 2:  # the first signal does not end the wait
+            raise InterruptedError("enough")
+
+    before = signal.signal(signal.SIGALRM, wake)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(InterruptedError, match="enough"):
+            pycrfsuite.Tagger().open(pipe)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(heard) == 2
 
 
 def test_a_file_that_is_replaced_or_cut_short_does_no_harm(crf: CRF, tmp_path: Path) -> None:

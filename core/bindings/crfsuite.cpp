@@ -44,12 +44,19 @@ struct HeldFile {
     CrfsuiteFile file;
 };
 
+// Ctrl-C, while the interpreter's lock is not held.
+void let_signals_in() {
+    const nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() < 0) throw nb::python_error();
+}
+
 nb::object opened(const nb::bytes& path, std::int64_t most_labels, double largest_weight) {
     std::unique_ptr<HeldFile> held;
     int failure = 0;
     try {
         const LockRelease release;
-        held = std::make_unique<HeldFile>(read_file(path.c_str()), most_labels, largest_weight);
+        held =
+            std::make_unique<HeldFile>(read_file(path.c_str(), let_signals_in), most_labels, largest_weight);
     } catch (const std::system_error& error) {
         failure = error.code().value();
     }
