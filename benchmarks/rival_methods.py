@@ -9,6 +9,7 @@ import numpy as np
 import pycrfsuite
 
 from benchmarks.problems import Data
+from crfkit.compat import pycrfsuite as stand_in
 from crfkit.features import Encoder, FeatureMap, Labels
 from crfkit.objective import Objective
 from crfkit.structures import Chain
@@ -23,15 +24,17 @@ BEGINNINGS = (
 )
 
 
-class LoggedTrainer(pycrfsuite.Trainer):  # type: ignore[misc]
-    """Notes (CPU seconds, passes, objective, accuracy on the held-out group) after each iteration.
+class Logged:
+    """A trainer of python-crfsuite or of `crfkit.compat.pycrfsuite` whose log is read.
+
+    Notes (CPU seconds, passes, objective, accuracy on the held-out group) after each iteration.
 
     The seconds are those since the method began, less those before the lines of each performance: there the held-out
     group is tagged.
     """
 
     def __init__(self, algorithm: str, params: dict[str, Any]) -> None:
-        super().__init__(algorithm, params, verbose=True)
+        super().__init__(algorithm, params, verbose=True)  # type: ignore[call-arg]
         self.marks: list[list[Any]] = []
         self._seconds = self._passes = self._since = 0.0
         self._began = self._iterating = False
@@ -56,6 +59,14 @@ class LoggedTrainer(pycrfsuite.Trainer):  # type: ignore[misc]
             self._iterating = False
         elif name == "Item accuracy" and self.marks:
             self.marks[-1][3] = float(value.rpartition("(")[2].rstrip(")\n "))
+
+
+class LoggedTrainer(Logged, pycrfsuite.Trainer):  # type: ignore[misc]
+    """python-crfsuite's."""
+
+
+class LoggedStandIn(Logged, stand_in.Trainer):
+    """The same interface of crfkit."""
 
 
 def objective_of(path: str, data: Data, l2: float) -> float:

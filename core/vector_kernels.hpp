@@ -94,7 +94,8 @@ inline void pseudo_gradient(const double* x, const double* g, Strengths l1, std:
     }
 }
 
-// z_i = x_i + t·d_i, but 0 where l1_i > 0 and z_i is not on the side of x_i, or of −p_i where x_i = 0.
+// z_i = x_i + t·d_i, but 0 where l1_i > 0 and z_i is not on the side of x_i, or of −p_i where x_i = 0. With
+// an aligned path z_i = x_i where l1_i > 0 and d_i p_i ≥ 0.
 inline void orthant_step(const OrthantPath& path, double t, std::int64_t first, std::int64_t n, double* out,
                          double* sums) {
     const TileStrengths strengths(path.l1);
@@ -105,7 +106,8 @@ inline void orthant_step(const OrthantPath& path, double t, std::int64_t first, 
         const double* l1_here = strengths.at(tile);
         double* z = out + tile;
         for (std::int64_t i = 0; i < width; ++i) {
-            const double moved = x[i] + t * d[i];
+            const bool stays = path.aligned & (l1_here[i] > 0.0) & (d[i] * p[i] >= 0.0);
+            const double moved = x[i] + (stays ? 0.0 : t * d[i]);
             const double side = x[i] == 0.0 ? -p[i] : x[i];
             const double held = moved * side <= 0.0 ? 0.0 : moved;
             z[i] = l1_here[i] > 0.0 ? held : moved;

@@ -15,12 +15,15 @@ struct Strengths {
     bool one_each;
 };
 
-// The way from x along a direction, inside the orthant given by x and, where x_i = 0, by −pseudo_i.
+// The line from x along a direction, inside the orthant given by x and, where x_i = 0, by −pseudo_i.
+// `aligned`: penalised weights move only against the pseudo-gradient (Andrew and Gao 2007), that is
+// direction_i counts as 0 where direction_i · pseudo_i ≥ 0.
 struct OrthantPath {
     const double* x;          // [D]
     const double* direction;  // [D]
     const double* pseudo;     // [D] pseudo-gradient at x
     Strengths l1;
+    bool aligned;
 };
 
 // The pairs of L-BFGS as rows: s and y of a pair follow each other.

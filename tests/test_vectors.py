@@ -48,14 +48,16 @@ def test_pseudo_gradient(n: int) -> None:
         assert _core.vector_penalty(x, l1, 1) == pytest.approx((l1 * np.abs(x)).sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("n", SIZES)
-def test_orthant_step(n: int) -> None:
+def test_orthant_step(n: int, aligned: bool) -> None:
     x, direction, pseudo = vectors(n, 3)
     for l1 in strengths(n):
-        moved = x + 0.7 * direction
+        kept = np.where((l1 > 0.0) & (direction * pseudo >= 0.0), 0.0, direction) if aligned else direction
+        moved = x + 0.7 * kept
         side = np.where(x == 0.0, -np.sign(pseudo), np.sign(x))
         expected = np.where((l1 > 0.0) & (moved * side <= 0.0), 0.0, moved)
-        z, penalty, promise = _core.vector_orthant_step(x, direction, pseudo, l1, 0.7, 1)
+        z, penalty, promise = _core.vector_orthant_step(x, direction, pseudo, l1, 0.7, aligned, 1)
         np.testing.assert_allclose(z, expected, rtol=1e-15, atol=1e-15)
         assert ((z == 0.0) == (expected == 0.0)).all()
         assert penalty == pytest.approx((l1 * np.abs(expected)).sum(), rel=1e-12)
@@ -98,7 +100,7 @@ def everything(n: int, n_threads: int = 1) -> Vector:
         _core.vector_step(x, g, 0.3, n_threads),
         _core.vector_penalty(x, l1, n_threads),
         *_core.vector_pseudo_gradient(x, g, l1, n_threads),
-        *_core.vector_orthant_step(x, v, g, l1, 0.3, n_threads),
+        *_core.vector_orthant_step(x, v, g, l1, 0.3, True, n_threads),
     ]
     return np.concatenate([np.ravel(result).astype(np.float64) for result in results])
 

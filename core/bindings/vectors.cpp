@@ -84,10 +84,10 @@ nb::tuple bound_pseudo_gradient(const Vector& x, const Vector& gradient, const V
 }
 
 nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vector& pseudo, const Vector& l1,
-                             double t, int n_threads) {
+                             double t, bool aligned, int n_threads) {
     check_length(direction, length(x), "direction");
     check_length(pseudo, length(x), "pseudo");
-    const OrthantPath path{x.data(), direction.data(), pseudo.data(), strengths(l1, length(x))};
+    const OrthantPath path{x.data(), direction.data(), pseudo.data(), strengths(l1, length(x)), aligned};
     check_threads(n_threads);
     NewArray<double> out({x.size()});
     std::vector<double> sums;
@@ -163,7 +163,7 @@ void bind_vectors(nb::module_& m) {
     m.def("vector_pseudo_gradient", &bound_pseudo_gradient, "x"_a, "gradient"_a, "l1"_a, "n_threads"_a,
           "(p, p·p): the smallest subgradient of f + Σ l1_i |x_i|; −p is the steepest way down.");
     m.def("vector_orthant_step", &bound_orthant_step, "x"_a, "direction"_a, "pseudo"_a, "l1"_a, "t"_a,
-          "n_threads"_a,
+          "aligned"_a, "n_threads"_a,
           "(z, Σ l1_i |z_i|, pseudo·(z − x)): z = x + t·direction, where a penalised weight stops at 0 "
           "instead of "
           "changing its sign, and one that is 0 only goes against the pseudo-gradient.");

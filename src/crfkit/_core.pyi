@@ -26,7 +26,13 @@ def vector_pseudo_gradient(
     x: Float64s, gradient: Float64s, l1: Float64s, n_threads: int
 ) -> tuple[Float64s, float]: ...
 def vector_orthant_step(
-    x: Float64s, direction: Float64s, pseudo: Float64s, l1: Float64s, t: float, n_threads: int
+    x: Float64s,
+    direction: Float64s,
+    pseudo: Float64s,
+    l1: Float64s,
+    t: float,
+    aligned: bool,
+    n_threads: int,
 ) -> tuple[Float64s, float, float]: ...
 def pairs_write(
     rows: Float32s,  # [R, D]

@@ -29,9 +29,6 @@ OPTIMIZERS: dict[str, type[Any]] = {
 }
 SHORT_NAMES = {"ap": "averaged_perceptron", "pa": "passive_aggressive"}
 
-LARGE_MEMORY = 30  # pairs of L-BFGS where they are cheap
-PAIR_BYTES = 1 << 28  # what they may take
-
 
 class Choice(NamedTuple):
     """An optimizer, and why it was chosen."""
@@ -49,15 +46,12 @@ def choose(objective: Objective) -> Choice:
     """The optimizer that most likely reaches the minimum first.
 
     L-BFGS needs fewer passes over the data than TRON and Newton do on chunking (193, 469 and 351 to a relative gradient
-    norm of 1e-5); more pairs are kept where they cost little beside a pass.
+    norm of 1e-5).
     """
-    l1 = checked_l1(objective)
-    if l1 is not None:
+    if checked_l1(objective) is not None:
         return Choice(
             LBFGS(), "LBFGS: with an l1 penalty the objective is not smooth, and it goes orthant by orthant"
         )
-    memory = max(LBFGS.memory, min(LARGE_MEMORY, PAIR_BYTES // max(8 * objective.n_weights, 1)))
     return Choice(
-        LBFGS(memory=memory),
-        f"LBFGS(memory={memory}): a smooth objective of {objective.n_weights:,} weights; it takes the fewest passes",
+        LBFGS(), f"LBFGS: a smooth objective of {objective.n_weights:,} weights; it takes the fewest passes"
     )

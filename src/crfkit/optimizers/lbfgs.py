@@ -13,6 +13,13 @@ from crfkit.optimizers.pairs import Pairs
 from crfkit.optimizers.problem import Objective, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 
+MOST_PAIRS, LEAST_PAIRS = 30, 10  # how many steps are remembered unless their number is given
+PAIR_BYTES = 1 << 28  # what more than the least may take
+
+# With l1, the first iterations end when the objective falls by no more than this share of it over so many iterations.
+EARLY_PERIOD = 5
+EARLY_DECREASE = 0.05
+
 
 @dataclass(frozen=True)
 class LBFGS(Minimizer):
@@ -26,12 +33,13 @@ class LBFGS(Minimizer):
     - `max_iterations` are done.
 
     With the defaults the objective typically ends within a relative 1e-6 of its minimum.
-    `memory` is the number m of steps whose curvature is remembered: 8·m bytes per weight.
+    `memory` is the number m of steps whose curvature is remembered: 8·m bytes per weight. None takes 30, or fewer where
+    these would need more than 256 MB, but at least 10.
     """
 
     max_iterations: int = 1000
     tolerance: float = 1e-5
-    memory: int = 10
+    memory: int | None = None
     change: float = 1e-6
     period: int = 10
 
@@ -39,7 +47,16 @@ class LBFGS(Minimizer):
     takes_l1: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_settings(self, {"max_iterations": 0, "memory": 1, "period": 1}, ("tolerance", "change"))
+        counts = {"max_iterations": 0, "memory": 1, "period": 1}
+        if self.memory is None:
+            del counts["memory"]
+        check_settings(self, counts, ("tolerance", "change"))
+
+    def n_pairs(self, n_weights: int) -> int:
+        """How many steps are remembered where there are so many weights."""
+        if self.memory is not None:
+            return self.memory
+        return max(LEAST_PAIRS, min(MOST_PAIRS, PAIR_BYTES // (8 * max(n_weights, 1))))
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
         """The way downhill."""
@@ -51,7 +68,8 @@ class _Descent(BatchDescent):
 
     def __init__(self, settings: LBFGS, objective: Objective, start: Vector, n_threads: int) -> None:
         super().__init__(objective, start, n_threads)
-        self._pairs = Pairs(settings.memory, len(start), n_threads)
+        self._pairs = Pairs(settings.n_pairs(len(start)), len(start), n_threads)
+        self._early = self.land.l1 is not None  # the first iterations with l1, see orthant_search
 
     def next_point(self) -> Point | None:
         """The point of a line search; without one in double precision, or from the steepest way down."""
@@ -70,6 +88,9 @@ class _Descent(BatchDescent):
         """Keeps the step and what it did to the gradient."""
         point = self.point
         self._pairs.add(point.x, before.x, point.gradient, before.gradient, point.descent)
+        if self._early and len(self.values) > EARLY_PERIOD:
+            decrease = self.values[-1 - EARLY_PERIOD] - point.value
+            self._early = decrease > EARLY_DECREASE * abs(point.value)
 
     def _searched(self) -> Point | None:
         """The point that a line search finds along the direction of the pairs."""
@@ -80,16 +101,18 @@ class _Descent(BatchDescent):
         direction, slope = self._pairs.direction(point.descent)
         if not slope < 0.0:
             return None
-        search = wolfe_search if land.l1 is None else orthant_search
-        return search(land, point, direction, slope, first_step)
+        if land.l1 is None:
+            return wolfe_search(land, point, direction, slope, first_step)
+        return orthant_search(land, point, direction, first_step, early=self._early)
 
     def snapshot(self) -> Snapshot:
         """The pairs too."""
         numbers, arrays = super().snapshot()
         order, pairs = self._pairs.snapshot(self.point.descent)
-        return Snapshot({**numbers, "pairs": order}, {**arrays, **pairs})
+        return Snapshot({**numbers, "pairs": order, "early": self._early}, {**arrays, **pairs})
 
     def restore(self, snapshot: Snapshot) -> None:
         """The pairs too."""
         super().restore(snapshot)
         self._pairs.restore(snapshot, self.point.descent)
+        self._early = snapshot.flag("early")

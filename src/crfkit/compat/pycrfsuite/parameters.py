@@ -69,7 +69,10 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "c1": Parameter(0.0, "Strength of the L1 penalty c1·|w|."),
         "c2": _C2,
         "max_iterations": Parameter(UNLIMITED, "The largest number of iterations; 0: no limit."),
-        "num_memories": Parameter(6, "The number of steps whose curvature is remembered."),
+        "num_memories": Parameter(
+            6,
+            "The number of steps whose curvature is remembered; 6, the default, leaves it to the optimizer.",
+        ),
         "epsilon": Parameter(1e-5, "Stop when |gradient| < epsilon · max(1, |w|)."),
         "period": _PERIOD,
         "delta": Parameter(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from crfkit.compat.pycrfsuite.calibration import calibrated
 from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
-from crfkit.compat.pycrfsuite.parameters import UNLIMITED
+from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
 from crfkit.features import FeatureMap
 from crfkit.objective import Objective, OnlineObjective
 from crfkit.optimizers import AROW, LBFGS, SGD, AveragedPerceptron, Outcome, PassiveAggressive, Step
@@ -134,7 +134,7 @@ class Training:
         optimizer = LBFGS(
             max_iterations=max(1, params["max_iterations"] or UNLIMITED),
             tolerance=0.0,
-            memory=max(1, params["num_memories"]),
+            memory=_memory(params["num_memories"]),
             change=params["delta"],
             period=max(1, params["period"]),
         )
@@ -245,6 +245,11 @@ class Training:
                 self._say(line)
         self._say("\n")
         self._last = (step.seconds, step.passes, step.weights)
+
+
+def _memory(num_memories: int) -> int | None:
+    """The pairs of L-BFGS that `num_memories` asks for; its default leaves their number to the optimizer."""
+    return None if num_memories == ALGORITHMS["lbfgs"]["num_memories"].default else max(1, num_memories)
 
 
 def _shown(value: Any) -> str:
