@@ -2,7 +2,7 @@
 
 Both are called through python-crfsuite's own interface with the same data and settings (c2 = 0.1, one thread), each in a
 process of its own. Shown are the objective after some iterations, and the CPU seconds to some relative gaps
-(F − F*) / F*, where F* is the lowest objective that anybody saw (crfkit goes on for 1,000 iterations). A second table has the
+(F − F*) / F*, where F* is the lowest objective seen (crfkit goes on for 1,000 iterations). A second table has the
 settings of sklearn-crfsuite's tutorial (c1 = c2 = 0.1, 100 iterations): objective, seconds, and the score on held-out
 sentences, which come from development parts or from the training files. ``--jobs N`` runs N processes at once; ``--quick``
 is a smoke test on a part of the data that writes no table.
@@ -29,7 +29,7 @@ from benchmarks.racing import Mark
 from benchmarks.table import grid
 from benchmarks.tasks import TASKS, Features, Labels, load, tag_features
 from crfkit.data import read_columns, read_conllu
-from crfkit.evaluation import accuracy, is_span_labels, span_report
+from crfkit.evaluation import metric_for
 
 RESULTS = PROJECT / "benchmarks" / "results"
 TOOLKITS = ("python-crfsuite", "crfkit")
@@ -135,9 +135,8 @@ def held_out_score(toolkit: str, path: str, data: Data) -> float:
     tagger = pycrfsuite.Tagger()
     tagger.open(path)
     predicted = [tagger.tag(features) for features in data.X_test]
-    if is_span_labels(label for labels in data.y for label in labels):
-        return 100 * span_report(data.y_test, predicted).total.f1
-    return 100 * accuracy(data.y_test, predicted)
+    metric = metric_for((), data.y_test)
+    return 100 * metric(data.y_test, predicted)
 
 
 def run_all(runs: Sequence[Run], n_jobs: int) -> list[Outcome]:
@@ -202,7 +201,9 @@ def report(problems: Sequence[str], n_jobs: int, *, quick: bool) -> str:
         for toolkit in TOOLKITS
     ]
     tutorial = {**TUTORIAL, "max_iterations": 5} if quick else TUTORIAL
-    runs += [Run(problem, toolkit, tutorial, part, scored=True) for problem in problems for toolkit in TOOLKITS]
+    runs += [
+        Run(problem, toolkit, tutorial, part, scored=True) for problem in problems for toolkit in TOOLKITS
+    ]
     outcomes = run_all(runs, n_jobs)
     rows, scores = [], []
     for i, run in enumerate(runs[::2]):

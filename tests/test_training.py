@@ -101,7 +101,7 @@ def test_without_a_checkpoint_it_begins_at_the_start(tmp_path: Path) -> None:
         ({"l2": 0.7}, r"the checkpoint was written with l2 0\.1, but it is 0\.7 now"),
         (
             {"optimizer": LBFGS(memory=3)},
-            r"with optimizer LBFGS \{'memory': 10\}, but it is LBFGS \{'memory': 3\} now",
+            r"with optimizer LBFGS \{'memory': None\}, but it is LBFGS \{'memory': 3\} now",
         ),
         ({"optimizer": TRON()}, r"with optimizer LBFGS .* but it is TRON"),
         ({"all_pairs": True}, "with all_pairs False, but it is True now"),
