@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arc_features.hpp"
+#include "interruption.hpp"
 
 namespace crfkit {
 namespace {
@@ -35,6 +36,7 @@ template <class Function>
 void each_known_arc(const Treebank& treebank, const KnownTrees& trees, const Function& seen) {
     ArcFeatures features;
     for (std::int64_t n = 0; n < treebank.n_sentences(); ++n) {
+        check_interruption();
         features.load(treebank, n);
         const std::int64_t first = treebank.sentence_ptr[n];
         for (std::int64_t m = 1; m <= features.n_words(); ++m)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "interruption.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -52,6 +53,7 @@ std::vector<std::int64_t> residual_places(const SequenceSource& source, int n_th
     parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
         const auto sequence = source.open();
         for (std::int64_t i = n * task / n_tasks; i < n * (task + 1) / n_tasks; ++i) {
+            check_interruption();
             sequence->load(i);
             places[i + 1] = sequence->n_residuals();
         }
@@ -89,6 +91,7 @@ std::int64_t AverageGradient::pass(std::span<const std::int32_t> order, std::spa
     source_.pack(w_, 0, v_.data());
     source_.pack(s_, 0, slopes_.data());
     for (std::size_t k = 0; k < order.size(); ++k) {
+        check_interruption();
         std::int64_t i = order[k];
         if (i < -1 || i >= n) throw std::invalid_argument("order names a sequence that there is not");
         if (i < 0 && (uniforms[2 * k] < 0.5 || n_visited_ == 0))

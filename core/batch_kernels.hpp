@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "interruption.hpp"
 #include "kernels.hpp"
 #include "simd.hpp"
 
@@ -107,7 +108,9 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const
     constexpr std::int64_t W = kBatch<Real>;
     using L = Lane<Real>;
     const std::int64_t size = arcs.n_labels * W;
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites; ++t) {
+        pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = m.forward + t * size;
         const Real* states = m.states + t * size;
         if (t > 0) push_in(arcs, row - size, row);
@@ -123,6 +126,7 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const
     }
     L largest{}, cancelled{};
     for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+        pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = m.backward + t * size;
         if (t + 1 < n_sites)
             push_out(arcs, m.pushed + (t + 1) * size, row);
@@ -155,7 +159,9 @@ void batch_tangents(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Ba
     constexpr std::int64_t W = kBatch<Real>;
     using L = Lane<Real>;
     const std::int64_t size = arcs.n_labels * W;
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites; ++t) {
+        pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = d.forward + t * size;
         if (t > 0) {
             push_in(arcs, row - size, row);
@@ -176,6 +182,7 @@ void batch_tangents(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Ba
             (L::at(row + i) - L::at(m.forward + t * size + i) * shift).put(row + i);
     }
     for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+        pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = d.backward + t * size;
         if (t + 1 < n_sites) {
             push_out(arcs, d.pushed + (t + 1) * size, row);
@@ -208,7 +215,9 @@ void batch_products(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Re
     constexpr std::int64_t W = kBatch<Real>, tile = 4;
     using L = Lane<Real>;
     const std::int64_t size = arcs.n_labels * W;
+    Pace pace;
     for (std::int64_t first = 1; first < n_sites; first += tile) {
+        pace.work(arcs.in_ptr[arcs.n_labels] * W * tile);
         const std::int64_t n = first + tile <= n_sites ? tile : n_sites - first;
         for (std::int32_t b = 0; b < arcs.n_labels; ++b) {
             L columns[tile] = {};

@@ -4,6 +4,8 @@
 #include <limits>
 #include <memory>
 
+#include "interruption.hpp"
+
 namespace crfkit {
 namespace {
 
@@ -123,10 +125,12 @@ class Enumeration {
           first_(n_nodes_),
           peaks_(graph.n_sites()),
           nodes_(n_nodes_ + 1) {
+        Pace pace;
         for (std::int64_t t = 0; t < graph.n_sites(); ++t) {
             double peak = kNever;
             const std::int64_t begin = graph.first_node(t), end = graph.first_node(t + 1);
             for (std::int64_t j = begin; j < end; ++j) {
+                pace.work(4 * (begin - graph.first_node(std::max<std::int64_t>(t - 1, 0))) + 4);
                 first_[j] = t > 0 ? kNever : graph.first_score(j);
                 if (t > 0)
                     graph.each_way(t, j, [&](std::int64_t before, double step) {
@@ -149,6 +153,7 @@ class Enumeration {
         // Going down: to which node must a successor be asked for first?
         std::vector<std::pair<std::int64_t, std::int64_t>> asked;  // site, node
         std::int64_t t = graph_.n_sites(), j = n_nodes_;
+        check_interruption();
         for (;;) {
             const Node& node = open(t, j);
             asked.emplace_back(t, j);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "interruption.hpp"
 #include "kernels.hpp"
 #include "simd.hpp"
 
@@ -156,7 +157,9 @@ bool forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, s
         store<Real>(m.forward + j, v);
         mass += v;
     });
+    Pace pace;
     for (std::int64_t t = 1; t < n_sites; ++t) {
+        pace.work(static_cast<std::int64_t>(stride) * stride);
         const bool own = site_arcs && site_arcs[t].weight;
         const Real before = sum<Real>(mass);
         const Real scale = Real(1) / before;
@@ -199,7 +202,9 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
         store<Real>(m.backward + last * stride + j, v);
         store<Real>(m.probs + last * stride + j, v * load(m.forward + last * stride + j) * weight);
     });
+    Pace pace;
     for (std::int64_t t = last; t > 0; --t) {
+        pace.work(static_cast<std::int64_t>(stride) * stride);
         const std::int64_t here = t * stride, there = here - stride;
         const Vector<Real> factor = broadcast(m.scale[t]);
         each_vector<Real>(stride, [&](std::int32_t j) {
@@ -346,7 +351,9 @@ double max_sum(const Real* arcs, const Real* const* site_arcs, std::int64_t n_si
                std::int32_t stride, const Real* states, Real* best) {
     constexpr int lanes = Lanes<Real>::count;
     double total = 0;
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites; ++t) {
+        pace.work(static_cast<std::int64_t>(stride) * stride);
         Real* row = best + t * stride;
         const Real* score = states + t * stride;
         if (t == 0) {

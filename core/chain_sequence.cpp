@@ -279,7 +279,7 @@ void ChainSequence::add_pairs(const Messages<double>& m, double weight, double* 
 double ChainSequence::add_in_log_space(double weight, bool first, double* residuals) {
     const std::int64_t S = stride();
     const std::int32_t L = source_.layout.n_labels;
-    static const std::vector<SiteArcs<double>> none;
+    const std::vector<SiteArcs<double>> none;
     const auto& site_arcs = n_own_ > 0 ? work_.site_arcs : none;
     const PlainChain chain(work_.scores.data(), tables_.arcs, work_.own_scores, site_arcs, n_sites_, L, S);
     std::vector<double> states(static_cast<std::size_t>(n_sites_) * L), pairs(states.size() * L);

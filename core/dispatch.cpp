@@ -65,10 +65,10 @@ constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels};
 constexpr const StepKernels* kSteps[] = {&baseline::step_kernels};
 #endif
 
-int usable() {
-    static const int n = usable_tables();
-    return n;
-}
+// Found when the module is loaded: a static inside a function has a lock, which a fork may leave taken.
+const int n_usable = usable_tables();
+
+int usable() { return n_usable; }
 
 // The highest table, or the one below it when that saves more than an eighth of every row.
 template <class Real>

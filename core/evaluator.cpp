@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "interruption.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -108,6 +109,7 @@ void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int work
         const Run run{block, n, begin, n_sites, gold_.weights[n], true};
         losses_[n] = 0;
         if (n_sites == 0) continue;
+        check_interruption();
         work_[worker].reserve(n_sites, tables_.stride, tangent_);
         if (tangent_) direction_.score(n, work_[worker].direction.data());
         if (tangent_ && store_->holds(n)) {
@@ -231,6 +233,7 @@ void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspa
     for (std::int64_t t = 1; t < run.n_sites;) {
         std::int64_t end = t;
         while (end < run.n_sites && end - t < kPairsPerFlush && !own(end)) ++end;
+        check_interruption();
         if (end > t) {
             add_weighted(t, end - t);
             pairs.n_terms += end - t;
@@ -273,7 +276,7 @@ double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work, 
     if (keeps(run.n)) store_->set(run.n, false);
     const std::int64_t n_sites = run.n_sites;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
-    static const std::vector<SiteArcs<Real>> none;
+    const std::vector<SiteArcs<Real>> none;
     const auto& site_arcs = run.block.n_own > 0 ? work.site_arcs : none;
     const PlainChain chain(work.scores.data(), tables_.arcs, work.own_scores, site_arcs, n_sites, L, S);
     std::vector<double> states(static_cast<std::size_t>(n_sites) * L), arcs(states.size() * L);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "interruption.hpp"
+
 namespace crfkit {
 
 namespace {
@@ -150,7 +152,9 @@ void Extractor::extract(const Cells& cells, TransformMemo& memo, const ApplyTran
                         FeatureWriter& states, FeatureWriter& arcs) const {
     const auto values = values_of(cells, memo, apply);
     const auto n_sites = static_cast<std::int64_t>(cells.n_sites);
+    Pace pace;
     for (std::int64_t i = 0; i < n_sites; ++i) {
+        pace.work(256 * static_cast<std::int64_t>(program_.lines.size()));
         for (const auto& line : program_.lines) {
             if (line.on_arcs && i == 0) continue;
             compose(line, i, n_sites, values, line.on_arcs ? arcs : states);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interruption.hpp"
 #include "total.hpp"
 
 namespace crfkit {
@@ -34,8 +35,10 @@ void Lattice::build(const Bigrams& bigrams, const Candidates& candidates, std::i
     from.clear();
     arc.clear();
     place_.assign(static_cast<std::size_t>(bigrams.n_labels), -1);
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites(); ++t) {
         const std::int64_t before = t ? site_ptr[t - 1] : 0, here = t ? site_ptr[t] : 0;
+        pace.work(8 * (here - before) * (site_ptr[t + 1] - site_ptr[t]));
         for (std::int64_t i = before; i < here; ++i) place_[labels[i]] = static_cast<std::int32_t>(i);
         for (std::int64_t j = site_ptr[t]; j < site_ptr[t + 1]; ++j) {
             const std::int32_t b = labels[j];
@@ -81,7 +84,9 @@ void Lattice::close(const Annotation& annotation, std::int64_t first_site,
 // Scaled messages. False where one is so small that it may not be exact; then nothing is to be used.
 bool Lattice::forward_scaled(const ArcScores& arcs, std::span<const double> scores) {
     Total total;
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites(); ++t) {
+        pace.work(16 * n_arcs_into(t));
         double peak = kNever;
         for (std::int64_t j = site_ptr[t]; j < site_ptr[t + 1]; ++j) peak = std::max(peak, scores[j]);
         if (peak == kNever) {
@@ -125,7 +130,9 @@ bool Lattice::forward_scaled(const ArcScores& arcs, std::span<const double> scor
 // The same with logarithms of the messages, for scores of any size.
 void Lattice::forward_in_log_space(const ArcScores& arcs, std::span<const double> scores) {
     Total sum_of_steps;
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites(); ++t) {
+        pace.work(16 * n_arcs_into(t));
         double top = kNever;
         for (std::int64_t j = site_ptr[t]; j < site_ptr[t + 1]; ++j) {
             double peak = t ? kNever : 0.0, sum = t ? 0.0 : 1.0;
@@ -174,9 +181,11 @@ void Lattice::sample(std::int64_t n, const double* uniforms, std::int32_t* out) 
         }
         return chosen;
     };
+    Pace pace;
     for (std::int64_t i = 0; i < n; ++i) {
         std::int64_t node = draw(forward_, site_ptr[T - 1], site_ptr[T], uniforms[i * T + T - 1]);
         for (std::int64_t t = T - 1;; --t) {
+            pace.work(16);
             out[i * T + t] = labels[node];
             if (t == 0) break;
             node = from[draw(back_, in_ptr[node], in_ptr[node + 1], uniforms[i * T + t - 1])];
@@ -188,11 +197,14 @@ void Lattice::backward() {
     node_probs.assign(labels.size(), 0.0);
     arc_probs.resize(from.size());
     for (std::int64_t j = site_ptr[n_sites() - 1]; j < n_nodes(); ++j) node_probs[j] = forward_[j];
-    for (std::int64_t j = n_nodes() - 1; j >= 0; --j)
+    Pace pace;
+    for (std::int64_t j = n_nodes() - 1; j >= 0; --j) {
+        pace.work(4 * (in_ptr[j + 1] - in_ptr[j]));
         for (std::int64_t e = in_ptr[j]; e < in_ptr[j + 1]; ++e) {
             arc_probs[e] = node_probs[j] * back_[e];
             node_probs[from[e]] += arc_probs[e];
         }
+    }
 }
 
 double Lattice::marginals(const ArcScores& arcs, std::span<const double> scores) {
@@ -210,7 +222,9 @@ void Lattice::tangent(std::span<const double> node_direction, std::span<const do
     const auto change = [&](std::int64_t e) {
         return slope_[from[e]] + (arc[e] >= 0 ? arc_direction[arc[e]] : 0.0);
     };
+    Pace pace;
     for (std::int64_t t = 0; t < n_sites(); ++t) {
+        pace.work(16 * n_arcs_into(t));
         double mean = 0;
         for (std::int64_t j = site_ptr[t]; j < site_ptr[t + 1]; ++j) {
             arriving_[j] = 0;
@@ -232,7 +246,9 @@ void Lattice::tangent(std::span<const double> node_direction, std::span<const do
 double Lattice::best(const ArcScores& arcs, std::span<const double> scores, std::int32_t* out) {
     std::vector<double> top(labels.size());
     std::vector<std::int32_t> before(labels.size(), -1);
+    Pace pace;
     for (std::int64_t j = 0; j < n_nodes(); ++j) {
+        pace.work(4 * (in_ptr[j + 1] - in_ptr[j]));
         top[j] = j < site_ptr[1] ? 0.0 : kNever;
         for (std::int64_t e = in_ptr[j]; e < in_ptr[j + 1]; ++e) {
             const double score = top[from[e]] + (arc[e] >= 0 ? arcs.scores[arc[e]] : 0.0);

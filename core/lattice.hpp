@@ -38,6 +38,7 @@ class Lattice {
 
     std::int64_t n_sites() const { return static_cast<std::int64_t>(site_ptr.size()) - 1; }
     std::int64_t n_nodes() const { return site_ptr.back(); }
+    std::int64_t n_arcs_into(std::int64_t t) const { return in_ptr[site_ptr[t + 1]] - in_ptr[site_ptr[t]]; }
 
     // The node of a label at site t, which must be one of its candidates.
     std::int64_t find_node(std::int64_t t, std::int32_t label) const;

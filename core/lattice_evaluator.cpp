@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "interruption.hpp"
 #include "lattice_loss.hpp"
 #include "threads.hpp"
 
@@ -63,6 +64,7 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
     const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
     losses_[n] = 0;
     if (first == last) return;
+    check_interruption();
     Real* residuals = residuals_.data() + (data_.candidates.site_ptr[first] - block.first_node);
     work.lattice.build(data_.model.bigrams, data_.candidates, first, last);
     std::fill(residuals, residuals + work.lattice.n_nodes(), Real(0));

@@ -17,7 +17,7 @@ LatticeTagger::LatticeTagger(const Layout& layout, const double* w) : layout_(la
 LatticeTagger::~LatticeTagger() = default;
 
 std::unique_ptr<LatticeSource> LatticeTagger::source(const Design& design, int n_threads) const {
-    std::call_once(once_, [&] { prepared_ = std::make_unique<const Prepared>(layout_, w_); });
+    once_.run([&] { prepared_ = std::make_unique<const Prepared>(layout_, w_); });
     const auto& [model, tables] = *prepared_;
     return design_lattices(layout_, design, model, tables, w_, n_threads);
 }

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "annotation.hpp"
 #include "best.hpp"
 #include "design.hpp"
+#include "forks.hpp"
 #include "lattice_questions.hpp"
 #include "layout.hpp"
 
@@ -33,7 +33,7 @@ class LatticeTagger {
 
     const Layout& layout_;
     const double* w_;
-    mutable std::once_flag once_;
+    mutable Once once_;
     mutable std::unique_ptr<const Prepared> prepared_;  // made when first needed
 };
 

@@ -5,12 +5,14 @@
 #include <limits>
 #include <stdexcept>
 
+#include "interruption.hpp"
 #include "total.hpp"
 
 namespace crfkit {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr std::int64_t kExp = 16;  // operations that an exp or a log takes, about
 
 // log Σ exp(x_i); −inf for no terms. Leaves exp(x_i − result) in x.
 double normalise(double* x, std::int64_t n) {
@@ -55,7 +57,9 @@ double given_before(const ChainView& chain, const double* arcs, const double* ne
 std::vector<double> log_backward(const ChainView& chain) {
     const std::int32_t L = chain.n_labels;
     std::vector<double> messages(static_cast<std::size_t>(chain.n_sites) * L, 0.0), next(L), terms(L);
+    Pace pace;
     for (std::int64_t t = chain.n_sites - 1; t > 0; --t) {
+        pace.work(kExp * L * L);
         for (std::int32_t b = 0; b < L; ++b) next[b] = chain.state(t)[b] + messages[t * L + b];
         for (std::int32_t a = 0; a < L; ++a)
             messages[(t - 1) * L + a] = given_before(chain, chain.arcs_into(t), next.data(), a, terms.data());
@@ -90,7 +94,9 @@ LogForward::LogForward(const ChainView& chain)
     const std::int32_t L = chain.n_labels;
     std::vector<double> terms(L);
     Total total;
+    Pace pace;
     for (std::int64_t t = 0; t < chain.n_sites; ++t) {
+        pace.work(kExp * L * L);
         double* row = &messages[t * L];
         for (std::int32_t b = 0; b < L; ++b) {
             row[b] = chain.state(t)[b];
@@ -112,7 +118,9 @@ double log_marginals(const ChainView& chain, double* states, double* arcs) {
     const LogForward forward(chain);
     require_possible(forward.log_partition);
     const std::vector<double> backward = log_backward(chain);
+    Pace pace;
     for (std::int64_t t = 0; t < chain.n_sites; ++t) {
+        pace.work(kExp * L * L);
         double* row = states + t * L;
         for (std::int32_t b = 0; b < L; ++b) row[b] = forward.messages[t * L + b] + backward[t * L + b];
         normalise(row, L);
@@ -136,7 +144,9 @@ void log_tangent(const ChainView& chain, const ChainView& direction, double* sta
     require_possible(forward.log_partition);
     const std::vector<double> backward = log_backward(chain);
     std::vector<double> u(static_cast<std::size_t>(T) * L), q(u.size(), 0.0), terms(L), next(L);
+    Pace pace;
     for (std::int64_t t = 0; t < T; ++t) {
+        pace.work(kExp * L * L);
         for (std::int32_t b = 0; b < L; ++b) {
             double change = direction.state(t)[b];
             if (t > 0) {
@@ -149,6 +159,7 @@ void log_tangent(const ChainView& chain, const ChainView& direction, double* sta
         centre(&u[t * L], &forward.messages[t * L], L);
     }
     for (std::int64_t t = T - 1; t > 0; --t) {
+        pace.work(kExp * L * L);
         for (std::int32_t b = 0; b < L; ++b) next[b] = chain.state(t)[b] + backward[t * L + b];
         for (std::int32_t a = 0; a < L; ++a) {
             given_before(chain, chain.arcs_into(t), next.data(), a, terms.data());
@@ -163,6 +174,7 @@ void log_tangent(const ChainView& chain, const ChainView& direction, double* sta
     log_marginals(chain, states, arcs);
     std::vector<double> changes(arcs ? static_cast<std::size_t>(L) * L : L);
     for (std::int64_t t = 0; t < T; ++t) {
+        pace.work(kExp * L * L);
         for (std::int32_t b = 0; b < L; ++b) changes[b] = u[t * L + b] + q[t * L + b];
         move_probabilities(states + t * L, changes.data(), L);
         if (!arcs || t == 0) continue;
@@ -182,8 +194,10 @@ double entropy(const ChainView& chain) {
     log_marginals(chain, probs.data(), nullptr);
     const LogForward forward(chain);
     Total total;
+    Pace pace;
     for (std::int64_t t = 1; t <= T; ++t)
         for (std::int32_t b = 0; b < L; ++b) {
+            pace.work(kExp * L);
             if (t == T) {
                 const double p = probs[(T - 1) * L + b];
                 if (p > 0) total.add(-p * std::log(p));
@@ -205,8 +219,10 @@ void sample(const ChainView& chain, std::int64_t n, const double* uniforms, std:
     const LogForward forward(chain);
     require_possible(forward.log_partition);
     std::vector<double> terms(L);
+    Pace pace;
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t t = T - 1; t >= 0; --t) {
+            pace.work(kExp * L);
             const double* row = &forward.messages[t * L];
             if (t == T - 1) {
                 std::copy(row, row + L, terms.begin());

@@ -10,6 +10,7 @@
 
 #include "batch_evaluator.hpp"
 #include "evaluator.hpp"
+#include "forks.hpp"
 #include "lattice_evaluator.hpp"
 #include "penalty.hpp"
 #include "sequence_loss.hpp"
@@ -69,8 +70,7 @@ class Objective {
     std::unique_ptr<BatchEvaluator<float>> single_batches_;
     std::unique_ptr<BatchEvaluator<double>> double_batches_;
     std::unique_ptr<SequenceSource> sequences_;  // from the first question about single sequences on
-    std::mutex
-        mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
+    ForkMutex mutex_;  // the evaluators keep their tables: questions from several threads wait for each other
 };
 
 }  // namespace crfkit

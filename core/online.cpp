@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "interruption.hpp"
 #include "objective.hpp"
 
 namespace crfkit {
@@ -28,6 +29,7 @@ double Online::pass(const OnlineRule& rule, OnlineState& state, std::span<const 
     mistakes_->read_weights();
     double loss = 0;
     for (std::size_t k = 0; k < order.size(); ++k) {
+        check_interruption();
         const std::int32_t n = order[k];
         if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
         loss += see(rule, state, n);

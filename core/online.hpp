@@ -10,6 +10,7 @@
 #include "annotation.hpp"
 #include "arc_model.hpp"
 #include "design.hpp"
+#include "forks.hpp"
 #include "layout.hpp"
 #include "mistakes.hpp"
 
@@ -65,7 +66,7 @@ class Online {
     void check(const OnlineRule& rule, const OnlineState& state, std::span<const std::int32_t> order) const;
 
     Difference difference_;
-    std::mutex mutex_;
+    ForkMutex mutex_;
 };
 
 // Of a chain.

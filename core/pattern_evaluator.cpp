@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interruption.hpp"
 #include "sequence.hpp"
 #include "threads.hpp"
 
@@ -34,7 +35,7 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     tangent_ = v != nullptr;
     tables_.set(w, n_threads);
     arc_scores_.score_weights(trellises_, model_, w);
-    exponentiated_ = std::make_unique<std::once_flag>();
+    exponentiated_.reset();
     arcs_.set(arc_scores_, n_threads);
     if (v) {
         direction_tables_.set(v, n_threads);
@@ -58,8 +59,10 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
         parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
             const FlushSubnormals flush;
             const auto [first, last] = batches_.chunk(i, chunk);
-            for (std::int64_t batch = first; batch < last; ++batch)
+            for (std::int64_t batch = first; batch < last; ++batch) {
+                check_interruption();
                 run_batch(block, batches_.sequences(batch), chunks_[chunk], work_[worker]);
+            }
         });
         collect(block);
         parallel_for(static_cast<std::int64_t>(block.tasks.size()), n_threads, [&](std::int64_t task, int) {
@@ -191,6 +194,7 @@ void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, W
     std::fill_n(work.forward.begin(), W, Real(1));
     std::fill_n(work.inverse_mass.begin(), W, Real(1));
     for (std::int64_t s = 0; s <= T; ++s) {
+        if (s % 64 == 63) check_interruption();
         const Real* states = s < T ? work.states.data() + s * layout_.n_labels * W : nullptr;
         tables_.kernels.trellis_forward(
             arcs_.of(table_.steps[steps[s]]), states, work.inverse_mass.data() + s * W,
@@ -211,6 +215,7 @@ void PatternEvaluator<Real>::pass_backward(std::span<const std::int32_t> steps, 
     for (std::int64_t lane = 0; lane < W; ++lane)  // P(sink) = 1
         work.following[work.following_at[T + 1] - W + lane] = last[lane] * last[W + lane];
     for (std::int64_t s = T; s >= 0; --s) {
+        if (s % 64 == 63) check_interruption();
         const Step& step = table_.steps[steps[s]];
         const std::int64_t site = (s - 1) * L * W;
         const StepMessages<Real> messages{s > 0 ? work.states.data() + site : nullptr,
@@ -281,7 +286,7 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
         direction_.score(n, work.rows.data());
         widen(work.direction);
     }
-    std::call_once(*exponentiated_, [&] { arc_scores_.exponentiate(table_); });
+    exponentiated_.run([&] { arc_scores_.exponentiate(table_); });
     const ScoredTrellis trellis{table_, trellises_.steps_of_sequence(n), layout_.n_labels, work.scores.data(),
                                 arc_scores_};
     const double log_partition = work.run.marginals(trellis);

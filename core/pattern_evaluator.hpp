@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "arc_model.hpp"
 #include "blocks.hpp"
 #include "buffer.hpp"
+#include "forks.hpp"
 #include "kernels.hpp"
 #include "pattern_batches.hpp"
 #include "residual_sums.hpp"
@@ -92,7 +92,7 @@ class PatternEvaluator {
     bool tangent_ = false;
 
     StepScores arc_scores_, arc_direction_;
-    std::unique_ptr<std::once_flag> exponentiated_;  // whether arc_scores_ has its weights
+    Once exponentiated_;  // whether arc_scores_ has its weights
     StepWeights<Real> arcs_;
 
     std::vector<Workspace> work_;

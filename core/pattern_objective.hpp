@@ -8,6 +8,7 @@
 
 #include "annotation.hpp"
 #include "blocks.hpp"
+#include "forks.hpp"
 #include "pattern_batches.hpp"
 #include "pattern_evaluator.hpp"
 #include "penalty.hpp"
@@ -40,7 +41,7 @@ class PatternObjective {
     std::unique_ptr<PatternBatches> batches_;
     std::unique_ptr<PatternEvaluator<float>> single_;
     std::unique_ptr<PatternEvaluator<double>> double_;
-    std::mutex mutex_;  // the evaluators keep their tables: questions from several threads wait
+    ForkMutex mutex_;  // the evaluators keep their tables: questions from several threads wait
 };
 
 }  // namespace crfkit

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "arc_model.hpp"
+#include "interruption.hpp"
 #include "scorer.hpp"
 #include "sequence.hpp"
 #include "threads.hpp"
@@ -52,6 +53,7 @@ void PatternTagger::each_sequence(const Trellises& trellises, bool exponentiated
             room.first_site = design.sequence_ptr[i];
             room.n_sites = design.sequence_ptr[i + 1] - room.first_site;
             if (room.n_sites == 0) continue;
+            check_interruption();
             room.rows.resize(room.n_sites * S);
             scorer.score(i, room.rows.data());
             close_labels(design.allowed, room.first_site, room.n_sites, layout_->n_labels,

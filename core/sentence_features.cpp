@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "interruption.hpp"
+
 namespace crfkit {
 
 // function(arc, list of the dependent and its side, list of the head and this side) for all arcs, arc = h ·
@@ -94,7 +96,8 @@ void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
             features_.label_of_head(i, side, keys_);
             add_list(layout_.labels, heads_);
         }
-    for (std::int64_t h = 0; h <= n_; ++h)
+    for (std::int64_t h = 0; h <= n_; ++h) {
+        check_interruption();
         for (std::int64_t m = 1; m <= n_; ++m) {
             if (h == m) continue;
             features_.arc(h, m, keys_);
@@ -102,6 +105,7 @@ void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
             features_.label_of_arc(h, m, keys_);
             add_list(layout_.labels, pairs_);
         }
+    }
 }
 
 // Features among keys_ that the index knows become a list.

@@ -11,6 +11,7 @@
 #include "arc_features.hpp"
 #include "arc_layout.hpp"
 #include "buffer.hpp"
+#include "forks.hpp"
 
 namespace crfkit {
 
@@ -41,7 +42,7 @@ class FeatureStore {
     void keep(std::int64_t n, Stored stored);
 
   private:
-    mutable std::mutex mutex_;
+    mutable ForkMutex mutex_;
     std::int64_t n_bytes_ = 0;
     std::vector<std::unique_ptr<const Stored>> stored_;  // [N]
 };

@@ -6,6 +6,7 @@
 
 #include "best_rows.hpp"
 #include "candidates.hpp"
+#include "interruption.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -65,7 +66,7 @@ Tagger::Tagger(std::shared_ptr<const Layout> layout, const double* w)
     : layout_(std::move(layout)), w_(w, w + layout_->n_weights()), lattices_(*layout_, w_.data()) {}
 
 const Tagger::Dense& Tagger::dense() const {
-    std::call_once(once_, [&] { dense_ = std::make_unique<const Dense>(*layout_, w_.data()); });
+    once_.run([&] { dense_ = std::make_unique<const Dense>(*layout_, w_.data()); });
     return *dense_;
 }
 
@@ -89,6 +90,7 @@ void Tagger::each_sequence(const Design& design, int n_threads, Function functio
         if (!rooms[worker]) rooms[worker].reset(new Room{scorer, {}, 0, 0, false, false});
         for (std::int64_t i = task * per_task; i < std::min(n, (task + 1) * per_task); ++i) {
             if (design.sequence_ptr[i] == design.sequence_ptr[i + 1]) continue;
+            check_interruption();
             rooms[worker]->load(*this, design, i);
             function(i, *rooms[worker]);
         }

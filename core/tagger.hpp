@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "best.hpp"
 #include "design.hpp"
 #include "evaluator.hpp"
+#include "forks.hpp"
 #include "lattice_tagger.hpp"
 #include "layout.hpp"
 #include "sequence.hpp"
@@ -54,7 +54,7 @@ class Tagger {
     std::shared_ptr<const Layout> layout_;
     std::vector<double> w_;
     LatticeTagger lattices_;
-    mutable std::once_flag once_;
+    mutable Once once_;
     mutable std::unique_ptr<const Dense> dense_;  // made when first needed
 };
 

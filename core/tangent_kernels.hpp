@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "chain_kernels.hpp"
+#include "interruption.hpp"
 #include "kernels.hpp"
 #include "simd.hpp"
 
@@ -116,7 +117,9 @@ Real tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs
         store<Real>(m.pushed + j, pushed_of<Real>(load(m.states + j), load(m.backward + j), first));
         mass += v;
     });
+    Pace pace;
     for (std::int64_t t = 1; t < n_sites; ++t) {
+        pace.work(static_cast<std::int64_t>(S) * S);
         const std::int64_t here = t * S;
         const Real* table = site_arcs && site_arcs[t].weight ? site_arcs[t].weight : arcs.weight;
         const Vector<Real> factor = broadcast(m.scale[t]);
@@ -155,7 +158,9 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
         });
     const Vector<Real> weight = broadcast(m.weight);
     Real excess = 0;  // half the mean that rounding left at the site after; all of it would swing back
+    Pace pace;
     for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+        pace.work(static_cast<std::int64_t>(S) * S);
         const std::int64_t here = t * S;
         const Vector<Real> factor = broadcast(m.scale[t]), centre = broadcast(d.shift[t] + excess);
         Vector<Real> mass{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -10,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "forks.hpp"
+#include "interruption.hpp"
+
 #ifdef __linux__
 #include <sched.h>
-#endif
-#ifndef _WIN32
-#include <unistd.h>
 #endif
 
 namespace crfkit {
@@ -24,15 +25,18 @@ namespace {
 struct Job {
     const std::function<void(std::int64_t, int)>* task;
     std::int64_t n_tasks;
+    Watch* watch = current_watch();  // of the caller
     std::atomic<std::int64_t> next{0};
     std::exception_ptr error;
     std::mutex error_mutex;
 
     void work(int worker) {
+        const UnderWatch under(watch);
         for (;;) {
             const std::int64_t i = next.fetch_add(1);
             if (i >= n_tasks) return;
             try {
+                check_interruption();
                 (*task)(i, worker);
             } catch (...) {
                 std::lock_guard lock(error_mutex);
@@ -47,8 +51,11 @@ thread_local bool inside_a_task = false;
 
 class Pool {
   public:
+    explicit Pool(std::uint64_t process) : process(process) {}
+
     void run(Job& job, int n_threads) {
-        std::lock_guard one_job_at_a_time(run_mutex_);
+        std::unique_lock one_job_at_a_time(run_mutex_, std::defer_lock);
+        while (!one_job_at_a_time.try_lock_for(kBetweenLooks)) check_interruption();
         int n_helpers = n_threads - 1;
         {
             std::lock_guard lock(mutex_);
@@ -61,11 +68,18 @@ class Pool {
         wake_.notify_all();
         inside_a_task = true;
         job.work(0);
-        inside_a_task = false;
         std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return n_busy_ == 0; });
+        while (!done_.wait_for(lock, kBetweenLooks, [this] { return n_busy_ == 0; })) {
+            if (!job.watch) continue;
+            lock.unlock();
+            job.watch->ask();
+            lock.lock();
+        }
         job_ = nullptr;
+        inside_a_task = false;
     }
+
+    const std::uint64_t process;  // that its threads are in
 
   private:
     // Starts helpers until there are n, or as many as the system gives: fewer of them do the same work.
@@ -99,7 +113,7 @@ class Pool {
         }
     }
 
-    std::mutex run_mutex_;
+    std::timed_mutex run_mutex_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     std::vector<std::thread> threads_;
@@ -109,22 +123,16 @@ class Pool {
 };
 
 // The pool lives as long as the process and is never destroyed (its threads sleep when Python exits). A child
-// made by fork() has none of the threads, so it gets a pool of its own.
+// made by fork() has none of the threads, and what their mutexes were doing is unknown there: it gets a pool
+// of its own, and none is waited for on the way to it.
 Pool& pool() {
-    static std::mutex mutex;
-    static Pool* current = nullptr;
-#ifndef _WIN32
-    static pid_t owner = 0;
-    std::lock_guard lock(mutex);
-    if (!current || owner != getpid()) {
-        current = new Pool();
-        owner = getpid();
-    }
-#else
-    std::lock_guard lock(mutex);
-    if (!current) current = new Pool();
-#endif
-    return *current;
+    static std::atomic<Pool*> current{nullptr};
+    Pool* found = current.load(std::memory_order_acquire);
+    if (found && found->process == process_number()) return *found;
+    auto fresh = std::make_unique<Pool>(process_number());
+    if (current.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
+        return *fresh.release();
+    return *found;  // another thread was faster
 }
 
 }  // namespace
@@ -142,6 +150,7 @@ void parallel_for(std::int64_t n_tasks, int n_threads, const std::function<void(
     } else {
         pool().run(job, n_threads);
     }
+    if (job.watch && job.watch->is_stopped()) check_interruption();
     if (job.error) std::rethrow_exception(job.error);
 }
 

@@ -79,6 +79,25 @@ std::vector<bool> needs_root(const Components& found, const double* arcs, std::i
     return needs;
 }
 
+// Whether differences of the scores of arcs into one word are far, or where they are sums, the scores
+// themselves: such a sum is rounded.
+bool are_far(const ArcSums& arcs, std::int64_t side, bool summed) {
+    bool far = false;
+    for (std::int64_t m = 1; m < side; ++m) {
+        double high = kNever, low = -kNever;
+        for (std::int64_t h = 0; h < side; ++h) {
+            const double score = arcs.scores[h * side + m];
+            if (is_unusable(score)) return false;
+            if (score == kNever) continue;
+            high = std::max(high, score);
+            low = std::min(low, score);
+            far |= summed && std::abs(score) >= kFarScore;
+        }
+        far |= high - low >= kFarScore;
+    }
+    return far;
+}
+
 bool root_leads_into(const TreePart& part, const double* arcs) {
     return std::any_of(part.words.begin(), part.words.end(), [&](auto word) { return arcs[word] > kNever; });
 }
@@ -122,23 +141,25 @@ std::vector<TreePart> parts_of(const double* arcs, std::int64_t n, bool one_root
     return parts;
 }
 
-std::vector<double> summed_arcs(const TreeView& tree) {
+ArcSums summed_arcs(const TreeView& tree) {
     const std::int64_t side = tree.side(), R = tree.n_labels;
-    std::vector<double> arcs(static_cast<std::size_t>(side * side), kNever);
+    const auto size = static_cast<std::size_t>(side * side);
+    ArcSums arcs{std::vector<double>(size, kNever), std::vector<double>(size, kNever),
+                 std::vector<double>(size, 0.0)};
     for (std::int64_t h = 0; h < side; ++h)
         for (std::int64_t m = 1; m < side; ++m) {
             if (h == m) continue;
             const double* labels = tree.labels(h, m);
-            const double top = *std::max_element(labels, labels + R);
-            double& arc = arcs[h * side + m];
-            if (R == 1 || top == kNever) {
-                arc = top;
-                continue;
-            }
-            double sum = 0;
-            for (std::int64_t r = 0; r < R; ++r) sum += std::exp(labels[r] - top);
-            arc = top + std::log(sum);
+            const std::int64_t arc = h * side + m;
+            const double top = arcs.tops[arc] = *std::max_element(labels, labels + R);
+            double& sum = arcs.sums[arc];
+            if (R > 1 && top != kNever)
+                for (std::int64_t r = 0; r < R; ++r) sum += std::exp(labels[r] - top);
+            else
+                sum = top != kNever;
+            arcs.scores[arc] = R > 1 && top != kNever ? top + std::log(sum) : top;
         }
+    arcs.far = are_far(arcs, side, R > 1);
     return arcs;
 }
 

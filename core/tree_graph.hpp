@@ -49,8 +49,19 @@ struct TreePart {
 // The parts of a graph with arc scores [n + 1, n + 1], in no particular order. Throws NoTree.
 std::vector<TreePart> parts_of(const double* arcs, std::int64_t n_words, bool one_root);
 
-// Scores of arcs over all their labels: log Σ_r exp(score) [n + 1, n + 1]. The diagonal and column 0 hold
-// −inf.
-std::vector<double> summed_arcs(const TreeView& tree);
+// Arcs over all their labels, [n + 1, n + 1] each. The diagonal and column 0 hold −inf.
+struct ArcSums {
+    std::vector<double> scores;  // log Σ_r exp(score)
+    std::vector<double> tops;    // the largest score
+    std::vector<double> sums;    // Σ_r exp(score − top), at least 1; 0 where there is no arc
+    bool far = false;  // scores of a word lie far apart, or sums of them are far, and all are numbers
+};
+ArcSums summed_arcs(const TreeView& tree);
+
+// From this size on doubles are not added up and compared, but exact sums: a difference of two of them is off
+// by up to 1e−11, and beyond 1.8e308 it has no value at all.
+inline constexpr double kFarScore = 0x1p16;
+// Whether a score is no number, nor −inf.
+inline bool is_unusable(double score) { return !(score < std::numeric_limits<double>::infinity()); }
 
 }  // namespace crfkit

@@ -1,10 +1,12 @@
 #include "tree_k_best.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <optional>
 #include <queue>
+#include <type_traits>
 
+#include "interruption.hpp"
 #include "total.hpp"
 #include "tree_best.hpp"
 
@@ -18,7 +20,8 @@ struct Constraint {
 };
 using Constraints = std::vector<Constraint>;
 
-// The best tree within constraints.
+// The best tree within constraints, with scores of either kind.
+template <class Score>
 class Decoder {
   public:
     explicit Decoder(const TreeView& tree)
@@ -34,27 +37,27 @@ class Decoder {
     }
 
     ScoredTree best() {
-        search_.find(top_.data(), tree_.n_words, tree_.one_root, false);
+        search_.find(converted(top_), tree_.n_words, tree_.one_root, false);
         return found(label_);
     }
 
     ScoredTree best(const Constraints& constraints) {
         restrict_to(constraints);
-        search_.find(arcs_.data(), tree_.n_words, tree_.one_root, true);
+        search_.find(converted(arcs_), tree_.n_words, tree_.one_root, true);
         return found(labels_);
     }
 
     // The word whose arc the second best tree does without, after `best` found the first; 0: there is no
     // second one.
     std::int64_t detour(const Constraints& constraints, const ScoredTree& first) const {
-        std::vector<double> label_loss(tree_.side(), std::numeric_limits<double>::infinity());
+        std::vector<Score> label_gain(tree_.side(), Score(kNever));
         for (std::int64_t m = 1; m <= tree_.n_words && tree_.n_labels > 1; ++m) {
             if (is_required(constraints, m)) continue;
             const std::int32_t head = first.heads[m - 1], label = first.labels[m - 1];
             const double second = top_label(constraints, head, m, label).score;
-            label_loss[m] = tree_.labels(head, m)[label] - second;
+            label_gain[m] = Score(second) - Score(tree_.labels(head, m)[label]);
         }
-        return search_.next(label_loss).word;
+        return search_.next(label_gain);
     }
 
     static bool is_required(const Constraints& constraints, std::int64_t word) {
@@ -100,23 +103,39 @@ class Decoder {
             }
     }
 
+    const Score* converted(const std::vector<double>& scores) {
+        if constexpr (std::is_same_v<Score, double>) {
+            return scores.data();
+        } else {
+            converted_.clear();
+            for (const double score : scores) converted_.emplace_back(score);
+            return converted_.data();
+        }
+    }
+
     ScoredTree found(const std::vector<std::int32_t>& labels) const {
         ScoredTree result;
         Total score;
+        Score exact(0.0);
         for (std::int64_t m = 1; m <= tree_.n_words; ++m) {
             const std::int32_t head = search_.heads()[m], label = labels[head * tree_.side() + m];
             result.heads.push_back(head);
             result.labels.push_back(label);
             score.add(tree_.labels(head, m)[label]);
+            exact += Score(tree_.labels(head, m)[label]);
         }
-        result.score = score.value();
+        if constexpr (std::is_same_v<Score, double>)
+            result.score = score.value();
+        else
+            result.score = exact.sum.value();
         return result;
     }
 
     TreeView tree_;
     std::vector<double> top_, arcs_;            // [n + 1, n + 1] of the best label; within the constraints
     std::vector<std::int32_t> label_, labels_;  // these labels
-    BestTree search_;
+    std::vector<Score> converted_;
+    BestTree<Score> search_;
 };
 
 // The trees within constraints: the first is known, the second was found by leaving out the arc `without`.
@@ -133,6 +152,7 @@ Constraints with(Constraints constraints, Constraint one_more, bool required) {
     return constraints;
 }
 
+template <class Score>
 class KBest {
   public:
     explicit KBest(const TreeView& tree) : decoder_(tree), n_words_(tree.n_words) {}
@@ -146,6 +166,7 @@ class KBest {
         }
         if (k > 1) open({}, found.front());
         while (static_cast<std::int64_t>(found.size()) < k && !cells_.empty()) {
+            check_interruption();
             const Cell cell = cells_.top();
             cells_.pop();
             found.push_back(cell.second);
@@ -181,7 +202,8 @@ class KBest {
     void open_tied(const Constraints& constraints, const ScoredTree& first) {
         std::optional<Cell> cell;
         for (std::int64_t word = 1; word <= n_words_; ++word) {
-            if (Decoder::is_required(constraints, word)) continue;
+            check_interruption();
+            if (Decoder<Score>::is_required(constraints, word)) continue;
             const Constraint without = arc_of(first, word);
             try {
                 ScoredTree second = decoder_.best(with(constraints, without, false));
@@ -193,15 +215,32 @@ class KBest {
         if (cell) cells_.push(std::move(*cell));
     }
 
-    Decoder decoder_;
+    Decoder<Score> decoder_;
     std::int64_t n_words_;
     std::priority_queue<Cell> cells_;
 };
 
+// Whether exact scores are needed. Column 0 and the diagonal are no arcs.
+bool are_far(const TreeView& tree) {
+    bool far = false;
+    for (std::int64_t h = 0; h < tree.side(); ++h)
+        for (std::int64_t m = 1; m < tree.side(); ++m)
+            for (std::int64_t r = 0; r < tree.n_labels && h != m; ++r) {
+                const double score = tree.labels(h, m)[r];
+                if (is_unusable(score)) return false;
+                far |= std::abs(score) >= kFarScore && score > kNever;
+            }
+    return far;
+}
+
 }  // namespace
 
-ScoredTree best_tree(const TreeView& tree) { return Decoder(tree).best(); }
+ScoredTree best_tree(const TreeView& tree) {
+    return are_far(tree) ? Decoder<ExactScore>(tree).best() : Decoder<double>(tree).best();
+}
 
-std::vector<ScoredTree> k_best_trees(const TreeView& tree, std::int64_t k) { return KBest(tree).find(k); }
+std::vector<ScoredTree> k_best_trees(const TreeView& tree, std::int64_t k) {
+    return are_far(tree) ? KBest<ExactScore>(tree).find(k) : KBest<double>(tree).find(k);
+}
 
 }  // namespace crfkit

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "exact_sum.hpp"
+
 namespace crfkit {
 
 // A number of any size: value = mantissa · 2^(512 · exponent), the mantissa 0 or in [2^−256, 2^256). As exact
@@ -17,6 +19,7 @@ struct Wide {
 
     static Wide normal(double mantissa, double exponent) {
         if (mantissa == 0) return {};
+        if (!std::isfinite(mantissa)) return {mantissa, 0};  // of scores that are no numbers
         for (; mantissa >= 0x1p256; ++exponent) mantissa *= kDown;
         for (; mantissa < 0x1p-256; --exponent) mantissa *= kUp;
         return {mantissa, exponent};
@@ -33,6 +36,17 @@ struct Wide {
     }
 };
 
+// A number part · exp(log) whose logarithm has no bounds and is never rounded: for scores so far apart, or so
+// large, that their differences overflow or lose digits which decide. The part is what sums add.
+struct Far {
+    Wide part;
+    ExactSum log;
+
+    friend Far operator*(const Far& a, const Far& b) { return {a.part * b.part, a.log + b.log}; }
+    friend Far operator/(const Far& a, const Far& b) { return {a.part / b.part, a.log - b.log}; }
+    friend Far operator+(const Far& a, const Far& b);
+};
+
 // A value and, beside it, a number g that follows its logarithm through sums, products and quotients:
 //   g(a b) = g(a) + g(b),  g(a / b) = g(a) − g(b),  g(a + b) = p g(a) + q g(b) + noise,
 //   p = a / (a + b), q = b / (a + b)
@@ -47,6 +61,7 @@ struct Graded {
 
 inline bool is_zero(double x) { return x == 0; }
 inline bool is_zero(Wide x) { return x.mantissa == 0; }
+inline bool is_zero(const Far& x) { return is_zero(x.part); }
 template <class Value, bool kEntropy>
 bool is_zero(const Graded<Value, kEntropy>& x) {
     return is_zero(x.value);
@@ -56,6 +71,7 @@ bool is_zero(const Graded<Value, kEntropy>& x) {
 inline constexpr double kFaded = 1e-290;
 inline bool is_faded(double x) { return !(x >= kFaded); }
 inline bool is_faded(Wide) { return false; }
+inline bool is_faded(const Far&) { return false; }
 template <class Value, bool kEntropy>
 bool is_faded(const Graded<Value, kEntropy>& x) {
     return is_faded(x.value);
@@ -63,6 +79,7 @@ bool is_faded(const Graded<Value, kEntropy>& x) {
 
 inline bool is_finite(double x) { return std::isfinite(x); }
 inline bool is_finite(Wide) { return true; }
+inline bool is_finite(const Far&) { return true; }
 template <class Value, bool kEntropy>
 bool is_finite(const Graded<Value, kEntropy>& x) {
     return is_finite(x.value);
@@ -71,6 +88,7 @@ bool is_finite(const Graded<Value, kEntropy>& x) {
 inline double to_double(double x) { return x; }
 inline double to_double(Wide x) {
     if (x.exponent < -2 || x.mantissa == 0) return 0.0;
+    if (!std::isfinite(x.mantissa)) return x.mantissa;
     if (x.exponent > 2) return HUGE_VAL;
     return std::ldexp(x.mantissa, static_cast<int>(512 * x.exponent));
 }
@@ -79,6 +97,15 @@ inline double to_double(Wide x) {
 inline double log_of(Wide x) {
     constexpr double kLog2 = 0.693147180559945309417232121458;
     return std::log(x.mantissa) + 512.0 * x.exponent * kLog2;
+}
+
+// x ← x · factor, a factor whose logarithm does not move.
+inline void scale(double& x, double factor) { x *= factor; }
+inline void scale(Wide& x, double factor) { x = Wide::normal(x.mantissa * factor, x.exponent); }
+inline void scale(Far& x, double factor) { scale(x.part, factor); }
+template <class Value, bool kEntropy>
+void scale(Graded<Value, kEntropy>& x, double factor) {
+    scale(x.value, factor);
 }
 
 inline Wide widened(double x) { return Wide::normal(x, 0); }
@@ -125,6 +152,28 @@ struct FromScore<Wide> {
         return Wide::normal(std::exp(rest), exponent);
     }
 };
+
+template <>
+struct FromScore<Far> {
+    static Far make(double score, double) {
+        if (score == -HUGE_VAL) return {};
+        return {{1.0, 0}, ExactSum(score)};
+    }
+};
+
+inline double to_double(const Far& x) { return to_double(x.part * FromScore<Wide>::make(x.log.value(), 0)); }
+
+inline Far operator+(const Far& a, const Far& b) {
+    if (is_zero(b)) return a;
+    if (is_zero(a)) return b;
+    const double apart = (b.log - a.log).value();
+    if (apart == 0) return {a.part + b.part, a.log};
+    constexpr double kLost = 100;  // nats below which a term does not reach the last digit of the other
+    const double ratio = apart + log_of(b.part / a.part);
+    if (ratio < -kLost) return a;
+    if (ratio > kLost) return b;
+    return {a.part + b.part * FromScore<Wide>::make(apart, 0), a.log};
+}
 
 template <class Value, bool kEntropy>
 struct FromScore<Graded<Value, kEntropy>> {

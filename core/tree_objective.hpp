@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "forks.hpp"
 #include "penalty.hpp"
 #include "tree_sequence.hpp"
 
@@ -41,7 +42,7 @@ class TreeObjective {
     KnownTrees trees_;
     SquaredPenalty penalty_;
     TreeSequences sequences_;
-    std::mutex mutex_;
+    ForkMutex mutex_;
 };
 
 }  // namespace crfkit

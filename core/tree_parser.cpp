@@ -97,8 +97,8 @@ void TreeParser::marginals(const Treebank& treebank, bool labelled, double* out,
             tree_marginals(tree, out + places[n] * tree.n_labels);
             return;
         }
-        const std::vector<double> arcs = summed_arcs(tree);
-        tree_marginals({tree.n_words, 1, arcs.data(), tree.one_root}, out + places[n]);
+        const ArcSums arcs = summed_arcs(tree);
+        tree_marginals({tree.n_words, 1, arcs.scores.data(), tree.one_root}, out + places[n]);
     });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "tree_elimination.hpp"
@@ -15,8 +16,9 @@ namespace {
 template <class Number>
 class ShrinkingGraph {
   public:
-    ShrinkingGraph(const std::vector<double>& arcs, std::int64_t n, bool one_root)
-        : n_(n), arcs_(arcs), one_root_(one_root), weights_((n + 1) * (n + 1)), group_(n + 1) {
+    ShrinkingGraph(const ArcSums& sums, std::int64_t n, bool one_root)
+        : n_(n), arcs_(sums.scores), one_root_(one_root), weights_((n + 1) * (n + 1)), group_(n + 1) {
+        const std::vector<double>& arcs = sums.scores;
         for (std::int64_t m = 1; m <= n; ++m) {
             double top = kNever;  // of the words as heads; of the root too where it is like a word
             for (std::int64_t h = one_root ? 1 : 0; h <= n; ++h) top = std::max(top, arcs[h * (n + 1) + m]);
@@ -26,7 +28,11 @@ class ShrinkingGraph {
                     all_exist_ &= h == m;
                 } else {
                     Number& weight = weights_[h * (n + 1) + m];
-                    weight = FromScore<Number>::make(arcs[h * (n + 1) + m] - top, 0.0);
+                    if constexpr (std::is_same_v<Number, Far>)
+                        weight =
+                            Far{widened(sums.sums[h * (n + 1) + m]), ExactSum(sums.tops[h * (n + 1) + m])};
+                    else
+                        weight = FromScore<Number>::make(arcs[h * (n + 1) + m] - top, 0.0);
                     kept_ &= !is_faded(weight) && is_finite(weight);
                 }
         }
@@ -150,8 +156,7 @@ class ShrinkingGraph {
 };
 
 template <class Number>
-bool draw_heads(const TreeView& tree, const std::vector<double>& arcs, const double* uniforms,
-                std::int32_t* heads) {
+bool draw_heads(const TreeView& tree, const ArcSums& arcs, const double* uniforms, std::int32_t* heads) {
     ShrinkingGraph<Number> graph(arcs, tree.n_words, tree.one_root);
     for (std::int64_t i = 0; i < tree.n_words; ++i) {
         const std::int64_t head = graph.draw(i + 1, uniforms[i]);
@@ -164,21 +169,23 @@ bool draw_heads(const TreeView& tree, const std::vector<double>& arcs, const dou
 }  // namespace
 
 void tree_sample(const TreeView& tree, const double* uniforms, std::int32_t* heads, std::int32_t* labels) {
-    const std::vector<double> arcs = summed_arcs(tree);
-    parts_of(arcs.data(), tree.n_words, tree.one_root);  // refuses a graph without trees
-    if (!draw_heads<double>(tree, arcs, uniforms, heads) && !draw_heads<Wide>(tree, arcs, uniforms, heads))
+    const ArcSums arcs = summed_arcs(tree);
+    parts_of(arcs.scores.data(), tree.n_words, tree.one_root);  // refuses a graph without trees
+    const bool drawn = arcs.far ? draw_heads<Far>(tree, arcs, uniforms, heads)
+                                : draw_heads<double>(tree, arcs, uniforms, heads) ||
+                                      draw_heads<Wide>(tree, arcs, uniforms, heads);
+    if (!drawn)
         throw std::invalid_argument(
-            "no tree can be drawn: the scores lie so far apart that their sums have no digits in common, "
-            "expected numbers up to 1e15, or −inf to forbid.");
+            "no tree can be drawn: expected scores that are finite numbers, or −inf to forbid.");
     if (!labels) return;
     for (std::int64_t i = 0; i < tree.n_words; ++i) {
         const double* scores = tree.labels(heads[i], i + 1);
-        const double arc = arcs[heads[i] * tree.side() + i + 1];
+        const std::int64_t arc = heads[i] * tree.side() + i + 1;
         double left = tree.n_labels > 1 ? uniforms[tree.n_words + i] : 0.0;
         for (std::int64_t r = 0; r < tree.n_labels && left >= 0; ++r)
             if (scores[r] > kNever) {
                 labels[i] = static_cast<std::int32_t>(r);
-                left -= std::exp(scores[r] - arc);
+                left -= std::exp(scores[r] - arcs.tops[arc]) / arcs.sums[arc];
             }
     }
 }

@@ -9,13 +9,28 @@
 namespace crfkit {
 namespace {
 
-// log Π pivots
-template <class Number>
-double log_product(const std::vector<Number>& pivots) {
-    Wide product{1.0, 0};
-    for (const Number& pivot : pivots) product = product * widened(pivot);
-    return log_of(product);
-}
+// log Z: a sum of shifts, of logarithms, and of scores that are far apart.
+struct LogTotal {
+    Total near;
+    ExactSum far;
+
+    // Adds log Π pivots.
+    template <class Number>
+    void add_pivots(const std::vector<Number>& pivots) {
+        Wide product{1.0, 0};
+        for (const Number& pivot : pivots) product = product * widened(pivot);
+        near.add(log_of(product));
+    }
+    void add_pivots(const std::vector<Far>& pivots) {
+        Wide product{1.0, 0};
+        for (const Far& pivot : pivots) {
+            product = product * pivot.part;
+            far += pivot.log;
+        }
+        near.add(log_of(product));
+    }
+    double value() const { return near.value() + far.value(); }
+};
 
 // ∂ log Z / ∂ log weight of every arc into the words of a part: write(h, m, value).
 template <class Number, class Write>
@@ -40,17 +55,17 @@ void write_gradient(const PartWeights& weights, const Elimination<Number>& found
 }
 
 // log Z and the marginals of arcs [n + 1, n + 1].
-double arc_marginals(const TreeView& tree, const std::vector<double>& arcs, double* marginals) {
+double arc_marginals(const TreeView& tree, const ArcSums& arcs, double* marginals) {
     const std::int64_t side = tree.side();
     std::fill(marginals, marginals + side * side, 0.0);
-    Total total;
-    for (const TreePart& part : parts_of(arcs.data(), tree.n_words, tree.one_root)) {
+    LogTotal total;
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
         const PartWeights weights(part, arcs, tree.n_words);
-        weights.add_shifts(total);
-        eliminate<double, Wide>(
+        weights.add_shifts(total.near);
+        eliminate<double, Wide, Far>(
             weights, nullptr, [](auto& elimination) { return elimination.find_all(); },
             [&](const auto& found) {
-                total.add(log_product(found.pivots()));
+                total.add_pivots(found.pivots());
                 write_gradient(weights, found, nullptr, side, [&](std::int64_t h, std::int64_t m, auto p) {
                     marginals[h * side + m] = std::min(to_double(p), 1.0);
                 });
@@ -59,33 +74,35 @@ double arc_marginals(const TreeView& tree, const std::vector<double>& arcs, doub
     return total.value();
 }
 
-// exp(score − arc score) of the labels of an arc: their probabilities where the arc is in the tree.
-double label_share(double score, double arc) { return arc == kNever ? 0.0 : std::exp(score - arc); }
+// The probability of a label of an arc that is in the tree.
+double label_share(double score, const ArcSums& arcs, std::size_t arc) {
+    return arcs.sums[arc] > 0 ? std::exp(score - arcs.tops[arc]) / arcs.sums[arc] : 0.0;
+}
 
 }  // namespace
 
 double tree_log_partition(const TreeView& tree) {
-    const std::vector<double> arcs = summed_arcs(tree);
-    Total total;
-    for (const TreePart& part : parts_of(arcs.data(), tree.n_words, tree.one_root)) {
+    const ArcSums arcs = summed_arcs(tree);
+    LogTotal total;
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
         const PartWeights weights(part, arcs, tree.n_words);
-        weights.add_shifts(total);
-        eliminate<double, Wide>(
+        weights.add_shifts(total.near);
+        eliminate<double, Wide, Far>(
             weights, nullptr, [](auto& elimination) { return elimination.find_pivots(); },
-            [&](const auto& found) { total.add(log_product(found.pivots())); });
+            [&](const auto& found) { total.add_pivots(found.pivots()); });
     }
     return total.value();
 }
 
 double tree_marginals(const TreeView& tree, double* marginals) {
-    const std::vector<double> arcs = summed_arcs(tree);
+    const ArcSums arcs = summed_arcs(tree);
     if (tree.n_labels == 1) return arc_marginals(tree, arcs, marginals);
-    std::vector<double> by_arc(arcs.size());
+    std::vector<double> by_arc(arcs.scores.size());
     const double log_z = arc_marginals(tree, arcs, by_arc.data());
-    for (std::size_t arc = 0; arc < arcs.size(); ++arc)
+    for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc)
         for (std::int64_t r = 0; r < tree.n_labels; ++r) {
             const std::size_t at = arc * tree.n_labels + r;
-            marginals[at] = by_arc[arc] * label_share(tree.scores[at], arcs[arc]);
+            marginals[at] = by_arc[arc] * label_share(tree.scores[at], arcs, arc);
         }
     return log_z;
 }
@@ -94,15 +111,16 @@ double tree_marginals(const TreeView& tree, double* marginals) {
 // and P(arc, r) = P(arc) p_r by p_r (tangent(arc) + P(arc) (direction_r − d)).
 void tree_tangent(const TreeView& tree, const double* direction, double* tangent) {
     const std::int64_t side = tree.side(), R = tree.n_labels;
-    const std::vector<double> arcs = summed_arcs(tree);
-    std::vector<double> moved(arcs.size(), 0.0), marginals(arcs.size(), 0.0), changes(arcs.size(), 0.0);
-    for (std::size_t arc = 0; arc < arcs.size(); ++arc)
+    const ArcSums arcs = summed_arcs(tree);
+    std::vector<double> moved(arcs.scores.size(), 0.0), marginals(arcs.scores.size(), 0.0),
+        changes(arcs.scores.size(), 0.0);
+    for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc)
         for (std::int64_t r = 0; r < R; ++r)
-            if (const double share = label_share(tree.scores[arc * R + r], arcs[arc]); share > 0)
+            if (const double share = label_share(tree.scores[arc * R + r], arcs, arc); share > 0)
                 moved[arc] += share * direction[arc * R + r];
-    for (const TreePart& part : parts_of(arcs.data(), tree.n_words, tree.one_root)) {
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
         const PartWeights weights(part, arcs, tree.n_words);
-        eliminate<Graded<double, false>, Graded<Wide, false>>(
+        eliminate<Graded<double, false>, Graded<Wide, false>, Graded<Far, false>>(
             weights, moved.data(), [](auto& elimination) { return elimination.find_all(); },
             [&](const auto& found) {
                 write_gradient(weights, found, moved.data(), side,
@@ -112,33 +130,34 @@ void tree_tangent(const TreeView& tree, const double* direction, double* tangent
                                });
             });
     }
-    for (std::size_t arc = 0; arc < arcs.size(); ++arc)
+    for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc)
         for (std::int64_t r = 0; r < R; ++r) {
             const std::size_t at = arc * R + r;
-            const double share = label_share(tree.scores[at], arcs[arc]);
+            const double share = label_share(tree.scores[at], arcs, arc);
             tangent[at] =
                 share > 0 ? share * (changes[arc] + marginals[arc] * (direction[at] - moved[arc])) : 0.0;
         }
 }
 
 double tree_entropy(const TreeView& tree) {
-    const std::vector<double> arcs = summed_arcs(tree);
+    const ArcSums arcs = summed_arcs(tree);
     double entropy = 0;
-    for (const TreePart& part : parts_of(arcs.data(), tree.n_words, tree.one_root)) {
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
         const PartWeights weights(part, arcs, tree.n_words);
-        eliminate<Graded<double, true>, Graded<Wide, true>>(
+        eliminate<Graded<double, true>, Graded<Wide, true>, Graded<Far, true>>(
             weights, nullptr, [](auto& elimination) { return elimination.find_pivots(); },
             [&](const auto& found) {
                 for (const auto& pivot : found.pivots()) entropy += pivot.g;
             });
     }
     if (tree.n_labels > 1) {  // + Σ_arcs P(arc) · entropy of its label
-        std::vector<double> marginals(arcs.size());
+        std::vector<double> marginals(arcs.scores.size());
         arc_marginals(tree, arcs, marginals.data());
-        for (std::size_t arc = 0; arc < arcs.size(); ++arc) {
+        for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc) {
             if (!(marginals[arc] > 0)) continue;
             for (std::int64_t r = 0; r < tree.n_labels; ++r) {
-                const double log_share = tree.scores[arc * tree.n_labels + r] - arcs[arc];
+                const double log_share =
+                    tree.scores[arc * tree.n_labels + r] - arcs.tops[arc] - std::log(arcs.sums[arc]);
                 if (log_share > kNever) entropy -= marginals[arc] * std::exp(log_share) * log_share;
             }
         }

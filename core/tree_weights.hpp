@@ -13,12 +13,19 @@ namespace crfkit {
 
 // The arcs of one part of a graph as weights exp(score − shift), with a shift for each dependent that makes
 // its largest weight 1; where only one arc comes from the root, these are shifted once more, all by the same.
-// Every tree has one arc into each word, so that the shifts add a constant to all of their scores.
+// Every tree has one arc into each word, so that the shifts add a constant to all of their scores. Scores
+// that are far apart are not shifted: see Far.
 class PartWeights {
   public:
-    PartWeights(const TreePart& part, const std::vector<double>& arcs, std::int64_t n_words)
-        : part_(part), arcs_(arcs.data()), side_(n_words + 1), inside_(side_, 0), shift_(side_, 0.0) {
+    PartWeights(const TreePart& part, const ArcSums& arcs, std::int64_t n_words)
+        : part_(part),
+          sums_(arcs),
+          arcs_(arcs.scores.data()),
+          side_(n_words + 1),
+          inside_(side_, 0),
+          shift_(side_, 0.0) {
         for (const auto word : part.words) inside_[word] = 1;
+        if (sums_.far) return;
         std::vector<double> top(side_, kNever);
         for (std::int64_t h = part.one_root ? 1 : 0; h < side_; ++h)
             if (is_head(h))
@@ -33,6 +40,8 @@ class PartWeights {
         above_ = above;
     }
 
+    // Whether scores are so far apart that only Far holds their weights.
+    bool is_far() const { return sums_.far; }
     // Whether h may be a head of words of this part, and whether it is one of them.
     bool is_head(std::int64_t h) const {
         return h == 0 ? part_.root_is_head : is_inside(h) || !part_.one_root;
@@ -44,8 +53,14 @@ class PartWeights {
     // exp(score − shift) of the arc h → m, with the derivative of its score.
     template <class Number>
     Number weight(std::int64_t h, std::int64_t m, const double* direction) const {
+        const double moves = direction ? direction[h * side_ + m] : 0.0;
+        if (sums_.far) {
+            Number weight = FromScore<Number>::make(sums_.tops[h * side_ + m], moves);
+            scale(weight, sums_.sums[h * side_ + m]);
+            return weight;
+        }
         const double score = arcs_[h * side_ + m], shift = h ? shift_[m] : root_shift_[m];
-        return FromScore<Number>::make(score - shift, direction ? direction[h * side_ + m] : 0.0);
+        return FromScore<Number>::make(score - shift, moves);
     }
 
     // Fills an elimination; false where a weight is too small for a double.
@@ -59,6 +74,7 @@ class PartWeights {
 
     // What the shifts add to log Z.
     void add_shifts(Total& total) const {
+        if (sums_.far) return;
         for (const auto m : part_.words) total.add(shift_[m]);
         total.add(above_);
     }
@@ -108,6 +124,7 @@ class PartWeights {
     }
 
     const TreePart& part_;
+    const ArcSums& sums_;
     const double* arcs_;
     std::int64_t side_;
     std::vector<char> inside_;                // [n + 1]
@@ -115,9 +132,16 @@ class PartWeights {
     double above_ = 0;
 };
 
-// Runs an elimination on doubles, and on wide numbers where doubles do not suffice.
-template <class Narrow, class Broad, class Find, class Use>
+// Runs an elimination on doubles, on wide numbers where doubles do not suffice, and on far ones where scores
+// do not.
+template <class Narrow, class Broad, class Farthest, class Find, class Use>
 void eliminate(const PartWeights& weights, const double* direction, Find find, Use use) {
+    if (weights.is_far()) {
+        Elimination<Farthest> far;
+        weights.fill(far, direction);
+        find(far);
+        return use(far);
+    }
     Elimination<Narrow> narrow;
     if (weights.fill(narrow, direction) && find(narrow)) return use(narrow);
     Elimination<Broad> broad;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "interruption.hpp"
 #include "trellis_reading.hpp"
 
 namespace crfkit {
@@ -37,6 +38,7 @@ class Inputs {
         InternedLists known;
         std::vector<std::int32_t> key;
         for (std::int64_t n = 0; n < design.n_sequences(); ++n) {
+            check_interruption();
             TrellisInput input{{}, {}, n};
             for (std::int64_t t = design.sequence_ptr[n]; t < design.sequence_ptr[n + 1]; ++t) {
                 const std::int64_t begin = candidates.site_ptr[t], end = candidates.site_ptr[t + 1];

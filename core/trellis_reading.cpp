@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "interruption.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -75,11 +76,13 @@ std::vector<std::vector<std::int32_t>> TrellisReading::unroll(const std::vector<
     std::vector<std::int32_t> level(inputs.size(), 0);
     std::size_t longest = 0;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
+        check_interruption();
         reach_.run(inputs[k].labels, inputs[k].starts, useful[k]);
         longest = std::max(longest, inputs[k].labels.size());
     }
     std::vector<Missing> missing;
     for (std::size_t r = 0; r <= longest; ++r) {
+        check_interruption();
         for (std::size_t k = 0; k < inputs.size(); ++k) {
             const std::size_t T = inputs[k].labels.size();
             if (T == 0 || r > T) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interruption.hpp"
 #include "total.hpp"
 
 namespace crfkit {
@@ -149,7 +150,9 @@ bool TrellisRun::push(const ScoredTrellis& trellis, std::int64_t t, double peak,
 // False where a message may not be exact; then nothing is to be used.
 bool TrellisRun::forward_scaled(const ScoredTrellis& trellis) {
     Total total;
+    Pace pace;
     for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+        pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         double peak = 0;
         if (const double* states = trellis.site(t)) {
@@ -184,7 +187,9 @@ bool TrellisRun::forward_scaled(const ScoredTrellis& trellis) {
 void TrellisRun::forward_in_log_space(const ScoredTrellis& trellis) {
     Total sum_of_steps;
     forward_[0] = 0;
+    Pace pace;
     for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+        pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* scores = trellis.arcs.scores(t, trellis.steps[t]);
@@ -230,7 +235,9 @@ void TrellisRun::backward(const ScoredTrellis& trellis) {
     node_probs.assign(forward_.size(), 0.0);
     arc_probs.resize(back_.size());
     node_probs.back() = 1;
+    Pace pace;
     for (std::int64_t t = trellis.n_sites(); t >= 0; --t) {
+        pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         double* nodes = node_probs.data() + node_begin[t];
@@ -254,7 +261,9 @@ void TrellisRun::tangent(const ScoredTrellis& trellis, const double* states, con
     arriving_.assign(forward_.size(), 0.0);
     node_changes.assign(forward_.size(), 0.0);
     arc_changes.resize(back_.size());
+    Pace pace;
     for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+        pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* moves = arcs.scores(t, trellis.steps[t]);
@@ -273,6 +282,7 @@ void TrellisRun::tangent(const ScoredTrellis& trellis, const double* states, con
         for (std::int32_t j = step.n_sources(); j < step.n_nodes(); ++j) slope[j] -= mean;
     }
     for (std::int64_t t = trellis.n_sites(); t >= 0; --t) {
+        pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* moves = arcs.scores(t, trellis.steps[t]);
@@ -313,9 +323,11 @@ void TrellisRun::sample(const ScoredTrellis& trellis, std::int64_t n, const doub
         u = std::min(u / probs[chosen], 1.0);  // above 1 where rounding left a rest
         return chosen;
     };
+    Pace pace;
     for (std::int64_t i = 0; i < n; ++i) {
         std::int32_t node = 0;  // among those after the step
         for (std::int64_t t = T; t > 0; --t) {
+            pace.work(32);
             const Step& step = trellis.step(t);
             const std::int32_t* source = trellis.table.source.data() + step.first_arc;
             const std::int32_t* in = trellis.table.in_ptr.data() + step.first_in;
@@ -335,7 +347,9 @@ double TrellisRun::best(const ScoredTrellis& trellis, std::int32_t* labels) {
     place(trellis);
     forward_[0] = 0;
     const std::int64_t T = trellis.n_sites();
+    Pace pace;
     for (std::int64_t t = 0; t <= T; ++t) {
+        pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* scores = trellis.arcs.scores(t, trellis.steps[t]);
@@ -360,7 +374,7 @@ double TrellisRun::best(const ScoredTrellis& trellis, std::int32_t* labels) {
         while (j >= 0) {
             const double best = highest(source, scores, in[j], in[j + 1], top);
             std::int32_t e = in[j];
-            while (top[source[e]] + scores[e] != best) ++e;
+            while (e + 1 < in[j + 1] && top[source[e]] + scores[e] != best) ++e;
             node = source[e];
             j = node - step.n_before;
         }

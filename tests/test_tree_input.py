@@ -268,21 +268,13 @@ def test_very_low_scores_are_as_good_as_none(structure: SpanningTree, low: float
 
 
 def test_scores_of_all_sizes_at_once() -> None:
-    """Sums of such scores have few digits right: trees are drawn, or refused in words."""
     random = np.random.default_rng(0)
-    n_refused = 0
     for _ in range(300):
         shape = (6, 6, 2)
         scores = random.normal(size=shape) * 10.0 ** random.choice([1, 15, 19, 30, 100], size=shape)
         assert math.isfinite(inference.log_partition(MANY, scores))
-        try:
-            heads = inference.sample(MANY, scores, 3, 0)[..., 0]
-        except ValueError as error:
-            assert "no tree can be drawn: the scores lie so far apart" in str(error)  # noqa: PT017
-            n_refused += 1
-        else:
-            assert all(is_tree(tree, single_root=False) for tree in heads)
-    assert 0 < n_refused < 100
+        heads = inference.sample(MANY, scores, 3, 0)[..., 0]
+        assert all(is_tree(tree, single_root=False) for tree in heads)
 
 
 def test_outputs_that_are_no_trees_score_nothing() -> None:

@@ -16,6 +16,7 @@ namespace crfkit {
 inline nanobind::list labellings(const std::vector<ScoredLabels>& found) {
     nanobind::list out;
     for (const ScoredLabels& path : found) {
+        if (PyErr_CheckSignals() < 0) throw nanobind::python_error();
         NewArray<std::int32_t> labels({path.labels.size()});
         std::copy(path.labels.begin(), path.labels.end(), labels.data());
         out.append(nanobind::make_tuple(path.score, labels.take()));

@@ -11,22 +11,20 @@ namespace crfkit {
 // the lock is put to sleep, and waking up takes longer than such work does. So whoever wants it back while
 // another thread has just taken it after work of this kind, and will soon let go of it again, looks for a
 // moment whether it has.
-class BriefRelease {
+class BriefRelease : SignalWatch {
   public:
-    BriefRelease() : thread_(PyThreadState_Get()) {
+    BriefRelease() : SignalWatch(PyThreadState_Get()) {
         holder_.store(thread_,
                       std::memory_order_relaxed);  // whoever was noted has let go of it in another way
         PyEval_SaveThread();
         PyThreadState* self = thread_;
         holder_.compare_exchange_strong(self, nullptr, std::memory_order_relaxed);
     }
-    ~BriefRelease() {
+    ~BriefRelease() override {
         for (int i = 0; i < longest_wait && holder_.load(std::memory_order_relaxed); ++i) pause();
         take_lock_back(thread_);
         holder_.store(thread_, std::memory_order_relaxed);
     }
-    BriefRelease(const BriefRelease&) = delete;
-    BriefRelease& operator=(const BriefRelease&) = delete;
 
   private:
     static constexpr int longest_wait = 1000;  // pauses: at most 50 microseconds
@@ -40,7 +38,6 @@ class BriefRelease {
 
     inline static std::atomic<PyThreadState*> holder_{
         nullptr};  // the thread that has the lock, as far as known
-    PyThreadState* thread_;
 };
 
 }  // namespace crfkit

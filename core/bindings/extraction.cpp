@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
+#include "lock_release.hpp"
 #include "row_reader.hpp"
 
 namespace nb = nanobind;
@@ -63,6 +64,7 @@ class TemplateExtractor {
     // (sequence_ptr, (site_ptr, ids, None) of states, the same of arcs or None, number of columns or None)
     nb::tuple extract(nb::handle sequences, Vocabulary& states, Vocabulary& arcs, bool grow,
                       std::optional<std::int64_t> n_columns, bool more_columns) {
+        const LockedWatch watch;
         FeatureWriter state_writer(states, grow), arc_writer(arcs, grow);
         RowReader reader(extractor_, template_, n_columns, more_columns);
         const ApplyTransform apply = [this](std::int32_t transform, std::string_view value) {

@@ -4,7 +4,10 @@
 #include <nanobind/nanobind.h>
 
 #include <chrono>
+#include <exception>
 #include <thread>
+
+#include "interruption.hpp"
 
 namespace crfkit {
 
@@ -20,15 +23,33 @@ inline void take_lock_back(PyThreadState* thread) {
     }
 }
 
-class LockRelease {
-  public:
-    LockRelease() : thread_(PyEval_SaveThread()) {}
-    ~LockRelease() { take_lock_back(thread_); }
-    LockRelease(const LockRelease&) = delete;
-    LockRelease& operator=(const LockRelease&) = delete;
-
-  private:
+// Runs the handlers of signals that have come. What they raise, as that of Ctrl-C does, ends the work of the
+// core. Python runs handlers in its main thread only: elsewhere nothing is ever pending.
+class SignalWatch : public Watch {
+  protected:
+    explicit SignalWatch(PyThreadState* thread) : thread_(thread) {}
+    std::exception_ptr look() override {
+        take_lock_back(thread_);
+        std::exception_ptr error;
+        if (PyErr_CheckSignals() < 0) error = std::make_exception_ptr(nanobind::python_error());
+        PyEval_SaveThread();
+        return error;
+    }
     PyThreadState* thread_;
+};
+
+// The same for work that keeps the lock.
+class LockedWatch : Watch {
+    std::exception_ptr look() override {
+        if (PyErr_CheckSignals() < 0) return std::make_exception_ptr(nanobind::python_error());
+        return nullptr;
+    }
+};
+
+class LockRelease : SignalWatch {
+  public:
+    LockRelease() : SignalWatch(PyEval_SaveThread()) {}
+    ~LockRelease() override { take_lock_back(thread_); }
 };
 
 }  // namespace crfkit

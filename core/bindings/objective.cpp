@@ -64,7 +64,7 @@ void bind_training(nb::module_& m) {
             "l2"_a, "single_precision"_a, "n_threads"_a)
         .def_prop_ro("n_weights", &Objective::n_weights)
         .def_rw("n_threads", &Objective::n_threads)
-        .def("refine", &Objective::refine)
+        .def("refine", &Objective::refine, nb::call_guard<LockRelease>())
         .def(
             "value_and_gradient",
             [](Objective& self, const Array<double>& w) {
@@ -183,6 +183,7 @@ void bind_objective(nb::module_& m) {
                const Maybe<std::int32_t>& allowed_before, const Maybe<std::int32_t>& allowed_after, bool soft,
                const Maybe<std::int64_t>& facet_ptr, const Maybe<std::int32_t>& facet_ids,
                std::int32_t n_facets) {
+                const LockRelease release;
                 std::optional<Bigrams> bigrams;
                 if (allowed_before)
                     bigrams.emplace(n_labels, view(allowed_before), view(allowed_after), soft);

@@ -78,6 +78,7 @@ void bind_online(nb::module_& m) {
             [](TreeOnline* self, std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
                const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
                const Array<double>& weights, bool one_root) {
+                const LockRelease release;
                 new (self) TreeOnline(std::move(layout), std::move(treebank),
                                       {copy(view(heads)), copy(view(labels)), copy(view(weights))}, one_root);
             },

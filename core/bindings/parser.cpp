@@ -28,6 +28,7 @@ void read_sentences(Treebank& treebank, const nb::list& sentences) {
     for (nb::handle sentence : sentences) {
         if (!PyList_Check(sentence.ptr()))
             throw InvalidInput("a sentence is " + described(sentence.ptr()) + ", expected a list of words");
+        if (PyErr_CheckSignals() < 0) throw nb::python_error();
         treebank.begin_sentence();
         const auto [words, n_words] = items_of(sentence.ptr());
         for (Py_ssize_t i = 0; i < n_words; ++i) {
@@ -109,9 +110,10 @@ void bind_training(nb::module_& m) {
             [](TreeObjective* self, std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
                const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
                const Array<double>& weights, const Array<double>& l2, bool one_root, int n_threads) {
-                new (self) TreeObjective(std::move(layout), std::move(treebank),
-                                         known_trees(heads, labels, copy(view(weights))), copy(view(l2)),
-                                         one_root, n_threads);
+                KnownTrees trees = known_trees(heads, labels, copy(view(weights)));
+                const LockRelease release;
+                new (self) TreeObjective(std::move(layout), std::move(treebank), std::move(trees),
+                                         copy(view(l2)), one_root, n_threads);
             },
             "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "l2"_a, "one_root"_a, "n_threads"_a)
         .def_prop_ro("n_weights", &TreeObjective::n_weights)

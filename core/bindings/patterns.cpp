@@ -81,6 +81,7 @@ void bind_pattern_tagger(nb::module_& m) {
             "__init__",
             [](PatternTagger* self, std::shared_ptr<Layout> layout, const Array<double>& w,
                std::int64_t first_weight) {
+                const LockRelease release;
                 new (self) PatternTagger(std::move(layout), copy(view(w)), first_weight);
             },
             "layout"_a, "w"_a, "first_weight"_a)

@@ -37,6 +37,7 @@ struct Scores {
             throw std::invalid_argument("the arcs must have the shape [A] or [T − 1, A]");
         if (static_cast<std::int64_t>(weights.size()) != trellises.book->n_weights)
             throw std::invalid_argument("there must be one score for each weight of the patterns");
+        const LockRelease release;
         std::vector<double> fired;
         trellises.table.score_fired(weights.data(), fired);
         if (by_site)
@@ -149,7 +150,11 @@ nb::tuple best_labelling(const Trellises& trellises, std::int64_t n, const State
     const Scores scores(trellises, n, states, arcs, weights);
     NewArray<std::int32_t> labels({states.shape(0)});
     std::fill_n(labels.data(), states.shape(0), 0);
-    const double score = scores.empty() ? 0.0 : TrellisRun().best(scores.trellis, labels.data());
+    double score = 0;
+    if (!scores.empty()) {
+        const LockRelease release;
+        score = TrellisRun().best(scores.trellis, labels.data());
+    }
     return nb::make_tuple(score, labels.take());
 }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.inference import Tagger
 from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled, check_labels, replacing
+from crfkit.structures import lazy_property
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -60,7 +60,7 @@ class CrfsuiteModel:
         """The model in a file; InputError where there is none."""
         return cls.from_bytes(read_bytes(path), str(path))
 
-    @cached_property
+    @lazy_property
     def vocabulary(self) -> Vocabulary:
         """The names of the attributes."""
         try:
@@ -68,7 +68,7 @@ class CrfsuiteModel:
         except ValueError as error:
             raise InputError(f"{self.source}: not a model of CRFsuite: {error}") from None
 
-    @cached_property
+    @lazy_property
     def feature_map(self) -> FeatureMap:
         """Where the weights lie."""
         return FeatureMap(
@@ -81,7 +81,7 @@ class CrfsuiteModel:
             *_NO_TRIPLES,
         )
 
-    @cached_property
+    @lazy_property
     def tagger(self) -> Tagger:
         """What answers questions."""
         return Tagger(self.feature_map.layout, self.weights)
@@ -156,7 +156,7 @@ class OpenedModel:
         except ValueError as error:
             raise _not_a_model(os.fsdecode(name), error) from None
 
-    @cached_property
+    @lazy_property
     def whole(self) -> CrfsuiteModel:
         """The whole model, with all that it holds checked."""
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from crfkit.features.dataset import Int32s
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.function_values import Objects, Outputs
 from crfkit.features.functions import FeatureFunctions
-from crfkit.structures import END, START, Chain
+from crfkit.structures import END, START, Chain, lazy_property
 
 Flags = npt.NDArray[np.uint8]
 
@@ -29,7 +28,7 @@ class FunctionMap:
     structure: Chain  # whether there are arcs from the start and into the end
     feature_map: FeatureMap  # the other weights: those of plain arcs
 
-    @cached_property
+    @lazy_property
     def layout(self) -> _core.Layout:
         """Which pairs exist, for the core; where others exist too (`soft`), these score 0 and no function looks at them."""
         L, bigrams = len(self.labels), self.feature_map.bigrams
@@ -45,7 +44,7 @@ class FunctionMap:
     def _look_at_arcs(self) -> bool:
         return len(self.feature_map.arc_before) > 0 or any(f.on_arcs for f in self.functions)
 
-    @cached_property
+    @lazy_property
     def boundary(self) -> tuple[Flags, Flags]:
         """Which labels have an arc from the start and into the end that something may score, uint8 [L] each."""
         L, bigrams = len(self.labels), self.feature_map.bigrams
@@ -61,7 +60,7 @@ class FunctionMap:
         )
         return starts, ends
 
-    @cached_property
+    @lazy_property
     def names(self) -> tuple[Objects, Objects]:
         """The labels as they come before and after, [L + 1] each: START or END stands at the end."""
         before, after = (np.empty(len(self.labels) + 1, dtype=object) for _ in range(2))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from crfkit.structures import (
     Patterns,
     PatternStarts,
     Rule,
+    lazy_property,
     size_words,
     write_grams,
     write_pattern,
@@ -147,7 +147,7 @@ class PatternMap:
                 "runs of different labels are written alike, expected labels with texts of their own"
             )
 
-    @cached_property
+    @lazy_property
     def written(self) -> list[Pattern]:
         """The patterns that are no grams, each once, as often as it may be listed."""
         grams = set(self.grams)
@@ -159,7 +159,7 @@ class PatternMap:
         """The functions of the input that give patterns."""
         return self.structure.functions
 
-    @cached_property
+    @lazy_property
     def names(self) -> list[str]:
         """The name of each weight, [P]."""
         texts = (gram.text(self.labels) for gram in self.grams)
@@ -242,11 +242,11 @@ class PatternMap:
         what, remedy = size_words(n_states, self.structure.max_states, n_arcs, MAX_ARCS)
         return f"sequence {sequence}, site {site}: {what}; the patterns alive there are {several or 'none'}: {remedy}"
 
-    @cached_property
+    @lazy_property
     def _number(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}
 
-    @cached_property
+    @lazy_property
     def _automata(self) -> dict[Hashable, Automaton | None]:
         """The automata of the patterns by their meanings; InputError where one, or all together, are too much."""
         effort = Effort()
@@ -256,7 +256,7 @@ class PatternMap:
         except ValueError as error:
             raise InputError(str(error).rstrip(".")) from None
 
-    @cached_property
+    @lazy_property
     def _rules(self) -> tuple[BookWriter, list[tuple[Rule, Pattern | None]]]:
         """What every data set has of the book, and where its patterns begin."""
         writer, number = BookWriter(len(self.labels)), self._number
@@ -271,7 +271,7 @@ class PatternMap:
         rules += ((rule, None) for rule in write_grams(writer, grams))
         return writer, rules
 
-    @cached_property
+    @lazy_property
     def _book(self) -> PatternBook:
         """The book of a model without functions."""
         return self._rules[0].book()

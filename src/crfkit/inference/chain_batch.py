@@ -26,7 +26,8 @@ class ChainBatch:
     """Chains with scores in arrays of one precision, float32 or float64, in which the sums are made.
 
     `states` [N, T, L]; `arcs` [L, L] or [N, L, L]; `start` and `end` [L]; `lengths` [N] (None: all T). −inf forbids a label
-    or an arc. The answers do not depend on `n_threads`.
+    or an arc. The answers do not depend on `n_threads`. Scores are copied unless `copy` is False: then they must not
+    change while the batch is used.
 
     >>> chains = ChainBatch(np.zeros((2, 3, 2)), np.zeros((2, 2)), lengths=np.array([3, 1]))
     >>> np.exp(chains.log_partition()).round(6)
@@ -42,6 +43,7 @@ class ChainBatch:
         *,
         lengths: Int64s | None = None,
         n_threads: int = 1,
+        copy: bool = True,
     ) -> None:
         if states.dtype not in (np.float32, np.float64) or states.ndim != 3 or states.shape[2] == 0:
             raise ValueError(
@@ -57,13 +59,16 @@ class ChainBatch:
             len(lengths) and not 0 <= lengths.min() <= lengths.max() <= n_sites
         ):
             raise ValueError(f"ChainBatch: expected {n_chains} lengths from 0 to {n_sites}.")
-        dtype = states.dtype
-        first, last = (
-            None if end is None else np.ascontiguousarray(end, dtype=dtype) for end in (start, end)
-        )
+        kept = np.array if copy else np.asarray
+        first, last = (None if end is None else kept(end, states.dtype, order="C") for end in (start, end))
         self._arcs_shape, self._n_threads = arcs.shape, n_threads
-        self._scores = (np.ascontiguousarray(states), np.ascontiguousarray(arcs, dtype=dtype), first, last)
-        self._lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+        self._scores = (
+            kept(states, states.dtype, order="C"),
+            kept(arcs, states.dtype, order="C"),
+            first,
+            last,
+        )
+        self._lengths = np.array(lengths, dtype=np.int64)
 
     def log_partition(self) -> Float64s:
         """log Z [N]; −inf where no labelling is possible, 0 for an empty chain."""

@@ -141,7 +141,7 @@ class LatticeTagger:
     def __init__(self, weights: Float64s) -> None:
         if not np.isfinite(weights).all():
             raise ValueError("LatticeTagger: a weight is NaN or infinite, expected finite numbers.")
-        self._weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self._weights = np.array(weights, dtype=np.float64)
 
     def best(self, design: LatticeSlices, n_threads: int = 1) -> Int32s:
         """The best label of every site, [T] over all sequences."""

@@ -23,8 +23,8 @@ class TreeBatch:
 
     `scores` is a list of arrays [T + 1, T + 1] (or all [T + 1, T + 1, R]), or one padded array [N, T + 1, T + 1] or
     [N, T + 1, T + 1, R] with the `lengths` [N] of the sentences. `evidence` is a list of what is known about each (None:
-    nothing), in the forms of `crfkit.structures.allowed_arcs`. The answers do not depend on `n_threads`. A padded array of
-    doubles that the sentences fill is not copied.
+    nothing), in the forms of `crfkit.structures.allowed_arcs`. The answers do not depend on `n_threads`. Scores are copied:
+    what happens to the arrays later changes nothing.
 
     >>> trees = TreeBatch(SpanningTree(), [np.zeros((3, 3)), np.zeros((4, 4))])
     >>> np.exp(trees.log_partition()).round(6)
@@ -208,12 +208,10 @@ def _common_labels(shapes: list[tuple[int, ...]]) -> int | None:
 
 
 def _flat(array: npt.NDArray[Any]) -> Float64s:
-    """All numbers in a row, without a copy where they are doubles that lie so."""
-    return np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+    """All numbers in a row."""
+    return np.array(array, dtype=np.float64, order="C").reshape(-1)
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """One after the other, flat."""
-    if len(arrays) == 1:
-        return np.ascontiguousarray(arrays[0]).reshape(-1)
+    """One after the other, flat; a copy."""
     return np.concatenate([array.reshape(-1) for array in arrays] or [np.zeros(0)])

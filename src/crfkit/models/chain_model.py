@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import compress, pairwise
 from typing import Any, NamedTuple
 
@@ -53,7 +52,7 @@ from crfkit.models.gold import checked_lists
 from crfkit.models.growth import widened
 from crfkit.models.lesson import Choices, Lesson
 from crfkit.models.pattern_file import StoredPatterns
-from crfkit.structures import Bigrams, Chain, Patterns
+from crfkit.structures import Bigrams, Chain, Patterns, lazy_property
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -155,7 +154,7 @@ class ChainModel:
         model = cls(encoder, labels, feature_map, structure, function_map, dictionary)
         return Lesson(model, dataset, annotation, kept, values)
 
-    @cached_property
+    @lazy_property
     def chain(self) -> Chain:
         """The structure with its bigrams fixed by training."""
         return trained_chain(self.structure, self.labels, self.feature_map.bigrams)

@@ -92,4 +92,4 @@ def _batch(problem: ChainProblem) -> Any:
         for part in (emissions, problem.arcs, problem.start, problem.end)
     ]
     lengths = None if problem.lengths is None else problem.lengths.numpy()
-    return ChainBatch(*scores, lengths=lengths, n_threads=torch.get_num_threads())
+    return ChainBatch(*scores, lengths=lengths, n_threads=torch.get_num_threads(), copy=False)

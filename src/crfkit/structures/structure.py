@@ -171,6 +171,6 @@ def _integers(name: str, values: npt.ArrayLike, kind: type[Kind]) -> npt.NDArray
         )
     if array.size and not np.iinfo(kind).min <= array.min() <= array.max() <= np.iinfo(kind).max:
         raise ValueError(f"Evidence.{name} holds {array.max()}, expected numbers that fit {kind.__name__}.")
-    view = np.ascontiguousarray(array, dtype=kind).view()
-    view.flags.writeable = False
-    return view
+    copy = np.array(array, dtype=kind)  # what was checked stays as it is
+    copy.flags.writeable = False
+    return copy

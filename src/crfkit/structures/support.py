@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -108,26 +107,29 @@ class _Reach:
 
     def __init__(self, first: Bools, rows: Bytes) -> None:
         self._rows = rows  # [L, ⌈L / 8⌉] as bits: what each label leads to
-        self._sets = [first]  # up to the first that leads to itself
-        self._closed = False
-        self._lock = Lock()
+        # Up to the first that leads to itself, and whether that was met. Replaced, never changed, so that threads need no
+        # lock: a child that another thread forks could inherit it locked.
+        self._known: tuple[list[Bools], bool] = ([first], False)
 
     def sets(self, n: int) -> Bools:
         """The first n sets, [n, L]."""
-        with self._lock:
-            while len(self._sets) < n and not self._closed:
-                following = self._step(self._sets[-1])
-                self._closed = np.array_equal(following, self._sets[-1])
-                if not self._closed:
-                    self._sets.append(following)
-            found = np.array(self._sets[: max(n, 1)])
+        sets, closed = self._known
+        if len(sets) < n and not closed:
+            sets = list(sets)
+            while len(sets) < n and not closed:
+                following = self._step(sets[-1])
+                closed = np.array_equal(following, sets[-1])
+                if not closed:
+                    sets.append(following)
+            self._known = sets, closed
+        found = np.array(sets[: max(n, 1)])
         return found[np.minimum(np.arange(n), len(found) - 1)]
 
     def within(self, allowed: Bools) -> Bools:
         """The sets that lead through allowed labels only, [n, L]."""
         found = np.zeros_like(allowed)
         for i, possible in enumerate(allowed):
-            found[i] = (self._step(found[i - 1]) if i else self._sets[0]) & possible
+            found[i] = (self._step(found[i - 1]) if i else self._known[0][0]) & possible
         return found
 
     def _step(self, states: Bools) -> Bools:
