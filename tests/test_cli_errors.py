@@ -155,8 +155,8 @@ def test_bad_model_files(command: str, model: str) -> None:
 
 
 def test_a_model_trained_on_features_from_python_reads_no_columns() -> None:
-    crfkit.CRF().fit([[["a"]]], [["x"]]).save("p.crf")
+    crfkit.CRF().fit([[["a"], ["b"]]], [["x", "y"]]).save("p.crf")
     assert "expected a label and attributes with tabs" in complaint("tag", "p.crf", "train.txt")
-    crfkit.CRF().fit([np.ones((1, 2))], [["x"]]).save("v.crf")
+    crfkit.CRF().fit([np.ones((2, 2))], [["x", "y"]]).save("v.crf")
     assert "trained on features made in Python" in complaint("tag", "v.crf", "train.txt")
-    assert "labels (1): x" in run("inspect", "p.crf").stdout
+    assert "labels (2): x y" in run("inspect", "p.crf").stdout

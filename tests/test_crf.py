@@ -12,7 +12,7 @@ import pytest
 
 import crfkit
 from crfkit import CRF, Chain, InputError, Template
-from crfkit.models import arc_weights, heaviest_features
+from crfkit.models import UninformativeData, arc_weights, heaviest_features
 from tests.small_corpus import EXACT, Sequences, corpus
 
 
@@ -154,6 +154,7 @@ def test_presets_templates_and_their_texts() -> None:
         assert crf.n_columns_ == 1
 
 
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnreadColumns")
 def test_a_template_without_b_has_no_arcs_and_one_with_b_macros_has_arc_features() -> None:
     X, y = [[("the", "D"), ("dog", "N")], [("a", "D"), ("cat", "N")]], [["x", "y"], ["x", "y"]]
     free = Chain(start=False, end=False)
@@ -194,7 +195,8 @@ def test_empty_sequences_are_sequences() -> None:
 
 
 def test_one_label_is_enough() -> None:
-    crf = CRF().fit([[["a"], ["b"]]], [["x", "x"]])
+    with pytest.warns(UninformativeData, match="all labels are 'x': the model can give no other one"):
+        crf = CRF().fit([[["a"], ["b"]]], [["x", "x"]])
     assert crf.predict([[["c"]]]) == [["x"]]
     assert crf.predict_marginals([[["c"]]])[0].tolist() == [[1.0]]
 

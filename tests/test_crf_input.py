@@ -119,6 +119,8 @@ def test_mistyped_presets_are_refused(name: str) -> None:
         "bias=1",
     ],
 )
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnreadColumns")
+@pytest.mark.filterwarnings("ignore::crfkit.models.UninformativeData")
 def test_templates_of_one_line(text: str) -> None:
     assert CRF(features=text, optimizer=SHORT).fit(WORDS, TAGS).encoder_.template == Template(text)
 
@@ -185,7 +187,7 @@ def test_too_many_threads(n_threads: int) -> None:
 
 
 def test_counts_beyond_what_the_core_counts_to() -> None:
-    crf = CRF().fit([[["a"]]], [["x"]])
+    crf = CRF().fit([[["a"], ["b"]]], [["x", "y"]])
     for ask in (crf.predict_nbest, crf.sample):
         with pytest.raises(InputError, match="n is 1,099,511,627,776, expected at most 2,147,483,647"):
             ask([[["a"]]], 2**40)

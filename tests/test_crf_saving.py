@@ -52,7 +52,7 @@ def test_a_model_with_a_template_arc_features_and_dense_rows_survives_its_file(t
     numbers = CRF().fit(rows, [["x", "y", "x"], ["y"]])
     numbers.save(tmp_path / "n.crf")
     assert crfkit.load(tmp_path / "n.crf").predict(rows) == numbers.predict(rows)
-    assert CRF(features="pos").fit([["a"]], [["x"]]).features == "pos"
+    assert CRF(features="pos").fit([["a", "b"]], [["x", "y"]]).features == "pos"
 
 
 def test_a_model_of_an_earlier_preset_keeps_its_features(

@@ -393,7 +393,7 @@ def test_a_function_without_a_path_cannot_be_saved(tmp_path: Path) -> None:
 
 
 def test_functions_for_a_model_without_any(tmp_path: Path) -> None:
-    CRF().fit([[["a"]]], [["x"]]).save(tmp_path / "plain.crf")
+    CRF().fit([[["a"], ["b"]]], [["x", "y"]]).save(tmp_path / "plain.crf")
     with pytest.raises(InputError, match="functions were given, but the model has no feature functions"):
         crfkit.load(tmp_path / "plain.crf", [word])
 

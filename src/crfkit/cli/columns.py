@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crfkit.cli.streams import ArrivingLines, open_input
-from crfkit.data import AttributeSequence, ColumnSequence, InputError, read_attributes, read_columns
+from crfkit.data import (
+    AttributeSequence,
+    ColumnSequence,
+    InputError,
+    is_conllu,
+    read_attributes,
+    read_columns,
+)
 
 Row = tuple[str, ...]
 Allowed = list[frozenset[str] | None]  # the labels allowed at each site; None: all
@@ -49,13 +56,20 @@ class Example(NamedTuple):
 
 
 def read_labelled(
-    path: Input, *, label_column: int, separator: str | None = None, n_columns: int | None = None
+    path: Input,
+    *,
+    label_column: int,
+    separator: str | None = None,
+    n_columns: int | None = None,
+    conllu: bool = False,
 ) -> Iterator[Example]:
     """The sequences of a file with a label column, −1 being the last; all other columns are inputs.
 
-    `n_columns` asks for as many columns as the training file has.
+    `n_columns` asks for as many columns as the training file has. CoNLL-U is refused unless it is expected (`conllu`).
     """
-    for sequence in _sequences(path, separator):
+    for n, sequence in enumerate(_sequences(path, separator)):
+        if n == 0 and not conllu and is_conllu(sequence.rows):
+            raise InputError(_conllu_advice(sequence.place(0)))
         found = len(sequence.rows[0])
         separated = "" if separator is None else f", separated by {_named(separator)}"
         if found == 1:
@@ -103,6 +117,8 @@ def read_for_model(
         elif found == n_inputs and not labels_required:
             yield Example(sequence.rows, None, sequence)
         else:
+            if is_conllu(sequence.rows):
+                raise InputError(_conllu_advice(sequence.place(0)))
             expected = f"{_columns(n_inputs + 1)}, with a label"
             if not labels_required:
                 expected = f"{_columns(n_inputs)}, or {n_inputs + 1} with a label"
@@ -147,7 +163,28 @@ def read_attribute_examples(path: Input) -> Iterator[Example]:
             raise InputError(
                 f"{sequence.place(0)}: found no tab, expected a label and attributes with tabs between them"
             )
+        if n == 0 and _may_be_conllu(sequence):
+            raise InputError(_conllu_advice(sequence.place(0)))
         yield Example(sequence.items, sequence.labels, sequence)
+
+
+def _conllu_advice(place: str) -> str:
+    return (
+        f"{place}: this is CoNLL-U, which parsers read (crfkit train-parser, parse and eval); for a tagger, cut out the "
+        "columns that it needs, such as forms and UPOS tags: grep -v '^[0-9]*[-.]' FILE | cut -f 2,4"
+    )
+
+
+def _may_be_conllu(sequence: AttributeSequence) -> bool:
+    """Whether the labels are 1, 2, …, as in the first column of CoNLL-U, and all words have the attribute `_`."""
+    rows = [
+        (label, item)
+        for label, item in zip(sequence.labels, sequence.items, strict=True)
+        if not label.startswith("#")  # a comment of CoNLL-U
+    ]
+    words = [label for label, _ in rows if label.isdecimal()]  # no ranges or empty nodes
+    counted = bool(words) and words == [str(n) for n in range(1, len(words) + 1)]
+    return counted and all("_" in item for _, item in rows)
 
 
 def check_label(label: str, place: str) -> None:

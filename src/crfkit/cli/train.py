@@ -276,11 +276,17 @@ def read_files(
     if options["attributes"]:
         return (*_read_attribute_files(file, dev, options, counted), {})
     reading = {"label_column": label_column, "separator": options["separator"]}
-    examples = list(counted(read_labelled(file, **reading)))
+    # Whoever writes a template, or patterns, says which columns of CoNLL-U it reads.
+    conllu = options["template"] is not None or options["wapiti_patterns"] is not None
+    examples = list(counted(read_labelled(file, conllu=conllu, **reading)))
     n_columns = len(examples[0].inputs[0]) + 1
     if reading["separator"] is None:
         reading["separator"] = examples[0].separator
-    held_out = None if dev is None else list(counted(read_labelled(dev, n_columns=n_columns, **reading)))
+    held_out = (
+        None
+        if dev is None
+        else list(counted(read_labelled(dev, n_columns=n_columns, conllu=conllu, **reading)))
+    )
     if column is not None:
         examples = list(take_allowed(examples, column, label_column, training=True))
         examples = list(check_known(examples, _labels(examples)))

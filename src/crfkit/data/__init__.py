@@ -2,7 +2,7 @@
 
 from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
 from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
-from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, read_conllu, write_conllu
+from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, is_conllu, read_conllu, write_conllu
 from crfkit.data.errors import InputError, MissingFileError, unreadable
 from crfkit.data.files import read_bytes, read_text
 from crfkit.data.trees import check_tree
@@ -18,6 +18,7 @@ __all__ = [
     "Sentence",
     "Word",
     "check_tree",
+    "is_conllu",
     "item_of",
     "read_attributes",
     "read_bytes",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, NoReturn
 
@@ -80,6 +80,25 @@ class Sentence:
         node += sum(multiword.first <= number for multiword in self.multiwords)
         node += sum(empty.after < number for empty in self.empty_nodes)
         return f"{self.source}:{self.line + node + bisect_right(self.gaps, node)}"
+
+
+def is_conllu(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the rows of a column file are a sentence of CoNLL-U: ten columns, nodes numbered from 1, heads.
+
+    >>> is_conllu([("1", "dogs", "dog", "NOUN", "_", "_", "0", "root", "_", "_")])
+    True
+    """
+    number = 0
+    for row in rows:
+        if len(row) != 10 or not (row[6] == "_" or row[6].isdecimal()):
+            return False
+        if _WORD.fullmatch(row[0]):
+            number += 1
+            if row[0] != str(number):
+                return False
+        elif not (_RANGE.fullmatch(row[0]) or _EMPTY.fullmatch(row[0])):
+            return False
+    return number > 0
 
 
 def read_conllu(source: Source) -> Iterator[Sentence]:

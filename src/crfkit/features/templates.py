@@ -249,6 +249,11 @@ class Template:
         return max((transform.column + 1 for transform in self._program.transforms), default=0)
 
     @property
+    def columns(self) -> set[int]:
+        """The columns of a row that are read."""
+        return {transform.column for transform in self._program.transforms}
+
+    @property
     def has_plain_arcs(self) -> bool:
         """Whether a `B` line without macros asks for arc weights that do not depend on the input."""
         return any(line.kind == "B" and not line.macros for line in self._program.lines)

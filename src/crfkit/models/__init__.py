@@ -5,6 +5,7 @@ from crfkit.models.checkpoint import CheckpointError
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
+from crfkit.models.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.description import describe
 from crfkit.models.disk import check_writable, replacing
 from crfkit.models.estimator import (
@@ -49,6 +50,7 @@ __all__ = [
     "FeatureWeight",
     "GrowthRound",
     "ImpossibleSequenceError",
+    "MissingColumns",
     "NotFittedError",
     "Pace",
     "Parser",
@@ -61,7 +63,9 @@ __all__ = [
     "Termination",
     "TrainingInterrupted",
     "TrellisSize",
+    "UninformativeData",
     "UnknownLabels",
+    "UnreadColumns",
     "UnsavableModel",
     "arc_weights",
     "assembled",

@@ -15,6 +15,7 @@ from crfkit.data import InputError, Sentence
 from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
 from crfkit.inference import TreeParser
 from crfkit.models import disk, model_file, parameters, parser_file
+from crfkit.models.data_warnings import shares_from_json, warn_of_missing_columns
 from crfkit.models.estimator import Estimator, TrainingInterrupted
 from crfkit.models.file_arrays import setting
 from crfkit.models.parser_training import (
@@ -249,7 +250,8 @@ class Parser(Estimator):
         contents = parser_file.unpack(model_file.decode(data, source), source)
         try:
             parser = cls(**_params_from_json(setting(contents.settings, "parameters", dict)))
-            parser._set_model(ParserModel(contents.arc_map, contents.weights))
+            columns = shares_from_json(contents.settings.get("columns"))
+            parser._set_model(ParserModel(contents.arc_map, contents.weights, columns))
             parser.n_iter_ = setting(contents.settings, "n_iter", int)
             parser.stop_reason_ = setting(contents.settings, "stop_reason", str)
         except InputError as error:
@@ -263,6 +265,7 @@ class Parser(Estimator):
             "parameters": _params_to_json(self.get_params(deep=False)),
             "n_iter": self.n_iter_,
             "stop_reason": self.stop_reason_,
+            "columns": model.columns,
         }
         history = History(self.history_).to_array(seconds=False)
         contents = parser_file.ParserContents(settings, model.arc_map, model.weights, history)
@@ -291,7 +294,7 @@ class Parser(Estimator):
         self._parser = TreeParser(model.arc_map.layout, model.weights, single_root=self.single_root)
         weights = model.weights.view()
         weights.flags.writeable = False
-        self._model = ParserModel(model.arc_map, weights)
+        self._model = model._replace(weights=weights)
 
     def _trained(self) -> ParserModel:
         self._check_fitted()
@@ -303,6 +306,7 @@ class Parser(Estimator):
         if self._parser.single_root != self.single_root:  # another one was set since the training
             self._set_model(self._model)
         given = checked_sentences(sentences)
+        warn_of_missing_columns(self._model.columns, given, stacklevel=3)
         return given, Treebank(given)
 
 

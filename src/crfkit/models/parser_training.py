@@ -22,6 +22,7 @@ from crfkit.features import (
 )
 from crfkit.inference import TreeParser
 from crfkit.models import parameters
+from crfkit.models.data_warnings import FilledShares, filled_shares
 from crfkit.models.interruption import terminable
 from crfkit.models.progress import ProgressCallback, Report, count_of
 from crfkit.models.training import given_optimizer
@@ -41,6 +42,7 @@ class ParserModel(NamedTuple):
 
     arc_map: ArcMap
     weights: Float64s  # [D]
+    columns: FilledShares  # what the words of the training sentences had
 
 
 class TrainedParser(NamedTuple):
@@ -112,6 +114,7 @@ def train(
     treebank, trees = Treebank(given), known_trees(given, labels)
     if not (trees.heads >= 0).any():
         raise InputError(f"{_named('sentences', given)}: no word has a head, expected trees to learn from")
+    columns = filled_shares(given)
     arc_map = ArcMap.learn(treebank, trees, labels, params["min_count"])
     report.stage(f"minimising over {arc_map.layout.n_weights:,} weights, for {len(labels):,} relations")
     choice = given_optimizer(params["optimizer"]) or Choice(
@@ -153,7 +156,7 @@ def train(
         found, n_iter = outcome.best.weights, outcome.best.iteration
     if outcome.note:
         choice = choice._replace(reason=f"{choice.reason}; {outcome.note}")
-    model = ParserModel(*arc_map.without_zeros(np.asarray(found)))
+    model = ParserModel(*arc_map.without_zeros(np.asarray(found)), columns)
     return TrainedParser(model, outcome.history, max(n_iter, 0), outcome.reason, choice)
 
 

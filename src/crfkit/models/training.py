@@ -20,6 +20,7 @@ from crfkit.evaluation import MetricFunction
 from crfkit.models import checkpoint, parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import SequencesSkipped, without_labels
+from crfkit.models.data_warnings import warn_of_training_data
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.growth import carried, pruned, touched
 from crfkit.models.interruption import terminable
@@ -156,6 +157,7 @@ def lesson_for(params: Mapping[str, Any], examples: Examples, plan: Plan, n_thre
     lesson = ChainModel.learn(X, examples.y, examples.allowed, choices, n_threads, base)
     if reason := lesson.model.unsavable():
         warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=4)
+    warn_of_training_data(lesson, params["min_count"], stacklevel=4)
     kept = lesson.kept
     if not kept.all():
         warnings.warn(

@@ -1,0 +1,102 @@
+"""Warnings about data from which, or for which, a model can know less than somebody might think."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from crfkit.data import InputError, Sentence
+from crfkit.models.lesson import Lesson
+
+_COLUMNS = {"lemma": "lemmas", "upos": "UPOS tags", "xpos": "XPOS tags", "feats": "features (FEATS)"}
+_CHANCE = 1e-3  # that the words of an input lack a column by accident; below it, a warning
+
+FilledShares = dict[str, float]  # column of CoNLL-U → the share of words that have something in it
+
+
+class UninformativeData(UserWarning):
+    """The training data have one label only, or no features: there is nothing to learn from them."""
+
+
+class UnreadColumns(UserWarning):
+    """The rows of the input have columns that no feature reads."""
+
+
+class MissingColumns(UserWarning):
+    """The words of the input lack what the parser has learned from, such as tags."""
+
+
+def warn_of_training_data(lesson: Lesson, min_count: int, *, stacklevel: int) -> None:
+    """Warn where a training set has one label, no features, or columns that no feature reads."""
+    model = lesson.model
+    doubts: list[tuple[str, type[UserWarning]]] = []
+    if len(model.labels) == 1:
+        [label] = model.labels.classes
+        doubts.append((f"all labels are {label!r}: the model can give no other one", UninformativeData))
+    if model.n_features == 0:
+        rare = f" that was seen at {min_count} positions or more" if min_count > 1 else ""
+        text = f"the training data have no feature{rare}: labels are learned from their neighbours alone"
+        doubts.append((text, UninformativeData))
+    template, n_columns = model.encoder.template, model.encoder.n_columns
+    if template is not None and n_columns is not None and model.patterns is None:
+        unread = sorted({*range(n_columns)} - template.columns)
+        if unread:
+            plural = len(unread) > 1
+            text = (
+                f"no feature reads column{'s' * plural} {_joined(map(str, unread))} of the input "
+                "(counted from 0, the label apart)"
+            )
+            doubts.append((text, UnreadColumns))
+    for text, category in doubts:
+        warnings.warn(text, category, stacklevel=stacklevel + 1)
+
+
+def filled_shares(sentences: Sequence[Sentence]) -> FilledShares:
+    """For each column that a parser reads beside the form, the share of words that have something in it."""
+    n_words = sum(len(sentence.words) for sentence in sentences)
+    return {
+        column: round(
+            sum(getattr(word, column) != "_" for one in sentences for word in one.words) / max(n_words, 1), 4
+        )
+        for column in _COLUMNS
+    }
+
+
+def warn_of_missing_columns(
+    learned: Mapping[str, float], sentences: Sequence[Sentence], *, stacklevel: int
+) -> None:
+    """Warn where no word of the input has what a parser has learned from, unless so few words may lack it by chance."""
+    n_words = sum(len(sentence.words) for sentence in sentences)
+    missing = [
+        column
+        for column, share in learned.items()
+        if share > 0
+        and (share >= 1 or n_words * math.log1p(-share) < math.log(_CHANCE))
+        and all(getattr(word, column) == "_" for one in sentences for word in one.words)
+    ]
+    if missing and n_words:
+        names = _joined(_COLUMNS[column] for column in missing)
+        warnings.warn(
+            f"the parser has learned from {names}, and no word of the input has any: expect many wrong arcs",
+            MissingColumns,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def shares_from_json(value: Any) -> FilledShares:
+    """The shares that a model file holds; none in files of parsers that did not keep them."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(
+        name in _COLUMNS and isinstance(share, int | float) and 0 <= share <= 1
+        for name, share in value.items()
+    ):
+        raise InputError("its columns are no shares from 0 to 1, one for each of " + ", ".join(_COLUMNS))
+    return {name: float(share) for name, share in value.items()}
+
+
+def _joined(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
