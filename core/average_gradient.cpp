@@ -90,20 +90,26 @@ std::int64_t AverageGradient::pass(std::span<const std::int32_t> order, std::spa
     const std::int64_t n = source_.n_sequences();
     source_.pack(w_, 0, v_.data());
     source_.pack(s_, 0, slopes_.data());
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        check_interruption();
-        std::int64_t i = order[k];
-        if (i < -1 || i >= n) throw std::invalid_argument("order names a sequence that there is not");
-        if (i < 0 && (uniforms[2 * k] < 0.5 || n_visited_ == 0))
-            i = std::min(n - 1, static_cast<std::int64_t>(uniforms[2 * k + 1] * static_cast<double>(n)));
-        else if (i < 0)
-            i = tree_.draw(uniforms[2 * k + 1]);
-        visit(i);
-        step();
-    }
-    fold();
-    source_.unpack(v_.data(), w_);
-    source_.unpack(slopes_.data(), s_);
+    const auto give_back = [&] {
+        fold();
+        source_.unpack(v_.data(), w_);
+        source_.unpack(slopes_.data(), s_);
+    };
+    for (std::size_t k = 0; k < order.size(); ++k) try {
+            check_interruption();
+            std::int64_t i = order[k];
+            if (i < -1 || i >= n) throw std::invalid_argument("order names a sequence that there is not");
+            if (i < 0 && (uniforms[2 * k] < 0.5 || n_visited_ == 0))
+                i = std::min(n - 1, static_cast<std::int64_t>(uniforms[2 * k + 1] * static_cast<double>(n)));
+            else if (i < 0)
+                i = tree_.draw(uniforms[2 * k + 1]);
+            visit(i);
+            step();
+        } catch (...) {  // interrupted: the steps so far count
+            give_back();
+            throw;
+        }
+    give_back();
     return n_losses_;
 }
 

@@ -28,12 +28,17 @@ double Online::pass(const OnlineRule& rule, OnlineState& state, std::span<const 
     std::copy(state.w.begin(), state.w.end(), w_.begin());
     mistakes_->read_weights();
     double loss = 0;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        check_interruption();
-        const std::int32_t n = order[k];
-        if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
-        loss += see(rule, state, n);
-        state.time += mistakes_->weight(n);
+    try {
+        for (std::size_t k = 0; k < order.size(); ++k) {
+            check_interruption();
+            const std::int32_t n = order[k];
+            if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
+            loss += see(rule, state, n);
+            state.time += mistakes_->weight(n);
+        }
+    } catch (...) {  // interrupted: the steps so far count
+        std::copy(w_.begin(), w_.end(), state.w.begin());
+        throw;
     }
     std::copy(w_.begin(), w_.end(), state.w.begin());
     return loss;

@@ -65,6 +65,21 @@ double take_steps(const SequenceSource& source, const Steps& steps, Rule& rule) 
     return loss;
 }
 
+// The same, and then gives the weights back, also where the steps are interrupted: those taken so far count.
+template <class Rule, class GiveBack>
+double take_steps_and(const SequenceSource& source, const Steps& steps, Rule& rule,
+                      const GiveBack& give_back) {
+    double loss;
+    try {
+        loss = take_steps(source, steps, rule);
+    } catch (...) {
+        give_back();
+        throw;
+    }
+    give_back();
+    return loss;
+}
+
 }  // namespace
 
 void Steps::check(const SequenceSource& source) const {
@@ -144,11 +159,11 @@ double GradientSteps::pass(double* w, double* total, const Steps& steps, std::sp
     if (!alone_) step_.reset(source_.n_slots());
     stamps_.assign(lazy_ ? static_cast<std::size_t>(source_.n_slots()) : 0, 0);
     sums_.assign(groups_.l2.size(), {Sums{}});
-    const double loss = take_steps(source_, steps, *this);
-    fold();
-    source_.unpack(v_.data(), w);
-    if (averaging_) source_.unpack(total_.data(), total);
-    return loss;
+    return take_steps_and(source_, steps, *this, [&] {
+        fold();
+        source_.unpack(v_.data(), w);
+        if (averaging_) source_.unpack(total_.data(), total);
+    });
 }
 
 void GradientSteps::read(const std::vector<Run>& runs, double* to) const {
@@ -269,13 +284,13 @@ double AdaptiveSteps::pass(double* w, double* z, double* root, const Steps& step
     source_.pack(root, 1, root_.data());
     alone_ = steps.batch == 1;
     if (!alone_) step_.reset(source_.n_slots());
-    const double loss = take_steps(source_, steps, *this);
-    source_.unpack(z_.data(), z);
-    source_.unpack(root_.data(), root);
-    Buffer<double> slots(source_.n_slots());
-    read({{0, source_.n_slots()}}, slots.data());
-    source_.unpack(slots.data(), w);
-    return loss;
+    return take_steps_and(source_, steps, *this, [&] {
+        source_.unpack(z_.data(), z);
+        source_.unpack(root_.data(), root);
+        Buffer<double> slots(source_.n_slots());
+        read({{0, source_.n_slots()}}, slots.data());
+        source_.unpack(slots.data(), w);
+    });
 }
 
 void AdaptiveSteps::read(const std::vector<Run>& runs, double* to) const {

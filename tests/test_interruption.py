@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, SGD, AdaGrad, AveragedPerceptron, Chain, Patterns, SpanningTree
+from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, AveragedPerceptron, Chain, Patterns, SpanningTree
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template, Vocabulary
 from crfkit.inference import ChainBatch, Tagger, TreeBatch, entropy, k_best, marginals, sample
 from crfkit.models import Parser, TrainingInterrupted
-from crfkit.objective import Objective
+from crfkit.objective import Objective, OnlineObjective
 from crfkit.structures import ChainScores
 from tests.treebanks import random_treebank
 
 SOON = 0.15  # seconds after which the signal comes; all work below takes many times as long
+PASSES = ("adaptive_pass", "stochastic_pass", "average_pass", "online_pass")
 LATE = 2.0  # seconds after it, on a busy machine: far above what it takes, far below the rest of the work
 
 
@@ -205,6 +206,40 @@ def test_training_ends_with_what_it_has_learned(settings: dict[str, Any]) -> Non
     assert perf_counter() - begin < seconds + LATE
     assert crf.stop_reason_ == "interrupted"
     assert len(crf.predict(LONG_X[:2])) == 2
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [SGD(rate=0.1), SGD(rate=0.1, batch=4), AdaGrad(rate=0.1), SAG(), AveragedPerceptron()],
+    ids=lambda optimizer: type(optimizer).__name__,
+)
+def test_a_first_pass_that_is_interrupted_leaves_what_it_has_learned(optimizer: Any) -> None:
+    dataset, annotation, features = data(100, 4000, 60)
+    if isinstance(optimizer, AveragedPerceptron):
+        objective: Any = OnlineObjective(dataset, annotation, features)
+    else:
+        objective = Objective(dataset, annotation, features, stochastic=True)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def begin(*arguments: Any, **named: Any) -> Any:  # the first pass
+        signal.setitimer(signal.ITIMER_REAL, 0.08)
+        return passes(*arguments, **named)
+
+    name = next(name for name in PASSES if name in optimizer.needs)
+    passes = getattr(objective, name)
+    setattr(objective, name, begin)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        outcome = optimizer.minimize(objective, np.zeros(features.n_weights))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert outcome.reason == "interrupted"
+    assert len(outcome.history) == 1
+    assert np.isfinite(outcome.weights).all()
+    assert outcome.weights.any()
 
 
 def test_parser() -> None:

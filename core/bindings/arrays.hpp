@@ -24,6 +24,9 @@ using Matrix = nanobind::ndarray<const Number, nanobind::numpy, nanobind::ndim<2
 // An array, or None.
 template <class Number>
 using Maybe = std::optional<Array<Number>>;
+// An array that is changed in place.
+template <class Number>
+using Changed = nanobind::ndarray<Number, nanobind::numpy, nanobind::c_contig>;
 template <class Number>
 using AnyArray = nanobind::ndarray<const Number, nanobind::numpy, nanobind::c_contig>;
 

@@ -44,18 +44,19 @@ void bind_online(nb::module_& m) {
         .def_prop_ro("n_weights", &Online::n_weights)
         .def(
             "run",
-            [](Online& self, const OnlineRule& rule, const Array<double>& w, const Array<double>& second,
-               double time, const Array<std::int32_t>& order) {
-                NewArray<double> moved({w.size()}), moved_second({second.size()});
-                std::copy_n(w.data(), w.size(), moved.data());
-                std::copy_n(second.data(), second.size(), moved_second.data());
-                OnlineState state{{moved.data(), w.size()}, {moved_second.data(), second.size()}, time};
-                double loss;
-                {
-                    const LockRelease release;
-                    loss = self.pass(rule, state, view(order));
+            [](Online& self, const OnlineRule& rule, Changed<double> w, Changed<double> second,
+               Changed<double> time, const Array<std::int32_t>& order) {
+                check_size("time", time.size(), 1);
+                OnlineState state{{w.data(), w.size()}, {second.data(), second.size()}, *time.data()};
+                const LockRelease release;
+                try {
+                    const double loss = self.pass(rule, state, view(order));
+                    *time.data() = state.time;
+                    return loss;
+                } catch (...) {
+                    *time.data() = state.time;
+                    throw;
                 }
-                return nb::make_tuple(loss, moved.take(), moved_second.take(), state.time);
             },
             "rule"_a, "w"_a, "second"_a, "time"_a, "order"_a);
     nb::class_<ChainOnline, Online>(m, "ChainOnline")

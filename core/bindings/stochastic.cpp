@@ -20,10 +20,6 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-// An array that is changed in place.
-template <class Number>
-using Changed = nb::ndarray<Number, nb::numpy, nb::c_contig>;
-
 template <class Objective>
 Penalty checked_penalty(const Objective& objective, const Array<double>& l1) {
     if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());

@@ -191,8 +191,8 @@ class Online:
     @property
     def n_weights(self) -> int: ...
     def run(
-        self, rule: OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
-    ) -> tuple[float, Float64s, Float64s, float]: ...
+        self, rule: OnlineRule, w: Float64s, second: Float64s, time: Float64s, order: Int32s
+    ) -> float: ...
 
 class ChainOnline(Online):
     def __init__(

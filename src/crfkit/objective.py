@@ -10,6 +10,9 @@ smooth and is left to the optimizer, which reads `l1`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import numpy.typing as npt
 
@@ -77,7 +80,8 @@ class _Steps(_Smooth):
         possible, a chain's objective has to be made with `stochastic=True`.
         """
         w, total = w.copy(), None if total is None else total.copy()
-        loss = _core.gradient_pass(self._core, w, total, np.atleast_1d(self.l1), order, rates, batch)
+        with _learning(w):
+            loss = _core.gradient_pass(self._core, w, total, np.atleast_1d(self.l1), order, rates, batch)
         return loss, w, total
 
     def adaptive_pass(
@@ -87,8 +91,11 @@ class _Steps(_Smooth):
 
         `z` and `root`, which is √G, [D]. Returns Σ_n loss_n, each before its step, and the new weights, z and root.
         """
-        z, root, w = z.copy(), root.copy(), np.empty(self.n_weights)
-        loss = _core.adaptive_pass(self._core, w, z, root, np.atleast_1d(self.l1), order, rate, passes, batch)
+        z, root, w = z.copy(), root.copy(), np.full(self.n_weights, np.nan)
+        with _learning(w):
+            loss = _core.adaptive_pass(
+                self._core, w, z, root, np.atleast_1d(self.l1), order, rate, passes, batch
+            )
         return loss, w, z, root
 
     def kept_places(self) -> Int64s:
@@ -110,7 +117,22 @@ class _Steps(_Smooth):
         w, slopes (the sum of the last known gradients) [D], kept (the last residuals) [places[N]] and visits [4 N] are
         changed in place; all begin at 0 but w. Returns how often the loss of a sequence was asked for.
         """
-        return _core.average_pass(self._core, w, slopes, kept, visits, places, order, uniforms)
+        with _learning(w):
+            return _core.average_pass(self._core, w, slopes, kept, visits, places, order, uniforms)
+
+
+@contextmanager
+def _learning(*state: Float64s) -> Iterator[None]:
+    """A pass that changes this state in place.
+
+    Where KeyboardInterrupt ends it, its `learned` is the state after the steps so far.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if all(np.isfinite(array).all() for array in state):
+            interrupt.learned = state  # type: ignore[attr-defined]
+        raise
 
 
 def _strength(values: Float64s | float) -> float | Float64s:
@@ -184,7 +206,10 @@ class _Mistakes:
         mean of the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each
         by its weight. Returns the sum of the losses, each before its step, and the new w, second and time.
         """
-        return self._native.run(rule, w, second, time, order)
+        w, second, clock = w.copy(), second.copy(), np.array([time])
+        with _learning(w, second, clock):
+            loss = self._native.run(rule, w, second, clock, order)
+        return loss, w, second, float(clock[0])
 
 
 class OnlineObjective(_Mistakes):

@@ -43,7 +43,10 @@ class OnlineObjective(Protocol):
         order: npt.NDArray[np.int32],
         /,
     ) -> tuple[float, Vector, Vector, float]:
-        """The sum of the losses, each before its step, and the new weights, `second` and `time`."""
+        """The sum of the losses, each before its step, and the new weights, `second` and `time`.
+
+        Where KeyboardInterrupt ends the pass, its attribute `learned` may hold those of the steps so far, with `time` [1].
+        """
         ...
 
 
@@ -128,6 +131,11 @@ class _Descent:
         where = f"{type(self._learner).__name__} diverged in pass {len(self.values)}"
         try:
             loss, weights, second, time = self._objective.online_pass(self._rule, *self._state, self._order())
+        except KeyboardInterrupt as interrupt:
+            if len(self.values) == 1 and hasattr(interrupt, "learned"):  # no whole pass was made
+                weights, second, clock = interrupt.learned
+                self.point = _Place(self._learned(OnlineState(weights, second, float(clock[0]))), nan)
+            raise
         except OverflowError as error:
             raise DivergenceError(f"{where}: {error}") from None
         if not isfinite(loss):
@@ -136,10 +144,12 @@ class _Descent:
         return True
 
     def _stand(self, state: OnlineState, values: list[float]) -> None:
-        learned = state.weights
+        self._state, self.values, self.point = state, values, _Place(self._learned(state), values[-1])
+
+    def _learned(self, state: OnlineState) -> Vector:
         if self._learner.averages():  # mean of the weights before the first step and after each
-            learned = state.weights - state.second / (state.time + 1.0)
-        self._state, self.values, self.point = state, values, _Place(learned, values[-1])
+            return state.weights - state.second / (state.time + 1.0)
+        return state.weights
 
     def _order(self) -> npt.NDArray[np.int32]:
         return self._random.permutation(self._objective.n_sequences).astype(np.int32)
@@ -149,7 +159,7 @@ class _Descent:
         return False
 
     def best(self) -> Vector:
-        """The weights [D] of the last whole pass."""
+        """The weights [D] of the last whole pass; where there is none, those of the steps so far."""
         return self.point.x
 
     def snapshot(self) -> Snapshot:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple, Protocol
 
@@ -28,7 +30,8 @@ class StochasticObjective(Objective, Protocol):
         """Steps of SGD along `batch` sequences of `order` each; `rates` has one number for each step.
 
         With c = rate · batch / N:  w ← soft(w − rate · Σ ∇ loss_n(w), c · l1) / (1 + c · l2). Returns Σ_n loss_n, each
-        before its step, the new weights, and `total` plus the weights after each step.
+        before its step, the new weights, and `total` plus the weights after each step. Where KeyboardInterrupt ends the
+        pass, its attribute `learned` may hold the weights after the steps so far, [weights].
         """
         ...
 
@@ -69,6 +72,7 @@ class PassDescent:
         self._objective = objective
         self.point = Place(start, nan)
         self.values: list[float] = []
+        self._unfinished: Vector | None = None  # the weights of a pass that was interrupted
         self.passes = 0.0
         self._batch = min(getattr(settings, "batch", 1), max(objective.n_sequences, 1))
 
@@ -79,7 +83,10 @@ class PassDescent:
 
     def advance(self) -> bool:
         """Makes one pass; its objective is the sum of the losses met on the way, and the penalty after it."""
-        loss, weights = self._run(self._random().permutation(self._objective.n_sequences).astype(np.int32))
+        with self._keeping():
+            loss, weights = self._run(
+                self._random().permutation(self._objective.n_sequences).astype(np.int32)
+            )
         value = loss + penalty(self._objective, weights)
         if not isfinite(value):
             raise DivergenceError(
@@ -89,6 +96,15 @@ class PassDescent:
         self.point = Place(self._found(weights), value)
         self.values.append(value)
         return True
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """A pass that leaves its weights behind where it is interrupted."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            self._unfinished = getattr(interrupt, "learned", [None])[0]
+            raise
 
     @property
     def rate(self) -> float:
@@ -112,7 +128,9 @@ class PassDescent:
         return False
 
     def best(self) -> Vector:
-        """The weights [D] of the last whole pass."""
+        """The weights [D] of the last whole pass; where there is none, those of the steps so far."""
+        if self._unfinished is not None and len(self.values) == 1:
+            return self._unfinished
         return self.point.x
 
     def snapshot(self) -> Snapshot:

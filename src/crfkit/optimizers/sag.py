@@ -127,15 +127,16 @@ class _Descent(PassDescent):
         first = len(self.values) == 1
         order = random.permutation(n) if first else np.full(n, -1)
         weights = self.point.x.copy()
-        n_losses = self._objective.average_pass(
-            weights,
-            self._slopes,
-            self._kept,
-            self._visits,
-            self._places,
-            order.astype(np.int32),
-            random.random(2 * n),
-        )
+        with self._keeping():
+            n_losses = self._objective.average_pass(
+                weights,
+                self._slopes,
+                self._kept,
+                self._visits,
+                self._places,
+                order.astype(np.int32),
+                random.random(2 * n),
+            )
         self.passes += n_losses / max(n, 1)
         value = float(self._visits[LOSS::VISIT].sum()) + penalty(self._objective, weights)
         if not isfinite(value):
