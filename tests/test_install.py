@@ -62,6 +62,7 @@ def test_a_failure_shows_what_the_compiler_said(tmp_path: Path) -> None:
     assert "core/a.cpp:3:1: error: expected }" in said
     assert "note 10" in said
     assert "note 400" not in said
+    assert "note 499" in said
     assert said.endswith(f"The installation failed; the whole log is in {log}.\n")
 
 

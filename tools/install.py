@@ -15,7 +15,10 @@ from time import monotonic
 from typing import IO
 
 PIP = (sys.executable, "-m", "pip", "install", "--verbose", "--disable-pip-version-check", "--editable", ".")
-N_SHOWN = 60  # lines of the log that are printed after a failure
+N_SHOWN, N_LAST = (
+    60,
+    10,
+)  # lines of the log that are printed after a failure: from where trouble begins, and the last ones
 
 _NINJA = re.compile(r"^\s*\[(\d+)/(\d+)\]")
 _MAKE = re.compile(r"^\s*\[ *(\d+)%\]")
@@ -83,19 +86,18 @@ def install(command: tuple[str, ...], log: Path, out: IO[str]) -> int:
 
 
 def failure(lines: list[str], log: Path) -> str:
-    """What is said where the installation failed: the log from the first line of trouble on, or its end."""
+    """What is said where the installation failed: the log from the first line of trouble on, and its end."""
     first = next((n for n, line in enumerate(lines) if _TROUBLE.search(line)), len(lines))
-    begin = max(0, min(first - 2, len(lines) - 10))
-    shown = lines[begin : begin + N_SHOWN]
+    shown = lines[max(0, min(first - 2, len(lines) - N_LAST)) :]
+    if len(shown) > N_SHOWN + N_LAST:
+        shown = [*shown[:N_SHOWN], "…", *shown[-N_LAST:]]
     return "\n".join([*shown, "", f"The installation failed; the whole log is in {log}.", ""])
 
 
 def main() -> None:
     """Install, with the path of the log as the one argument."""
     log = Path(sys.argv[1])
-    print(
-        "Installing crfkit; compiling its native core takes about 2 minutes on two cores, once.", flush=True
-    )
+    print("Installing crfkit. Compiling takes about 2 minutes on two cores.", flush=True)
     sys.exit(install(PIP, log, sys.stdout))
 
 
