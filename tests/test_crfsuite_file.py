@@ -135,7 +135,7 @@ def test_lists_that_are_out_of_order_are_sorted() -> None:
     ("crf", "complaint"),
     [
         (lambda: CRF(optimizer=LBFGS(max_iterations=2)).fit(X, Y), "start or end arcs"),
-        (lambda: CRF(OPEN_CHAIN).fit([[["a"]]], [[1]]), "labels that are not strings"),
+        (lambda: CRF(OPEN_CHAIN).fit([[["a"], ["b"]]], [[1, 2]]), "labels that are not strings"),
         (lambda: CRF(OPEN_CHAIN, features="U00:%x[0,0]\nB\n").fit([["a", "b"]], [["x", "y"]]), "a template"),
         (
             lambda: CRF(Chain(start=False, end=False, bigrams=Bigrams([("x", "y")]))).fit(

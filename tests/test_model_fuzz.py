@@ -53,7 +53,7 @@ def originals() -> list[Question]:
         (
             CRF(
                 Chain(bigrams="observed", unseen="soft"),
-                "U00:%x[0,0]\nB\n",
+                "U00:%x[0,0]/%x[0,1]\nB\n",
                 few,
                 facets={"x": {"a": "1"}, "y": {"a": "2", "b": "1"}, "z": {"b": "1"}},
                 tag_dictionary=TagDictionary.from_data(ROWS, LABELS, min_count=1, ending_count=1),
