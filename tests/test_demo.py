@@ -161,7 +161,7 @@ def test_the_comparison_is_of_the_same_model() -> None:
 def test_without_python_crfsuite_there_is_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "find_spec", lambda name: None)
     stream = io.StringIO()
-    crf = CRF(features="pos").fit([["a"]], [["X"]])
+    crf = CRF(features="pos").fit([["a", "b"]], [["X", "Y"]])
     assert timing.compare(Screen(stream), crf, Labelled([["a"]], [["X"]]), 3) is None
     assert "pip install python-crfsuite" in stream.getvalue()
 
