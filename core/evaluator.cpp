@@ -104,12 +104,13 @@ void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int work
     pairs.products.assign(static_cast<std::int64_t>(tables_.stride) * tables_.stride, 0);
     pairs.flushed.used = pairs.direct.used = false;
     pairs.n_terms = 0;
+    Pace pace;
     for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n) {
         const std::int64_t begin = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - begin;
         const Run run{block, n, begin, n_sites, gold_.weights[n], true};
         losses_[n] = 0;
         if (n_sites == 0) continue;
-        check_interruption();
+        pace.work(4 * n_sites * table_size());
         work_[worker].reserve(n_sites, tables_.stride, tangent_);
         if (tangent_) direction_.score(n, work_[worker].direction.data());
         if (tangent_ && store_->holds(n)) {
@@ -230,10 +231,11 @@ void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspa
     };
     const auto own = [&](std::int64_t t) { return run.block.n_own > 0 && work.site_arcs[t].weight; };
     std::vector<double> marginals;
+    Pace pace;
     for (std::int64_t t = 1; t < run.n_sites;) {
         std::int64_t end = t;
         while (end < run.n_sites && end - t < kPairsPerFlush && !own(end)) ++end;
-        check_interruption();
+        pace.work((end - t + 1) * table_size());
         if (end > t) {
             add_weighted(t, end - t);
             pairs.n_terms += end - t;

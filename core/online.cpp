@@ -27,10 +27,12 @@ double Online::pass(const OnlineRule& rule, OnlineState& state, std::span<const 
     difference_.clear();
     std::copy(state.w.begin(), state.w.end(), w_.begin());
     mistakes_->read_weights();
+    constexpr std::int64_t kSequence = 1 << 16;  // operations: long ones look for themselves
+    Pace pace;
     double loss = 0;
     try {
         for (std::size_t k = 0; k < order.size(); ++k) {
-            check_interruption();
+            pace.work(kSequence);
             const std::int32_t n = order[k];
             if (k + 1 < order.size()) mistakes_->expect(order[k + 1]);
             loss += see(rule, state, n);

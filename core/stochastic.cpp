@@ -7,7 +7,6 @@
 #include <string>
 
 #include "buffer.hpp"
-#include "interruption.hpp"
 #include "threads.hpp"
 
 namespace crfkit {
@@ -49,7 +48,6 @@ double take_steps(const SequenceSource& source, const Steps& steps, Rule& rule) 
     double loss = 0;
     for (std::int64_t k = 0; k < steps.n_steps(); ++k) {
         const std::int64_t first = k * steps.batch, size = std::min(steps.batch, n - first);
-        check_interruption();
         rule.begin_step(k);
         for (std::int64_t at = first; at < first + size; at += n_slots) {
             const std::int64_t here = std::min(n_slots, first + size - at);

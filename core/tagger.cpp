@@ -88,10 +88,11 @@ void Tagger::each_sequence(const Design& design, int n_threads, Function functio
     parallel_for(n_tasks, n_threads, [&](std::int64_t task, int worker) {
         const FlushSubnormals flush;
         if (!rooms[worker]) rooms[worker].reset(new Room{scorer, {}, 0, 0, false, false});
+        Pace pace;
         for (std::int64_t i = task * per_task; i < std::min(n, (task + 1) * per_task); ++i) {
             if (design.sequence_ptr[i] == design.sequence_ptr[i + 1]) continue;
-            check_interruption();
             rooms[worker]->load(*this, design, i);
+            pace.work(4 * rooms[worker]->n_sites * layout_->n_labels * layout_->n_labels);
             function(i, *rooms[worker]);
         }
     });

@@ -105,11 +105,12 @@ void BestTree<Score>::find(const Score* arcs, std::int64_t n_words, bool one_roo
 // Goes from node to head, contracting the cycles that close, until it meets the root or a path that did.
 template <class Score>
 void BestTree<Score>::grow_path(std::int32_t start, bool one_root) {
+    Pace pace;
     path_.assign(1, start);
     state_[start] = kOnPath;
     for (;;) {
         const std::int32_t node = path_.back();
-        check_interruption();
+        pace.work(4 * side_);
         if (!choose(node, one_root)) break;
         const std::int32_t above = node_of_[nodes_[node].head];
         if (state_[above] == kReached) break;

@@ -144,20 +144,23 @@ std::vector<TreePart> parts_of(const double* arcs, std::int64_t n, bool one_root
 ArcSums summed_arcs(const TreeView& tree) {
     const std::int64_t side = tree.side(), R = tree.n_labels;
     const auto size = static_cast<std::size_t>(side * side);
-    ArcSums arcs{std::vector<double>(size, kNever), std::vector<double>(size, kNever),
-                 std::vector<double>(size, 0.0)};
+    ArcSums arcs{std::vector<double>(size, kNever), {}, {}};
+    if (R > 1) {
+        arcs.tops.assign(size, kNever);
+        arcs.sums.assign(size, 0.0);
+    }
     for (std::int64_t h = 0; h < side; ++h)
         for (std::int64_t m = 1; m < side; ++m) {
             if (h == m) continue;
             const double* labels = tree.labels(h, m);
             const std::int64_t arc = h * side + m;
+            arcs.scores[arc] = labels[0];
+            if (R == 1) continue;
             const double top = arcs.tops[arc] = *std::max_element(labels, labels + R);
             double& sum = arcs.sums[arc];
-            if (R > 1 && top != kNever)
+            if (top != kNever)
                 for (std::int64_t r = 0; r < R; ++r) sum += std::exp(labels[r] - top);
-            else
-                sum = top != kNever;
-            arcs.scores[arc] = R > 1 && top != kNever ? top + std::log(sum) : top;
+            arcs.scores[arc] = top != kNever ? top + std::log(sum) : top;
         }
     arcs.far = are_far(arcs, side, R > 1);
     return arcs;

@@ -52,10 +52,16 @@ std::vector<TreePart> parts_of(const double* arcs, std::int64_t n_words, bool on
 // Arcs over all their labels, [n + 1, n + 1] each. The diagonal and column 0 hold −inf.
 struct ArcSums {
     std::vector<double> scores;  // log Σ_r exp(score)
-    std::vector<double> tops;    // the largest score
+    std::vector<double> tops;    // the largest score; empty: there is one label
     std::vector<double> sums;    // Σ_r exp(score − top), at least 1; 0 where there is no arc
     bool far = false;  // scores of a word lie far apart, or sums of them are far, and all are numbers
 };
+inline double top_of(const ArcSums& arcs, std::size_t arc) {
+    return arcs.tops.empty() ? arcs.scores[arc] : arcs.tops[arc];
+}
+inline double sum_of(const ArcSums& arcs, std::size_t arc) {
+    return arcs.tops.empty() ? (arcs.scores[arc] > kNever ? 1.0 : 0.0) : arcs.sums[arc];
+}
 ArcSums summed_arcs(const TreeView& tree);
 
 // From this size on doubles are not added up and compared, but exact sums: a difference of two of them is off

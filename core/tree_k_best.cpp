@@ -222,6 +222,9 @@ class KBest {
 
 // Whether exact scores are needed. Column 0 and the diagonal are no arcs.
 bool are_far(const TreeView& tree) {
+    bool unusual = false;
+    for (std::int64_t i = 0; i < tree.size(); ++i) unusual |= !(std::abs(tree.scores[i]) < kFarScore);
+    if (!unusual) return false;
     bool far = false;
     for (std::int64_t h = 0; h < tree.side(); ++h)
         for (std::int64_t m = 1; m < tree.side(); ++m)

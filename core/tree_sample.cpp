@@ -29,8 +29,8 @@ class ShrinkingGraph {
                 } else {
                     Number& weight = weights_[h * (n + 1) + m];
                     if constexpr (std::is_same_v<Number, Far>)
-                        weight =
-                            Far{widened(sums.sums[h * (n + 1) + m]), ExactSum(sums.tops[h * (n + 1) + m])};
+                        weight = Far{widened(sum_of(sums, h * (n + 1) + m)),
+                                     ExactSum(top_of(sums, h * (n + 1) + m))};
                     else
                         weight = FromScore<Number>::make(arcs[h * (n + 1) + m] - top, 0.0);
                     kept_ &= !is_faded(weight) && is_finite(weight);
@@ -185,7 +185,7 @@ void tree_sample(const TreeView& tree, const double* uniforms, std::int32_t* hea
         for (std::int64_t r = 0; r < tree.n_labels && left >= 0; ++r)
             if (scores[r] > kNever) {
                 labels[i] = static_cast<std::int32_t>(r);
-                left -= std::exp(scores[r] - arcs.tops[arc]) / arcs.sums[arc];
+                left -= std::exp(scores[r] - top_of(arcs, arc)) / sum_of(arcs, arc);
             }
     }
 }

@@ -76,7 +76,7 @@ double arc_marginals(const TreeView& tree, const ArcSums& arcs, double* marginal
 
 // The probability of a label of an arc that is in the tree.
 double label_share(double score, const ArcSums& arcs, std::size_t arc) {
-    return arcs.sums[arc] > 0 ? std::exp(score - arcs.tops[arc]) / arcs.sums[arc] : 0.0;
+    return sum_of(arcs, arc) > 0 ? std::exp(score - top_of(arcs, arc)) / sum_of(arcs, arc) : 0.0;
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ double tree_entropy(const TreeView& tree) {
             if (!(marginals[arc] > 0)) continue;
             for (std::int64_t r = 0; r < tree.n_labels; ++r) {
                 const double log_share =
-                    tree.scores[arc * tree.n_labels + r] - arcs.tops[arc] - std::log(arcs.sums[arc]);
+                    tree.scores[arc * tree.n_labels + r] - top_of(arcs, arc) - std::log(sum_of(arcs, arc));
                 if (log_share > kNever) entropy -= marginals[arc] * std::exp(log_share) * log_share;
             }
         }

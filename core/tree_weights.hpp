@@ -55,8 +55,8 @@ class PartWeights {
     Number weight(std::int64_t h, std::int64_t m, const double* direction) const {
         const double moves = direction ? direction[h * side_ + m] : 0.0;
         if (sums_.far) {
-            Number weight = FromScore<Number>::make(sums_.tops[h * side_ + m], moves);
-            scale(weight, sums_.sums[h * side_ + m]);
+            Number weight = FromScore<Number>::make(top_of(sums_, h * side_ + m), moves);
+            scale(weight, sum_of(sums_, h * side_ + m));
             return weight;
         }
         const double score = arcs_[h * side_ + m], shift = h ? shift_[m] : root_shift_[m];
