@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from crfkit.optimizers.active_pairs import ActivePairs
 from crfkit.optimizers.descent import BatchDescent
 from crfkit.optimizers.landscape import Point
 from crfkit.optimizers.line_search import orthant_search, wolfe_search
@@ -68,8 +69,9 @@ class _Descent(BatchDescent):
 
     def __init__(self, settings: LBFGS, objective: Objective, start: Vector, n_threads: int) -> None:
         super().__init__(objective, start, n_threads)
-        self._pairs = Pairs(settings.n_pairs(len(start)), len(start), n_threads)
         self._early = self.land.l1 is not None  # the first iterations with l1, see orthant_search
+        kind = Pairs if self.land.l1 is None else ActivePairs
+        self._pairs = kind(settings.n_pairs(len(start)), len(start), n_threads)
 
     def next_point(self) -> Point | None:
         """The point of a line search; without one in double precision, or from the steepest way down."""

@@ -13,9 +13,8 @@ from crfkit.optimizers.problem import Vector
 MOST_TRIALS = 40
 MOST_COARSE_TRIALS = 12  # while double precision may still tell what single precision does not
 MOST_EXTENSIONS = 6  # of a step in the first iterations with l1
-STEEP = (
-    0.5  # share of the slope at the start of a step that calls for an extension where it is left at the end
-)
+# A step is extended where this share of the slope at its start is left at its end.
+STEEP = 0.55
 LONGEST = 10.0  # factor of one extension
 
 

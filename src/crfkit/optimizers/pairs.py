@@ -45,6 +45,11 @@ class Pairs:
     def __len__(self) -> int:
         return len(self._order)
 
+    @property
+    def n_weights(self) -> int:
+        """D, the length of the vectors."""
+        return self._rows.shape[1]
+
     def clear(self) -> None:
         """Forgets all pairs."""
         self._order, self._n_slots, self._products = [], 0, None
@@ -105,6 +110,27 @@ class Pairs:
         self._rows[:n_rows] = rows
         self._sy[:], self._yy[:] = sy, yy
         self._products = (v, snapshot.vector("pairs.products", n_rows))
+
+    def widen(self, n_weights: int) -> None:
+        """Makes the vectors longer: the pairs have zeros at the end."""
+        rows = np.zeros((len(self._rows), n_weights), np.float32)
+        rows[: 2 * self._n_slots, : self.n_weights] = self._rows[: 2 * self._n_slots]
+        self._rows, self._products = rows, None
+
+    def select(self, columns: npt.NDArray[np.int64], n_weights: int) -> None:
+        """Keeps these weights alone, with zeros behind them up to `n_weights`; pairs that are of no use then go."""
+        n_rows = 2 * self._n_slots
+        rows = np.zeros((len(self._rows), n_weights), np.float32)
+        for row in range(n_rows):
+            np.take(self._rows[row], columns, out=rows[row, : len(columns)])
+        self._rows, self._products = rows, None
+        for slot in list(self._order):
+            s, y = rows[2 * slot : 2 * slot + 2].astype(np.float64)
+            with_y = _core.pairs_products(rows, n_rows, y, self._n_threads)
+            ss = _core.vector_products(s, s, self._n_threads)[1]
+            self._sy[: self._n_slots, slot], self._yy[: self._n_slots, slot] = with_y[0::2], with_y[1::2]
+            if self._sy[slot, slot] <= LEAST_COSINE * sqrt(ss * self._yy[slot, slot]):
+                self._order.remove(slot)
 
     def _products_with(self, v: Vector) -> Vector:
         """The products of all rows with v, [2·n_slots]."""
