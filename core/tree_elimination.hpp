@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <type_traits>
 #include <vector>
 
 #include "interruption.hpp"
@@ -174,7 +175,7 @@ class Elimination {
     void take_out(Step& step, std::int64_t begin, std::int64_t end, std::int64_t l, bool record) {
         const std::int64_t from = l == begin ? begin + 1 : begin, left = end - begin - 1;
         const std::int64_t column = l - step.first;
-        pace_.work(4 * left * left);
+        pace_.work(kCost * left * left);
         const Number* incoming = step.row(from) + column;
         Number pivot = one_root_ ? Number{} : step.root()[column];
         for (std::int64_t i = 0; i < left; ++i) pivot = pivot + incoming[i * step.n];
@@ -212,7 +213,7 @@ class Elimination {
     void escape_from(Step& step, std::int64_t l, std::int64_t left_begin, std::int64_t left_end,
                      std::int64_t first, std::int64_t end) {
         const Number* q = step.factors(l);
-        pace_.work(4 * (left_end - left_begin) * (end - first));
+        pace_.work(kCost * (left_end - left_begin) * (end - first));
         kept_ &=
             TreeRows<Number>::combine(escapes_.data() + left_begin * n_ + first, n_, left_end - left_begin,
                                       q + 1, q[0], end - first, escapes_.data() + l * n_ + first, check_);
@@ -225,6 +226,7 @@ class Elimination {
     std::int64_t n_ = 0;
     bool one_root_ = false, check_ = false, kept_ = true;
     std::vector<Number> weights_, pivots_, arrivals_, escapes_;
+    static constexpr std::int64_t kCost = std::is_same_v<Number, double> ? 4 : 256;  // of a sum of products
     Pace pace_;
     std::deque<Level> levels_;  // one for each halving; references to them stay valid
 };
