@@ -303,8 +303,8 @@ def test_names_and_auto() -> None:
     X, y = data()
     auto = CRF(optimizer="auto").fit(X, y)
     assert auto.optimizer == "auto"
-    assert auto.optimizer_ == LBFGS(memory=30)
-    assert auto.optimizer_reason_.startswith("LBFGS(memory=30): a smooth objective of ")
+    assert auto.optimizer_ == LBFGS()
+    assert auto.optimizer_reason_.startswith("LBFGS: a smooth objective of ")
     sparse = CRF(optimizer="auto", l1=0.5).fit(X, y)
     assert sparse.optimizer_reason_.startswith("LBFGS: with an l1 penalty")
     named = CRF(optimizer="tron").fit(X, y)
