@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,11 +129,8 @@ def train(run: Run) -> Outcome:
 
 def held_out_score(toolkit: str, path: str, data: Data) -> float:
     """Tag the held-out part with the model file."""
-    if toolkit == "crfkit":
-        from crfkit.compat import pycrfsuite
-    else:
-        import pycrfsuite
-    tagger = pycrfsuite.Tagger()
+    module = import_module("crfkit.compat.pycrfsuite" if toolkit == "crfkit" else "pycrfsuite")
+    tagger = module.Tagger()
     tagger.open(path)
     predicted = [tagger.tag(features) for features in data.X_test]
     metric = metric_for((), data.y_test)
