@@ -86,6 +86,7 @@ from tests.test_training import data
 
 X, y = data()
 words = [[position[0] for position in sequence] for sequence in X]
+sets = [[{*names, "a", "b", "c"} for names in sequence] for sequence in X]
 folder, n_threads = sys.argv[1], int(sys.argv[2])
 few = LBFGS(max_iterations=6)
 partial = [[None if i % 5 == 3 else {"D", "V"} if i % 5 == 4 else label for i, label in enumerate(labels)] for labels in y]
@@ -94,6 +95,8 @@ models = {
     "partial": (CRF(Chain(bigrams="observed"), optimizer=few), X, partial, {}),
     "mixed": (CRF(optimizer=few), X, [[{1, "N"} if label == "D" else label for label in labels] for labels in y], {}),
     "sgd": (CRF(optimizer="sgd", l1=0.1), X, y, {}),
+    "sets": (CRF(optimizer=few), sets, y, {}),
+    "sets in dicts": (CRF(optimizer=few), [[{"names": names} for names in sequence] for sequence in sets], y, {}),
     "words": (CRF(features="pos", tag_dictionary=True, optimizer=few), words, y, {}),
     "grown": (CRF(Patterns(grow=Growth(min_count=1, min_gain=0.1)), optimizer=few), X, y, {}),
 }
@@ -117,7 +120,7 @@ def test_equal_training_runs_give_equal_files(tmp_path: Path) -> None:
         command = [sys.executable, "-W", "ignore", "-c", SAVED, str(folder), str(n_threads)]
         subprocess.run(command, cwd=ROOT, env=environment, check=True)
         files.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert len(files[0]) == 7
+    assert len(files[0]) == 9
     assert {name for name in files[0] if files[0][name] != files[1][name]} == set()
 
 

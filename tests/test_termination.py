@@ -7,14 +7,18 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import crfkit
 from crfkit import CRF, LBFGS, InputError
-from crfkit.models import CheckpointFailed, postponed
+from crfkit.cli.keeping import keep_model
+from crfkit.compat import pycrfsuite, sklearn_crfsuite
+from crfkit.models import CheckpointFailed, postponed, saved_elsewhere
 from tests.commands import columns
 from tests.test_training import data
 
@@ -164,6 +168,45 @@ def test_a_model_that_cannot_be_written_goes_elsewhere(tmp_path: Path) -> None:
         said == f"crfkit: /dev/full: cannot be written (No space left on device); the model is in {found}\n"
     )
     assert crfkit.load(found).classes_ == ["D", "N", "V"]
+
+
+def test_a_model_of_the_drop_in_interfaces_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    X, y = data()
+    crf = sklearn_crfsuite.CRF(max_iterations=3, model_filename="/dev/full")
+    expected = r"full: cannot be written \(No space left on device\); the model is in (.*)"
+    with pytest.raises(InputError, match=expected) as raised:
+        crf.fit(X, y)
+    (found,) = tmp_path.iterdir()
+    assert str(raised.value).endswith(str(found))
+    with pycrfsuite.Tagger().open(str(found)) as tagger:
+        assert sorted(tagger.labels()) == ["D", "N", "V"]
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_first_pass_that_was_interrupted_is_kept(*, learned: bool, tmp_path: Path) -> None:
+    model = CRF(optimizer=LBFGS(max_iterations=int(learned))).fit(*data())
+    model.n_iter_ = 0
+    with click.Context(click.Command("train")), pytest.raises(click.exceptions.Exit) as ended:
+        keep_model(model, tmp_path / "m", lambda _: None, interrupted=True)
+    assert ended.value.exit_code == 130
+    assert (tmp_path / "m").exists() == learned
+
+
+def test_folders_that_do_not_exist_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    monkeypatch.setattr(Path, "home", missing)
+    monkeypatch.chdir(tmp_path)
+    model = CRF(optimizer=LBFGS(max_iterations=1)).fit(*data())
+    found = saved_elsewhere(model.save, "m.crf")
+    assert found is not None
+    assert list(tmp_path.iterdir()) == [found]
+    assert found.match("m-????????.crf")
 
 
 def limited() -> None:

@@ -112,13 +112,17 @@ std::string SiteReader::full_name(PyObject* key) const { return key ? prefix_ + 
 std::string SiteReader::quoted(PyObject* key) const { return shown(to_python(full_name(key)).ptr()); }
 
 // The object itself when it is a plain list or tuple, else a list of our own with what it gives when
-// iterated.
+// iterated. Sets are sorted: their own order changes from process to process.
 nb::object SiteReader::list_of(PyObject* iterable, const std::string& expected) {
     if (is_list_or_tuple(iterable)) return nb::borrow(iterable);
     writer_.flush();
     if (!is_iterable(iterable)) complain_of(expected, iterable);
     nb::object list = nb::steal(PySequence_List(iterable));
     if (!list.is_valid()) throw nb::python_error();
+    if (PyAnySet_Check(iterable) && PyList_Sort(list.ptr()) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+        PyErr_Clear();  // entries that are no strings; whoever reads them complains
+    }
     return list;
 }
 

@@ -1,7 +1,7 @@
 """The command line: one file per command, each a thin wrapper over a plain function.
 
-Exit status: 0 when all went well, 2 for bad input (one sentence on the error stream), 130 after Ctrl-C, 141 where whoever
-reads standard output has gone.
+Exit status: 0 when all went well, 2 for bad input (one sentence on the error stream), 130 after Ctrl-C, 143 after SIGTERM
+while a model was trained, 141 where whoever reads standard output has gone.
 """
 
 from __future__ import annotations

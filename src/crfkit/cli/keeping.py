@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -66,7 +64,7 @@ def keep_model(model: CRF | Parser, path: Path, say: Callable[[str], None], *, i
     """
     from crfkit.models import CRF, postponed
 
-    if interrupted and model.n_iter_ == 0:
+    if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
     with postponed():
         found = _saved(model, path)
@@ -86,16 +84,15 @@ def keep_model(model: CRF | Parser, path: Path, say: Callable[[str], None], *, i
 
 
 def _saved(model: CRF | Parser, path: Path) -> Path:
-    """Save a model where it is to go, or else where there is room; the path that it has."""
+    """Save a model where it is to go, or else where there is space; the path that it has."""
+    from crfkit.models import saved_elsewhere
+
     try:
         model.save(path)
         return path
     except InputError as error:
-        name = f"{path.stem}-{os.urandom(4).hex()}{path.suffix}"
-        for folder in dict.fromkeys((Path(tempfile.gettempdir()), Path.home(), Path.cwd())):
-            with suppress(InputError):
-                other = folder / name
-                model.save(other)
-                complain(f"crfkit: {error}; the model is in {other}")
-                return other
-        raise
+        other = saved_elsewhere(model.save, path)
+        if other is None:
+            raise
+        complain(f"crfkit: {error}; the model is in {other}")
+        return other

@@ -7,7 +7,7 @@ from crfkit.models.crf import CRF
 from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
 from crfkit.models.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.description import describe
-from crfkit.models.disk import check_writable, replacing
+from crfkit.models.disk import check_writable, replacing, saved_elsewhere
 from crfkit.models.estimator import (
     CheckpointFailed,
     Estimator,
@@ -81,6 +81,7 @@ __all__ = [
     "position_scores",
     "postponed",
     "replacing",
+    "saved_elsewhere",
     "scored_nbest",
     "terminable",
     "trellis_sizes",

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -52,6 +53,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and not isinstance(error, InputError):
             raise _unwritable(path, error) from None
         raise
+
+
+def saved_elsewhere(save: Callable[[Path], None], path: str | os.PathLike[str]) -> Path | None:
+    """Where `save` could put a file for which there is no space at `path`; None where it could not."""
+    path = Path(path)
+    name = f"{path.stem}-{os.urandom(4).hex()}{path.suffix}"
+    folders: tuple[Callable[[], str | Path], ...] = (tempfile.gettempdir, Path.home, Path.cwd)
+    for folder in folders:
+        with suppress(InputError, OSError, RuntimeError):  # folders that are full, or that do not exist
+            other = Path(folder()) / name
+            save(other)
+            return other
+    return None
 
 
 class _Draft:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from os import PathLike, fsdecode
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -14,7 +16,8 @@ from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.pycrfsuite.instances import Instances
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, GRAPHICAL_MODEL, defaults
 from crfkit.compat.pycrfsuite.training import Learned, Training
-from crfkit.models import assembled, check_writable
+from crfkit.data import InputError
+from crfkit.models import assembled, check_writable, saved_elsewhere
 
 _FIRST_CODE = -(2**31)
 
@@ -159,10 +162,15 @@ class BaseTrainer:
         self.message(f"Number of active features: {np.count_nonzero(weights)} ({len(weights)})\n")
         self.message(f"Number of active attributes: {len(active)} ({n_attributes})\n")
         self.message(f"Number of active labels: {len(labels)} ({len(labels)})\n")
-        if learned is None:
-            write_empty_crfsuite(path)
-        else:
-            write_crfsuite(assembled(labels, instances.vocabulary, *learned), path)
+        write: Callable[[str | PathLike[str]], None] = write_empty_crfsuite
+        if learned is not None:
+            write = partial(write_crfsuite, assembled(labels, instances.vocabulary, *learned))
+        try:
+            write(path)
+        except InputError as error:  # such as a full disk
+            if (other := saved_elsewhere(write, path)) is None:
+                raise
+            raise InputError(f"{error}; the model is in {other}") from None
         for what in ("labels", "attributes", "feature references for transitions"):
             self.message(f"Writing {what}\n")
         self.message("Writing feature references for attributes\n")
