@@ -189,13 +189,13 @@ def settings_of(toolkit: str, c1: float, *, quick: bool) -> dict[str, Any]:
     return {"c1": c1, "c2": C2, "delta": 0.0, "epsilon": 0.0, "max_iterations": 5 if quick else most}
 
 
-def report(problems: Sequence[str], n_jobs: int, *, quick: bool) -> str:
+def report(problems: Sequence[str], strengths: Sequence[float], n_jobs: int, *, quick: bool) -> str:
     """Run everything; the tables."""
     part = 0.02 if quick else 1.0
     runs = [
         Run(problem, toolkit, settings_of(toolkit, c1, quick=quick), part)
         for problem in problems
-        for c1 in C1
+        for c1 in strengths
         for toolkit in TOOLKITS
     ]
     tutorial = {**TUTORIAL, "max_iterations": 5} if quick else TUTORIAL
@@ -226,6 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is asked for, and write the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.l1", description=__doc__)
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS), help="default: all")
+    parser.add_argument("--c1", action="append", type=float, help="default: 0.01, 0.1 and 1")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--run", help=argparse.SUPPRESS)
@@ -233,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.run:
         print(json.dumps(train(Run(**json.loads(options.run)))))
         return
-    text = report(options.problem or list(PROBLEMS), options.jobs, quick=options.quick)
+    text = report(options.problem or list(PROBLEMS), options.c1 or C1, options.jobs, quick=options.quick)
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / "l1.md").write_text(text + "\n", encoding="utf-8")

@@ -269,4 +269,5 @@ def test_the_choice_says_why(l1: float, words: str) -> None:
 @pytest.mark.parametrize(("n_weights", "n_pairs"), [(10, 30), (2_000_000, 16), (10_000_000, 10)])
 def test_the_pairs_that_lbfgs_keeps(n_weights: int, n_pairs: int) -> None:
     assert LBFGS().n_pairs(n_weights) == n_pairs
+    assert LBFGS().n_pairs(n_weights, l1=True) == (60 if n_pairs == 30 else n_pairs)
     assert LBFGS(memory=7).n_pairs(n_weights) == 7
