@@ -47,6 +47,22 @@ def test_patience_counts_scores_that_are_no_numbers() -> None:
         assert len(model.history_) == n + 1
 
 
+@pytest.mark.parametrize(
+    ("values", "kept", "n"),
+    [
+        ((0.0, 0.0, 0.0, 0.0, 0.1), 5, 8),  # F1 while no span is found yet
+        ((0.0,) * 8, 8, 8),
+        ((0.0, 0.0, -1.0, 0.0, -1.0), 2, 5),
+        ((0.0, 0.1, 0.0, 0.0, 0.0), 2, 5),
+    ],
+)
+def test_scores_of_0_from_the_start_on_wait_for_others(values: tuple[float, ...], kept: int, n: int) -> None:
+    model = CRF(optimizer=EIGHT).fit(X, y, dev=(X, y), metric=scores(*values), patience=3)
+    assert (model.n_iter_, len(model.history_) - 1) == (kept, n)
+    whole = CRF(optimizer=LBFGS(max_iterations=kept, change=0, tolerance=0)).fit(X, y)
+    assert model.weights_.tobytes() == whole.weights_.tobytes()
+
+
 @pytest.mark.parametrize("values", [(nan, 0.2, inf, 0.3), (nan,) * 8, (0.5, nan, 0.4, 0.6, nan)])
 def test_such_scores_survive_a_checkpoint(values: tuple[float, ...], tmp_path: Path) -> None:
     path = tmp_path / "c"

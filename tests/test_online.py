@@ -327,7 +327,7 @@ def test_a_watch_sees_the_weights_that_are_learned() -> None:
 
     def score(w: Float64s) -> float:
         seen.append(w.copy())
-        return 0.0
+        return 1.0
 
     outcome = AveragedPerceptron(max_iterations=3).minimize(
         OnlineObjective(dataset, annotation, map_), np.zeros(map_.n_weights), watch=Watch(score=score)

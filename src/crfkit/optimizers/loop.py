@@ -51,7 +51,7 @@ Callback = Callable[[Step], bool | None]  # True ends the minimisation
 
 
 class Best(NamedTuple):
-    """The place with the highest dev score, the earliest of equals."""
+    """The place with the highest dev score: the earliest of equals, but the latest where all scores are 0."""
 
     iteration: int
     score: float
@@ -75,7 +75,7 @@ class Watch:
     """What is asked of a minimisation beside the minimum.
 
     score : the score of weights [D] on held-out data; the weights with the highest are kept apart; NaN is never the highest
-    patience : so many iterations without a higher score end it
+    patience : so many iterations without a higher score end it; scores of 0 from the start on do not count
     seconds : the time budget; the iteration that uses it up is the last
     save : is given a `Snapshot` after every `every`-th iteration
     resume : a snapshot to go on from, in place of the start
@@ -278,23 +278,31 @@ class _Loop:
         return None
 
     def _note(self) -> Step:
-        """Adds a record to the history, with the dev score from the first iteration on.
-
-        A score that is not a number (NaN) is never the best.
-        """
+        """Adds a record to the history, with the dev score from the first iteration on."""
         point, iteration = self._descent.point, len(self._history)
         weights = point.x.view()
         weights.flags.writeable = False
         score = None if self._watch.score is None or iteration == 0 else float(self._watch.score(weights))
-        improved = False
-        if score is not None and not isnan(score) and (self._best is None or score > self._best.score):
-            improved = True
+        improved = score is not None and self._improves(score)
+        if score is not None and improved:
             self._best = Best(iteration, score, weights)
         record = Record(
             iteration, perf_counter() - self._began, point.value, point.norm, self._descent.passes, score
         )
         self._history.append(record)
         return Step(*record, improved, weights)
+
+    def _improves(self, score: float) -> bool:
+        """Whether the next iteration, with this dev score, is the best one so far; with NaN it never is.
+
+        Scores of 0 from the start on tell nothing apart, such as F1 while no span is found: then the latest weights are the
+        best ones, and patience has not begun.
+        """
+        if isnan(score):
+            return False
+        if self._best is None or score > self._best.score:
+            return True
+        return score == 0 and not any(record.dev_score for record in self._history)
 
     def _snapshot(self) -> Snapshot:
         numbers, arrays = self._descent.snapshot()
