@@ -81,7 +81,8 @@ def test_a_dev_file_is_separated_like_the_training_file() -> None:
     Path("train.txt").write_text(columns(CHUNKS, 3, "\t"))
     Path("dev.txt").write_text(columns(CHUNKS, 3, " "))
     assert complaint("train", "train.txt", "--dev", "dev.txt", "--model", "m.crf") == (
-        "crfkit: dev.txt:1: found one column, expected input columns and a label column, separated by tabs"
+        "crfkit: dev.txt:1: found one column, expected one word a line, with input columns and a label column, "
+        "separated by tabs"
     )
 
 

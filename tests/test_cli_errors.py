@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("column_files")
         (
             "unlabelled.txt",
             b"the\ndog\n",
-            "unlabelled.txt:1: found one column, expected input columns and a label column",
+            "unlabelled.txt:1: found one column, expected one word a line, with input columns and a label column",
         ),
         ("half.txt", b"the\tD\ndog\t\n", "half.txt:2: the label is empty, expected one for every word"),
         ("latin.txt", b"the D\nd\xf6g N\n", "latin.txt:2: expected UTF-8, found byte 0xf6"),
@@ -107,7 +107,10 @@ def test_an_unwritable_output_of_tag(model: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"the a b\n", "1: found 3 columns, the model expects 1 column, or 2 with a label"),
+        (
+            b"the a b\n",
+            "1: found 3 columns, the model expects 1 column, or 2 with a label",
+        ),
         (b"the D\ndog\n", "2: found 1 column, expected 2"),
         (b"", ": the file is empty"),
         (b"\xff\n", "1: expected UTF-8"),
@@ -115,6 +118,15 @@ def test_an_unwritable_output_of_tag(model: str) -> None:
 )
 def test_bad_files_to_tag(model: str, text: bytes, words: str) -> None:
     assert words in complaint("tag", model, "-", text=text)
+
+
+def test_texts_and_other_separators_get_advice(model: str) -> None:
+    advice = complaint("tag", "m.crf", "-", text="the dog sleeps\n")
+    assert advice.endswith("; a file has one word a line")
+    Path("table.csv").write_text("the,D\ndog,N\n")
+    advice = complaint("train", "table.csv", "--model", "n.crf")
+    assert advice.endswith("a label column between tabs or blanks (--separator names another separator)")
+    run("train", "table.csv", "--model", "n.crf", "--separator", ",")
 
 
 def test_bad_files_to_evaluate(model: str) -> None:

@@ -278,7 +278,7 @@ def test_trees_are_drawn(model: str) -> None:
         (["m.parser", "train.txt"], "train.txt:1: found 1 tab-separated columns, expected the 10 of CoNLL-U"),
         (["train.conllu", "train.conllu"], "train.conllu: not a crfkit model file"),
         (["m.parser", "train.conllu", "--svg", "train.txt/x"], "train.txt/x: no folder can be made there"),
-        (["m.crf", "train.conllu"], "m.crf: "),
+        (["m.crf", "train.conllu"], "expected 'Parser'; it gives labels, for crfkit tag and crfkit.load"),
     ],
 )
 def test_what_parsing_refuses(model: str, arguments: list[str], words: str) -> None:

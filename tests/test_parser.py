@@ -205,7 +205,7 @@ def test_files(parser: Parser, tmp_path: Path) -> None:
     parser.save(path, single_precision=True)
     assert Parser.load(path).weights_ == pytest.approx(parser.weights_, rel=1e-6)
     with pytest.raises(
-        InputError, match=r"its type is 'Parser', expected 'CRF': crfkit\.Parser\.load reads it"
+        InputError, match=r"expected 'CRF'; it is a parser, for crfkit parse and crfkit\.Parser\.load"
     ):
         load(path)
 

@@ -15,10 +15,8 @@ from time import monotonic
 from typing import IO
 
 PIP = (sys.executable, "-m", "pip", "install", "--verbose", "--disable-pip-version-check", "--editable", ".")
-N_SHOWN, N_LAST = (
-    60,
-    10,
-)  # lines of the log that are printed after a failure: from where trouble begins, and the last ones
+# Lines of the log that are printed after a failure: from where trouble begins, and the last ones.
+N_SHOWN, N_LAST = 60, 10
 
 _NINJA = re.compile(r"^\s*\[(\d+)/(\d+)\]")
 _MAKE = re.compile(r"^\s*\[ *(\d+)%\]")

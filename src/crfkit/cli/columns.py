@@ -74,7 +74,8 @@ def read_labelled(
         separated = "" if separator is None else f", separated by {_named(separator)}"
         if found == 1:
             raise InputError(
-                f"{sequence.place(0)}: found one column, expected input columns and a label column{separated}"
+                f"{sequence.place(0)}: found one column, expected one word a line, with input columns and a label column"
+                f"{separated or ' between tabs or blanks (--separator names another separator)'}"
             )
         if n_columns is not None and found != n_columns:
             raise InputError(
@@ -126,7 +127,10 @@ def read_for_model(
                 expected += (
                     f" (separated by {_named(trained_separator)}, as in training, or as --separator says)"
                 )
-            raise InputError(f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}")
+            hint = "; a file has one word a line" if n_inputs == 1 else ""
+            raise InputError(
+                f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}{hint}"
+            )
 
 
 def read_ragged(

@@ -156,9 +156,9 @@ class CRF(Estimator, Generic[Label]):
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
-        iterations without a higher one end the training (not while it has been 0 from the start on). `callback` sees a `Progress` after each iteration and
-        ends the training by returning True. So do Ctrl-C and SIGTERM, with a warning: the best weights so far are kept. So
-        does the iteration that uses up `time_budget` seconds.
+        iterations without a higher one end the training (not while it has been 0 from the start on). `callback` sees
+        a `Progress` after each iteration and ends the training by returning True. So do Ctrl-C and SIGTERM, with a
+        warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
 
         `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
         labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the

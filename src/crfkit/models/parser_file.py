@@ -63,7 +63,8 @@ def unpack(file: ModelFile, source: str) -> ParserContents:
 
 def _unpack(file: ModelFile) -> ParserContents:
     if file.type != TYPE:
-        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
+        hint = "; it gives labels, for crfkit tag and crfkit.load" if file.type == "CRF" else ""
+        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}{hint}")
     settings = dict(file.settings)
     labels = _labels(settings.pop("labels", None))
     if count_setting(settings, "features") != FEATURE_SET:
