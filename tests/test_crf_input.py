@@ -14,10 +14,10 @@ from scipy import sparse
 
 import crfkit
 from crfkit import CRF, LBFGS, Chain, InputError, Template
+from crfkit.data import fewest_weights
 from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnsavableModel
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.crf_file import fewest_weights
 from crfkit.models.growth import pruned
 from crfkit.models.lesson import Choices
 

@@ -6,6 +6,8 @@ import os
 import random
 import signal
 import struct
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ import pytest
 
 from crfkit import CRF, LBFGS, Chain, InputError
 from crfkit.compat import crfsuite_bytes, pycrfsuite, write_crfsuite
-from crfkit.compat.crfsuite_file import CrfsuiteModel, OpenedModel
+from crfkit.compat.crfsuite_file import CrfsuiteModel
+from crfkit.compat.crfsuite_opening import OpenedModel
 from crfkit.compat.pycrfsuite.items import named
 from tests.crfsuite_oracle import Model
 from tests.test_crfsuite_file import random_corpus
@@ -45,11 +48,15 @@ def test_the_part_that_a_sequence_needs_gives_the_answers_of_the_whole(crf: CRF,
         other, expected, labels = whole.tag(positions)
         assert best == labels
         np.testing.assert_allclose(
-            tagger.marginals(design), other.marginals(expected), atol=1e-12, rtol=0, strict=True
+            tagger.marginals(design, 1), other.marginals(expected, 1), atol=1e-12, rtol=0, strict=True
         )
-        np.testing.assert_allclose(tagger.log_partitions(design), other.log_partitions(expected), rtol=1e-12)
+        np.testing.assert_allclose(
+            tagger.log_partitions(design, None, None, None, 1),
+            other.log_partitions(expected, None, None, None, 1),
+            rtol=1e-12,
+        )
         again, same = opened.ask(positions)
-        assert [opened.labels[i] for i in again.best(same)] == best
+        assert [opened.labels[i] for i in again.best(same, 1)] == best
     assert "whole" not in vars(opened)
     assert "whole" in vars(whole)
 
@@ -62,7 +69,7 @@ def test_the_part_agrees_with_a_plain_reader(crf: CRF) -> None:
         expected = plain.distribution(pairs)
         tagger, design, best = opened.tag(named(x))
         assert tuple(best) == max(expected, key=expected.__getitem__)
-        for i, row in enumerate(tagger.marginals(design)):
+        for i, row in enumerate(tagger.marginals(design, 1)):
             for label, found in zip(opened.labels, row, strict=True):
                 total = sum(p for y, p in expected.items() if y[i] == label)
                 assert found == pytest.approx(total, abs=1e-12)
@@ -182,3 +189,39 @@ def test_a_file_that_is_replaced_or_cut_short_does_no_harm(crf: CRF, tmp_path: P
     tagger.open(path)
     os.truncate(path, 0)
     assert [tagger.tag(x) for x in X] == crf.predict(X)
+
+
+ONE_SEQUENCE = """
+import sys
+from crfkit.compat import pycrfsuite
+tagger = pycrfsuite.Tagger()
+tagger.open(sys.argv[1])
+print(*tagger.tag([["w=1"], {"w=2": 2.0}]))
+print(*sorted({name.partition(".")[0] for name in sys.modules} & {"numpy", "scipy"}))
+print(*sorted({name for name in sys.modules if name.startswith("crfkit.") and name.count(".") == 1}))
+"""
+
+
+def test_a_program_that_tags_one_sequence_imports_little(crf: CRF, tmp_path: Path) -> None:
+    """Such programs are started once per call: NumPy and what trains models would take most of their time."""
+    path = tmp_path / "m"
+    write_crfsuite(crf, path)
+    command = [sys.executable, "-c", ONE_SEQUENCE, str(path)]
+    labels, heavy, own = subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert labels.split() == crf.predict([[["w=1"], {"w=2": 2.0}]])[0]
+    assert heavy == ""
+    assert own.split() == ["crfkit._core", "crfkit.compat", "crfkit.data", "crfkit.lazy"]
+
+
+def test_names_that_are_imported_when_they_are_used() -> None:
+    from crfkit import compat
+    from crfkit.compat.pycrfsuite import _pycrfsuite
+
+    for module in (compat, pycrfsuite, _pycrfsuite):
+        for name in module.__all__:
+            assert getattr(module, name) is getattr(module, name)
+        with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'nothing'"):
+            _ = module.nothing
+    assert pycrfsuite.Trainer is _pycrfsuite.Trainer

@@ -15,7 +15,6 @@ import pytest
 from crfkit import _core
 from crfkit.compat.pycrfsuite import ItemSequence
 from crfkit.features import FeatureMap, Vocabulary
-from crfkit.inference import Tagger
 
 PROJECT = Path(__file__).parent.parent
 NAMES = [
@@ -66,7 +65,7 @@ def numbered(site: Any) -> Any:
     return {name: 0.0 if value is False else value for name, value in site.items()}
 
 
-def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary, Tagger]:
+def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary, _core.Tagger]:
     """A model with weights for every name and label, and for every arc."""
     vocabulary = Vocabulary()
     for name in names:
@@ -77,7 +76,7 @@ def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary
     none = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = FeatureMap(n_labels, pair_ptr, pair_labels, {}, before, after, *none).layout
     weights = np.random.default_rng(3).normal(size=layout.n_weights)
-    return layout, vocabulary, Tagger(layout, weights)
+    return layout, vocabulary, _core.Tagger(layout, weights)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -92,11 +91,14 @@ def test_names_are_looked_up_as_they_are_when_read(seed: int) -> None:
     expected = _core.Design(layout, np.array([0, len(x)]), *states, [], 1, None, None, "questions")
     sites = _core.NamedSites(x)
     assert len(sites) == len(x)
-    design, best = tagger.tag_names(layout, vocabulary, sites, labels)
-    assert best == [labels[label] for label in tagger.best(expected)]
+    design, best = _core.tag_names(tagger, layout, vocabulary, sites, labels)
+    assert best == [labels[label] for label in tagger.best(expected, 1)]
     for found in (design, _core.design_of_names(layout, vocabulary, sites)):
-        assert np.array_equal(tagger.marginals(found), tagger.marginals(expected))
-        assert np.array_equal(tagger.log_partitions(found), tagger.log_partitions(expected))
+        assert np.array_equal(tagger.marginals(found, 1), tagger.marginals(expected, 1))
+        assert np.array_equal(
+            tagger.log_partitions(found, None, None, None, 1),
+            tagger.log_partitions(expected, None, None, None, 1),
+        )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -121,10 +123,10 @@ def test_what_names_cannot_be_is_refused() -> None:
         _core.NamedSites([["a"], np.ones(2), ["a"]])
     layout, vocabulary, tagger = tagger_of(["a"], 2)
     with pytest.raises(ValueError, match="one name for each label"):
-        tagger.tag_names(layout, vocabulary, _core.NamedSites([["a"]]), ["B"])
+        _core.tag_names(tagger, layout, vocabulary, _core.NamedSites([["a"]]), ["B"])
     other = tagger_of(["a", "b"], 2)[0]
     with pytest.raises(ValueError, match="layout"):
-        tagger.tag_names(other, vocabulary, _core.NamedSites([["a"]]), ["B", "I"])
+        _core.tag_names(tagger, other, vocabulary, _core.NamedSites([["a"]]), ["B", "I"])
 
 
 def test_an_object_that_vanishes_when_it_is_shown() -> None:
@@ -141,7 +143,7 @@ def test_an_object_that_vanishes_when_it_is_shown() -> None:
 
 
 def test_the_end_of_the_program_finds_threads_at_work() -> None:
-    for call in ("tagger.tag_names(layout, vocabulary, sites, labels)", "tagger.marginals(design)"):
+    for call in ("_core.tag_names(tagger, layout, vocabulary, sites, labels)", "tagger.marginals(design, 1)"):
         command = [sys.executable, "-c", FOR_EVER.format(call=call)]
         result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
@@ -151,7 +153,9 @@ def test_an_item_sequence_is_pickled_with_all_its_attributes() -> None:
     layout, vocabulary, tagger = tagger_of(["a", "b"], 2)
     items = ItemSequence([["a", "a", "b"], {"b": 0.5}])
     labels = ["B", "I"]
-    design, best = tagger.tag_names(layout, vocabulary, items.names(), labels)
-    again, same = tagger.tag_names(layout, vocabulary, pickle.loads(pickle.dumps(items)).names(), labels)
+    design, best = _core.tag_names(tagger, layout, vocabulary, items.names(), labels)
+    again, same = _core.tag_names(
+        tagger, layout, vocabulary, pickle.loads(pickle.dumps(items)).names(), labels
+    )
     assert best == same
-    assert np.array_equal(tagger.marginals(design), tagger.marginals(again))
+    assert np.array_equal(tagger.marginals(design, 1), tagger.marginals(again, 1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from crfkit.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -137,16 +138,13 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and know then which names there are not
-
-    def __getattr__(name: str) -> object:
-        """Load the room that a public name lives in, the first time the name is used."""
-        if name in _ROOMS:
-            return importlib.import_module(f"crfkit.{name}")
-        if name in _ROOM_OF:
-            value = getattr(importlib.import_module(f"crfkit.{_ROOM_OF[name]}"), name)
-            globals()[name] = value
-            return value
-        raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
+    __getattr__ = lazy_names(
+        globals(),
+        {
+            **{room: f"crfkit.{room}" for room in _ROOMS},
+            **{name: f"crfkit.{room}" for name, room in _ROOM_OF.items()},
+        },
+    )
 
 
 def __dir__() -> list[str]:

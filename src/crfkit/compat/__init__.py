@@ -1,18 +1,16 @@
 """Doors for people who come from other toolkits: their interfaces and their model files."""
 
-from crfkit.compat import crfpp_file, crfsuite_file, wapiti_file
-from crfkit.compat.crfpp_file import read_crfpp
-from crfkit.compat.crfsuite_file import crfsuite_bytes, read_crfsuite, write_crfsuite
-from crfkit.compat.installation import install
-from crfkit.compat.template_model import with_columns
-from crfkit.compat.wapiti_file import read_wapiti
+from typing import TYPE_CHECKING
 
-MAGIC: dict[str, bytes | tuple[bytes, ...]] = {
-    "crfsuite": crfsuite_file.MAGIC,
-    "crf++": crfpp_file.MAGIC,
-    "wapiti": wapiti_file.MAGIC,
-}
-"""How the model files of other toolkits begin."""
+from crfkit.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from crfkit.compat.crfpp_file import read_crfpp
+    from crfkit.compat.crfsuite_file import crfsuite_bytes, read_crfsuite, write_crfsuite
+    from crfkit.compat.installation import install
+    from crfkit.compat.model_files import MAGIC
+    from crfkit.compat.template_model import with_columns
+    from crfkit.compat.wapiti_file import read_wapiti
 
 __all__ = [
     "MAGIC",
@@ -24,3 +22,18 @@ __all__ = [
     "with_columns",
     "write_crfsuite",
 ]
+
+if not TYPE_CHECKING:  # a program that opens a model and labels one sequence needs none of these
+    __getattr__ = lazy_names(
+        globals(),
+        {
+            "MAGIC": "crfkit.compat.model_files",
+            "crfsuite_bytes": "crfkit.compat.crfsuite_file",
+            "install": "crfkit.compat.installation",
+            "read_crfpp": "crfkit.compat.crfpp_file",
+            "read_crfsuite": "crfkit.compat.crfsuite_file",
+            "read_wapiti": "crfkit.compat.wapiti_file",
+            "with_columns": "crfkit.compat.template_model",
+            "write_crfsuite": "crfkit.compat.crfsuite_file",
+        },
+    )

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.compat.template_model import Float64s, Int64s, Weights, check_label_names, template_model
-from crfkit.data import InputError
+from crfkit.data import MAX_WEIGHT, InputError
 from crfkit.features import Template
-from crfkit.models import CRF, MAX_WEIGHT
+from crfkit.models import CRF
 
 
 class CrfppParts(NamedTuple):

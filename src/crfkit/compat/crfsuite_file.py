@@ -16,19 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.compat.crfsuite_opening import OpenedModel, not_a_model
 from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
-from crfkit.inference import Tagger
-from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled, check_labels, replacing
-from crfkit.structures import lazy_property
+from crfkit.lazy import lazy_property
+from crfkit.models import CRF, assembled, replacing
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 MAGIC = b"lCRF"
-_FEW_NAMES = 300  # looked up in the time that reading a small model takes
-_FEATURES_PER_NAME = 6  # read with the whole model in the time in which one name is looked up in the file
 _NO_TRIPLES = (np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
@@ -52,7 +50,7 @@ class CrfsuiteModel:
         """The model in the bytes of a file; InputError for any other bytes."""
         opened = OpenedModel.from_bytes(bytes(data), source)
         if not opened.labels:
-            raise _not_a_model(source, "it has no labels")
+            raise not_a_model(source, "it has no labels")
         return opened.whole
 
     @classmethod
@@ -82,9 +80,9 @@ class CrfsuiteModel:
         )
 
     @lazy_property
-    def tagger(self) -> Tagger:
+    def tagger(self) -> _core.Tagger:
         """What answers questions."""
-        return Tagger(self.feature_map.layout, self.weights)
+        return _core.Tagger(self.feature_map.layout, self.weights)
 
     def arcs(self) -> Iterator[tuple[str, str, float]]:
         """Label before, label after and weight of each arc that has one."""
@@ -113,98 +111,6 @@ class CrfsuiteModel:
             self.weights,
             reason="the model was trained by CRFsuite",
         )
-
-
-class OpenedModel:
-    """A model file whose attributes are read when they are needed: opening it costs little, however large it is.
-
-    The first sequences are tagged with the part of the model that each of them needs. Once that has taken about as long
-    as reading the whole model takes, it is read, and tagging is several times as fast.
-
-    labels : [L]; empty after a training run without data
-    source : what error messages call the file
-    """
-
-    def __init__(self, file: _core.CrfsuiteFile, source: str) -> None:
-        self._file = file
-        self.source = source
-        self.labels = file.labels
-        # Names that are looked up in the file before the whole model is read.
-        self._budget = _FEW_NAMES + file.n_features // _FEATURES_PER_NAME
-        if len(set(self.labels)) != len(self.labels):
-            raise self._error("its labels are not distinct")
-        if self.labels:
-            try:
-                check_labels(len(self.labels), file.n_features)
-            except InputError as error:
-                raise self._error(error) from None
-
-    @classmethod
-    def from_bytes(cls, data: bytes, source: str = "<bytes>") -> OpenedModel:
-        """The model in the bytes of a file; InputError where its header, labels or transitions are damaged."""
-        try:
-            return cls(_core.CrfsuiteFile(data, MAX_LABELS, MAX_WEIGHT), source)
-        except ValueError as error:
-            raise _not_a_model(source, error) from None
-
-    @classmethod
-    def open(cls, path: str | bytes | os.PathLike[str]) -> OpenedModel:
-        """The same from a file; OSError where it cannot be read."""
-        name = os.fsencode(path)
-        try:
-            return cls(_core.CrfsuiteFile.open(name, MAX_LABELS, MAX_WEIGHT), os.fsdecode(name))
-        except ValueError as error:
-            raise _not_a_model(os.fsdecode(name), error) from None
-
-    @lazy_property
-    def whole(self) -> CrfsuiteModel:
-        """The whole model, with all that it holds checked."""
-        try:
-            names, lengths, ptr, labels, before, after, weights = self._file.read()
-        except ValueError as error:
-            raise self._error(error) from None
-        head = self._file.head
-        return CrfsuiteModel(
-            self.labels, names, lengths, ptr, labels, before, after, weights, head, self.source
-        )
-
-    def ask(self, positions: _core.NamedSites) -> tuple[Tagger, _core.Design]:
-        """A tagger, and a sequence for it to answer questions about."""
-        if self._pays(positions):
-            model = self.whole
-            design = _core.design_of_names(model.feature_map.layout, model.vocabulary, positions)
-            return model.tagger, design
-        try:
-            tagger, design = self._file.ask(positions)
-        except ValueError as error:
-            raise self._error(error) from None
-        return Tagger.of(tagger), design
-
-    def tag(self, positions: _core.NamedSites) -> tuple[Tagger, _core.Design, list[str]]:
-        """The same, and the best labels of the sequence."""
-        if self._pays(positions):
-            model = self.whole
-            layout = model.feature_map.layout
-            design, best = model.tagger.tag_names(layout, model.vocabulary, positions, self.labels)
-            return model.tagger, design, best
-        try:
-            tagger, design, best = self._file.tag(positions, self.labels)
-        except ValueError as error:
-            raise self._error(error) from None
-        return Tagger.of(tagger), design, best
-
-    def _pays(self, positions: _core.NamedSites) -> bool:
-        """Whether the whole model is read by now, or shall be."""
-        if self._budget >= 0:
-            self._budget -= positions.n_names
-        return self._budget < 0
-
-    def _error(self, error: object) -> InputError:
-        return _not_a_model(self.source, error)
-
-
-def _not_a_model(source: str, error: object) -> InputError:
-    return InputError(f"{source}: not a model of CRFsuite: {error}")
 
 
 def read_crfsuite(path: str | os.PathLike[str]) -> CRF:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError
 from crfkit.features import FeatureMap, Template, Vocabulary
-from crfkit.models import CRF, MAX_LABELS, MAX_WEIGHT, assembled
+from crfkit.models import CRF, assembled
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]

@@ -1,14 +1,22 @@
 """Files in, sequences of rows out."""
 
-from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
-from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
-from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, is_conllu, read_conllu, write_conllu
+from typing import TYPE_CHECKING
+
 from crfkit.data.errors import InputError, MissingFileError, unreadable
-from crfkit.data.files import read_bytes, read_text
-from crfkit.data.trees import check_tree
+from crfkit.data.limits import MAX_LABELS, MAX_WEIGHT, check_labels, fewest_weights
+from crfkit.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
+    from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
+    from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, is_conllu, read_conllu, write_conllu
+    from crfkit.data.files import read_bytes, read_text
+    from crfkit.data.trees import check_tree
 
 __all__ = [
     "AUTO",
+    "MAX_LABELS",
+    "MAX_WEIGHT",
     "AttributeSequence",
     "ColumnSequence",
     "EmptyNode",
@@ -17,7 +25,9 @@ __all__ = [
     "Multiword",
     "Sentence",
     "Word",
+    "check_labels",
     "check_tree",
+    "fewest_weights",
     "is_conllu",
     "item_of",
     "read_attributes",
@@ -30,3 +40,28 @@ __all__ = [
     "write_columns",
     "write_conllu",
 ]
+
+if not TYPE_CHECKING:  # what only labels reads no files of these kinds
+    __getattr__ = lazy_names(
+        globals(),
+        {
+            "AttributeSequence": "crfkit.data.attributes",
+            "item_of": "crfkit.data.attributes",
+            "read_attributes": "crfkit.data.attributes",
+            "write_attributes": "crfkit.data.attributes",
+            "AUTO": "crfkit.data.columns",
+            "ColumnSequence": "crfkit.data.columns",
+            "read_columns": "crfkit.data.columns",
+            "write_columns": "crfkit.data.columns",
+            "EmptyNode": "crfkit.data.conllu",
+            "Multiword": "crfkit.data.conllu",
+            "Sentence": "crfkit.data.conllu",
+            "Word": "crfkit.data.conllu",
+            "is_conllu": "crfkit.data.conllu",
+            "read_conllu": "crfkit.data.conllu",
+            "write_conllu": "crfkit.data.conllu",
+            "read_bytes": "crfkit.data.files",
+            "read_text": "crfkit.data.files",
+            "check_tree": "crfkit.data.trees",
+        },
+    )

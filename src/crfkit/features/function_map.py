@@ -13,7 +13,8 @@ from crfkit.features.dataset import Int32s
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.function_values import Objects, Outputs
 from crfkit.features.functions import FeatureFunctions
-from crfkit.structures import END, START, Chain, lazy_property
+from crfkit.lazy import lazy_property
+from crfkit.structures import END, START, Chain
 
 Flags = npt.NDArray[np.uint8]
 

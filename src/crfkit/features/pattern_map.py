@@ -19,6 +19,7 @@ from crfkit.features.configurations import Configuration, configurations
 from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.gate_values import Gates
+from crfkit.lazy import lazy_property
 from crfkit.structures import (
     Automaton,
     BookWriter,
@@ -31,7 +32,6 @@ from crfkit.structures import (
     Patterns,
     PatternStarts,
     Rule,
-    lazy_property,
     size_words,
     write_grams,
     write_pattern,

@@ -72,23 +72,9 @@ class Tagger:
         w = np.ascontiguousarray(weights, dtype=np.float64)
         self._core: _core.Tagger | _core.PatternTagger = _core.Tagger(layout, w)
 
-    @classmethod
-    def of(cls, core: _core.Tagger) -> Tagger:
-        """The same questions to a tagger that the native core has made."""
-        tagger = cls.__new__(cls)
-        tagger._core = core
-        return tagger
-
     def best(self, design: Compiled, n_threads: int = 1) -> Int32s:
         """The best label of every site, [T] over all sequences."""
         return self._core.best(design, n_threads)
-
-    def tag_names(
-        self, layout: _core.Layout, vocabulary: _core.Vocabulary, sites: _core.NamedSites, labels: list[str]
-    ) -> tuple[_core.Design, list[str]]:
-        """One sequence by the names of its features: a design for further questions, and the best labels by name."""
-        assert isinstance(self._core, _core.Tagger)
-        return _core.tag_names(self._core, layout, vocabulary, sites, labels)
 
     def marginals(self, design: Compiled, n_threads: int = 1) -> Float64s:
         """P(y_t = b), [T, L] over all sequences."""

@@ -4,7 +4,6 @@ from crfkit.models.assembly import assembled
 from crfkit.models.checkpoint import CheckpointError
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
-from crfkit.models.crf_file import MAX_LABELS, MAX_WEIGHT, check_labels
 from crfkit.models.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.description import describe
 from crfkit.models.disk import check_writable, replacing, saved_elsewhere
@@ -40,8 +39,6 @@ from crfkit.models.scores import position_scores, scored_nbest
 __all__ = [
     "CRF",
     "LOGGER",
-    "MAX_LABELS",
-    "MAX_WEIGHT",
     "ArcFeatureWeight",
     "ArcWeight",
     "CheckpointError",
@@ -69,7 +66,6 @@ __all__ = [
     "UnsavableModel",
     "arc_weights",
     "assembled",
-    "check_labels",
     "check_writable",
     "describe",
     "heaviest_arc_features",

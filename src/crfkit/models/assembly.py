@@ -7,11 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.data import MAX_WEIGHT, InputError, check_labels
 from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary
 from crfkit.models.chain_model import ChainModel, locally_normalised
 from crfkit.models.crf import CRF
-from crfkit.models.crf_file import MAX_WEIGHT, check_labels
 from crfkit.optimizers import History
 from crfkit.structures import Chain
 

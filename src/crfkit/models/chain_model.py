@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.data import MAX_LABELS, InputError, check_labels
 from crfkit.evaluation import MetricFunction, checked_metric, metric_for
 from crfkit.features import (
     Dataset,
@@ -34,6 +34,7 @@ from crfkit.features import (
     read_once,
 )
 from crfkit.inference import LatticeTagger, LocalDesign, LocalTagger, PatternTagger, Tagger
+from crfkit.lazy import lazy_property
 from crfkit.models import pattern_file
 from crfkit.models.constraints import (
     bound_chain,
@@ -44,7 +45,7 @@ from crfkit.models.constraints import (
     trained_chain,
     without_labels,
 )
-from crfkit.models.crf_file import MAX_LABELS, Contents, check_labels
+from crfkit.models.crf_file import Contents
 from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
 from crfkit.models.estimator import UnknownLabels
 from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
@@ -52,7 +53,7 @@ from crfkit.models.gold import checked_lists
 from crfkit.models.growth import widened
 from crfkit.models.lesson import Choices, Lesson
 from crfkit.models.pattern_file import StoredPatterns
-from crfkit.structures import Bigrams, Chain, Patterns, lazy_property
+from crfkit.structures import Bigrams, Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError, check_labels
 from crfkit.features import Facets
 from crfkit.models.dictionary_file import (
     MAX_FACETS,
@@ -47,10 +47,6 @@ from crfkit.models.model_file import Array, ModelFile, compress, decompress
 from crfkit.models.pattern_file import StoredPatterns
 
 TYPE = "CRF"
-MAX_WEIGHT = 1e100
-MAX_LABELS = 8_192  # a table of all arcs [L, L] then takes half a gigabyte
-_FREE_LABELS = 1_024  # its table takes 8 MB
-_ARCS_A_WEIGHT = 1_024  # entries of a larger table for each weight, at most
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -123,19 +119,6 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
 def _n_outcomes(n_labels: int, facets: Facets | None) -> int:
     """What a feature can have weights for: labels, or facets, which are numbered from L + 1 on."""
     return n_labels if facets is None else n_labels + 1 + len(facets)
-
-
-def fewest_weights(n_labels: int) -> int:
-    """Weights that a file with so many labels must have, so that no small file asks for much memory."""
-    return 0 if n_labels <= _FREE_LABELS else -(-(n_labels**2) // _ARCS_A_WEIGHT)
-
-
-def check_labels(n_labels: int, n_weights: int) -> None:
-    """Refuse labels whose table of arcs is out of proportion to the weights."""
-    if n_weights < fewest_weights(n_labels):
-        raise InputError(
-            f"it has {n_weights:,} weights for {n_labels:,} labels, expected at least {fewest_weights(n_labels):,}"
-        )
 
 
 def unpack(file: ModelFile, source: str) -> Contents:

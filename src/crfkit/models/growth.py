@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.data import InputError, fewest_weights
 from crfkit.features import FeatureMap, Labels, Vocabulary
-from crfkit.models.crf_file import fewest_weights
 
 if TYPE_CHECKING:
     from crfkit.models.chain_model import ChainModel

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.data import MAX_WEIGHT, InputError
 from crfkit.features import FEATURE_SET, ArcMap
-from crfkit.models.crf_file import MAX_WEIGHT
 from crfkit.models.file_arrays import array, compact, count_setting, floats, integers, read_history
 from crfkit.models.model_file import Array, ModelFile
 

@@ -6,7 +6,6 @@ from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainSc
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
-from crfkit.structures.lazy_property import lazy_property
 from crfkit.structures.pattern_automaton import Automaton, Effort
 from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
 from crfkit.structures.pattern_chain import (
@@ -78,7 +77,6 @@ __all__ = [
     "allowed_arcs",
     "function_name",
     "is_tree",
-    "lazy_property",
     "parse_gate",
     "places",
     "size_words",

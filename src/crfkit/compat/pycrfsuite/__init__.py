@@ -4,15 +4,15 @@ Models are CRFsuite's own files, both ways. What is different: training uses all
 words, never a crash.
 """
 
-from crfkit.compat.pycrfsuite import _dumpparser, _logparser, _pycrfsuite
-from crfkit.compat.pycrfsuite._pycrfsuite import (
-    CRFSUITE_VERSION,
-    BaseTrainer,
-    CRFSuiteError,
-    ItemSequence,
-    Tagger,
-    Trainer,
-)
+from typing import TYPE_CHECKING
+
+from crfkit.compat.pycrfsuite import _dumpparser, _pycrfsuite
+from crfkit.compat.pycrfsuite._pycrfsuite import CRFSUITE_VERSION, ItemSequence, Tagger
+from crfkit.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from crfkit.compat.pycrfsuite import _logparser
+    from crfkit.compat.pycrfsuite._pycrfsuite import BaseTrainer, CRFSuiteError, Trainer
 
 __all__ = [
     "CRFSUITE_VERSION",
@@ -25,3 +25,12 @@ __all__ = [
     "_logparser",
     "_pycrfsuite",
 ]
+
+if not TYPE_CHECKING:  # what only labels needs no trainer
+    __getattr__ = lazy_names(
+        globals(),
+        {
+            "_logparser": "crfkit.compat.pycrfsuite._logparser",
+            **dict.fromkeys(("BaseTrainer", "CRFSuiteError", "Trainer"), "crfkit.compat.pycrfsuite.trainer"),
+        },
+    )

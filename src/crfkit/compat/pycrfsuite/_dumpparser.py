@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from crfkit.compat.crfsuite_file import CrfsuiteModel
+if TYPE_CHECKING:
+    from crfkit.compat.crfsuite_file import CrfsuiteModel
 
 _COUNTS = ("num_features", "num_labels", "num_attrs")
 _OFFSETS = ("off_features", "off_labels", "off_attrs", "off_labelrefs", "off_attrrefs")

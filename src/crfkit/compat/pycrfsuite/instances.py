@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.compat.pycrfsuite.items import encoded
+from crfkit.compat.pycrfsuite.items import named
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Vocabulary
 from crfkit.structures import Chain
 
@@ -46,7 +46,7 @@ class Instances:
     def append(self, xseq: Any, yseq: Iterable[Any], group: int) -> None:
         """Add an instance; ValueError where items and labels are not as many."""
         names = [_label(label) for label in yseq]
-        states = encoded(xseq, self.vocabulary)
+        states = FeatureList(*named(xseq).add_to(self.vocabulary))
         n_sites = len(states.site_ptr) - 1
         if n_sites != len(names):
             raise ValueError(f"The numbers of items and labels differ: |x| = {n_sites}, |y| = {len(names)}")

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crfkit import _core
-from crfkit.data import InputError, item_of
-from crfkit.features import FeatureList, Vocabulary
+from crfkit.data import InputError
 
 Attributes = list[tuple[str, float]]  # of one item: names and values
 _INNER = (dict, list, set)
@@ -50,6 +49,8 @@ class ItemSequence:
     def names(self) -> _core.NamedSites:
         """The names and values of the attributes, in a form that the native core looks up."""
         if self._names is None:
+            from crfkit.data import item_of
+
             try:
                 self._names = _core.NamedSites([item_of(attributes) for attributes in self._pairs()])
             except _core.InvalidInput as complaint:
@@ -115,11 +116,6 @@ def named(xseq: Any) -> _core.NamedSites:
         return _core.NamedSites(xseq)
     except _core.InvalidInput:
         return _read_again(xseq).names()
-
-
-def encoded(xseq: Any, vocabulary: Vocabulary) -> FeatureList:
-    """The attributes of a sequence as ids of a vocabulary, which grows by those that it does not have."""
-    return FeatureList(*named(xseq).add_to(vocabulary))
 
 
 def _read_again(xseq: list[Any]) -> ItemSequence:

@@ -6,16 +6,16 @@ import contextlib
 import sys
 from collections.abc import Iterable
 from os import PathLike
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from crfkit import _core, inference
-from crfkit.compat.crfsuite_file import OpenedModel
+from crfkit import _core
+from crfkit.compat.crfsuite_opening import OpenedModel
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_lines
 from crfkit.compat.pycrfsuite.items import named
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Tagger:
@@ -28,7 +28,7 @@ class Tagger:
 
     def __init__(self) -> None:
         self._model: OpenedModel | None = None
-        self._asked: tuple[inference.Tagger, _core.Design] | None = None  # the instance, and who answers
+        self._asked: tuple[_core.Tagger, _core.Design] | None = None  # the instance, and who answers
         self._marginals: npt.NDArray[np.float64] | None = None  # [T, L] of the instance, once asked for
         self._n_sites = 0
 
@@ -77,9 +77,9 @@ class Tagger:
         if self._asked is None:
             return []
         tagger, design = self._asked
-        return [model.labels[label] for label in tagger.best(design).tolist()]
+        return [model.labels[label] for label in tagger.best(design, 1).tolist()]
 
-    def _remember(self, asked: tuple[inference.Tagger, _core.Design] | None, n_sites: int) -> None:
+    def _remember(self, asked: tuple[_core.Tagger, _core.Design] | None, n_sites: int) -> None:
         self._n_sites, self._marginals, self._asked = n_sites, None, asked
 
     def _answerable(self, model: OpenedModel, n_sites: int) -> bool:
@@ -93,6 +93,8 @@ class Tagger:
 
     def probability(self, yseq: Iterable[str]) -> float:
         """p(yseq | instance)."""
+        import numpy as np
+
         labels = list(yseq)
         self._opened()
         if len(labels) != self._n_sites:
@@ -103,7 +105,9 @@ class Tagger:
             return 0.0
         tagger, design = self._asked
         ids = np.array([self._id(label) for label in labels], dtype=np.int32)
-        score = tagger.log_partitions(design, ids) - tagger.log_partitions(design)
+        score = tagger.log_partitions(design, ids, None, None, 1) - tagger.log_partitions(
+            design, None, None, None, 1
+        )
         return float(np.exp(np.minimum(score[0], 0.0)))
 
     def marginal(self, y: str, pos: int) -> float:
@@ -116,7 +120,7 @@ class Tagger:
         if not 0 <= pos < self._n_sites:
             raise ValueError(f"The position, {pos} is out of range of {self._n_sites}")
         if self._marginals is None:
-            self._marginals = tagger.marginals(design)
+            self._marginals = tagger.marginals(design, 1)
         return float(self._marginals[pos, label])
 
     def dump(self, filename: str | None = None) -> None:
@@ -125,6 +129,8 @@ class Tagger:
         if filename is None:
             sys.stdout.writelines(lines)
             return
+        from pathlib import Path
+
         with Path(filename).open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(lines)
 

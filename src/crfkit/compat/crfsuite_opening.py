@@ -1,0 +1,112 @@
+"""Model files of CRFsuite, opened: a program that labels one sequence and ends imports no more than this.
+
+So neither NumPy nor the packages that train models are imported here; what reads the whole file imports them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from crfkit import _core
+from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError, check_labels
+from crfkit.lazy import lazy_property
+
+if TYPE_CHECKING:
+    from crfkit.compat.crfsuite_file import CrfsuiteModel
+
+_FEW_NAMES = 300  # looked up in the time that reading a small model takes
+_FEATURES_PER_NAME = 6  # read with the whole model in the time in which one name is looked up in the file
+
+
+class OpenedModel:
+    """A model file whose attributes are read when they are needed: opening it costs little, however large it is.
+
+    The first sequences are tagged with the part of the model that each of them needs. Once that has taken about as long
+    as reading the whole model takes, it is read, and tagging is several times as fast.
+
+    labels : [L]; empty after a training run without data
+    source : what error messages call the file
+    """
+
+    def __init__(self, file: _core.CrfsuiteFile, source: str) -> None:
+        self._file = file
+        self.source = source
+        self.labels = file.labels
+        # Names that are looked up in the file before the whole model is read.
+        self._budget = _FEW_NAMES + file.n_features // _FEATURES_PER_NAME
+        if len(set(self.labels)) != len(self.labels):
+            raise self._error("its labels are not distinct")
+        if self.labels:
+            try:
+                check_labels(len(self.labels), file.n_features)
+            except InputError as error:
+                raise self._error(error) from None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str = "<bytes>") -> OpenedModel:
+        """The model in the bytes of a file; InputError where its header, labels or transitions are damaged."""
+        try:
+            return cls(_core.CrfsuiteFile(data, MAX_LABELS, MAX_WEIGHT), source)
+        except ValueError as error:
+            raise not_a_model(source, error) from None
+
+    @classmethod
+    def open(cls, path: str | bytes | os.PathLike[str]) -> OpenedModel:
+        """The same from a file; OSError where it cannot be read."""
+        name = os.fsencode(path)
+        try:
+            return cls(_core.CrfsuiteFile.open(name, MAX_LABELS, MAX_WEIGHT), os.fsdecode(name))
+        except ValueError as error:
+            raise not_a_model(os.fsdecode(name), error) from None
+
+    @lazy_property
+    def whole(self) -> CrfsuiteModel:
+        """The whole model, with all that it holds checked."""
+        from crfkit.compat.crfsuite_file import CrfsuiteModel
+
+        try:
+            names, lengths, ptr, labels, before, after, weights = self._file.read()
+        except ValueError as error:
+            raise self._error(error) from None
+        head = self._file.head
+        return CrfsuiteModel(
+            self.labels, names, lengths, ptr, labels, before, after, weights, head, self.source
+        )
+
+    def ask(self, positions: _core.NamedSites) -> tuple[_core.Tagger, _core.Design]:
+        """A tagger, and a sequence for it to answer questions about."""
+        if self._pays(positions):
+            model = self.whole
+            design = _core.design_of_names(model.feature_map.layout, model.vocabulary, positions)
+            return model.tagger, design
+        try:
+            return self._file.ask(positions)
+        except ValueError as error:
+            raise self._error(error) from None
+
+    def tag(self, positions: _core.NamedSites) -> tuple[_core.Tagger, _core.Design, list[str]]:
+        """The same, and the best labels of the sequence."""
+        if self._pays(positions):
+            model = self.whole
+            layout, tagger = model.feature_map.layout, model.tagger
+            design, best = _core.tag_names(tagger, layout, model.vocabulary, positions, self.labels)
+            return tagger, design, best
+        try:
+            return self._file.tag(positions, self.labels)
+        except ValueError as error:
+            raise self._error(error) from None
+
+    def _pays(self, positions: _core.NamedSites) -> bool:
+        """Whether the whole model is read by now, or shall be."""
+        if self._budget >= 0:
+            self._budget -= positions.n_names
+        return self._budget < 0
+
+    def _error(self, error: object) -> InputError:
+        return not_a_model(self.source, error)
+
+
+def not_a_model(source: str, error: object) -> InputError:
+    """The error for a file that holds no model of CRFsuite."""
+    return InputError(f"{source}: not a model of CRFsuite: {error}")
