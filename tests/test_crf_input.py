@@ -16,7 +16,7 @@ import crfkit
 from crfkit import CRF, LBFGS, Chain, InputError, Template
 from crfkit.data import fewest_weights
 from crfkit.features import PRESETS, preset
-from crfkit.models import UnknownLabels, UnsavableModel
+from crfkit.models import UnknownLabels, UnreadColumns, UnsavableModel
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.growth import pruned
 from crfkit.models.lesson import Choices
@@ -76,7 +76,8 @@ def test_names_reads_parts_of_speech_where_there_are() -> None:
         InputError, match="sequence 0, site 0: the row has 2 columns, expected 1 as in training"
     ):
         without.predict(rows)
-    chosen = CRF(features=preset("names", 1)).fit(rows, spans)
+    with pytest.warns(UnreadColumns, match="no feature reads column 1"):
+        chosen = CRF(features=preset("names", 1)).fit(rows, spans)
     assert {*chosen.encoder_.vocabulary.names()} == {*without.encoder_.vocabulary.names()}
 
 

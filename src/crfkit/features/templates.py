@@ -248,10 +248,9 @@ class Template:
         """How many columns a row must have at least."""
         return max((transform.column + 1 for transform in self._program.transforms), default=0)
 
-    @property
-    def columns(self) -> set[int]:
-        """The columns of a row that are read."""
-        return {transform.column for transform in self._program.transforms}
+    def unread_columns(self, n_columns: int) -> list[int]:
+        """Those of the columns of a row that are not read."""
+        return sorted({*range(n_columns)} - {transform.column for transform in self._program.transforms})
 
     @property
     def has_plain_arcs(self) -> bool:

@@ -46,6 +46,10 @@ class WapitiTokens(Template):
         """Whether transitions have weights that do not depend on the input: never, `b` is a feature as others are."""
         return False
 
+    def unread_columns(self, n_columns: int) -> list[int]:
+        """None: every column is a feature."""
+        return []
+
     def expand(self, rows: Sequence[Row], i: int) -> tuple[list[str], list[str]]:
         """The features of position `i` and of the transition into it."""
         if not 0 <= i < len(rows):

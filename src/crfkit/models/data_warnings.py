@@ -41,7 +41,7 @@ def warn_of_training_data(lesson: Lesson, min_count: int, *, stacklevel: int) ->
         doubts.append((text, UninformativeData))
     template, n_columns = model.encoder.template, model.encoder.n_columns
     if template is not None and n_columns is not None and model.patterns is None:
-        unread = sorted({*range(n_columns)} - template.columns)
+        unread = template.unread_columns(n_columns)
         if unread:
             plural = len(unread) > 1
             text = (
