@@ -61,14 +61,14 @@ class ActivePairs:
     def snapshot(self, v: Vector) -> tuple[list[int], dict[str, npt.NDArray[Any]]]:
         """The slots in use and all numbers, for `restore`; v is the pseudo-gradient that comes next."""
         order, arrays = self._pairs.snapshot(self._columns(v))
-        return order, {**arrays, "pairs.ids": self._ids, "pairs.width": np.array(self._pairs.n_weights)}
+        return order, {**arrays, "pairs.ids": self._ids}
 
     def restore(self, snapshot: Snapshot, v: Vector) -> None:
         """Takes the pairs of a snapshot, so that the next direction has the same bits."""
         ids, n_weights = snapshot.any_array("pairs.ids", np.int64), len(self._is_active)
-        width = int(snapshot.array("pairs.width", (), np.int64))
-        if ids.ndim != 1 or len(ids) > width or width > n_columns(n_weights):
-            raise SnapshotError(f"it has pairs of {len(ids)} of {n_weights} weights in {width} columns")
+        shape = snapshot.any_array("pairs.rows", np.float32).shape
+        if ids.ndim != 1 or len(shape) != 2 or not len(ids) <= shape[1] <= n_columns(n_weights):
+            raise SnapshotError(f"it has pairs of {ids.size} of {n_weights} weights in rows {list(shape)}")
         if len(ids) and not (ids.min() >= 0 and ids.max() < n_weights and len(np.unique(ids)) == len(ids)):
             raise SnapshotError(f"array 'pairs.ids' does not number {n_weights} weights")
         self._is_active[:] = False
@@ -76,7 +76,7 @@ class ActivePairs:
         if (v[~self._is_active] != 0.0).any():
             raise SnapshotError("array 'pairs.ids' lacks weights that are active")
         self._ids = ids
-        self._pairs = Pairs(self._memory, width, self._n_threads)
+        self._pairs = Pairs(self._memory, shape[1], self._n_threads)
         self._last = (v, self._gather(v))
         self._pairs.restore(snapshot, self._last[1])
 
