@@ -20,6 +20,12 @@ struct Constraint {
 };
 using Constraints = std::vector<Constraint>;
 
+// A tree with the score that decides its rank: exact, it is finite where a double may be infinite.
+template <class Score>
+struct Found : ScoredTree {
+    Score total{};
+};
+
 // The best tree within constraints, with scores of either kind.
 template <class Score>
 class Decoder {
@@ -36,12 +42,12 @@ class Decoder {
                 }
     }
 
-    ScoredTree best() {
+    Found<Score> best() {
         search_.find(converted(top_), tree_.n_words, tree_.one_root, false);
         return found(label_);
     }
 
-    ScoredTree best(const Constraints& constraints) {
+    Found<Score> best(const Constraints& constraints) {
         restrict_to(constraints);
         search_.find(converted(arcs_), tree_.n_words, tree_.one_root, true);
         return found(labels_);
@@ -113,21 +119,21 @@ class Decoder {
         }
     }
 
-    ScoredTree found(const std::vector<std::int32_t>& labels) const {
-        ScoredTree result;
+    Found<Score> found(const std::vector<std::int32_t>& labels) const {
+        Found<Score> result;
         Total score;
-        Score exact(0.0);
+        result.total = Score(0.0);
         for (std::int64_t m = 1; m <= tree_.n_words; ++m) {
             const std::int32_t head = search_.heads()[m], label = labels[head * tree_.side() + m];
             result.heads.push_back(head);
             result.labels.push_back(label);
             score.add(tree_.labels(head, m)[label]);
-            exact += Score(tree_.labels(head, m)[label]);
+            result.total += Score(tree_.labels(head, m)[label]);
         }
         if constexpr (std::is_same_v<Score, double>)
-            result.score = score.value();
+            result.score = result.total = score.value();
         else
-            result.score = exact.sum.value();
+            result.score = result.total.sum.value();
         return result;
     }
 
@@ -139,11 +145,12 @@ class Decoder {
 };
 
 // The trees within constraints: the first is known, the second was found by leaving out the arc `without`.
+template <class Score>
 struct Cell {
     Constraints constraints;
-    ScoredTree first, second;
+    Found<Score> first, second;
     Constraint without;
-    bool operator<(const Cell& other) const { return second.score < other.second.score; }
+    bool operator<(const Cell& other) const { return other.second.total > second.total; }
 };
 
 Constraints with(Constraints constraints, Constraint one_more, bool required) {
@@ -158,16 +165,16 @@ class KBest {
     explicit KBest(const TreeView& tree) : decoder_(tree), n_words_(tree.n_words) {}
 
     std::vector<ScoredTree> find(std::int64_t k) {
-        std::vector<ScoredTree> found;
+        std::vector<Found<Score>> found;
         try {
             found.push_back(decoder_.best());
         } catch (const NoTree&) {
-            return found;
+            return {};
         }
         if (k > 1) open({}, found.front());
         while (static_cast<std::int64_t>(found.size()) < k && !cells_.empty()) {
             check_interruption();
-            const Cell cell = cells_.top();
+            const Cell<Score> cell = cells_.top();
             cells_.pop();
             found.push_back(cell.second);
             if (static_cast<std::int64_t>(found.size()) == k) break;
@@ -176,8 +183,8 @@ class KBest {
         }
         // Rounding may have put trees of almost the same score in another order.
         std::stable_sort(found.begin(), found.end(),
-                         [](const ScoredTree& a, const ScoredTree& b) { return a.score > b.score; });
-        return found;
+                         [](const auto& a, const auto& b) { return a.total > b.total; });
+        return {found.begin(), found.end()};
     }
 
   private:
@@ -186,7 +193,7 @@ class KBest {
     }
 
     // Enters the trees within constraints if there is a second one.
-    void open(Constraints constraints, const ScoredTree& first) {
+    void open(Constraints constraints, const Found<Score>& first) {
         if (decoder_.best(constraints) == first) {
             if (const std::int64_t word = decoder_.detour(constraints, first)) {
                 const Constraint without = arc_of(first, word);
@@ -199,16 +206,16 @@ class KBest {
 
     // The same where `first` is only one of several best trees, and not the one that is found: the second is
     // the best of those that do without any one of its arcs.
-    void open_tied(const Constraints& constraints, const ScoredTree& first) {
-        std::optional<Cell> cell;
+    void open_tied(const Constraints& constraints, const Found<Score>& first) {
+        std::optional<Cell<Score>> cell;
         for (std::int64_t word = 1; word <= n_words_; ++word) {
             check_interruption();
             if (Decoder<Score>::is_required(constraints, word)) continue;
             const Constraint without = arc_of(first, word);
             try {
-                ScoredTree second = decoder_.best(with(constraints, without, false));
-                if (!cell || second.score > cell->second.score)
-                    cell = Cell{constraints, first, std::move(second), without};
+                Found<Score> second = decoder_.best(with(constraints, without, false));
+                if (!cell || second.total > cell->second.total)
+                    cell = Cell<Score>{constraints, first, std::move(second), without};
             } catch (const NoTree&) {  // every tree within the constraints has this arc
             }
         }
@@ -217,7 +224,7 @@ class KBest {
 
     Decoder<Score> decoder_;
     std::int64_t n_words_;
-    std::priority_queue<Cell> cells_;
+    std::priority_queue<Cell<Score>> cells_;
 };
 
 // Whether exact scores are needed. Column 0 and the diagonal are no arcs.
@@ -239,7 +246,8 @@ bool are_far(const TreeView& tree) {
 }  // namespace
 
 ScoredTree best_tree(const TreeView& tree) {
-    return are_far(tree) ? Decoder<ExactScore>(tree).best() : Decoder<double>(tree).best();
+    if (are_far(tree)) return Decoder<ExactScore>(tree).best();
+    return Decoder<double>(tree).best();
 }
 
 std::vector<ScoredTree> k_best_trees(const TreeView& tree, std::int64_t k) {

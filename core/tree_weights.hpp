@@ -32,12 +32,14 @@ class PartWeights {
                 for (const auto m : part.words) top[m] = std::max(top[m], arcs_[h * side_ + m]);
         for (const auto m : part.words)
             if (top[m] > kNever) shift_[m] = top[m];
-        root_shift_ = shift_;
-        if (!part.one_root) return;
-        double above = kNever;
-        for (const auto m : part.words) above = std::max(above, arcs_[m] - shift_[m]);
-        for (const auto m : part.words) root_shift_[m] += above;
-        above_ = above;
+        if (part.one_root) {
+            above_ = kNever;
+            for (const auto m : part.words) above_ = std::max(above_, arcs_[m] - shift_[m]);
+        }
+        // Not arcs_ − (shift + above): where scores are large, the sum of the shifts would be rounded.
+        root_.assign(arcs_, arcs_ + side_);
+        for (std::int64_t m = 1; m < side_; ++m) root_[m] -= shift_[m];
+        root_shift_.assign(side_, above_);
     }
 
     // Whether scores are so far apart that only Far holds their weights.
@@ -59,8 +61,8 @@ class PartWeights {
             scale(weight, sum_of(sums_, h * side_ + m));
             return weight;
         }
-        const double score = arcs_[h * side_ + m], shift = h ? shift_[m] : root_shift_[m];
-        return FromScore<Number>::make(score - shift, moves);
+        const double score = h ? arcs_[h * side_ + m] - shift_[m] : root_[m] - root_shift_[m];
+        return FromScore<Number>::make(score, moves);
     }
 
     // Fills an elimination; false where a weight is too small for a double.
@@ -111,7 +113,7 @@ class PartWeights {
         if (n + 1 < side_) return fill_rows<double>(elimination, direction);
         Filled filled;
         for (std::int64_t h = 0; h < side_; ++h) {
-            const double* arcs = arcs_ + h * side_ + 1;
+            const double* arcs = (h ? arcs_ + h * side_ : root_.data()) + 1;
             double* weights = elimination.weights(h);
             tree_kernels().weigh(arcs, (h ? shift_ : root_shift_).data() + 1, n, weights);
             for (std::int64_t j = 0; j < n; ++j) {
@@ -127,8 +129,10 @@ class PartWeights {
     const ArcSums& sums_;
     const double* arcs_;
     std::int64_t side_;
-    std::vector<char> inside_;                // [n + 1]
-    std::vector<double> shift_, root_shift_;  // [n + 1] of each dependent: arcs from words, from the root
+    std::vector<char> inside_;        // [n + 1]
+    std::vector<double> shift_;       // [n + 1] of each dependent
+    std::vector<double> root_;        // [n + 1] scores of the arcs from the root, less that
+    std::vector<double> root_shift_;  // [n + 1] by which these are shifted once more
     double above_ = 0;
 };
 

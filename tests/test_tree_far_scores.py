@@ -124,6 +124,7 @@ def test_beside_all_trees(
     assert score_of(best(tree, given).output, scores) == order[0]
     listed = k_best(tree, given, 7)
     assert [one.score for one in listed] == pytest.approx([rounded(score) for score in order], rel=1e-12)
+    assert [score_of(one.output, scores) for one in listed] == order
     assert len({one.output.tobytes() for one in listed}) == len(order)
     likely = {arcs for arcs, q in zip(exact.outputs, p, strict=True) if q > 0}
     for drawn in sample(tree, given, 5, seed):
@@ -156,6 +157,14 @@ def test_samples_follow_the_marginals_where_small_differences_decide() -> None:
     for m in range(1, 4):
         frequencies = np.bincount(drawn[:, m - 1], minlength=4) / len(drawn)
         assert frequencies == pytest.approx(expected[:, m], abs=0.05)
+
+
+@pytest.mark.parametrize("size", [1e5, 1e16, 1e100, 1.7e308])
+def test_a_single_root_among_large_scores_that_are_close(size: float) -> None:
+    """The trees 0 → 1 → 2 and 0 → 2 → 1 differ by 3."""
+    scores = np.array([[0, -size, 0], [0, 0, -3], [0, -size, 0]])
+    expected = np.array([[0, 1, np.exp(3)], [0, 0, 1], [0, np.exp(3), 0]]) / (1 + np.exp(3))
+    assert marginals(SpanningTree(single_root=True), scores) == pytest.approx(expected, rel=1e-12)
 
 
 def test_minimum_risk() -> None:
