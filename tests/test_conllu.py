@@ -298,3 +298,12 @@ def accepts(sentence: Sentence, single_root: bool) -> bool:
     except InputError:
         return False
     return True
+
+
+def test_a_word_may_be_made_of_its_form_alone() -> None:
+    text = io.StringIO()
+    write_conllu([Sentence([Word("Dogs", upos="NOUN"), Word("sleep")])], text)
+    rows = ["1 Dogs _ NOUN _ _ _ _ _ _", "2 sleep _ _ _ _ _ _ _ _"]
+    assert text.getvalue() == "\n".join(rows).replace(" ", "\t") + "\n\n"
+    [read] = read_conllu(io.StringIO(text.getvalue()))
+    assert read.words == [Word("Dogs", upos="NOUN"), Word("sleep")]

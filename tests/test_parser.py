@@ -358,7 +358,7 @@ def conllu(*rows: tuple[str, str]) -> list[Sentence]:
             Sentence([]),
             r"sentences: got Sentence, expected sentences .*: write \[sentence\] for a single one",
         ),
-        ([["a", "word"]], r"sentences\[0\] is of type list, expected a Sentence"),
+        ([["a", "word"]], r"sentences\[0\] is of type list, expected a Sentence; of words it is made"),
         ([Sentence([("w",)])], r"sentences\[0\] has \('w',\) among its words, expected a Word"),  # type: ignore[list-item]
     ],
 )

@@ -140,6 +140,8 @@ def test_metrics_that_there_are_not_are_refused(trained: CRF) -> None:
     for attempt in attempts:
         with pytest.raises(InputError, match=message):
             attempt()
+    with pytest.raises(InputError, match=message + "; for a parser, one of las, uas, label_accuracy, clas"):
+        make_scorer("F1")
     with pytest.raises(InputError, match="metric is 7, expected a function or one of"):
         trained.score(X, y, metric=7)  # type: ignore[arg-type]
 

@@ -26,14 +26,14 @@ class Word(NamedTuple):
     """A word; its number is its place in `Sentence.words`, counted from 1. Texts are as in the file."""
 
     form: str
-    lemma: str
-    upos: str
-    xpos: str
-    feats: str  # Name=Value|…, or _
-    head: int | None  # number of its head, 0 for the root, None when the file has _
-    deprel: str
-    deps: str
-    misc: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"  # Name=Value|…
+    head: int | None = None  # number of its head, 0 for the root, None when the file has _
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
 
 
 class Multiword(NamedTuple):

@@ -135,5 +135,8 @@ def make_scorer(metric: str | MetricFunction | None = None, *, greater_is_better
     Scorer(metric='f1', greater_is_better=True)
     """
     if metric not in TREE_METRICS:
-        checked_metric(metric)
+        try:
+            checked_metric(metric)
+        except InputError as error:
+            raise InputError(f"{error}; for a parser, one of {', '.join(TREE_METRICS)}") from None
     return Scorer(metric, greater_is_better)

@@ -61,7 +61,10 @@ def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]
     found = list(sentences)
     for n, sentence in enumerate(found):
         if not isinstance(sentence, Sentence):
-            raise InputError(f"{what}[{n}] is of type {type(sentence).__name__}, expected a Sentence")
+            raise InputError(
+                f"{what}[{n}] is of type {type(sentence).__name__}, expected a Sentence; of words it is made by "
+                "crfkit.data: Sentence([Word(form, upos=tag), …])"
+            )
         for word in sentence.words:
             if not isinstance(word, Word):
                 raise InputError(f"{what}[{n}] has {word!r} among its words, expected a Word")
