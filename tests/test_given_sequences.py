@@ -83,6 +83,7 @@ def said(ask: Any, *arguments: Any, **settings: Any) -> str:
         (["The dog"], f"sequence 0 is the string 'The dog', expected a list of words or rows; {SPLIT}"),
         ("The dog", "X is the string 'The dog', expected a list of sequences; split a text into words first: [X.split()]"),
         ([["The"], None], "sequence 1 is None, expected a list of words or rows"),
+        ([{"The"}], f"sequence 0 is {{'The'}} (set), expected a list of words or rows; a set has no order; {WRAP}"),
         ([{"w": "The"}], f"sequence 0 is {{'w': 'The'}} (dict), expected a list of words or rows; {WRAP}"),
         (
             [[{"w": "The"}]],
@@ -132,6 +133,7 @@ def test_no_list_of_sentences(tagger: CRF, X: Any, message: str) -> None:
     ("X", "message"),
     [
         (["The", "dog"], f"sequence 0 is the string 'The', expected a list of sites; {WRAP}"),
+        ([{"w=The"}], f"sequence 0 is {{'w=The'}} (set), expected a list of sites; a set has no order; {WRAP}"),
         (
             LISTS[0],
             "sequence 0, site 0: expected a list of strings or a dict, got the string 'w=The'; words need a preset or "

@@ -38,8 +38,8 @@ def check_sequences(sequences: Sequence[Any], *, rows: bool) -> None:
     """Refuse a string, a table or another thing that cannot be a sequence: of rows, or of sites that may be blocks."""
     for kind in set(map(type, sequences)).difference(_PLAIN):
         read = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__") or hasattr(kind, "tocsr")
-        text = issubclass(kind, str | bytes) or (rows and issubclass(kind, Mapping))
-        if text or not read or _is_table(kind) or _is_grouping(kind):
+        unordered = issubclass(kind, set | frozenset) or (rows and issubclass(kind, Mapping))
+        if issubclass(kind, str | bytes) or unordered or not read or _is_table(kind) or _is_grouping(kind):
             n = next(n for n, sequence in enumerate(sequences) if type(sequence) is kind)
             raise unusable_sequence(n, sequences[n], LIST_OF_ROWS if rows else LIST_OF_SITES)
 
@@ -54,6 +54,8 @@ def unusable_sequence(n: int, sequence: Any, expected: str) -> InputError:
     advice = ""
     if isinstance(sequence, str) and len(sequence.split()) > 1:
         advice = "; split texts into words first: [text.split() for text in X]"
+    elif isinstance(sequence, set | frozenset):
+        advice = f"; a set has no order; {WRAP}"
     elif isinstance(sequence, str | Mapping | np.ndarray):
         advice = f"; {WRAP}"
     return InputError(f"sequence {n} is {described(sequence)}, expected {expected}{advice}")
