@@ -19,7 +19,7 @@ from crfkit.optimizers.problem import Vector
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 
 SLACK = 1.25  # columns there are for each one in use, so that few new weights make no copy
-DROP_SHARE = 0.6  # weights are dropped where no more than this share of them is left
+DROP_SHARE = 0.5  # weights are dropped where no more than this share of them is left
 
 
 class ActivePairs:
@@ -90,7 +90,7 @@ class ActivePairs:
     def _gather(self, array: Vector) -> Vector:
         """The numbers [width] of the active weights, and zeros behind them."""
         columns = np.zeros(self._pairs.n_weights)
-        np.take(array, self._ids, out=columns[: len(self._ids)])
+        np.take(array, self._ids, out=columns[: len(self._ids)], mode="clip")  # "raise" would take a copy
         return columns
 
     def _cover(self, needed: npt.NDArray[np.bool_]) -> None:
@@ -105,9 +105,9 @@ class ActivePairs:
 
     def _drop(self, active: npt.NDArray[np.bool_]) -> None:
         """Forgets weights that are active no more, where these are many."""
-        kept = np.flatnonzero(active[self._ids])
-        if len(kept) > DROP_SHARE * len(self._ids):
+        if np.count_nonzero(active) > DROP_SHARE * len(self._ids):
             return
+        kept = np.flatnonzero(active[self._ids])
         self._is_active[:] = False
         self._ids = self._ids[kept]
         self._is_active[self._ids] = True

@@ -122,7 +122,7 @@ class Pairs:
         n_rows = 2 * self._n_slots
         rows = np.zeros((len(self._rows), n_weights), np.float32)
         for row in range(n_rows):
-            np.take(self._rows[row], columns, out=rows[row, : len(columns)])
+            np.take(self._rows[row], columns, out=rows[row, : len(columns)], mode="clip")
         self._rows, self._products = rows, None
         for slot in list(self._order):
             s, y = rows[2 * slot : 2 * slot + 2].astype(np.float64)
