@@ -193,6 +193,7 @@ void Extractor::compose(const TemplateLine& line, std::int64_t i, std::int64_t n
                                           : append(end, values[macro.transform * n_sites + site]);
     }
     end = append(end, line.tail);
+    if (program_.cut_at_zero) end = std::find(begin, end, '\0');
     writer.push_composed(end - begin);
 }
 

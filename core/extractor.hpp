@@ -52,6 +52,7 @@ struct TemplateProgram {
     std::vector<Transform> transforms;
     std::vector<TemplateLine> lines;
     std::vector<Boundaries> boundaries;  // [transforms]; none: _B-1, _B-2, … and _B+1, _B+2, …
+    bool cut_at_zero = false;            // a zero byte ends a feature
 
     // The columns that transforms read, rising. Throws std::invalid_argument where a macro names no
     // transform, a column is negative, or a transform has no boundaries while others have.

@@ -355,3 +355,26 @@ def test_tokens_are_a_language_of_their_own() -> None:
     crf = crfkit.CRF(features=WapitiTokens(""), l2=0.1).fit(X, y)
     assert crf.predict(X) == y
     assert list(crf.encoder_.arc_vocabulary.names()) == ["b"]
+
+
+def test_a_plain_feature_of_transitions_may_be_made_of_the_input_too() -> None:
+    """Where the pattern finds nothing it makes `b`, which the other line gives to every transition."""
+    patterns = ['b%m[0,0,"g"]', "b", "u"]
+    names, weights = ["b", "bg", "u"], [1.5, -0.5, 0.25, 1.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.0]
+    lines = [f"#mdl#2#{len(weights)}", f"#rdr#{len(patterns)}/0/0"]
+    lines += [f"{len(pattern)}:{pattern}," for pattern in patterns]
+    lines += ["#qrk#2", "1:A,", "1:B,", f"#qrk#{len(names)}", *(f"{len(name)}:{name}," for name in names)]
+    lines += [f"{i}={value}" for i, value in enumerate(weights)]
+    crf = parse_wapiti("\n".join([*lines, ""]).encode())
+    b, bg, u = np.reshape(weights[:4], (2, 2)), np.reshape(weights[4:8], (2, 2)), np.array(weights[8:])
+    X = [["x", "dog", "cat"]]
+    scores = {
+        (i, j, k): u[i] + u[j] + u[k] + (b + bg)[i, j] + 2 * b[j, k]
+        for i in range(2)
+        for j in range(2)
+        for k in range(2)
+    }
+    total = np.logaddexp.reduce(list(scores.values()))
+    for labels, score in scores.items():
+        names = ["AB"[label] for label in labels]
+        assert crf.log_probability(X, [names])[0] == pytest.approx(score - total, abs=1e-9)

@@ -36,7 +36,56 @@ def test_expressions_are_those_of_python_with_lazy_stars(
         ATOMS[atom] + (b"*?" if repeat == "*" else repeat.encode()) for atom, repeat in atoms
     )
     expected = re.search(same + rb"\Z" * end, value.encode())
-    assert WapitiRegex(text).find(value.encode()) == (None if expected is None else expected.span())
+    found = WapitiRegex(text).find(value.encode())
+    assert (found is None) == (expected is None)
+    if found is None or expected is None:
+        return
+    assert found[0] == expected.start()
+    assert found[1] >= expected.end()
+    if not any(repeat == "?" for _, repeat in atoms):
+        assert found == expected.span()
+    counter = Counter(value.encode())
+    assert counter.tries([(re.compile(ATOMS[atom]), repeat) for atom, repeat in atoms], found[0], end)
+    assert found[1] == min(found[0] + counter.count, len(value.encode()) + 1)
+
+
+class Counter:
+    """Tries an expression byte by byte, and counts as Wapiti does: what fails is not always taken back."""
+
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+        self.count = 0
+
+    def tries(self, atoms: list[tuple[re.Pattern[bytes], str]], place: int, end: bool) -> bool:
+        if not atoms:
+            return not end or place == len(self.value)
+        (atom, repeat), *rest = atoms
+        fits = atom.match(self.value[place : place + 1]) is not None
+        if repeat == "*":
+            before = self.count
+            if self.tries(rest, place, end):
+                return True
+            self.count = before + 1
+            return fits and self.tries(atoms, place + 1, end)
+        if repeat == "?":
+            if fits:
+                self.count += 1
+                if self.tries(rest, place + 1, end):
+                    return True
+                self.count -= 1
+            return self.tries(rest, place, end)
+        self.count += 1
+        return fits and self.tries(rest, place + 1, end)
+
+
+def test_a_match_that_is_counted_beyond_the_value_ends_the_feature() -> None:
+    """As `wapiti dump` shows the features of a model with this pattern."""
+    patterns = WapitiPatterns.parse('u:%m[0,0,".?.$"]/%x[0,0]\nu:%m[0,0,".?g"]/\nu:%m[-1,0,".?.?.?.?.?.$"]/')
+    rows = ["x", "dog", "gab"]
+    assert patterns.expand(rows, 0)[0] == ["u:x", "u:/", "u:_x-1"]
+    assert patterns.expand(rows, 1)[0] == ["u:og/dog", "u:og/", "u:x"]
+    assert patterns.expand(rows, 2)[0] == ["u:ab/gab", "u:ga/", "u:dog"]
+    check(patterns, [rows], [[*rows, "x"]])
 
 
 def test_expressions_that_could_take_forever_do_not() -> None:

@@ -52,6 +52,7 @@ TemplateProgram program_of(nb::handle program) {
         out.boundaries.push_back(
             {texts(nb::object(boundaries.attr("before"))), texts(nb::object(boundaries.attr("after")))});
     }
+    out.cut_at_zero = nb::cast<bool>(program.attr("cut_at_zero"));
     return out;
 }
 

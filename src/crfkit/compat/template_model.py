@@ -55,17 +55,21 @@ def template_model(
 ) -> CRF:
     """The model with these weights of labels and of transitions. Rows may have more than `n_columns` columns.
 
-    Features that every transition has are weights of plain arcs, as many times as the template lists them.
+    Features that every transition has are weights of plain arcs, as many times as the template lists them. Where other lines
+    may make the same name of an input, it is a feature of that input too.
     """
     n = len(labels)
-    listed = Counter(line.tail for line in template.program().lines if line.kind == "B" and not line.macros)
+    lines = [line for line in template.program().lines if line.kind == "B"]
+    listed = Counter(line.tail for line in lines if not line.macros)
+    begins = tuple(line.macros[0].literal for line in lines if line.macros)
     for part in (states, arcs):
         if not (np.abs(part.values) <= MAX_WEIGHT).all():
             raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
     counts = np.array([listed[name] for name in arcs.names], dtype=np.float64)[arcs.features]
     everywhere = counts > 0
     plain_cells, plain_values = _summed(arcs._replace(values=arcs.values * counts).where(everywhere))
-    states, arcs = states.where(states.values != 0), arcs.where(~everywhere & (arcs.values != 0))
+    made = np.array([not listed[name] or name.startswith(begins) for name in arcs.names], dtype=np.bool_)
+    states, arcs = states.where(states.values != 0), arcs.where(made[arcs.features] & (arcs.values != 0))
     vocabulary, pair_ptr = states.lists()
     arc_vocabulary, arc_ptr = arcs.lists()
     feature_map = FeatureMap(

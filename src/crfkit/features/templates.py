@@ -81,6 +81,7 @@ class Program(NamedTuple):
     transforms: tuple[Transform, ...]
     lines: tuple[Line, ...]
     boundaries: tuple[Boundaries, ...] = ()  # of each transform; none: _B-1, _B-2, … and _B+1, _B+2, …
+    cut_at_zero: bool = False  # a zero byte ends a feature, as it does in C
 
     def boundary(self, transform: int, site: int, n_sites: int) -> str:
         """What a transform gives at a site outside a sequence of `n_sites`."""
@@ -313,7 +314,8 @@ class Template:
             if value is None:
                 return None
             pieces += (macro.literal, value)
-        return "".join(pieces) + line.tail
+        feature = "".join(pieces) + line.tail
+        return feature.partition("\0")[0] if self._program.cut_at_zero else feature
 
     def _value(self, macro: Macro, rows: Sequence[Row], site: int) -> str | None:
         if not 0 <= site < len(rows):

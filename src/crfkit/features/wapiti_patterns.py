@@ -157,7 +157,8 @@ def _apply(transform: Transform, value: str) -> str:
         if function in "tT":
             value = "false" if found is None else "true"
         else:  # half of a character that is cut in two is a lone surrogate
-            value = "" if found is None else whole[slice(*found)].decode("utf-8", "surrogateescape")
+            begin, end = found or (0, 0)
+            value = (whole + b"\0")[begin:end].decode("utf-8", "surrogateescape")
     return value.translate(_SMALL) if function.isupper() else value
 
 
@@ -195,7 +196,7 @@ class _Parser(LineParser):
             )
             for transform in self.transforms
         )
-        return Program(tuple(self.transforms), tuple(lines), boundaries), tuple(numbers)
+        return Program(tuple(self.transforms), tuple(lines), boundaries, cut_at_zero=True), tuple(numbers)
 
     def commands(self, number: int, pattern: str) -> tuple[tuple[Macro, ...], str]:
         """The commands of a pattern, and what stands behind the last."""

@@ -9,6 +9,10 @@ r"""The regular expressions of Wapiti's patterns, which know less than Python's.
 
 They are matched byte by byte, and only ASCII has letters, digits and blanks. The match is the first one from the left. It
 takes at most (bytes of the expression) · (bytes of the value) steps.
+
+Wapiti counts the bytes of a match while it tries, and does not take back all that it has counted where taking an
+optional byte leads to no match: `.?.$` finds two bytes in a value of one. Such a match goes on with the bytes that
+follow it; at the end of the value that is the zero byte of a C string, which ends the whole feature.
 """
 
 from __future__ import annotations
@@ -76,38 +80,46 @@ class WapitiRegex:
         return place
 
     def find(self, value: bytes) -> tuple[int, int] | None:
-        """Where the first match begins and ends; None where there is none."""
-        tried: set[tuple[int, int]] = set()  # (atom, place) from which no match goes on
-        for begin in range(1 if self._at_start else len(value) + 1):
-            end = self._end(value, begin, tried)
-            if end is not None:
-                return begin, end
+        """Where the first match begins, and ends by Wapiti's count; None where there is none.
+
+        The end is one more than the length of the value where Wapiti counts beyond it.
+        """
+        n = len(value)
+        row = [_Way(not self._at_end or place == n, 0) for place in range(n + 1)]
+        for atom in reversed(self._atoms):
+            row = _row(atom, value, row)
+        for begin, way in enumerate(row[:1] if self._at_start else row):
+            if way.leads:
+                return begin, min(begin + way.count, n + 1)
         return None
 
-    def _end(self, value: bytes, begin: int, tried: set[tuple[int, int]]) -> int | None:
-        """The end of the match that begins here: ways on are tried one after the other, the preferred one first."""
-        ways = [(0, begin)]
-        while ways:
-            k, place = ways.pop()
-            if (k, place) in tried:
-                continue
-            tried.add((k, place))
-            if k == len(self._atoms):
-                if not self._at_end or place == len(value):
-                    return place
-                continue
-            allowed, repeat = self._atoms[k]
-            fits = place < len(value) and value[place] in allowed
-            if repeat == "*":
-                if fits:
-                    ways.append((k, place + 1))
-                ways.append((k + 1, place))
-            else:
-                if repeat == "?":
-                    ways.append((k + 1, place))
-                if fits:
-                    ways.append((k + 1, place + 1))
-        return None
+
+class _Way(NamedTuple):
+    """What comes of matching the rest of an expression from a place on."""
+
+    leads: bool  # to a match
+    count: int  # what is added to the count of bytes, also where it leads to none
+
+
+def _row(atom: _Atom, value: bytes, following: list[_Way]) -> list[_Way]:
+    """The ways of an atom from every place, [n + 1], with those of the atoms behind it."""
+    row = following.copy()
+    for place in range(len(value), -1, -1):
+        fits = place < len(value) and value[place] in atom.allowed
+        skipped = following[place]
+        if atom.repeat == "*":  # as few as will do; a repetition sets the count to what it was, and one more
+            if not skipped.leads:
+                leads, count = row[place + 1] if fits else (False, 0)
+                row[place] = _Way(leads, count + 1)
+        elif not fits:
+            row[place] = skipped if atom.repeat == "?" else _Way(False, 1)
+        else:
+            leads, count = following[place + 1]
+            if leads or atom.repeat != "?":
+                row[place] = _Way(leads, count + 1)
+            else:  # the byte is given back, but not what was counted behind it
+                row[place] = _Way(skipped.leads, skipped.count + count)
+    return row
 
 
 def _class(byte: int) -> frozenset[int]:
