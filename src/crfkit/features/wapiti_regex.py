@@ -90,7 +90,7 @@ class WapitiRegex:
             row = _row(atom, value, row)
         for begin, way in enumerate(row[:1] if self._at_start else row):
             if way.leads:
-                return begin, min(begin + way.count, n + 1)
+                return begin, min(begin + way.n_bytes, n + 1)
         return None
 
 
@@ -98,7 +98,7 @@ class _Way(NamedTuple):
     """What comes of matching the rest of an expression from a place on."""
 
     leads: bool  # to a match
-    count: int  # what is added to the count of bytes, also where it leads to none
+    n_bytes: int  # what is added to the count of bytes, also where it leads to none
 
 
 def _row(atom: _Atom, value: bytes, following: list[_Way]) -> list[_Way]:
@@ -109,16 +109,16 @@ def _row(atom: _Atom, value: bytes, following: list[_Way]) -> list[_Way]:
         skipped = following[place]
         if atom.repeat == "*":  # as few as will do; a repetition sets the count to what it was, and one more
             if not skipped.leads:
-                leads, count = row[place + 1] if fits else (False, 0)
-                row[place] = _Way(leads, count + 1)
+                leads, n_bytes = row[place + 1] if fits else (False, 0)
+                row[place] = _Way(leads, n_bytes + 1)
         elif not fits:
             row[place] = skipped if atom.repeat == "?" else _Way(False, 1)
         else:
-            leads, count = following[place + 1]
+            leads, n_bytes = following[place + 1]
             if leads or atom.repeat != "?":
-                row[place] = _Way(leads, count + 1)
+                row[place] = _Way(leads, n_bytes + 1)
             else:  # the byte is given back, but not what was counted behind it
-                row[place] = _Way(skipped.leads, skipped.count + count)
+                row[place] = _Way(skipped.leads, skipped.n_bytes + n_bytes)
     return row
 
 
