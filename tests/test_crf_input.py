@@ -101,7 +101,7 @@ def test_mistyped_presets_are_refused(name: str) -> None:
         CRF(features=name).fit(WORDS, TAGS)
     assert str(raised.value) == (
         f"features is {name!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
-        "lines that begin with U or B, or with a name and ="
+        "lines that begin with U or B, or with a name and =; crfkit.Template.read(path) reads a template from a file"
     )
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from crfkit import CRF, LBFGS, InputError, Parser, load
 from crfkit.data import Sentence
-from crfkit.evaluation import METRICS, TREE_METRICS, Metric, evaluate_trees, make_scorer, metric_for
+from crfkit.evaluation import METRICS, TREE_METRICS, Metric, evaluate, evaluate_trees, make_scorer, metric_for
 from crfkit.models import Progress
 from tests.commands import run
 from tests.treebanks import random_treebank
@@ -142,6 +142,15 @@ def test_metrics_that_there_are_not_are_refused(trained: CRF) -> None:
             attempt()
     with pytest.raises(InputError, match=message + "; for a parser, one of las, uas, label_accuracy, clas"):
         make_scorer("F1")
+    for attempt in (
+        lambda: trained.score(X, y, metric=evaluate),  # type: ignore[arg-type]
+        lambda: CRF(features="pos").fit(X, y, dev=(X, y), metric=evaluate),  # type: ignore[arg-type]
+        lambda: make_scorer(evaluate)(trained, X, y),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(
+            InputError, match="the metric gave an object of type Evaluation, expected a number"
+        ):
+            attempt()
     with pytest.raises(InputError, match="metric is 7, expected a function or one of"):
         trained.score(X, y, metric=7)  # type: ignore[arg-type]
 

@@ -197,7 +197,9 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     """Train a model on FILE and write it to MODEL.
 
     FILE has one word a line: input columns and a label, in the last column unless --label-column says otherwise; a blank
-    line ends a sentence. Without --template and --features, features of the word in column 0 are used.
+    line ends a sentence. Without --template and --features, the preset names is
+    used for span labels such as B-LOC, and pos for all others: features of the word in column 0, and for names of the
+    part of speech in column 1, where there is one.
     With --attributes, FILE is one of CRFsuite's.
 
     Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A training

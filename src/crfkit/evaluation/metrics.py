@@ -103,8 +103,18 @@ def measure(
     """The metric of predictions; `labels` are those of the training data, which the default depends on."""
     function = checked_metric(metric) or metric_for(labels, gold)
     if sample_weight is None:
-        return float(function(gold, predicted))
-    return float(function(gold, predicted, sample_weight=sample_weight))
+        return as_score(function(gold, predicted))
+    return as_score(function(gold, predicted, sample_weight=sample_weight))
+
+
+def as_score(value: Any) -> float:
+    """What a metric gave, as a number; InputError for a report or anything else that is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the metric gave an object of type {type(value).__name__}, expected a number"
+        ) from None
 
 
 @dataclass(frozen=True)

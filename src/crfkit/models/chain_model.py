@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import MAX_LABELS, InputError, check_labels
-from crfkit.evaluation import MetricFunction, checked_metric, metric_for
+from crfkit.evaluation import MetricFunction, as_score, checked_metric, metric_for
 from crfkit.features import (
     Dataset,
     Encoder,
@@ -335,7 +335,7 @@ class ChainModel:
 
         def score(weights: Float64s) -> float:
             ids = self.tagger(weights).best(design, n_threads)
-            return float(figure(gold, self.decoded(ids, dataset.sequence_ptr)))
+            return as_score(figure(gold, self.decoded(ids, dataset.sequence_ptr)))
 
         return score
 

@@ -153,6 +153,9 @@ def thread_count(n_threads: int | None) -> int:
         return os.cpu_count() or 1
 
 
+_FROM_FILE = "; crfkit.Template.read(path) reads a template from a file"
+
+
 def template_of(features: object, n_columns: int | None = None) -> Template | None:
     """The template that the parameter `features` stands for: itself, its text, or the preset of this name.
 
@@ -165,6 +168,7 @@ def template_of(features: object, n_columns: int | None = None) -> Template | No
     if not isinstance(features, str):
         raise InputError(
             f"features is {features!r}, expected None, the name of a preset, a Template or its text, or FeatureFunctions"
+            f"{_FROM_FILE}"
         )
     if features in PRESETS:
         return preset(features, n_columns)
@@ -172,7 +176,7 @@ def template_of(features: object, n_columns: int | None = None) -> Template | No
         return Template.parse(features, source="features")
     raise InputError(
         f"features is {features!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
-        "lines that begin with U or B, or with a name and ="
+        f"lines that begin with U or B, or with a name and ={_FROM_FILE}"
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError, Sentence
-from crfkit.evaluation import TREE_METRICS, evaluate_trees
+from crfkit.evaluation import TREE_METRICS, as_score, evaluate_trees
 from crfkit.features import (
     ArcMap,
     KnownTrees,
@@ -202,7 +202,7 @@ def tree_measure(
     def measure(heads: Int32s, labels: Int32s) -> float:
         predicted = with_trees(gold, heads, labels, names)
         if callable(metric):
-            return float(metric(gold, predicted))
+            return as_score(metric(gold, predicted))
         return float(getattr(evaluate_trees(gold, predicted), str(metric)))
 
     return measure
