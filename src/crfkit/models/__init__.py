@@ -7,6 +7,7 @@ from crfkit.models.crf import CRF
 from crfkit.models.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.description import describe
 from crfkit.models.disk import check_writable, replacing, saved_elsewhere
+from crfkit.models.endings import ConvergenceWarning
 from crfkit.models.estimator import (
     CheckpointFailed,
     Estimator,
@@ -43,6 +44,7 @@ __all__ = [
     "ArcWeight",
     "CheckpointError",
     "CheckpointFailed",
+    "ConvergenceWarning",
     "Estimator",
     "FeatureWeight",
     "GrowthRound",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Generic, Self
@@ -17,13 +16,14 @@ from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, Tag
 from crfkit.inference import LatticeTagger, Tagger
 from crfkit.models import crf_file, disk, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.estimator import Estimator, TrainingInterrupted
+from crfkit.models.endings import warn_of_ending
+from crfkit.models.estimator import Estimator
 from crfkit.models.gold import checked_lists
 from crfkit.models.label_type import Label
 from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
 from crfkit.models.progress import ProgressCallback
 from crfkit.models.question import Question
-from crfkit.models.training import INTERRUPTED, Examples, Plan, Trained, Weighted, train
+from crfkit.models.training import Examples, Plan, Trained, Weighted, train
 from crfkit.optimizers import LBFGS, History, Optimizer
 from crfkit.structures import Chain, Patterns
 
@@ -235,12 +235,7 @@ class CRF(Estimator, Generic[Label]):
         self.optimizer_, self.optimizer_reason_ = trained.choice
         self.label_column_ = -1
         self.separator_ = None
-        if trained.reason == INTERRUPTED:
-            warnings.warn(
-                f"the training was interrupted; the model has the best weights so far, of iteration {self.n_iter_}",
-                TrainingInterrupted,
-                stacklevel=3,
-            )
+        warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
         self._tagger = model.tagger(weights)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +15,8 @@ from crfkit.features import Treebank, check_trees, checked_sentences, known_tree
 from crfkit.inference import TreeParser
 from crfkit.models import disk, model_file, parameters, parser_file
 from crfkit.models.data_warnings import shares_from_json, warn_of_missing_columns
-from crfkit.models.estimator import Estimator, TrainingInterrupted
+from crfkit.models.endings import warn_of_ending
+from crfkit.models.estimator import Estimator
 from crfkit.models.file_arrays import setting
 from crfkit.models.parser_training import (
     DECODERS,
@@ -37,8 +37,6 @@ from crfkit.optimizers import History, Optimizer
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Path = str | os.PathLike[str]
-
-INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
 
 
 class ScoredSentence(NamedTuple):
@@ -283,12 +281,7 @@ class Parser(Estimator):
         self.n_iter_ = trained.n_iter
         self.stop_reason_ = trained.reason
         self.optimizer_, self.optimizer_reason_ = trained.choice
-        if trained.reason == INTERRUPTED:
-            warnings.warn(
-                f"the training was interrupted; the parser has the best weights so far, of iteration {self.n_iter_}",
-                TrainingInterrupted,
-                stacklevel=3,
-            )
+        warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
 
     def _set_model(self, model: ParserModel) -> None:
         self._parser = TreeParser(model.arc_map.layout, model.weights, single_root=self.single_root)

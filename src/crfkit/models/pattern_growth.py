@@ -24,13 +24,13 @@ from crfkit.models.pattern_choice import Limits, chosen
 from crfkit.models.pattern_samples import candidate_counts, labellings
 from crfkit.models.progress import Progress, ProgressCallback
 from crfkit.models.training import (
-    INTERRUPTED,
     Examples,
     Plan,
     Trained,
     Weighted,
     train,
 )
+from crfkit.optimizers import INTERRUPTED
 from crfkit.structures import Growth, Pattern, Patterns
 
 Float64s = npt.NDArray[np.float64]

@@ -31,8 +31,6 @@ from crfkit.optimizers import AUTO, STEPWISE, Choice, History, Watch, choose, op
 Float64s = npt.NDArray[np.float64]
 Path = str | os.PathLike[str]
 
-INTERRUPTED = "interrupted"  # what an optimizer gives as its reason after Ctrl-C
-
 
 class Examples(NamedTuple):
     """Training data as the user gives it."""

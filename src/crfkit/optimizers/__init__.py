@@ -10,7 +10,7 @@ from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose, optimizer_named
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Step, Watch, minimize
+from crfkit.optimizers.loop import INTERRUPTED, LIMIT, Best, Callback, Descent, Outcome, Step, Watch, minimize
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passes import STEPWISE
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
@@ -23,7 +23,9 @@ from crfkit.optimizers.tron import TRON
 __all__ = [
     "AROW",
     "AUTO",
+    "INTERRUPTED",
     "LBFGS",
+    "LIMIT",
     "OPTIMIZERS",
     "SAG",
     "SGD",

@@ -19,7 +19,7 @@ from crfkit.optimizers.problem import Vector
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 
 SLACK = 1.25  # columns there are for each one in use, so that few new weights make no copy
-DROP_SHARE = 0.5  # weights are dropped where no more than this share of them is left
+DROP_SHARE = 0.6  # weights are dropped where no more than this share of them is left
 
 
 class ActivePairs:
