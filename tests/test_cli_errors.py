@@ -123,6 +123,7 @@ def test_bad_files_to_tag(model: str, text: bytes, words: str) -> None:
 def test_texts_and_other_separators_get_advice(model: str) -> None:
     advice = complaint("tag", "m.crf", "-", text="the dog sleeps\n")
     assert advice.endswith("; a file has one word a line")
+    assert "one word a line" not in complaint("eval", "m.crf", "-", text="the\n")
     Path("table.csv").write_text("the,D\ndog,N\n")
     advice = complaint("train", "table.csv", "--model", "n.crf")
     assert advice.endswith("a label column between tabs or blanks (--separator names another separator)")

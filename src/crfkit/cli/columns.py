@@ -127,7 +127,7 @@ def read_for_model(
                 expected += (
                     f" (separated by {_named(trained_separator)}, as in training, or as --separator says)"
                 )
-            hint = "; a file has one word a line" if n_inputs == 1 else ""
+            hint = "; a file has one word a line" if n_inputs == 1 and found > 2 else ""
             raise InputError(
                 f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}{hint}"
             )
