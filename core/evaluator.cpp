@@ -72,7 +72,7 @@ template <class Real>
 double Evaluator<Real>::add_all(double* out, int n_threads) {
     start_.assign(static_cast<std::size_t>(tables_.stride), 0.0);
     end_ = start_;
-    sums_.clear(out);
+    sums_.clear(out, n_threads);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;

@@ -52,7 +52,7 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     end_ = start_;
     std::fill(losses_.begin(), losses_.end(), 0.0);
     work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
-    sums_.clear(out);
+    sums_.clear(out, n_threads);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         residuals_.assign((block.last_site - block.first_site) * tables_.stride, 0);

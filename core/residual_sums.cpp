@@ -26,9 +26,10 @@ ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, con
 }
 
 template <class Real>
-void ResidualSums<Real>::clear(double* out) {
-    std::fill(out, out + layout_.n_weights(), 0.0);
-    row_sums_.assign(static_cast<std::int64_t>(layout_.row_features.size()) * stride_, 0.0);
+void ResidualSums<Real>::clear(double* out, int n_threads) {
+    fill_all(out, layout_.n_weights(), 0.0, n_threads);
+    row_sums_.resize(static_cast<std::int64_t>(layout_.row_features.size()) * stride_);
+    fill_all(row_sums_.data(), row_sums_.size(), 0.0, n_threads);
 }
 
 template <class Real>

@@ -19,7 +19,7 @@ class ResidualSums {
                  const WeightTables<Real>& tables);
 
     // Begins a new sum in out[D].
-    void clear(double* out);
+    void clear(double* out, int n_threads);
     // Adds what the residuals of block i give to the weights of one of its tasks.
     void add(std::size_t i, const GatherTask& task, const Real* residuals, const Real* own_residuals,
              double* out);

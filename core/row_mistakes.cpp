@@ -4,6 +4,8 @@
 #include <stdexcept>
 
 #include "best_rows.hpp"
+#include "interruption.hpp"
+#include "threads.hpp"
 
 namespace crfkit {
 
@@ -14,9 +16,12 @@ RowMistakes<Real>::RowMistakes(const Layout& layout, const Design& design, const
       tables_(layout, WeightTables<Real>::kNever),
       scorer_(layout, design, tables_) {
     const auto n_rows = static_cast<std::int64_t>(layout.row_features.size());
-    pairs_.assign(n_rows * tables_.stride, -1);
+    pairs_.resize(n_rows * tables_.stride);
+    fill_all(pairs_.data(), pairs_.size(), std::int32_t(-1), 1);
+    Pace pace;
     for (std::int64_t row = 0; row < n_rows; ++row) {
         const std::int32_t f = layout.row_features[row];
+        pace.work(16 * (layout.pair_ptr[f + 1] - layout.pair_ptr[f]));
         for (std::int64_t p = layout.pair_ptr[f]; p < layout.pair_ptr[f + 1]; ++p)
             pairs_[row * tables_.stride + layout.pair_labels[p]] = static_cast<std::int32_t>(p);
     }

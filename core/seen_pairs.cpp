@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "interruption.hpp"
+
 namespace crfkit {
 
 namespace {
@@ -53,9 +55,11 @@ SeenPairs collect(const FeatureSpans& features, const std::vector<Sighting>& sig
     SeenPairs seen;
     seen.feature_ptr.assign(features.n_features + 1, 0);
     std::vector<std::int32_t> last(features.n_features);
+    Pace pace;
     const auto visit = [&](const auto& note) {
         std::fill(last.begin(), last.end(), -1);
         for (const auto& s : sightings) {
+            pace.work(16 * (features.site_ptr[s.site + 1] - features.site_ptr[s.site]));
             const auto key = static_cast<std::int32_t>(s.before * n_labels + s.label);
             for (std::int64_t k = features.site_ptr[s.site]; k < features.site_ptr[s.site + 1]; ++k) {
                 const std::int32_t f = features.ids[k];

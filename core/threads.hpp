@@ -4,6 +4,7 @@
 // that belong to them alone, and whatever is summed over tasks is summed afterwards in task order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -15,6 +16,16 @@ namespace crfkit {
 // thread.
 void parallel_for(std::int64_t n_tasks, int n_threads,
                   const std::function<void(std::int64_t task, int worker)>& task);
+
+// Fills numbers, in pieces: tables may be so large that to write all of them at once would hold up an
+// interruption.
+template <class Number>
+void fill_all(Number* numbers, std::int64_t n, Number value, int n_threads) {
+    constexpr std::int64_t piece = std::int64_t(1) << 20;
+    parallel_for((n + piece - 1) / piece, n_threads, [=](std::int64_t i, int) {
+        std::fill(numbers + i * piece, numbers + std::min(n, (i + 1) * piece), value);
+    });
+}
 
 // The number of processors this process may run on.
 int available_threads();

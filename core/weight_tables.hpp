@@ -91,7 +91,11 @@ class WeightTables {
         constexpr std::int64_t block = 8192;
         const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
         const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
-        if (rows.size() == 0) rows.assign(n_rows * stride, 0);  // gaps and pads stay 0 from then on
+        if (rows.size() == 0) {  // gaps and pads stay 0 from then on
+            Buffer<Real> zeros(n_rows * stride);
+            fill_all(zeros.data(), zeros.size(), Real(0), n_threads);
+            rows = std::move(zeros);
+        }
         weights.resize(n_pairs);
         parallel_for((n_pairs + block - 1) / block, n_threads, [&](std::int64_t task, int) {
             for (std::int64_t p = task * block; p < std::min(n_pairs, (task + 1) * block); ++p)

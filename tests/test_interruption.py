@@ -252,6 +252,24 @@ def test_parser() -> None:
     assert is_stopped(lambda: parser.predict(sentences * 10), 0.5)
 
 
+def test_the_search_for_pairs_of_features_and_labels() -> None:
+    """Handlers run while it lasts, several times."""
+    n, n_features = 6_000_000, 2_000_000
+    random = np.random.default_rng(0)
+    ids = random.integers(0, n_features, n).astype(np.int32)
+    dataset = Dataset(np.array([0, n // 10]), FeatureList(np.arange(0, n + 1, 10), ids, None))
+    annotation = Annotation(random.integers(0, 9, n // 10).astype(np.int32))
+    seen: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: seen.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        FeatureMap.build(dataset, annotation, Chain(), n_labels=9, n_features=n_features)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(seen) > 4
+
+
 def test_encoding() -> None:
     rows = [[("word", "tag")] * 300_000]
     template = Template("\n".join(f"U{i:02d}:%x[{i % 5},0]/%x[0,1]" for i in range(40)))
