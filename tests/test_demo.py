@@ -203,6 +203,18 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
+def test_ctrl_c_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def train_tagger(*_: object) -> None:
+        CRF(features="pos").fit([["a", "b"]], [["X", "Y"]], callback=interrupt)
+        raise AssertionError("the demonstration went on")
+
+    monkeypatch.setattr(parts, "train_tagger", train_tagger)
+    assert run("demo", "--output", str(tmp_path / "demo"), status=130).stderr == "crfkit: interrupted\n"
+
+
 def test_colours_are_for_terminals(colours: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def written(stream: io.StringIO) -> str:
         screen = Screen(stream)

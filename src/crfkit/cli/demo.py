@@ -5,9 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import click
+
+from crfkit.cli.keeping import end_interrupted, ended_from_outside
 
 
 @click.command("demo", short_help="Train on bundled data and show what the models can do.")
@@ -18,13 +21,20 @@ import click
     show_default=True,
     help="Folder for the models and data that it writes.",
 )
+@ended_from_outside()
 def command(output: Path) -> None:
     """Train a tagger, a tagger of names and a parser on bundled data, show what they can do, and write them to a folder
     with data to go on with.
     """
     from crfkit.cli.demonstration import Screen, demo
+    from crfkit.models import TrainingInterrupted
 
-    demo(output, Screen(), program=program_name())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingInterrupted)  # or the next part would begin
+        try:
+            demo(output, Screen(), program=program_name())
+        except TrainingInterrupted:
+            end_interrupted("")
 
 
 def program_name() -> str:
