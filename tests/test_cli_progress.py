@@ -133,6 +133,14 @@ def test_the_last_iteration_is_always_shown() -> None:
     assert len(shown) == 11
 
 
+def test_warnings_follow_the_last_iteration() -> None:
+    arguments = ("train", "train.txt", "--model", "m.crf", "--max-iterations", "12", "--l2", "1e-6")
+    *_, last, warning, ending, _ = run(*arguments).stderr.splitlines()
+    assert last.startswith("iteration   12 ")
+    assert warning.startswith("crfkit: warning: the iteration limit ended")
+    assert ending.startswith("the iteration limit was reached")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_training_goes_on_where_nobody_can_see_it() -> None:
     command = f"{sys.executable} -m crfkit train train.txt --model m.crf 2> /dev/full"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -24,6 +25,9 @@ def test_a_limit_far_from_the_minimum_warns() -> None:
     [warning] = caught(CRF(optimizer=LBFGS(max_iterations=4), l1=0.1))
     assert "in the last 4 of 4 iterations" in str(warning.message)
     assert "LBFGS(max_iterations=…)" in str(warning.message)
+    share = re.search(r"fell by ([\d.]+)%", str(warning.message))
+    assert share is not None
+    assert 0 < float(share[1]) < 100  # of what it was
     assert warning.filename == __file__
 
 

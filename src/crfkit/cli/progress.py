@@ -236,8 +236,7 @@ class Display:
             self._live = None
 
     def _warn(self, message: Warning | str, *details: Any) -> None:
-        with self._lock:
-            self._write(f"crfkit: warning: {message}")
+        self.say(f"crfkit: warning: {message}")
 
 
 class _Listener(logging.Handler):

@@ -33,7 +33,8 @@ def warn_of_ending(reason: str, history: History, optimizer: Optimizer, n_iter: 
     if any(record.dev_score is not None for record in history) or len(values) < 2:
         return
     period = min(PERIOD, len(values) - 1)
-    decrease = (values[-1 - period] - values[-1]) / max(abs(values[-1]), 1e-300)
+    before = values[-1 - period]
+    decrease = (before - values[-1]) / max(abs(before), 1e-300)
     if decrease > FAR:
         name, n = type(optimizer).__name__, len(values) - 1
         warnings.warn(
