@@ -313,6 +313,21 @@ def test_names_and_auto() -> None:
     assert CRF().fit(X, y).optimizer_reason_ == "LBFGS was given"
 
 
+@pytest.mark.parametrize(
+    "scores", [[-np.inf, np.nan, 0.5, 0.25], [np.inf, 0.5, np.nan, np.nan], [np.nan, np.nan, 0.5, -np.inf]]
+)
+def test_any_dev_score_is_saved(scores: list[float], tmp_path: Path) -> None:
+    X, y = data()
+    left = iter(scores)
+    crf = CRF(optimizer=LBFGS(max_iterations=len(scores))).fit(
+        X, y, dev=(X, y), metric=lambda gold, predicted: next(left)
+    )
+    crf.save(tmp_path / "m.crf")
+    loaded = crfkit.load(tmp_path / "m.crf")
+    assert loaded.history_[0].dev_score is None
+    np.testing.assert_array_equal([record.dev_score for record in loaded.history_[1:]], scores)
+
+
 @pytest.mark.parametrize("optimizer", ["auto", "newton", TRON(tolerance=0.5), Newton(), LBFGS(memory=3)])
 def test_optimizer_and_history_are_saved(optimizer: Any, tmp_path: Path) -> None:
     X, y = data()

@@ -42,25 +42,24 @@ def integers(file: ModelFile, name: str, limit: int) -> Int64s:
 
 
 def floats(
-    file: ModelFile, name: str, n_axes: int, *, may_be_unknown: bool = False, may_be_single: bool = False
+    file: ModelFile, name: str, n_axes: int, *, may_be_any: bool = False, may_be_single: bool = False
 ) -> Float64s:
-    """An array of finite numbers, or of NaN where they may be unknown."""
+    """An array of finite numbers, or of any."""
     found = array(file, name)
     kinds = (np.float64, np.float32) if may_be_single else (np.float64,)
     if found.dtype not in kinds or found.ndim != n_axes:
         raise InputError(f"array {name!r} is {_kind(found)}, expected float64 with {n_axes} axes")
-    known = np.isfinite(found) | (np.isnan(found) & may_be_unknown)
-    if not known.all():
+    if not may_be_any and not np.isfinite(found).all():
         raise InputError(f"array {name!r} holds a number that is not finite")
     return found.astype(np.float64, copy=False)
 
 
 def read_history(file: ModelFile) -> Float64s:
     """The history of a training run, as `History.from_array` takes it; files of older versions have seconds too."""
-    history = floats(file, "history", 2, may_be_unknown=True)
+    history = floats(file, "history", 2, may_be_any=True)  # a metric may give any number as dev score
     if history.shape[1] not in (4, 5, 6):
         raise InputError(f"'history' has {history.shape[1]} columns, expected 5")
-    if np.isnan(history[:, 0]).any():
+    if not np.isfinite(history[:, 0]).all():
         raise InputError("'history' has an iteration that is unknown")
     return history
 

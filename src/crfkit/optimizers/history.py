@@ -43,11 +43,19 @@ class History(tuple[Record, ...]):
 
     @classmethod
     def from_array(cls, rows: npt.NDArray[np.float64]) -> History:
-        """The inverse of `to_array`; rows [n, 4] have seconds, but neither passes nor dev scores."""
+        """The inverse of `to_array`; rows [n, 4] have seconds, but neither passes nor dev scores.
+
+        NaN is a dev score where another row has one: all but the start have one, or none has.
+        """
         if rows.shape[1] == len(Record._fields) - 1:
             rows = np.insert(rows, _SECONDS, np.nan, axis=1)
+        scored = not np.isnan(rows[:, 5:]).all()
         return cls(
-            Record(int(row[0]), *row[1:5], *(None if isnan(score) else score for score in row[5:]))
+            Record(
+                int(row[0]),
+                *row[1:5],
+                *(None if isnan(score) and not (scored and row[0]) else score for score in row[5:]),
+            )
             for row in rows.tolist()
         )
 
