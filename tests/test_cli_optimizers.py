@@ -61,7 +61,7 @@ def test_settings_are_read_as_numbers() -> None:
         (["--set", "memory"], "--set memory: expected name=value"),
         (["--set", "=3"], "--set =3: expected name=value"),
         (["--set", "speed=3"], "--optimizer lbfgs has no setting speed, expected one of max_iterations, "),
-        (["--set", "memory=none"], "memory=None"),
+        (["--set", "period=none"], "period=None"),
         (["--set", "memory=much"], "memory='much'"),
         (["--optimizer", "tron", "--l1", "1"], "TRON takes no l1 penalty"),
         (["--time-budget", "0"], "time_budget is 0.0"),
