@@ -135,8 +135,9 @@ class Parser(Estimator):
         A head that is None is unknown, and so is the label `_`: all trees that agree with the rest are then right.
         `sample_weight` [N] counts a sentence so many times. With `dev` sentences, the weights with the highest `metric` on
         them are kept (LAS, or another one as for `score`), and `patience` iterations without a higher one end the
-        training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So does
-        Ctrl-C, with a warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
+        training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So do
+        Ctrl-C and SIGTERM, with a warning: the best weights so far are kept. So does the iteration that uses up
+        `time_budget` seconds.
         `verbose` as for `CRF.fit`.
         """
         plan = ParserPlan(dev, metric, patience, callback, time_budget, verbose)
