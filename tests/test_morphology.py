@@ -142,3 +142,11 @@ def test_complaints() -> None:
         CRF(tag_dictionary=True).fit([[{"w": "a"}]], [["x"]])
     with pytest.raises(InputError, match="a kind of facets has = in its name"):
         trained(facets=lambda label: {"a=b": label})
+
+
+def test_facets_that_are_no_mapping_are_refused() -> None:
+    characters: Any = list
+    with pytest.raises(
+        InputError, match=r"the facets of label 'asfa' are \['a', .* expected \{kind: value\}"
+    ):
+        CRF(facets=characters).fit([[[word] for word in words] for words in X], y)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,7 +55,12 @@ class Facets:
         ('0=n', '0=v', '2=p', '2=s')
         """
         facets_of = _maker(how)
+        labels = list(labels)
         found = [facets_of(label) for label in labels]
+        for label, given in zip(labels, cast(list[object], found), strict=True):
+            if not isinstance(given, Mapping):
+                shown = f"{given!r}"[:60]
+                raise InputError(f"the facets of label {label!r} are {shown}, expected {{kind: value}}")
         if any("=" in kind for facets in found for kind in facets):
             raise InputError("a kind of facets has = in its name")
         kinds = sorted({kind for facets in found for kind in facets})
