@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Thread, Timer
 from time import process_time
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, AveragedPerceptron, Chain, Patterns, SpanningTree
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template, Vocabulary
 from crfkit.inference import ChainBatch, Tagger, TreeBatch, entropy, k_best, marginals, sample
-from crfkit.models import Parser, Progress, TrainingInterrupted
+from crfkit.models import Parser, Progress, Terminated, TrainingInterrupted, terminable
 from crfkit.objective import Objective, OnlineObjective
 from crfkit.structures import ChainScores
 from tests.treebanks import random_treebank
@@ -278,10 +280,25 @@ def test_encoding() -> None:
     assert len(vocabulary) == 0
 
 
+def test_sigterm_ends_native_work_as_ctrl_c_does() -> None:
+    tagger, design = tagging(200, 4000, 60)
+    timer = Timer(SOON, os.kill, (os.getpid(), signal.SIGTERM))
+    ended = False
+    with terminable() as termination:
+        begin = process_time()
+        timer.start()
+        try:
+            tagger.marginals(design, 2)
+        except Terminated:
+            ended = process_time() - begin < LATE
+        timer.join()
+    assert ended
+    assert termination.received
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 def test_work_in_other_threads_goes_on() -> None:
     """Handlers run in the main thread, and end nothing elsewhere."""
-    from threading import Thread
-
     tagger, design = tagging(50, 300, 60)
     expected, found = tagger.best(design), []
     threads = [Thread(target=lambda: found.append(tagger.best(design, 2))) for _ in range(3)]
