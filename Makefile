@@ -44,10 +44,10 @@ demo: $(VENV)/.installed  ## show what crfkit can do, on bundled data (compiles 
 	$(BIN)/crfkit demo
 
 test: $(VENV)/.test  ## the whole test suite (about 5 minutes on two cores)
-	$(BIN)/python -m pytest -q -rs -m "not slow"
+	$(BIN)/python -m pytest -q -rs -n auto -m "not slow"
 
 test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (installs PyTorch and Triton)
-	$(BIN)/python -m pytest -q tests/test_nn_*.py tests/test_examples.py tests/test_docs.py -k "test_nn or learns or neural.md or crfkit.nn"
+	$(BIN)/python -m pytest -q -n auto tests/test_nn_*.py tests/test_examples.py tests/test_docs.py -k "test_nn or learns or neural.md or crfkit.nn"
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
