@@ -146,7 +146,9 @@ def test_partial_fit_takes_what_the_bigrams_of_the_model_allow() -> None:
 B_ONLY = Chain(bigrams=Bigrams([(START, "b"), ("b", "b"), ("b", END)]), unseen="skip")
 
 
-@pytest.mark.filterwarnings("ignore::crfkit.models.SequencesSkipped")
+@pytest.mark.filterwarnings(
+    "ignore::crfkit.models.SequencesSkipped", "ignore::crfkit.models.UninformativeData"
+)
 def test_allowed_labels_that_only_skipped_sequences_have_are_ignored() -> None:
     X, y = [[["f"], ["g"]]] * 2, [["a", "b"], ["b", "b"]]
     model = CRF(B_ONLY, optimizer=LBFGS(max_iterations=2))
@@ -156,6 +158,7 @@ def test_allowed_labels_that_only_skipped_sequences_have_are_ignored() -> None:
     assert model.weights_.tobytes() == plain.weights_.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::crfkit.models.UninformativeData")
 def test_sequences_that_allow_only_such_labels_are_left_out_too() -> None:
     X = [[["f"], ["g"]]] * 3
     y: list[Any] = [["a", "c"], ["b", "b"], ["b", None]]

@@ -34,3 +34,6 @@ if not TYPE_CHECKING:  # what only labels needs no trainer
             **dict.fromkeys(("BaseTrainer", "CRFSuiteError", "Trainer"), "crfkit.compat.pycrfsuite.trainer"),
         },
     )
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
