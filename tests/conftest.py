@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ import pytest
 from crfkit import CRF
 from tests.commands import CHUNKS, SENTENCES, TEMPLATE, columns, run
 from tests.small_corpus import corpus
+
+# A shell ignores SIGINT in what it runs in the background, and Python then does too: the tests interrupt themselves.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
