@@ -43,7 +43,7 @@ $(VENV)/.bench: $(VENV)/.test
 demo: $(VENV)/.installed  ## show what crfkit can do, on bundled data (compiles first: minutes)
 	$(BIN)/crfkit demo
 
-test: $(VENV)/.test  ## the whole test suite (about 5 minutes on two cores)
+test: $(VENV)/.test  ## the whole test suite (about 3 minutes on two cores)
 	$(BIN)/python -m pytest -q -rs -n auto -m "not slow"
 
 test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (installs PyTorch and Triton)
