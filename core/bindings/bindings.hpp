@@ -17,6 +17,7 @@ void bind_parser(nanobind::module_& m);       // treebanks: features, training a
 void bind_objective(
     nanobind::module_& m);                 // value, gradient, Hessian · vector and tagging of a whole dataset
 void bind_lattices(nanobind::module_& m);  // the same for nodes and arcs with features of their own
+void bind_paths(nanobind::module_& m);     // the questions on the paths of any graph
 void bind_trellis(nanobind::module_& m);   // patterns, and the trellises in which they fire
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them
 void bind_partition(nanobind::module_& m);          // how large trellises are, as seed 002 counts

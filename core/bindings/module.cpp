@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_parser(m);
     crfkit::bind_stochastic(m);
     crfkit::bind_lattices(m);
+    crfkit::bind_paths(m);
     crfkit::bind_trellis(m);
     crfkit::bind_trellis_questions(m);
     crfkit::bind_partition(m);

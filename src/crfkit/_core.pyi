@@ -517,6 +517,34 @@ class PatternBook:  # see crfkit.structures.PatternBook
     @property
     def n_weights(self) -> int: ...
 
+class PathGraph:  # any acyclic graph from node 0, START, to node n_nodes − 1, END; every arc from a lower to a higher node
+    def __init__(self, n_nodes: int, sources: Int64s, targets: Int64s) -> None: ...
+    @property
+    def n_levels(self) -> int: ...
+    def levels(self) -> Int64s: ...  # of each node; −1: START
+    # scores [A], −inf for an arc that is absent; a path is the list of its arcs
+    def log_partition(self, scores: Float64s, in_log_space: bool = False) -> float: ...
+    def marginals(
+        self, scores: Float64s, in_log_space: bool = False
+    ) -> tuple[Float64s, Float64s]: ...  # of arcs, of nodes
+    def hessian_vector(
+        self, scores: Float64s, direction: Float64s, in_log_space: bool = False
+    ) -> Float64s: ...
+    def entropy(self, scores: Float64s, in_log_space: bool = False) -> float: ...
+    def span_probability(  # that a path has a node of level `last` and enters levels first … last by allowed [A] arcs
+        self,
+        scores: Float64s,
+        first: int,
+        last: int,
+        allowed: npt.NDArray[np.bool_],
+        in_log_space: bool = False,
+    ) -> float: ...
+    def best(self, scores: Float64s) -> tuple[float, Int64s]: ...
+    def k_best(self, scores: Float64s, k: int) -> list[tuple[float, Int64s]]: ...
+    def sample(
+        self, scores: Float64s, uniforms: Float64s
+    ) -> list[Int64s]: ...  # uniforms [n, max(n_levels − 1, 1)]
+
 class Trellises:  # site t of the data set has the starts start_ptr[t], …, start_ptr[t + 1] − 1; no values: all 1
     # common: states that begin at every site too
     def __init__(
