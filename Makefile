@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-CORE   := $(wildcard core/*.cpp core/*.hpp core/bindings/*.cpp core/bindings/*.hpp) CMakeLists.txt pyproject.toml
+CORE   := $(wildcard core/*/*.cpp core/*/*.hpp) CMakeLists.txt pyproject.toml
 
 .PHONY: help demo test test-neural test-slow lint format bench docs clean
 help:  ## list the targets

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "annotation.hpp"
-#include "arrays.hpp"
+#include "data/annotation.hpp"
+#include "bindings/arrays.hpp"
 
 namespace crfkit {
 

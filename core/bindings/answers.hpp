@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "arrays.hpp"
-#include "best.hpp"
+#include "bindings/arrays.hpp"
+#include "answers/k_best.hpp"
 
 namespace crfkit {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "lock_release.hpp"
+#include "bindings/lock_release.hpp"
 
 namespace crfkit {
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "lock_release.hpp"
+#include "bindings/lock_release.hpp"
 
 namespace crfkit {
 

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "answers.hpp"
-#include "arrays.hpp"
-#include "best.hpp"
-#include "bindings.hpp"
-#include "kernels.hpp"
-#include "lock_release.hpp"
-#include "log_chain.hpp"
-#include "scaled_chain.hpp"
+#include "bindings/answers.hpp"
+#include "bindings/arrays.hpp"
+#include "answers/k_best.hpp"
+#include "bindings/bindings.hpp"
+#include "kernels/kernels.hpp"
+#include "bindings/lock_release.hpp"
+#include "chain/log_chain.hpp"
+#include "chain/scaled_chain.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

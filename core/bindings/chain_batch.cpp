@@ -1,13 +1,13 @@
-#include "chain_batch.hpp"
+#include "chain/batch.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
 #include <stdexcept>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -7,16 +7,16 @@
 #include <memory>
 #include <system_error>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "brief_release.hpp"
-#include "crfsuite_file.hpp"
-#include "crfsuite_part.hpp"
-#include "file_bytes.hpp"
-#include "lock_release.hpp"
-#include "named_questions.hpp"
-#include "python_objects.hpp"
-#include "tagger.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/brief_release.hpp"
+#include "formats/crfsuite_file.hpp"
+#include "formats/crfsuite_part.hpp"
+#include "base/file_bytes.hpp"
+#include "bindings/lock_release.hpp"
+#include "bindings/named_questions.hpp"
+#include "bindings/python_objects.hpp"
+#include "answers/tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -2,9 +2,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "row_reader.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "bindings/row_reader.hpp"
 
 namespace nb = nanobind;
 

@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "annotations.hpp"
-#include "answers.hpp"
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "fired_lattices.hpp"
-#include "lock_release.hpp"
-#include "objective.hpp"
+#include "bindings/annotations.hpp"
+#include "bindings/answers.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "lattice/function_lattices.hpp"
+#include "bindings/lock_release.hpp"
+#include "training/objective.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -7,7 +7,7 @@
 #include <exception>
 #include <thread>
 
-#include "interruption.hpp"
+#include "base/interruption.hpp"
 
 namespace crfkit {
 

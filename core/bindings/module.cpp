@@ -1,8 +1,8 @@
 // The door between Python and the core. Each bind_* function lives in a file of its own beside this one.
 #include <nanobind/nanobind.h>
 
-#include "bindings.hpp"
-#include "threads.hpp"
+#include "bindings/bindings.hpp"
+#include "base/threads.hpp"
 
 NB_MODULE(_core, m) {
     m.doc() = "Numeric core of crfkit: whole-dataset calls on flat arrays.";

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "design.hpp"
-#include "feature_arrays.hpp"
+#include "data/design.hpp"
+#include "text/feature_arrays.hpp"
 
 namespace crfkit {
 

@@ -1,4 +1,4 @@
-#include "objective.hpp"
+#include "training/objective.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -8,12 +8,12 @@
 
 #include <stdexcept>
 
-#include "annotations.hpp"
-#include "answers.hpp"
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "tagger.hpp"
+#include "bindings/annotations.hpp"
+#include "bindings/answers.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "answers/tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,4 +1,4 @@
-#include "online.hpp"
+#include "training/online.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "annotations.hpp"
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "tree_mistakes.hpp"
+#include "bindings/annotations.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "trees/mistakes.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

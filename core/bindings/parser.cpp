@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "python_objects.hpp"
-#include "tree_objective.hpp"
-#include "tree_parser.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "bindings/python_objects.hpp"
+#include "trees/objective.hpp"
+#include "trees/parser.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

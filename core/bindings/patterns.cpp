@@ -5,14 +5,14 @@
 #include <optional>
 #include <stdexcept>
 
-#include "annotations.hpp"
-#include "answers.hpp"
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "objective.hpp"
-#include "pattern_objective.hpp"
-#include "pattern_tagger.hpp"
+#include "bindings/annotations.hpp"
+#include "bindings/answers.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "training/objective.hpp"
+#include "patterns/objective.hpp"
+#include "answers/pattern_tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

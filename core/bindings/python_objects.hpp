@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "feature_writer.hpp"
-#include "utf8.hpp"
+#include "text/feature_writer.hpp"
+#include "text/utf8.hpp"
 
 namespace crfkit {
 

@@ -1,4 +1,4 @@
-#include "row_reader.hpp"
+#include "bindings/row_reader.hpp"
 
 namespace nb = nanobind;
 

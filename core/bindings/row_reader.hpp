@@ -1,8 +1,8 @@
 // Reads Python sequences of rows (words, or tuples of columns) for a template.
 #pragma once
 
-#include "extractor.hpp"
-#include "python_objects.hpp"
+#include "text/extractor.hpp"
+#include "bindings/python_objects.hpp"
 
 namespace crfkit {
 

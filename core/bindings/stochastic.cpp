@@ -1,4 +1,4 @@
-#include "stochastic.hpp"
+#include "training/stochastic.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "arrays.hpp"
-#include "average_gradient.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "objective.hpp"
-#include "tree_objective.hpp"
+#include "bindings/arrays.hpp"
+#include "training/average_gradient.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "training/objective.hpp"
+#include "trees/objective.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -4,13 +4,13 @@
 #include <optional>
 #include <span>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "python_objects.hpp"
-#include "seen_pairs.hpp"
-#include "site_reader.hpp"
-#include "vocabulary.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "bindings/python_objects.hpp"
+#include "data/seen_pairs.hpp"
+#include "bindings/position_reader.hpp"
+#include "text/vocabulary.hpp"
 
 namespace nb = nanobind;
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "threads.hpp"
-#include "tree_k_best.hpp"
-#include "tree_sample.hpp"
-#include "tree_sums.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "base/threads.hpp"
+#include "trees/k_best.hpp"
+#include "trees/sample.hpp"
+#include "trees/sums.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

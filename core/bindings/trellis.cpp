@@ -4,11 +4,11 @@
 
 #include <optional>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "partition.hpp"
-#include "trellis.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "patterns/trellis_size.hpp"
+#include "patterns/trellis.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -4,11 +4,11 @@
 #include <limits>
 #include <stdexcept>
 
-#include "answers.hpp"
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
-#include "trellis_run.hpp"
+#include "bindings/answers.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "patterns/trellis_run.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,13 +1,13 @@
-#include "vectors.hpp"
+#include "kernels/vectors.hpp"
 
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>
 #include <string>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

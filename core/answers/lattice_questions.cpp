@@ -1,0 +1,69 @@
+#include "answers/lattice_questions.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/threads.hpp"
+
+namespace crfkit {
+namespace {
+
+// Calls function(n, first site, room) for every sequence that is not empty.
+template <class Function>
+void each_sequence(const LatticeSource& source, int n_threads, const Function& function) {
+    const auto ptr = source.sequence_ptr();
+    const auto n = static_cast<std::int64_t>(ptr.size()) - 1;
+    std::vector<std::unique_ptr<ScoredLattice>> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
+    parallel_for(n, n_threads, [&](std::int64_t i, int worker) {
+        if (ptr[i] == ptr[i + 1]) return;
+        if (!rooms[worker]) rooms[worker] = std::make_unique<ScoredLattice>();
+        source.load(i, *rooms[worker]);
+        function(i, ptr[i], *rooms[worker]);
+    });
+}
+
+}  // namespace
+
+void best(const LatticeSource& source, std::int32_t* labels, int n_threads) {
+    each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
+        room.lattice.best(*room.arcs, room.nodes, labels + first);
+    });
+}
+
+void marginals(const LatticeSource& source, double* out, int n_threads) {
+    const std::int64_t L = source.n_labels();
+    std::fill(out, out + source.sequence_ptr().back() * L, 0.0);
+    each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
+        Lattice& lattice = room.lattice;
+        lattice.marginals(*room.arcs, room.nodes);
+        for (std::int64_t t = 0; t < lattice.n_sites(); ++t)
+            for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j)
+                out[(first + t) * L + lattice.labels[j]] = lattice.node_probs[j];
+    });
+}
+
+void log_partitions(const LatticeSource& source, const Annotation* evidence, double* out, int n_threads) {
+    std::fill(out, out + source.sequence_ptr().size() - 1, 0.0);
+    each_sequence(source, n_threads, [&](std::int64_t n, std::int64_t first, ScoredLattice& room) {
+        if (evidence) room.lattice.close(*evidence, first, room.nodes);
+        out[n] = room.lattice.log_partition(*room.arcs, room.nodes);
+    });
+}
+
+std::vector<std::vector<ScoredLabels>> k_best(const LatticeSource& source, std::int64_t k, int n_threads) {
+    std::vector<std::vector<ScoredLabels>> out(source.sequence_ptr().size() - 1, {ScoredLabels{0, {}}});
+    each_sequence(source, n_threads, [&](std::int64_t n, std::int64_t, ScoredLattice& room) {
+        out[n] = k_best(room.lattice, *room.arcs, room.nodes, k);
+    });
+    return out;
+}
+
+void sample(const LatticeSource& source, std::int64_t n, const double* uniforms, std::int32_t* labels,
+            int n_threads) {
+    each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
+        room.lattice.log_partition(*room.arcs, room.nodes);
+        room.lattice.sample(n, uniforms + n * first, labels + n * first);
+    });
+}
+
+}  // namespace crfkit

@@ -1,0 +1,166 @@
+#include "base/threads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/forks.hpp"
+#include "base/interruption.hpp"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+namespace crfkit {
+namespace {
+
+// One call of parallel_for: shared by the caller and the helpers that join it.
+struct Job {
+    const std::function<void(std::int64_t, int)>* task;
+    std::int64_t n_tasks;
+    Watch* watch = current_watch();  // of the caller
+    std::atomic<std::int64_t> next{0};
+    std::exception_ptr error;
+    std::mutex error_mutex;
+
+    void work(int worker) {
+        const UnderWatch under(watch);
+        for (;;) {
+            const std::int64_t i = next.fetch_add(1);
+            if (i >= n_tasks) return;
+            try {
+                check_interruption();
+                (*task)(i, worker);
+            } catch (...) {
+                std::lock_guard lock(error_mutex);
+                if (!error) error = std::current_exception();
+                next.store(n_tasks);
+            }
+        }
+    }
+};
+
+thread_local bool inside_a_task = false;
+
+class Pool {
+  public:
+    explicit Pool(std::uint64_t process) : process(process) {}
+
+    void run(Job& job, int n_threads) {
+        std::unique_lock one_job_at_a_time(run_mutex_, std::defer_lock);
+        while (!one_job_at_a_time.try_lock_for(kBetweenLooks)) check_interruption();
+        int n_helpers = n_threads - 1;
+        {
+            std::lock_guard lock(mutex_);
+            n_helpers = std::min(n_helpers, grow(n_helpers));
+            job_ = &job;
+            n_wanted_ = n_helpers;
+            n_busy_ = n_helpers;
+            ++generation_;
+        }
+        wake_.notify_all();
+        inside_a_task = true;
+        job.work(0);
+        std::unique_lock lock(mutex_);
+        while (!done_.wait_for(lock, kBetweenLooks, [this] { return n_busy_ == 0; })) {
+            if (!job.watch) continue;
+            lock.unlock();
+            job.watch->ask();
+            lock.lock();
+        }
+        job_ = nullptr;
+        inside_a_task = false;
+    }
+
+    const std::uint64_t process;  // that its threads are in
+
+  private:
+    // Starts helpers until there are n, or as many as the system gives: fewer of them do the same work.
+    // Returns how many there are.
+    int grow(int n) {
+        const auto count = [this] { return static_cast<int>(threads_.size()); };
+        try {
+            while (count() < n) threads_.emplace_back([this, worker = count() + 1] { serve(worker); });
+        } catch (const std::system_error&) {
+        }
+        return count();
+    }
+
+    void serve(int worker) {
+        inside_a_task = true;
+        std::uint64_t seen = 0;
+        for (;;) {
+            Job* job;
+            {
+                std::unique_lock lock(mutex_);
+                wake_.wait(lock, [&] { return generation_ != seen; });
+                seen = generation_;
+                if (worker > n_wanted_) continue;
+                job = job_;
+            }
+            job->work(worker);
+            {
+                std::lock_guard lock(mutex_);
+                if (--n_busy_ == 0) done_.notify_one();
+            }
+        }
+    }
+
+    std::timed_mutex run_mutex_;
+    std::mutex mutex_;
+    std::condition_variable wake_, done_;
+    std::vector<std::thread> threads_;
+    Job* job_ = nullptr;
+    int n_wanted_ = 0, n_busy_ = 0;
+    std::uint64_t generation_ = 0;
+};
+
+// The pool lives as long as the process and is never destroyed (its threads sleep when Python exits). A child
+// made by fork() has none of the threads, and what their mutexes were doing is unknown there: it gets a pool
+// of its own, and none is waited for on the way to it.
+Pool& pool() {
+    static std::atomic<Pool*> current{nullptr};
+    Pool* found = current.load(std::memory_order_acquire);
+    if (found && found->process == process_number()) return *found;
+    auto fresh = std::make_unique<Pool>(process_number());
+    if (current.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
+        return *fresh.release();
+    return *found;  // another thread was faster
+}
+
+}  // namespace
+
+void parallel_for(std::int64_t n_tasks, int n_threads, const std::function<void(std::int64_t, int)>& task) {
+    if (n_threads > n_tasks) n_threads = static_cast<int>(n_tasks);
+    Job job;
+    job.task = &task;
+    job.n_tasks = n_tasks;
+    if (n_threads <= 1 || inside_a_task) {
+        const bool outer = inside_a_task;
+        inside_a_task = true;
+        job.work(0);
+        inside_a_task = outer;
+    } else {
+        pool().run(job, n_threads);
+    }
+    if (job.watch && job.watch->is_stopped()) check_interruption();
+    if (job.error) std::rethrow_exception(job.error);
+}
+
+int available_threads() {
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    const unsigned n = std::thread::hardware_concurrency();
+    return n ? static_cast<int>(n) : 1;
+}
+
+}  // namespace crfkit

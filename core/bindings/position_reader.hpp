@@ -1,0 +1,74 @@
+// Reads the sites of Python sequences: lists of strings, dicts, rows of numbers.
+#pragma once
+
+#include "text/feature_writer.hpp"
+#include "bindings/python_objects.hpp"
+
+namespace crfkit {
+
+// Values of features beyond this size overflow in single precision where they are multiplied or added up.
+inline constexpr double largest_value = 1e20;
+
+// What each form of a site means:
+//   ["a", "b"]                   features a and b (any iterable of strings)
+//   {"w": "Rome"}                feature w:Rome
+//   {"len": 4.0}                 feature len with this value
+//   {"up": True}                 feature up; False gives nothing, or among names alone the value 0
+//   {"flags": ["a", "b"]}        features flags:a and flags:b
+//   {"ctx": {…}}                 the features of the inner dict, their names after "ctx:"
+//   {"v": NumPy row}             a row of the dense block v
+//   {"v": SciPy sparse row}      features v:j with the values of the row
+//   a NumPy or sparse row        the same with the block name x
+//
+// Python code that is not ours (an __iter__, a __float__, a finalizer) may change any object while it runs.
+// Two rules keep the reader safe: a pointer into a Python string waits in the writer only while no such code
+// can run (flush before), and the list that holds the string is itself held until the writer has let go of it
+// (Held).
+class SiteReader {
+  public:
+    SiteReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
+    explicit SiteReader(NamedSites& names) : writer_(names) {}  // which refuses rows of numbers
+
+    void read_sequences(PyObject* sequences);
+    void read_sequence(PyObject* sequence);
+
+    // (sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)})
+    nanobind::tuple finish();
+
+  private:
+    class Held;
+    class Deeper;
+
+    void read_site(PyObject* site);
+    void read_other_site(PyObject* site);
+    void read_names(PyObject* list_or_tuple);
+    void read_dict(PyObject* dict);
+    void read_mapping(PyObject* mapping);
+    void read_entry(PyObject* key, PyObject* value);
+    void read_other_entry(PyObject* key, PyObject* value);
+    void read_nested(PyObject* key, PyObject* mapping);
+    void read_flags(PyObject* key, PyObject* list_or_tuple);
+    void read_array(PyObject* key, PyObject* array);
+    void read_sparse(PyObject* key, PyObject* row);
+    void push_number(PyObject* key, double value);
+    void push_truth(PyObject* key, bool truth);
+    void push_name(PyObject* string);
+    double finite(PyObject* number, PyObject* key);
+    void let_signals_in();
+    nanobind::object list_of(PyObject* iterable, const std::string& expected);
+    std::string full_name(PyObject* key) const;
+    std::string quoted(PyObject* key) const;
+    [[noreturn]] void complain(const std::string& words) const;
+    [[noreturn]] void complain_of(const std::string& expected, PyObject* given) const;
+
+    FeatureWriter writer_;
+    std::vector<std::int64_t> sequence_ptr_{0};
+    std::string prefix_;     // of the names inside a nested dict, "ctx:"
+    std::int64_t site_ = 0;  // within its sequence
+    nanobind::dict dense_;   // block → (list of sites, list of rows)
+};
+
+// The names of one sequence of sites without dense blocks.
+NamedSites read_named_sites(PyObject* sequence);
+
+}  // namespace crfkit

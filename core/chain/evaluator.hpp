@@ -1,0 +1,115 @@
+// Σ_n weight_n (log Z_n − log Z_gold,n) over a data set, with its gradient or its Hessian times a direction.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/annotation.hpp"
+#include "data/blocks.hpp"
+#include "base/buffer.hpp"
+#include "data/design.hpp"
+#include "kernels/kernels.hpp"
+#include "data/layout.hpp"
+#include "chain/message_store.hpp"
+#include "data/residual_sums.hpp"
+#include "data/scorer.hpp"
+#include "chain/workspace.hpp"
+
+namespace crfkit {
+
+template <class Real>
+class Evaluator {
+  public:
+    Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
+              const std::vector<Block>& blocks);
+
+    // Fills out[D] with the gradient at w and returns the value. With v, fills it with H·v instead, and what
+    // is returned means nothing. Arcs too far apart for this precision: returns NaN with `unsafe` set, unless
+    // Real is double (then log space).
+    double evaluate(const double* w, const double* v, double* out, int n_threads);
+    bool unsafe = false;
+
+  private:
+    // What a chunk of sequences adds to the expectations of arcs, or to their changes.
+    struct PairSums {
+        // [S, S] Σ forward_{t−1} ⊗ pushed_t (and for changes, Σ forward_{t−1} ⊗ pushed'_t + F_{t−1} ⊗
+        // pushed_t): still to be multiplied by the arcs' weights
+        Buffer<Real> products;
+        std::int64_t n_terms = 0;  // pairs of sites summed up in `products`
+        struct Table {
+            Buffer<double> sums;
+            bool used = false;
+            // Zeros before the first use.
+            double* of(std::int64_t size) {
+                if (!used) sums.assign(size, 0.0);
+                used = true;
+                return sums.data();
+            }
+        };
+        Table flushed;  // [L, S] what `products` gave before
+        Table direct;  // [L, S] Σ of arc marginals of sites with arcs of their own, and of those in log space
+    };
+    // One sequence with all labels (first), or with those that its annotation allows.
+    struct Run {
+        const Block& block;
+        std::int64_t n, begin, n_sites;
+        double weight;
+        bool first;
+        Run allowed() const { return {block, n, begin, n_sites, -weight, false}; }
+    };
+
+    double add_all(double* out, int n_threads);
+    void run_chunk(const Block& block, std::int64_t chunk, int worker);
+    void run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs);
+    void run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs);
+    bool prepare_arcs(const Run& run, Workspace<Real>& work);
+    bool keeps(std::int64_t n) const { return !tangent_ && store_ && store_->has_room(n); }
+    Messages<Real> messages(const Run& run, Workspace<Real>& work);
+    double run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs);
+    void finish_scaled(const Run& run, const Messages<Real>& messages, Workspace<Real>& work,
+                       PairSums& pairs);
+    double run_in_log_space(const Run& run, Workspace<Real>& work, PairSums& pairs);
+    double gold_score(const Run& run, const Real* states, Workspace<Real>& work);
+    void add_pairs(const Run& run, const Messages<Real>& messages, Workspace<Real>& work, PairSums& pairs);
+    void add_own_pair(const Run& run, std::int64_t site, const double* marginals, PairSums& pairs);
+    void flush(PairSums& pairs);
+    void collect(const Block& block);
+    void write_arcs(double* out) const;
+
+    Real* residuals(const Run& run) {
+        return residuals_.data() + (run.begin - run.block.first_site) * tables_.stride;
+    }
+    std::int64_t table_size() const { return static_cast<std::int64_t>(layout_.n_labels) * tables_.stride; }
+
+    const Layout& layout_;
+    const Design& design_;
+    const Annotation& gold_;
+    const std::vector<Block>& blocks_;
+    WeightTables<Real> tables_, direction_tables_;
+    Scorer<Real> scorer_, direction_;
+    const bool some_arcs_missing_;
+    bool tangent_ = false;
+    SharedArcs<Real> arcs_;
+    std::vector<Workspace<Real>> work_;
+    std::vector<PairSums> pairs_;
+    ResidualSums<Real> sums_;
+    std::unique_ptr<MessageStore<Real>> store_;  // from the first Hessian product on
+    std::optional<std::vector<double>> known_;   // [D] the weights whose messages it has, if any
+    Buffer<Real> residuals_;                     // [sites of a block, S]
+    Buffer<Real> own_residuals_;                 // [sites of a block with arcs of their own, L, S]
+    std::vector<double> losses_;                 // [N]
+    std::vector<double> observed_,
+        expected_;                     // [L, S] of arcs; expected − observed, or the change of expected
+    std::vector<double> shared_;       // [L, S] expected, at sites without arcs of their own
+    std::vector<double> start_, end_;  // [S]
+};
+
+extern template class Evaluator<float>;
+extern template class Evaluator<double>;
+
+}  // namespace crfkit

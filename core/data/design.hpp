@@ -1,0 +1,96 @@
+// The features of a data set, compiled against a layout: what fires at each site, as rows and single weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/label_lists.hpp"
+#include "data/layout.hpp"
+
+namespace crfkit {
+
+// Features seen at each site, as the user's data has them. values is empty when all are 1.
+struct FeatureList {
+    std::span<const std::int64_t> site_ptr;  // [T + 1]
+    std::span<const std::int32_t> ids;
+    std::span<const double> values;
+};
+
+// The labels allowed at each site: labels[ptr[t]..ptr[t+1]−1], ascending; an empty list allows all. Both
+// vectors are empty when nothing is restricted.
+struct AllowedLabels {
+    std::vector<std::int64_t> ptr;  // [T + 1]
+    std::vector<std::int32_t> labels;
+
+    bool empty() const { return ptr.empty(); }
+    // Calls forbid(b) for every label b that is not allowed at site t.
+    template <class Function>
+    void forbidden(std::int64_t t, std::int32_t n_labels, const Function& forbid) const {
+        if (ptr.empty() || ptr[t + 1] == ptr[t]) return;
+        each_missing(std::span(labels).subspan(ptr[t], ptr[t + 1] - ptr[t]), n_labels, forbid);
+    }
+};
+
+// A flat list per site.
+struct Firing {
+    Buffer<std::int64_t> ptr;  // [T + 1]
+    Buffer<std::int32_t> ids;
+    Buffer<double> values;  // empty: all 1
+};
+
+// What a design is for: many passes over all sequences, the same with patterns (whole rows, whatever is
+// restricted), steps along single sequences, or questions alone.
+enum class Purpose { training, patterns, stochastic, questions };
+
+class Design {
+  public:
+    // Throws std::invalid_argument if the arrays do not fit together or name features that the layout lacks.
+    Design(std::shared_ptr<const Layout> layout, std::span<const std::int64_t> sequence_ptr,
+           const FeatureList& states, const FeatureList& arcs, std::vector<std::span<const double>> dense,
+           AllowedLabels allowed, Purpose purpose, int n_threads);
+
+    std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
+    std::int64_t n_sites() const { return sequence_ptr.back(); }
+    // Throws std::invalid_argument unless this is the layout that the data was compiled against, or one equal
+    // to it.
+    void check_layout(const Layout& layout) const;
+
+    std::vector<std::int64_t> sequence_ptr;  // [N + 1]
+    AllowedLabels allowed;
+    // Many labels of which few are possible at a site: each sequence is a lattice of its candidates. Many
+    // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
+    // they came; otherwise sites are scored through `rows` and `entries`.
+    bool as_lattices = false, as_batches = false;
+    // Only a design for training has its features told apart into `rows` and `entries`.
+    bool is_split() const { return rows.ptr.size() > 0; }
+    Firing features;  // ids: state features
+    Firing rows;      // ids: rows of weights
+    Firing entries;   // ids: single weights
+    Buffer<std::int32_t> entry_labels;
+    Firing arcs;                        // ids: arc features; empty ptr when the data has none
+    std::vector<Buffer<double>> dense;  // [T, K] each
+
+  private:
+    void check_allowed() const;
+    void split_states(const Layout& layout, const FeatureList& states, int n_threads);
+    std::shared_ptr<const Layout> layout_;
+};
+
+// The same lists turned round: for each id that fires in sites first..last−1, the sites (counted from
+// `first`).
+struct Inverted {
+    Buffer<std::int32_t> ids;
+    Buffer<std::int64_t> ptr;  // [n + 1]
+    Buffer<std::int32_t> sites;
+    Buffer<double> values;
+    std::int64_t n() const { return ids.size(); }
+};
+
+// `scratch` has a 0 for every id that may fire.
+Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
+                std::vector<std::int32_t>& scratch);
+
+}  // namespace crfkit

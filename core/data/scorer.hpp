@@ -1,0 +1,119 @@
+// Φ w for one sequence: the scores of its states and arcs.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "data/design.hpp"
+#include "kernels/kernels.hpp"
+#include "data/layout.hpp"
+#include "data/weight_tables.hpp"
+
+namespace crfkit {
+
+// The numbers in the kernel's precision: the buffer itself for double, a copy for float.
+template <class Real>
+class Typed {
+  public:
+    void of(const Buffer<double>& numbers) {
+        if constexpr (std::is_same_v<Real, double>) {
+            data_ = numbers.size() ? numbers.data() : nullptr;
+        } else {
+            copy_.resize(numbers.size());
+            for (std::int64_t i = 0; i < numbers.size(); ++i) copy_[i] = static_cast<Real>(numbers[i]);
+            data_ = numbers.size() ? copy_.data() : nullptr;
+        }
+    }
+    const Real* data() const { return data_; }
+
+  private:
+    const Real* data_ = nullptr;
+    Buffer<Real> copy_;
+};
+
+template <class Real>
+class Scorer {
+  public:
+    Scorer(const Layout& layout, const Design& design, const WeightTables<Real>& tables)
+        : layout_(layout), design_(design), tables_(tables), dense_(design.dense.size()) {
+        feature_values_.of(design.features.values);
+        row_values_.of(design.rows.values);
+        entry_values_.of(design.entries.values);
+        arc_values_.of(design.arcs.values);
+        for (std::size_t k = 0; k < dense_.size(); ++k) dense_[k].of(design.dense[k]);
+    }
+
+    const WeightTables<Real>& tables() const { return tables_; }
+
+    // states [T, S] of sequence n, start and end scores folded in, −inf where a label is not allowed.
+    void score(std::int64_t n, Real* states) const {
+        const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
+        if (n_sites == 0) return;
+        const std::int32_t stride = tables_.stride;
+        score_features(first, n_sites, states);
+        for (std::size_t k = 0; k < dense_.size(); ++k)
+            tables_.kernels.score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_sites,
+                                        layout_.dense_columns[k], tables_.dense[k].data(), stride, states);
+        Real* last = states + (n_sites - 1) * stride;
+        for (std::int32_t b = 0; b < layout_.n_labels; ++b) {
+            states[b] += tables_.start[b];
+            last[b] += tables_.end[b];
+        }
+    }
+
+    // Whether a site of the data set has arcs of its own.
+    bool has_own_arcs(std::int64_t site) const {
+        return design_.arcs.ptr.size() > 0 && design_.arcs.ptr[site + 1] > design_.arcs.ptr[site];
+    }
+
+    // The arc scores [L, S] into a site that has arcs of its own.
+    void score_arcs(std::int64_t site, Real* table) const {
+        std::copy(tables_.arcs.begin(), tables_.arcs.end(), table);
+        for (std::int64_t i = design_.arcs.ptr[site]; i < design_.arcs.ptr[site + 1]; ++i) {
+            const std::int64_t f = design_.arcs.ids[i];
+            const Real value = arc_values_.data() ? arc_values_.data()[i] : Real(1);
+            for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p) {
+                const std::int32_t pair = layout_.arc_triples[p];
+                const std::int64_t a = pair / layout_.n_labels, b = pair % layout_.n_labels;
+                table[a * tables_.stride + b] += value * tables_.triples[p];
+            }
+        }
+    }
+
+  private:
+    void score_features(std::int64_t first, std::int64_t n_sites, Real* states) const {
+        const Kernels<Real>& k = tables_.kernels;
+        if (design_.is_split()) {
+            const SiteFeatures<Real> features{design_.rows.ptr.data() + first,
+                                              design_.rows.ids.data(),
+                                              row_values_.data(),
+                                              design_.entries.ptr.data() + first,
+                                              design_.entries.ids.data(),
+                                              design_.entry_labels.data(),
+                                              entry_values_.data(),
+                                              tables_.rows.data(),
+                                              tables_.weights.data()};
+            k.score_sites(features, n_sites, tables_.stride, tables_.base.data(), states);
+        } else {
+            const ListedFeatures<Real> features{design_.features.ptr.data() + first,
+                                                design_.features.ids.data(),
+                                                feature_values_.data(),
+                                                layout_.row_of.data(),
+                                                layout_.pair_ptr.data(),
+                                                layout_.pair_labels.data(),
+                                                tables_.rows.data(),
+                                                tables_.weights.data()};
+            k.score_listed(features, n_sites, tables_.stride, tables_.base.data(), states);
+        }
+    }
+
+    const Layout& layout_;
+    const Design& design_;
+    const WeightTables<Real>& tables_;
+    Typed<Real> feature_values_, row_values_, entry_values_, arc_values_;
+    std::vector<Typed<Real>> dense_;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,174 @@
+#include "data/seen_pairs.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "base/interruption.hpp"
+
+namespace crfkit {
+
+namespace {
+
+// n + 1 offsets that rise from 0 to `last`.
+void check_offsets(std::span<const std::int64_t> ptr, std::int64_t n, std::int64_t last,
+                   const std::string& name) {
+    const bool right_size = static_cast<std::int64_t>(ptr.size()) == n + 1;
+    if (!right_size || ptr.front() != 0 || ptr.back() != last || !std::is_sorted(ptr.begin(), ptr.end())) {
+        throw std::invalid_argument(name + " must rise from 0 to " + std::to_string(last) + " in " +
+                                    std::to_string(n) + " steps");
+    }
+}
+
+void check_range(std::span<const std::int32_t> numbers, std::int64_t lowest, std::int64_t n,
+                 const std::string& name) {
+    for (const std::int32_t number : numbers) {
+        if (number < lowest || number >= n) {
+            throw std::invalid_argument(name + " " + std::to_string(number) + " is outside " +
+                                        std::to_string(lowest) + ".." + std::to_string(n - 1));
+        }
+    }
+}
+
+// A label (or a pair of labels, written as two digits in base L) that is possible at a site.
+struct Sighting {
+    std::int64_t site;
+    std::int32_t before;  // 0 where only the label counts
+    std::int32_t label;
+};
+
+// Stable counting sort by one digit in 0..n−1.
+template <class Digit>
+void sort_by(std::vector<Sighting>& sightings, std::int64_t n, Digit digit) {
+    std::vector<std::int64_t> next(n + 1, 0);
+    for (const auto& s : sightings) ++next[digit(s) + 1];
+    for (std::int64_t i = 0; i < n; ++i) next[i + 1] += next[i];
+    std::vector<Sighting> sorted(sightings.size());
+    for (const auto& s : sightings) sorted[next[digit(s)]++] = s;
+    sightings = std::move(sorted);
+}
+
+// Walks the sightings in the order of their keys, so that a feature meets each key in one run: it is new to
+// the feature exactly when the feature's last key was another. Once to count, once to write.
+SeenPairs collect(const FeatureSpans& features, const std::vector<Sighting>& sightings,
+                  std::int64_t n_labels) {
+    SeenPairs seen;
+    seen.feature_ptr.assign(features.n_features + 1, 0);
+    std::vector<std::int32_t> last(features.n_features);
+    Pace pace;
+    const auto visit = [&](const auto& note) {
+        std::fill(last.begin(), last.end(), -1);
+        for (const auto& s : sightings) {
+            pace.work(16 * (features.site_ptr[s.site + 1] - features.site_ptr[s.site]));
+            const auto key = static_cast<std::int32_t>(s.before * n_labels + s.label);
+            for (std::int64_t k = features.site_ptr[s.site]; k < features.site_ptr[s.site + 1]; ++k) {
+                const std::int32_t f = features.ids[k];
+                if (last[f] != key) note(f, last[f] = key);
+            }
+        }
+    };
+    visit([&](std::int32_t f, std::int32_t) { ++seen.feature_ptr[f + 1]; });
+    for (std::int64_t f = 0; f < features.n_features; ++f) seen.feature_ptr[f + 1] += seen.feature_ptr[f];
+    seen.labels.resize(seen.feature_ptr.back());
+    std::vector<std::int64_t> next(seen.feature_ptr.begin(), seen.feature_ptr.end() - 1);
+    visit([&](std::int32_t f, std::int32_t key) { seen.labels[next[f]++] = key; });
+    return seen;
+}
+
+}  // namespace
+
+void FeatureSpans::check() const {
+    if (site_ptr.empty()) throw std::invalid_argument("site_ptr must have at least one entry");
+    if (n_features < 0) throw std::invalid_argument("n_features must not be negative");
+    check_offsets(site_ptr, n_sites(), ids.size(), "site_ptr");
+    check_range(ids, 0, n_features, "feature id");
+}
+
+void LabelSpans::check(std::int64_t n_sites) const {
+    if (static_cast<std::int64_t>(labels.size()) != n_sites) {
+        throw std::invalid_argument("labels for " + std::to_string(labels.size()) + " sites, but there are " +
+                                    std::to_string(n_sites));
+    }
+    if (n_labels < 0) throw std::invalid_argument("n_labels must not be negative");
+    check_range(labels, -1, n_labels, "label");
+    if (set_ptr.empty()) return;
+    check_offsets(set_ptr, n_sites, set_labels.size(), "set_ptr");
+    check_range(set_labels, 0, n_labels, "label");
+}
+
+std::span<const std::int32_t> LabelSpans::at(std::int64_t site) const {
+    if (labels[site] >= 0) return labels.subspan(site, 1);
+    if (set_ptr.empty()) return {};
+    return set_labels.subspan(set_ptr[site], set_ptr[site + 1] - set_ptr[site]);
+}
+
+SeenPairs seen_pairs(const FeatureSpans& features, const LabelSpans& labels) {
+    features.check();
+    labels.check(features.n_sites());
+    std::vector<Sighting> sightings;
+    sightings.reserve(labels.labels.size() + labels.set_labels.size());
+    for (std::int64_t site = 0; site < features.n_sites(); ++site) {
+        for (const std::int32_t label : labels.at(site)) sightings.push_back({site, 0, label});
+    }
+    sort_by(sightings, labels.n_labels, [](const Sighting& s) { return s.label; });
+    return collect(features, sightings, labels.n_labels);
+}
+
+SeenPairs seen_arc_pairs(std::span<const std::int64_t> sequence_ptr, const FeatureSpans& features,
+                         const LabelSpans& labels) {
+    features.check();
+    labels.check(features.n_sites());
+    if (sequence_ptr.empty()) throw std::invalid_argument("sequence_ptr must have at least one entry");
+    check_offsets(sequence_ptr, static_cast<std::int64_t>(sequence_ptr.size()) - 1, features.n_sites(),
+                  "sequence_ptr");
+    if (labels.n_labels > 46340) throw std::invalid_argument("pairs of more than 46340 labels do not fit");
+    std::vector<Sighting> sightings;
+    for (std::size_t n = 0; n + 1 < sequence_ptr.size(); ++n) {
+        for (std::int64_t site = sequence_ptr[n] + 1; site < sequence_ptr[n + 1]; ++site) {
+            if (features.site_ptr[site] == features.site_ptr[site + 1]) continue;
+            for (const std::int32_t before : labels.at(site - 1)) {
+                for (const std::int32_t after : labels.at(site)) sightings.push_back({site, before, after});
+            }
+        }
+    }
+    sort_by(sightings, labels.n_labels, [](const Sighting& s) { return s.label; });
+    sort_by(sightings, labels.n_labels, [](const Sighting& s) { return s.before; });
+    return collect(features, sightings, labels.n_labels);
+}
+
+std::vector<std::int64_t> site_counts(const FeatureSpans& features) {
+    features.check();
+    std::vector<std::int64_t> counts(features.n_features, 0);
+    std::vector<std::int64_t> last(features.n_features, -1);  // the last site at which the feature was met
+    for (std::int64_t site = 0; site < features.n_sites(); ++site) {
+        for (std::int64_t k = features.site_ptr[site]; k < features.site_ptr[site + 1]; ++k) {
+            const std::int32_t f = features.ids[k];
+            counts[f] += last[f] != site;
+            last[f] = site;
+        }
+    }
+    return counts;
+}
+
+FeatureArrays renamed(std::span<const std::int64_t> site_ptr, std::span<const std::int32_t> ids,
+                      std::span<const double> values, std::span<const std::int32_t> remap) {
+    const FeatureSpans features{site_ptr, ids, static_cast<std::int64_t>(remap.size())};
+    features.check();
+    if (!values.empty() && values.size() != features.ids.size()) {
+        throw std::invalid_argument("values must have one entry for each id");
+    }
+    FeatureArrays kept;
+    kept.site_ptr.reserve(features.site_ptr.size());
+    for (std::int64_t site = 0; site < features.n_sites(); ++site) {
+        for (std::int64_t k = features.site_ptr[site]; k < features.site_ptr[site + 1]; ++k) {
+            const std::int32_t id = remap[features.ids[k]];
+            if (id < 0) continue;
+            kept.ids.push_back(id);
+            if (!values.empty()) kept.values.push_back(values[k]);
+        }
+        kept.site_ptr.push_back(kept.ids.size());
+    }
+    return kept;
+}
+
+}  // namespace crfkit

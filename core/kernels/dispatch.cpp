@@ -1,0 +1,102 @@
+// Chooses the kernels for the processor at hand, once.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/kernels.hpp"
+#include "kernels/update_kernels.hpp"
+#include "kernels/tree_rows.hpp"
+#include "kernels/vectors.hpp"
+
+namespace crfkit {
+
+#define CRFKIT_DECLARE(isa)                      \
+    namespace isa {                              \
+    extern const Kernels<float> float_kernels;   \
+    extern const Kernels<double> double_kernels; \
+    extern const VectorKernels vector_kernels;   \
+    extern const TreeKernels tree_kernels;       \
+    extern const StepKernels step_kernels;       \
+    }
+CRFKIT_DECLARE(baseline)
+#ifdef CRFKIT_HAS_V3
+CRFKIT_DECLARE(v3)
+CRFKIT_DECLARE(v4)
+#endif
+#undef CRFKIT_DECLARE
+
+namespace {
+
+// How many of the tables in kTables, from the lowest, this processor can run. CRFKIT_INSTRUCTION_SET may name
+// a lower level than the processor has (for tests); a higher one is ignored.
+int usable_tables() {
+#ifdef CRFKIT_HAS_V3
+    __builtin_cpu_init();
+    const char* wish = std::getenv("CRFKIT_INSTRUCTION_SET");
+    const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vl");
+    const int most = wish && std::strcmp(wish, "baseline") == 0    ? 1
+                     : wish && std::strcmp(wish, "x86-64-v3") == 0 ? 2
+                                                                   : 3;
+    return std::min(most, has_v4 ? 3 : has_v3 ? 2 : 1);
+#else
+    return 1;
+#endif
+}
+
+constexpr const char* kNames[] = {"baseline", "x86-64-v3", "x86-64-v4"};
+#ifdef CRFKIT_HAS_V3
+constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels, &v3::float_kernels,
+                                             &v4::float_kernels};
+constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::double_kernels,
+                                              &v4::double_kernels};
+constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels, &v3::vector_kernels,
+                                             &v4::vector_kernels};
+constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels, &v3::tree_kernels, &v4::tree_kernels};
+constexpr const StepKernels* kSteps[] = {&baseline::step_kernels, &v3::step_kernels, &v4::step_kernels};
+#else
+constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels};
+constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels};
+constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels};
+constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels};
+constexpr const StepKernels* kSteps[] = {&baseline::step_kernels};
+#endif
+
+// Found when the module is loaded: a static inside a function has a lock, which a fork may leave taken.
+const int n_usable = usable_tables();
+
+int usable() { return n_usable; }
+
+// The highest table, or the one below it when that saves more than an eighth of every row.
+template <class Real>
+const Kernels<Real>& choose(const Kernels<Real>* const* tables, std::int32_t n_labels) {
+    const int top = usable() - 1;
+    if (top < 2) return *tables[top];
+    const std::int32_t wide = stride_for(*tables[top], n_labels),
+                       narrow = stride_for(*tables[top - 1], n_labels);
+    return 8 * wide > 9 * narrow ? *tables[top - 1] : *tables[top];
+}
+
+}  // namespace
+
+template <>
+const Kernels<float>& kernels_for<float>(std::int32_t n_labels) {
+    return choose(kSingle, n_labels);
+}
+
+template <>
+const Kernels<double>& kernels_for<double>(std::int32_t n_labels) {
+    return choose(kDouble, n_labels);
+}
+
+const VectorKernels& vector_kernels() { return *kVectors[usable() - 1]; }
+
+const TreeKernels& tree_kernels() { return *kTrees[usable() - 1]; }
+const StepKernels& step_kernels() { return *kSteps[usable() - 1]; }
+
+const char* instruction_set() { return kNames[usable() - 1]; }
+
+}  // namespace crfkit

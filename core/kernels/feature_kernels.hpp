@@ -1,0 +1,210 @@
+// Φ w and Φᵀ r for the sites of a sequence. Included only by kernels.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/kernels.hpp"
+#include "base/simd.hpp"
+
+namespace crfkit::CRFKIT_ISA {
+
+// One tile of NV vectors of a site's row: base + Σ value · row.
+template <class Real, int NV>
+inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids,
+                            const Real* values, std::int64_t n, const Real* base, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    Vector<Real> sums[NV];
+    for (int j = 0; j < NV; ++j) sums[j] = load(base + j * lanes);
+    if (values) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const Real* row = rows + static_cast<std::int64_t>(ids[i]) * stride;
+            const Vector<Real> factor = broadcast(values[i]);
+            for (int j = 0; j < NV; ++j) sums[j] += factor * load(row + j * lanes);
+        }
+    } else {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const Real* row = rows + static_cast<std::int64_t>(ids[i]) * stride;
+            for (int j = 0; j < NV; ++j) sums[j] += load(row + j * lanes);
+        }
+    }
+    for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[j]);
+}
+
+// A site's whole row: base + Σ value · row over n rows.
+template <class Real>
+inline void sum_rows_of_site(const Real* rows, std::int32_t stride, const std::int32_t* ids,
+                             const Real* values, std::int64_t n, const Real* base, Real* out) {
+    constexpr int lanes = Lanes<Real>::count;
+    std::int32_t c = 0;
+    for (; c + 4 * lanes <= stride; c += 4 * lanes)
+        sum_weight_rows<Real, 4>(rows + c, stride, ids, values, n, base + c, out + c);
+    switch ((stride - c) / lanes) {
+        case 3:
+            return sum_weight_rows<Real, 3>(rows + c, stride, ids, values, n, base + c, out + c);
+        case 2:
+            return sum_weight_rows<Real, 2>(rows + c, stride, ids, values, n, base + c, out + c);
+        case 1:
+            return sum_weight_rows<Real, 1>(rows + c, stride, ids, values, n, base + c, out + c);
+        default:
+            return;
+    }
+}
+
+template <class Real>
+void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
+                 Real* states) {
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        const std::int64_t first = f.row_ptr[t], n = f.row_ptr[t + 1] - first;
+        Real* out = states + t * stride;
+        sum_rows_of_site(f.rows, stride, f.row_ids + first, f.row_values ? f.row_values + first : nullptr, n,
+                         base, out);
+        for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
+            const Real weight = f.weights[f.entry_ids[i]];
+            out[f.entry_labels[i]] += f.entry_values ? f.entry_values[i] * weight : weight;
+        }
+    }
+}
+
+template <class Real>
+void score_listed(const ListedFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
+                  Real* states) {
+    constexpr std::int64_t most = 64;  // features looked at in one go
+    std::int32_t rows[most], singles[most];
+    Real row_values[most], single_values[most];
+    for (std::int64_t t = 0; t < n_sites; ++t) {
+        Real* out = states + t * stride;
+        std::int64_t begin = f.site_ptr[t];
+        do {
+            const std::int64_t end = begin + most < f.site_ptr[t + 1] ? begin + most : f.site_ptr[t + 1];
+            std::int64_t n_rows = 0, n_singles = 0;
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int32_t row = f.row_of[f.ids[i]];
+                const Real value = f.values ? f.values[i] : Real(1);
+                if (row >= 0) {
+                    row_values[n_rows] = value;
+                    rows[n_rows++] = row;
+                } else {
+                    __builtin_prefetch(f.pair_ptr + f.ids[i]);
+                    single_values[n_singles] = value;
+                    singles[n_singles++] = f.ids[i];
+                }
+            }
+            sum_rows_of_site(f.rows, stride, rows, f.values ? row_values : nullptr, n_rows,
+                             begin == f.site_ptr[t] ? base : out, out);
+            for (std::int64_t i = 0; i < n_singles; ++i)
+                for (std::int64_t p = f.pair_ptr[singles[i]]; p < f.pair_ptr[singles[i] + 1]; ++p)
+                    out[f.pair_labels[p]] += single_values[i] * f.weights[p];
+            begin = end;
+        } while (begin < f.site_ptr[t + 1]);
+    }
+}
+
+template <class Real>
+void score_dense(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,
+                 std::int32_t stride, Real* states) {
+    for (std::int64_t t = 0; t < n_sites; ++t)
+        for (std::int64_t k = 0; k < n_columns; ++k) {
+            const Real value = x[t * n_columns + k];
+            if (value == 0) continue;
+            const Vector<Real> factor = broadcast(value);
+            for (std::int32_t j = 0; j < stride; j += Lanes<Real>::count)
+                store<Real>(states + t * stride + j,
+                            load(states + t * stride + j) + factor * load(weights + k * stride + j));
+        }
+}
+
+// How many terms are added in the kernel's precision before they are added to a double: bounds the rounding
+// of features that fire everywhere.
+inline constexpr std::int64_t kFlush = 64;
+
+template <class Real>
+inline void add_to_doubles(Vector<Real> part, double* sums) {
+    if constexpr (sizeof(Real) == sizeof(double)) {
+        using Unaligned = double __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
+        *reinterpret_cast<Unaligned*>(sums) += part;
+    } else {
+        for (int k = 0; k < Lanes<Real>::count; ++k) sums[k] += static_cast<double>(part[k]);
+    }
+}
+
+template <class Real, int NV>
+inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals,
+                              std::int32_t stride, double* sums) {
+    constexpr int lanes = Lanes<Real>::count;
+    const std::int64_t last = lists.ptr[list + 1];
+    for (std::int64_t begin = lists.ptr[list]; begin < last; begin += kFlush) {
+        const std::int64_t end = begin + kFlush < last ? begin + kFlush : last;
+        Vector<Real> part[NV] = {};
+        for (std::int64_t i = begin; i < end; ++i) {
+            const Real* row = residuals + static_cast<std::int64_t>(lists.sites[i]) * stride;
+            if (lists.values) {
+                const Vector<Real> factor = broadcast(lists.values[i]);
+                for (int j = 0; j < NV; ++j) part[j] += factor * load(row + j * lanes);
+            } else {
+                for (int j = 0; j < NV; ++j) part[j] += load(row + j * lanes);
+            }
+        }
+        for (int j = 0; j < NV; ++j) add_to_doubles<Real>(part[j], sums + j * lanes);
+    }
+}
+
+// Tiles of NV vectors for all lists, so that the width is known inside the loop over lists.
+template <class Real, int NV>
+inline void sum_rows_tile(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+                          const std::int32_t* targets, const Real* residuals, std::int32_t stride,
+                          double* table) {
+    for (std::int64_t list = first; list < last; ++list)
+        sum_residual_rows<Real, NV>(lists, list, residuals, stride,
+                                    table + static_cast<std::int64_t>(targets[list]) * stride);
+}
+
+template <class Real>
+void sum_rows(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+              const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table) {
+    constexpr int lanes = Lanes<Real>::count;
+    std::int32_t c = 0;
+    for (; c + 4 * lanes <= stride; c += 4 * lanes)
+        sum_rows_tile<Real, 4>(lists, first, last, targets, residuals + c, stride, table + c);
+    switch ((stride - c) / lanes) {
+        case 3:
+            return sum_rows_tile<Real, 3>(lists, first, last, targets, residuals + c, stride, table + c);
+        case 2:
+            return sum_rows_tile<Real, 2>(lists, first, last, targets, residuals + c, stride, table + c);
+        case 1:
+            return sum_rows_tile<Real, 1>(lists, first, last, targets, residuals + c, stride, table + c);
+        default:
+            return;
+    }
+}
+
+template <class Real>
+void sum_entries(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+                 const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums) {
+    for (std::int64_t list = first; list < last; ++list) {
+        double total = 0;
+        const Real* column = residuals + labels[list];
+        for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
+            const Real r = column[static_cast<std::int64_t>(lists.sites[i]) * stride];
+            total += lists.values ? lists.values[i] * r : r;
+        }
+        sums[list - first] = total;
+    }
+}
+
+template <class Real>
+void sum_dense(const Real* x, std::int64_t n, std::int64_t n_columns, std::int64_t first, std::int64_t last,
+               const Real* residuals, std::int32_t stride, double* sums) {
+    constexpr int lanes = Lanes<Real>::count;
+    for (std::int64_t begin = 0; begin < n; begin += kFlush) {  // a tile of residuals that stays in the cache
+        const std::int64_t end = begin + kFlush < n ? begin + kFlush : n;
+        for (std::int64_t k = first; k < last; ++k)
+            for (std::int32_t c = 0; c < stride; c += lanes) {
+                Vector<Real> part{};
+                for (std::int64_t t = begin; t < end; ++t)
+                    part += broadcast(x[t * n_columns + k]) * load(residuals + t * stride + c);
+                for (int i = 0; i < lanes; ++i) sums[k * stride + c + i] += static_cast<double>(part[i]);
+            }
+    }
+}
+
+}  // namespace crfkit::CRFKIT_ISA

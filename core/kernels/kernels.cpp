@@ -1,0 +1,42 @@
+// Compiled once per instruction set, with CRFKIT_ISA naming the namespace. Only code whose every symbol lives
+// in that namespace may be used here: an inline function of the standard library compiled for a new processor
+// could otherwise be the copy that the linker keeps for all.
+#include "kernels/kernels.hpp"
+
+#include "kernels/batch_kernels.hpp"
+#include "kernels/chain_kernels.hpp"
+#include "kernels/feature_kernels.hpp"
+#include "kernels/step_kernels.hpp"
+#include "kernels/hessian_kernels.hpp"
+#include "kernels/tree_kernels.hpp"
+#include "kernels/trellis_kernels.hpp"
+#include "kernels/vector_kernels.hpp"
+
+namespace crfkit::CRFKIT_ISA {
+
+template <class Real>
+constexpr Kernels<Real> table() {
+    return {Lanes<Real>::count,   exp_shifted<Real>,     exponentiate<Real>,      score_sites<Real>,
+            score_listed<Real>,   score_dense<Real>,     sum_product<Real>,       tangents<Real>,
+            add_products<Real>,   add_changes<Real>,     max_sum<Real>,           sum_rows<Real>,
+            sum_entries<Real>,    sum_dense<Real>,       batch_sum_product<Real>, batch_tangents<Real>,
+            batch_products<Real>, trellis_forward<Real>, trellis_backward<Real>,  trellis_products<Real>};
+}
+
+extern const Kernels<float> float_kernels;
+extern const Kernels<double> double_kernels;
+const Kernels<float> float_kernels = table<float>();
+const Kernels<double> double_kernels = table<double>();
+
+extern const VectorKernels vector_kernels;
+const VectorKernels vector_kernels = {products,     step,       penalty,      pseudo_gradient,
+                                      orthant_step, write_pair, row_products, combine};
+
+extern const TreeKernels tree_kernels;
+const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,
+                                  merge_rows, largest_of};
+extern const StepKernels step_kernels;
+const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
+                                  move_adaptive, read_late,    close_gaps};
+
+}  // namespace crfkit::CRFKIT_ISA

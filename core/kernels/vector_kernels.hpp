@@ -1,0 +1,216 @@
+// Kernels of the optimizers: passes over a stretch of long vectors. Included only by kernels.cpp, like
+// simd.hpp.
+//
+// Sums run over eight lanes whatever the instruction set, and stretches begin at fixed places: which thread
+// works on a stretch changes no bit. Work goes in tiles that stay in the first-level cache; memory is what
+// these passes wait for.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/vectors.hpp"
+
+namespace crfkit::CRFKIT_ISA {
+
+inline constexpr std::int64_t kTile = 1024;
+
+using Doubles = double __attribute__((vector_size(64), aligned(8), may_alias));
+using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
+
+inline Doubles load8(const double* p) { return *reinterpret_cast<const Doubles*>(p); }
+inline Doubles load8(const float* p) {
+    return __builtin_convertvector(*reinterpret_cast<const Floats*>(p), Doubles);
+}
+inline void store8(double* p, Doubles v) { *reinterpret_cast<Doubles*>(p) = v; }
+
+inline double sum8(Doubles v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+
+inline std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+// Σ a_i b_i
+inline double dot(const double* a, const double* b, std::int64_t n) {
+    Doubles even{}, odd{};
+    std::int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        even += load8(a + i) * load8(b + i);
+        odd += load8(a + i + 8) * load8(b + i + 8);
+    }
+    double rest = 0.0;
+    for (; i < n; ++i) rest += a[i] * b[i];
+    return sum8(even + odd) + rest;
+}
+
+// The l1 strengths of a tile: where they are stored, or copies of the one for all.
+struct TileStrengths {
+    explicit TileStrengths(Strengths l1) : l1(l1) {
+        if (!l1.one_each)
+            for (double& value : same) value = l1.values[0];
+    }
+    const double* at(std::int64_t i) const { return l1.one_each ? l1.values + i : same; }
+
+    Strengths l1;
+    double same[kTile];
+};
+
+inline void products(const double* a, const double* b, std::int64_t first, std::int64_t n, double* sums) {
+    for (std::int64_t i = first; i < first + n; i += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - i);
+        sums[0] += dot(a + i, b + i, width);
+        sums[1] += dot(a + i, a + i, width);
+    }
+}
+
+inline void step(const double* x, const double* direction, double t, std::int64_t first, std::int64_t n,
+                 double* out) {
+    for (std::int64_t i = first; i < first + n; ++i) out[i] = x[i] + t * direction[i];
+}
+
+inline double absolute(double x) { return x < 0.0 ? -x : x; }
+
+inline void penalty(const double* x, Strengths l1, std::int64_t first, std::int64_t n, double* sums) {
+    const TileStrengths strengths(l1);
+    double size[kTile];
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        for (std::int64_t i = 0; i < width; ++i) size[i] = absolute(x[tile + i]);
+        sums[0] += dot(size, strengths.at(tile), width);
+    }
+}
+
+// p_i = g_i ± l1_i by the sign of x_i; where x_i = 0, g_i shrunk towards 0 by l1_i.
+inline void pseudo_gradient(const double* x, const double* g, Strengths l1, std::int64_t first,
+                            std::int64_t n, double* out, double* sums) {
+    const TileStrengths strengths(l1);
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        const double* l1_here = strengths.at(tile);
+        for (std::int64_t i = 0; i < width; ++i) {
+            const double up = g[tile + i] + l1_here[i], down = g[tile + i] - l1_here[i], at = x[tile + i];
+            double shrunk = up >= 0.0 ? 0.0 : up;  // NaN stays NaN
+            shrunk = down > 0.0 ? down : shrunk;
+            out[tile + i] = at > 0.0 ? up : at < 0.0 ? down : shrunk;
+        }
+        sums[0] += dot(out + tile, out + tile, width);
+    }
+}
+
+// z_i = x_i + t·d_i, but 0 where l1_i > 0 and z_i is not on the side of x_i, or of −p_i where x_i = 0. With
+// an aligned path z_i = x_i where l1_i > 0 and d_i p_i ≥ 0.
+inline void orthant_step(const OrthantPath& path, double t, std::int64_t first, std::int64_t n, double* out,
+                         double* sums) {
+    const TileStrengths strengths(path.l1);
+    double size[kTile], move[kTile];
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        const double *x = path.x + tile, *d = path.direction + tile, *p = path.pseudo + tile;
+        const double* l1_here = strengths.at(tile);
+        double* z = out + tile;
+        for (std::int64_t i = 0; i < width; ++i) {
+            const bool stays = path.aligned & (l1_here[i] > 0.0) & (d[i] * p[i] >= 0.0);
+            const double moved = x[i] + (stays ? 0.0 : t * d[i]);
+            const double side = x[i] == 0.0 ? -p[i] : x[i];
+            const double held = moved * side <= 0.0 ? 0.0 : moved;
+            z[i] = l1_here[i] > 0.0 ? held : moved;
+            size[i] = absolute(z[i]);
+            move[i] = z[i] - x[i];
+        }
+        sums[0] += dot(size, l1_here, width);
+        sums[1] += dot(p, move, width);
+    }
+}
+
+// sums[2r] += row_r · y, sums[2r + 1] += row_r · v over one tile, for all rows. While a tile is worked on,
+// the same rows of the next one are fetched.
+inline void add_row_products(const float* tile, const PairRows& pairs, std::int64_t width, const double* y,
+                             const double* v, double* sums) {
+    for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
+        const float *a = tile + row * pairs.n_weights, *b = a + pairs.n_weights;
+        Doubles ay{}, av{}, by{}, bv{};
+        std::int64_t i = 0;
+        for (; i + 16 <= width; i += 16) {
+            __builtin_prefetch(a + i + kTile);
+            __builtin_prefetch(b + i + kTile);
+            for (std::int64_t j = i; j < i + 16; j += 8) {
+                const Doubles y8 = load8(y + j), v8 = load8(v + j), a8 = load8(a + j), b8 = load8(b + j);
+                ay += a8 * y8;
+                av += a8 * v8;
+                by += b8 * y8;
+                bv += b8 * v8;
+            }
+        }
+        double rest[4] = {};
+        for (; i < width; ++i) {
+            rest[0] += static_cast<double>(a[i]) * y[i];
+            rest[1] += static_cast<double>(a[i]) * v[i];
+            rest[2] += static_cast<double>(b[i]) * y[i];
+            rest[3] += static_cast<double>(b[i]) * v[i];
+        }
+        sums[2 * row] += sum8(ay) + rest[0];
+        sums[2 * row + 1] += sum8(av) + rest[1];
+        sums[2 * row + 2] += sum8(by) + rest[2];
+        sums[2 * row + 3] += sum8(bv) + rest[3];
+    }
+}
+
+inline void write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
+                       std::int64_t first, std::int64_t n, double* sums) {
+    double s[kTile], y[kTile];  // as rounded in the rows
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        float *s_out = pairs.rows + s_row * pairs.n_weights + tile, *y_out = s_out + pairs.n_weights;
+        for (std::int64_t i = 0; i < width; ++i) {
+            s_out[i] = static_cast<float>(source.x[tile + i] - source.x_before[tile + i]);
+            y_out[i] = static_cast<float>(source.g[tile + i] - source.g_before[tile + i]);
+            s[i] = s_out[i];
+            y[i] = y_out[i];
+        }
+        add_row_products(pairs.rows + tile, pairs, width, y, source.v + tile, sums);
+        sums[2 * pairs.n_rows] += dot(s, s, width);
+    }
+}
+
+// As above with y = v, so that every sum comes twice: rare enough not to deserve a loop of its own.
+inline void row_products(const PairRows& pairs, const double* v, std::int64_t first, std::int64_t n,
+                         double* sums) {
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        add_row_products(pairs.rows + tile, pairs, width, v + tile, v + tile, sums);
+    }
+}
+
+// out += Σ_k c_k row_k over one tile, for n_rows rows that lie `apart` from each other. Fetches the next tile
+// as above.
+template <int n_rows>
+inline void add_rows(const float* row, std::int64_t apart, const double* c, std::int64_t width, double* out) {
+    std::int64_t i = 0;
+    for (; i + 16 <= width; i += 16) {
+        for (int k = 0; k < n_rows; ++k) __builtin_prefetch(row + k * apart + i + kTile);
+        for (std::int64_t j = i; j < i + 16; j += 8) {
+            Doubles sum = load8(out + j);
+            for (int k = 0; k < n_rows; ++k) sum += c[k] * load8(row + k * apart + j);
+            store8(out + j, sum);
+        }
+    }
+    for (; i < width; ++i)
+        for (int k = 0; k < n_rows; ++k) out[i] += c[k] * row[k * apart + i];
+}
+
+inline void combine(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
+                    double* out, double* sums) {
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        const double* v = combination.v + tile;
+        double* d = out + tile;
+        for (std::int64_t i = 0; i < width; ++i) d[i] = combination.factor * v[i];
+        std::int64_t row = 0;
+        for (; row + 4 <= pairs.n_rows; row += 4)
+            add_rows<4>(pairs.rows + row * pairs.n_weights + tile, pairs.n_weights,
+                        combination.coefficients + row, width, d);
+        for (; row < pairs.n_rows; row += 2)
+            add_rows<2>(pairs.rows + row * pairs.n_weights + tile, pairs.n_weights,
+                        combination.coefficients + row, width, d);
+        sums[0] += dot(d, v, width);
+    }
+}
+
+}  // namespace crfkit::CRFKIT_ISA

@@ -1,0 +1,108 @@
+#include "lattice/data.hpp"
+
+#include <algorithm>
+
+#include "data/blocks.hpp"
+#include "base/threads.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr std::int64_t kSitesPerTask = 1024;
+constexpr std::int64_t kNodesPerBlock = 1 << 19;  // their residuals stay in the cache
+constexpr std::int64_t kChunksPerBlock = 16;
+constexpr std::int64_t kArcSums = 1 << 21;         // numbers in the arc expectations of all chunks together
+constexpr std::int64_t kFacetResiduals = 1 << 20;  // numbers by site and facet in a block
+constexpr std::int64_t kTermsPerTask = 1 << 15;
+
+// Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
+template <class Function>
+void intersect(const Layout& layout, std::int32_t feature, const std::int32_t* labels, std::int64_t n,
+               const Function& found) {
+    const std::int32_t* pairs = layout.pair_labels.data();
+    std::int64_t p = layout.pair_ptr[feature];
+    const std::int64_t end = layout.pair_ptr[feature + 1];
+    const bool many = end - p > 8 * n;  // then search instead of walking
+    for (std::int64_t i = 0; i < n && p < end; ++i) {
+        if (many)
+            p = std::lower_bound(pairs + p, pairs + end, labels[i]) - pairs;
+        else
+            while (p < end && pairs[p] < labels[i]) ++p;
+        if (p < end && pairs[p] == labels[i]) found(i, p);
+    }
+}
+
+}  // namespace
+
+Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads) {
+    const Firing& features = design.features;
+    const std::int64_t n_sites = design.n_sites(), n_tasks = (n_sites + kSitesPerTask - 1) / kSitesPerTask;
+    Firing out;
+    out.ptr.assign(candidates.n_nodes() + 1, 0);
+    // Calls found(node, p, i) for every weight p of every node, i being the place of the feature.
+    const auto each = [&](const auto& found) {
+        parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
+            for (std::int64_t t = task * kSitesPerTask; t < std::min(n_sites, (task + 1) * kSitesPerTask);
+                 ++t)
+                for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
+                    const std::int64_t node = candidates.site_ptr[t];
+                    const std::int32_t* labels = candidates.labels.data() + node;
+                    const std::int64_t n = candidates.site_ptr[t + 1] - node;
+                    const auto hit = [&](std::int64_t k, std::int64_t p) { found(node + k, p, i); };
+                    intersect(layout, features.ids[i], labels, n, hit);
+                }
+        });
+    };
+    each([&](std::int64_t node, std::int64_t, std::int64_t) { ++out.ptr[node + 1]; });
+    for (std::int64_t node = 0; node < candidates.n_nodes(); ++node) out.ptr[node + 1] += out.ptr[node];
+    const bool valued = features.values.size() > 0;
+    out.ids.resize(out.ptr[candidates.n_nodes()]);
+    if (valued) out.values.resize(out.ids.size());
+    std::vector<std::int64_t> next(out.ptr.begin(), out.ptr.end());
+    each([&](std::int64_t node, std::int64_t p, std::int64_t i) {
+        const std::int64_t place = next[node]++;
+        out.ids[place] = static_cast<std::int32_t>(p);
+        if (valued) out.values[place] = features.values[i];
+    });
+    return out;
+}
+
+LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Design& design, int n_threads)
+    : model(arcs),
+      candidates(find_candidates(arcs.bigrams, design, n_threads)),
+      weights(layout.facets.empty() ? node_weights(layout, design, candidates, n_threads) : Firing{}) {}
+
+std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
+                                          int n_threads) {
+    const auto node_of = [&](std::int64_t n) { return data.candidates.site_ptr[design.sequence_ptr[n]]; };
+    const std::int64_t n_chunks = std::clamp<std::int64_t>(
+        kArcSums / std::max<std::int64_t>(1, data.model.bigrams.n_arcs()), 2, kChunksPerBlock);
+    const bool by_facet = !layout.facets.empty();
+    const std::int64_t most_sites =
+        by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_sites();
+    std::vector<LatticeBlock> blocks;
+    for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
+        while (last < design.n_sequences() &&
+               (last == first || (node_of(last + 1) - node_of(first) <= kNodesPerBlock &&
+                                  design.sequence_ptr[last + 1] - design.sequence_ptr[first] <= most_sites)))
+            ++last;
+        blocks.push_back({node_of(first),
+                          node_of(last),
+                          design.sequence_ptr[first],
+                          design.sequence_ptr[last],
+                          cut_evenly(design, first, last, n_chunks),
+                          {},
+                          {}});
+    }
+    parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, [&](std::int64_t i, int) {
+        LatticeBlock& block = blocks[i];
+        std::vector<std::int32_t> scratch(
+            by_facet ? static_cast<std::size_t>(layout.n_features()) : layout.pair_labels.size(), 0);
+        block.lists = by_facet ? invert(design.features, block.first_site, block.last_site, scratch)
+                               : invert(data.weights, block.first_node, block.last_node, scratch);
+        block.tasks = cut_lists(block.lists, by_facet ? kTermsPerTask / 16 : kTermsPerTask);
+    });
+    return blocks;
+}
+
+}  // namespace crfkit

@@ -1,0 +1,71 @@
+#include "lattice/lattice_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace crfkit {
+namespace {
+
+// Adds weight · P (or its change) to the residuals. Returns log Z, NaN when nothing is possible.
+template <class Real>
+double add_marginals(Lattice& lattice, const ArcScores& arcs, const std::vector<double>& scores,
+                     const LatticeDirection* direction, double weight,
+                     const LatticeResiduals<Real>& residuals) {
+    const double log_partition = lattice.marginals(arcs, scores);
+    if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
+    if (direction) lattice.tangent(direction->nodes, direction->arcs);
+    const std::vector<double>& of_nodes = direction ? lattice.node_changes : lattice.node_probs;
+    const std::vector<double>& of_arcs = direction ? lattice.arc_changes : lattice.arc_probs;
+    for (std::size_t i = 0; i < of_nodes.size(); ++i)
+        residuals.nodes[i] += static_cast<Real>(weight * of_nodes[i]);
+    for (std::size_t e = 0; e < of_arcs.size(); ++e)
+        if (lattice.arc[e] >= 0) residuals.arcs[lattice.arc[e]] += weight * of_arcs[e];
+    return log_partition;
+}
+
+// Score of the labels of a completely labelled sequence. They are taken off the residuals, unless these are
+// changes: one output does not move.
+template <class Real>
+double take_off_gold(const Lattice& lattice, const ArcScores& arcs, const std::vector<double>& scores,
+                     bool moving, const Annotation& gold, std::int64_t first_site, double weight,
+                     const LatticeResiduals<Real>& residuals) {
+    double score = 0;
+    std::int64_t before = -1;
+    for (std::int64_t t = 0; t < lattice.n_sites(); ++t) {
+        const std::int64_t node = lattice.find_node(t, gold.labels[first_site + t]);
+        score += scores[node];
+        if (!moving) residuals.nodes[node] -= static_cast<Real>(weight);
+        const std::int64_t e = t ? lattice.find_arc(before, node) : -1;
+        before = node;
+        if (e < 0 || lattice.arc[e] < 0) continue;
+        score += arcs.scores[lattice.arc[e]];
+        if (!moving) residuals.arcs[lattice.arc[e]] -= weight;
+    }
+    return score;
+}
+
+}  // namespace
+
+template <class Real>
+double lattice_loss(Lattice& lattice, const ArcScores& arcs, std::vector<double>& scores,
+                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_site,
+                    double weight, const LatticeResiduals<Real>& residuals) {
+    const std::int64_t n_sites = lattice.n_sites();
+    double loss = add_marginals(lattice, arcs, scores, direction, weight, residuals);
+    if (gold.complete(first_site, first_site + n_sites)) {
+        loss -=
+            take_off_gold(lattice, arcs, scores, direction != nullptr, gold, first_site, weight, residuals);
+    } else {
+        lattice.close(gold, first_site, scores);
+        loss -= add_marginals(lattice, arcs, scores, direction, -weight, residuals);
+    }
+    return weight * loss;
+}
+
+template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,
+                             const Annotation&, std::int64_t, double, const LatticeResiduals<float>&);
+template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,
+                             const Annotation&, std::int64_t, double, const LatticeResiduals<double>&);
+
+}  // namespace crfkit

@@ -1,0 +1,86 @@
+#include "lattice/part_features.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace crfkit {
+namespace {
+
+constexpr int kLanes = 8;  // sums that do not wait for each other
+
+double dot(const double* a, const double* b, std::int64_t n) {
+    double lanes[kLanes] = {};
+    std::int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+        for (int k = 0; k < kLanes; ++k) lanes[k] += a[i + k] * b[i + k];
+    double sum = 0;
+    for (; i < n; ++i) sum += a[i] * b[i];
+    for (const double lane : lanes) sum += lane;
+    return sum;
+}
+
+}  // namespace
+
+void Fired::check() const {
+    const auto refuse = [](const std::string& what) { throw std::invalid_argument("fired: " + what); };
+    if (n_parts < 0 || n_weights < 0 || n_weights > INT32_MAX || first_weight < 0)
+        refuse("the numbers of parts and weights are out of range");
+    if (!dense.empty() || (ids.empty() && ptr.empty())) {
+        if (!ids.empty() || !ptr.empty() || !values.empty()) refuse("dense values go without lists");
+        if (n_weights > 0 && n_parts > INT64_MAX / n_weights) refuse("more values than can be counted");
+        if (static_cast<std::int64_t>(dense.size()) != n_parts * n_weights)
+            refuse("expected a value for each part and weight");
+        return;
+    }
+    const std::int32_t lowest = ptr.empty() ? -1 : 0;
+    for (const std::int32_t id : ids)
+        if (id < lowest || id >= n_weights) refuse("weight " + std::to_string(id) + " is out of range");
+    if (ptr.empty()) {
+        if (static_cast<std::int64_t>(ids.size()) != n_parts || !values.empty())
+            refuse("expected one weight for each part");
+        return;
+    }
+    if (static_cast<std::int64_t>(ptr.size()) != n_parts + 1 || ptr.front() != 0 ||
+        ptr.back() != static_cast<std::int64_t>(ids.size()))
+        refuse("ptr must start at 0, end at the number of ids and have one entry more than there are parts");
+    for (std::size_t i = 1; i < ptr.size(); ++i)
+        if (ptr[i] < ptr[i - 1]) refuse("ptr must not decrease");
+    if (!values.empty() && values.size() != ids.size()) refuse("values and ids must have the same length");
+}
+
+void Fired::score(std::int64_t first, std::int64_t n, const double* weights, double* scores) const {
+    const double* w = weights + first_weight;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t part = first + i;
+        if (!dense.empty()) {
+            scores[i] += dot(dense.data() + part * n_weights, w, n_weights);
+        } else if (!ptr.empty()) {
+            double sum = 0;
+            for (std::int64_t k = ptr[part]; k < ptr[part + 1]; ++k)
+                sum += (values.empty() ? 1.0 : values[k]) * w[ids[k]];
+            scores[i] += sum;
+        } else if (!ids.empty() && ids[part] >= 0) {
+            scores[i] += w[ids[part]];
+        }
+    }
+}
+
+void Fired::add(std::int64_t first, std::int64_t n, const double* residuals, double* out) const {
+    double* to = out + first_weight;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t part = first + i;
+        const double residual = residuals[i];
+        if (residual == 0) continue;
+        if (!dense.empty()) {
+            const double* row = dense.data() + part * n_weights;
+            for (std::int64_t k = 0; k < n_weights; ++k) to[k] += residual * row[k];
+        } else if (!ptr.empty()) {
+            for (std::int64_t k = ptr[part]; k < ptr[part + 1]; ++k)
+                to[ids[k]] += residual * (values.empty() ? 1.0 : values[k]);
+        } else if (!ids.empty() && ids[part] >= 0) {
+            to[ids[part]] += residual;
+        }
+    }
+}
+
+}  // namespace crfkit

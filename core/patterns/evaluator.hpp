@@ -1,0 +1,108 @@
+// Σ_n weight_n (log Z_n − log Z_gold,n) over a data set of trellises, with its gradient or its Hessian times
+// a direction.
+//
+// Like the evaluator of dense chains in two halves, block by block. In the first half sequences that share a
+// trellis go in batches, one per lane of a vector, and exp of an arc's score is taken once for all of them.
+// The same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/annotation.hpp"
+#include "lattice/arc_model.hpp"
+#include "data/blocks.hpp"
+#include "base/buffer.hpp"
+#include "base/forks.hpp"
+#include "kernels/kernels.hpp"
+#include "patterns/batches.hpp"
+#include "data/residual_sums.hpp"
+#include "data/scorer.hpp"
+#include "patterns/step_weights.hpp"
+#include "base/compensated_sum.hpp"
+#include "patterns/trellis.hpp"
+#include "patterns/trellis_run.hpp"
+
+namespace crfkit {
+
+template <class Real>
+class PatternEvaluator {
+  public:
+    PatternEvaluator(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks,
+                     const PatternBatches& batches);
+
+    // Fills out[D], of which the part behind the layout's weights is 0, with the gradient at w, or with H·v
+    // when v is given. Returns the value.
+    double evaluate(const double* w, const double* v, double* out, int n_threads);
+
+  private:
+    struct Workspace {
+        Buffer<Real> rows;                                   // [W, T, S] scores, then exp(score − peak)
+        Buffer<Real> states, probs;                          // [T, L, W]
+        Buffer<Real> forward, following;                     // of all levels, see StepMessages
+        std::vector<std::int64_t> forward_at, following_at;  // [T + 2] where those of a step begin
+        Buffer<Real> mass, inverse_mass;                     // [T + 2, W] of each level
+        std::vector<Total> peaks;                            // [W] Σ of the peaks of a lane's sites
+        std::vector<double> scores, direction;               // [T, L]
+        TrellisRun run;
+    };
+    // Sequences that share a trellis: with all labels, or with those that their annotation admits.
+    struct Lanes {
+        std::span<const std::int32_t> sequences;
+        bool admitted;
+    };
+    // What a chunk of batches adds to the expectations of arcs, or to their changes.
+    struct ChunkSums {
+        std::vector<double> products;  // [arcs] Σ forward · following: still to be multiplied by the weight
+        std::vector<double> direct;    // [arcs] of sequences that were run alone; empty: none was
+    };
+
+    void run_batch(const Block& block, std::span<const std::int32_t> sequences, ChunkSums& sums,
+                   Workspace& work);
+    void run_lanes(const Block& block, const Lanes& lanes, std::span<const std::int32_t> steps,
+                   ChunkSums& sums, Workspace& work);
+    void load(const Lanes& lanes, std::int64_t T, Workspace& work);
+    void score(std::int64_t n, bool admitted, Real* rows);
+    void pass_forward(std::span<const std::int32_t> steps, Workspace& work);
+    void pass_backward(std::span<const std::int32_t> steps, Workspace& work, Real* largest);
+    void add_products(std::span<const std::int32_t> steps, const Real* weights, ChunkSums& sums,
+                      Workspace& work);
+    void add_residuals(const Block& block, const Lanes& lanes, std::int64_t t, const Real* weights,
+                       const Workspace& work);
+    double run_alone(const Block& block, std::int64_t n, bool admitted, ChunkSums& sums, Workspace& work);
+    void collect(const Block& block);
+    double write_arcs(double* out);
+    Real* residuals(const Block& block, std::int64_t site) {
+        return residuals_.data() + (site - block.first_site) * tables_.stride;
+    }
+
+    const Trellises& trellises_;
+    const StepTable& table_;
+    const Layout& layout_;
+    const Design& design_;
+    const Annotation& gold_;
+    const std::vector<Block>& blocks_;
+    const PatternBatches& batches_;
+    const ArcModel model_;
+    WeightTables<Real> tables_, direction_tables_;
+    Scorer<Real> scorer_, direction_;
+    ResidualSums<Real> sums_;
+    bool tangent_ = false;
+
+    StepScores arc_scores_, arc_direction_;
+    Once exponentiated_;  // whether arc_scores_ has its weights
+    StepWeights<Real> arcs_;
+
+    std::vector<Workspace> work_;
+    std::vector<ChunkSums> chunks_;
+    Buffer<Real> residuals_;                    // [sites of a block, S]
+    std::vector<double> start_, end_;           // [L]
+    std::vector<double> losses_, gold_scores_;  // [N] weight · log Z (less that of the admitted); of labels
+};
+
+extern template class PatternEvaluator<float>;
+extern template class PatternEvaluator<double>;
+
+}  // namespace crfkit

@@ -1,0 +1,73 @@
+#include "patterns/trellis_size.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "patterns/trellis_reading.hpp"
+
+namespace crfkit {
+namespace {
+
+// For each site, the sites that patterns reach back over: the earliest start is carried along by state.
+std::vector<std::int64_t> find_spans(const PatternBook& book, const PatternStarts& starts,
+                                     const TrellisInput& input, const InternedLists& label_sets,
+                                     const InternedLists& start_sets) {
+    PatternReach reach(book, label_sets, start_sets);
+    std::vector<std::int32_t> useful;
+    reach.run(input.labels, input.starts, useful);
+    std::vector<std::int64_t> spans;
+    std::unordered_map<std::int32_t, std::int64_t> alive, next;  // state → earliest start
+    for (std::int64_t t = 0; t < static_cast<std::int64_t>(useful.size()); ++t) {
+        for (std::int64_t i = starts.ptr[t]; i < starts.ptr[t + 1]; ++i)
+            alive.try_emplace(starts.states[i], t);
+        const auto still = reach.sets[useful[t]];
+        std::int64_t earliest = t;
+        next.clear();
+        for (const auto& [state, start] : alive)
+            for (std::int64_t way = book.out_ptr[state]; way < book.out_ptr[state + 1]; ++way) {
+                const std::int32_t to = book.out_next[way];
+                const bool goes_on = std::binary_search(still.begin(), still.end(), to);
+                const bool last = t + 1 == static_cast<std::int64_t>(useful.size());
+                if (!goes_on && (book.fires[to] < 0 || (book.last_only[to] && !last))) continue;
+                earliest = std::min(earliest, start);
+                if (!goes_on) continue;
+                const auto [place, is_new] = next.try_emplace(to, start);
+                if (!is_new) place->second = std::min(place->second, start);
+            }
+        spans.push_back(t - earliest + 1);
+        alive.swap(next);
+    }
+    return spans;
+}
+
+}  // namespace
+
+Partition partition_of(const PatternBook& book, const PatternStarts& starts, const TrellisLimits& limits) {
+    check_starts(book, static_cast<std::int64_t>(starts.ptr.size()) - 1, starts);
+    const Bigrams none(book.n_labels, {}, {}, true);
+    std::vector<double> values(starts.values.begin(), starts.values.end());
+    if (values.empty()) values.push_back(1.0);
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    std::vector<std::int32_t> all(static_cast<std::size_t>(book.n_labels));
+    std::iota(all.begin(), all.end(), 0);
+    InternedLists label_sets;
+    label_sets.add(all);
+    TrellisReading reading(book, none, false, values, label_sets, true);
+    TrellisInput input{{}, {}, 0};
+    for (std::size_t t = 0; t + 1 < starts.ptr.size(); ++t) {
+        input.labels.push_back(0);
+        input.starts.push_back(reading.start_set(starts_at(starts, values, static_cast<std::int64_t>(t))));
+    }
+    Partition out;
+    const auto steps = reading.unroll({input}, limits, 1)[0];
+    for (std::size_t t = 0; t < input.labels.size(); ++t) {
+        out.cells.push_back(reading.step(steps[t]).step.n_after);
+        out.transitions.push_back(reading.step(steps[t]).step.n_transitions);
+    }
+    out.spans = find_spans(book, starts, input, label_sets, reading.alive());
+    return out;
+}
+
+}  // namespace crfkit

@@ -1,0 +1,23 @@
+// How large the trellis of a sequence is, in the terms of seed 002.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "patterns/book.hpp"
+#include "patterns/trellis.hpp"
+
+namespace crfkit {
+
+// By site t of one sequence. The sparsity of section 4 is κ(t) = grouped transitions / L^span.
+struct Partition {
+    std::vector<std::int64_t> cells;        // labellings up to t that no pattern tells apart: alive sets
+    std::vector<std::int64_t> transitions;  // from cells to cells, by what fires
+    std::vector<std::int64_t> spans;        // sites from the first of a pattern that reads t to t itself
+};
+
+// Of one sequence without arcs between labels, all labels possible. Throws TrellisSizeError.
+Partition partition_of(const PatternBook& book, const PatternStarts& starts, const TrellisLimits& limits);
+
+}  // namespace crfkit

@@ -1,0 +1,148 @@
+// Runs a feature template over sequences of rows: composes the name of every feature and looks it up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/feature_writer.hpp"
+#include "text/vocabulary.hpp"
+
+namespace crfkit {
+
+// What stands in a macro: the value of a column, or something computed from it.
+struct Transform {
+    std::int32_t column;
+    bool identity;  // the value itself
+};
+
+// What the row of a macro is counted from: the current site, the first site, or the end of the sequence.
+enum class Anchor { site, first, end };
+
+struct Macro {
+    std::string literal;  // what stands before it
+    std::int32_t transform;
+    std::int32_t row;  // offset from the anchor
+    Anchor anchor = Anchor::site;
+
+    std::int64_t site(std::int64_t current, std::int64_t n_sites) const {
+        return row + (anchor == Anchor::site ? current : anchor == Anchor::end ? n_sites : 0);
+    }
+};
+
+// What a transform gives for rows outside the sequence, by their distance from it; the last one for all that
+// are farther.
+struct Boundaries {
+    std::vector<std::string> before;
+    std::vector<std::string> after;
+};
+
+// The feature `literal value literal value … tail`; without it wherever one of the values is nothing.
+struct TemplateLine {
+    bool on_arcs;  // a feature of the arc that enters the site: none at the first site of a sequence
+    std::vector<Macro> macros;
+    std::string tail;
+};
+
+struct TemplateProgram {
+    std::vector<Transform> transforms;
+    std::vector<TemplateLine> lines;
+    std::vector<Boundaries> boundaries;  // [transforms]; none: _B-1, _B-2, … and _B+1, _B+2, …
+    bool cut_at_zero = false;            // a zero byte ends a feature
+
+    // The columns that transforms read, rising. Throws std::invalid_argument where a macro names no
+    // transform, a column is negative, or a transform has no boundaries while others have.
+    std::vector<std::int32_t> columns() const;
+    // An upper bound of the bytes of what a row outside the sequence reads.
+    std::size_t longest_boundary() const;
+};
+
+// The value of a transform, nothing where it makes no feature. Called once for each distinct value of the
+// column.
+using ApplyTransform =
+    std::function<std::optional<std::string>(std::int32_t transform, std::string_view value)>;
+
+// The columns of one sequence that a program reads: cell (i, k) is the value of column columns()[k] at site
+// i.
+struct Cells {
+    std::size_t n_sites = 0;
+    std::string bytes;
+    std::vector<std::size_t> ends{0};
+
+    void clear();
+    std::string_view operator[](std::size_t cell) const {
+        return {bytes.data() + ends[cell], ends[cell + 1] - ends[cell]};
+    }
+};
+
+// Transforms that were computed before, column by column.
+class TransformMemo {
+  public:
+    explicit TransformMemo(const TemplateProgram& program);
+
+    // Number of a value of the k-th column of the program; its transforms are computed when it is new. A
+    // column of which none is computed has no numbers (absent).
+    std::int32_t number(std::size_t k, std::string_view value, const ApplyTransform& apply);
+    // A computed transform of the value with this number; its data() is null where it is nothing. Valid until
+    // number().
+    std::string_view result(std::int32_t transform, std::int32_t number) const;
+    // What it takes in memory, roughly.
+    std::size_t n_bytes() const;
+
+  private:
+    struct Result {
+        std::size_t begin;
+        std::ptrdiff_t length;  // −1: nothing
+    };
+    struct Column {
+        std::vector<std::int32_t> transforms;  // those that are computed
+        Vocabulary values;
+        std::vector<Result> results;  // [values, transforms]
+    };
+    struct Place {
+        std::size_t column;
+        std::size_t rank;  // among the column's transforms
+    };
+
+    std::vector<Column> columns_;
+    std::vector<Place> places_;  // [transforms of the program]
+    std::string arena_;
+};
+
+class Extractor {
+  public:
+    explicit Extractor(TemplateProgram program);
+
+    bool has_arc_lines() const;
+    const std::vector<std::int32_t>& columns() const { return columns_; }
+
+    // The memo of earlier calls, for one call at a time; a second call meanwhile gets a new one.
+    std::unique_ptr<TransformMemo> take_memo();
+    void give_back(std::unique_ptr<TransformMemo> memo);
+
+    // Adds the features of one sequence to both writers, and ends its sites there.
+    void extract(const Cells& cells, TransformMemo& memo, const ApplyTransform& apply, FeatureWriter& states,
+                 FeatureWriter& arcs) const;
+
+  private:
+    // What each transform gives at each site, [transforms, T]; data() is null where it is nothing.
+    std::vector<std::string_view> values_of(const Cells& cells, TransformMemo& memo,
+                                            const ApplyTransform& apply) const;
+
+    void compose(const TemplateLine& line, std::int64_t i, std::int64_t n_sites,
+                 const std::vector<std::string_view>& values, FeatureWriter& writer) const;
+
+    // Writes what a macro reads at a site outside the sequence; the byte behind it.
+    char* append_boundary(char* out, std::int32_t transform, std::int64_t site, std::int64_t n_sites) const;
+
+    TemplateProgram program_;
+    std::vector<std::int32_t> columns_;
+    std::size_t longest_boundary_;
+    std::unique_ptr<TransformMemo> memo_;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,286 @@
+#include "trees/arc_features.hpp"
+
+#include <algorithm>
+
+namespace crfkit {
+namespace {
+
+constexpr Key kRoot = key_of("<root>"), kOutside = key_of("<outside>"), kNone = key_of("<none>");
+constexpr Key kVerb = key_of("VERB"), kAux = key_of("AUX"), kNoun = key_of("NOUN"), kPropn = key_of("PROPN"),
+              kPunct = key_of("PUNCT"), kCconj = key_of("CCONJ"), kSconj = key_of("SCONJ"),
+              kAdp = key_of("ADP"), kPart = key_of("PART"), kPron = key_of("PRON");
+
+// The number of a tag; those beyond the last number share it.
+std::int8_t number_of(Key tag, std::vector<Key>& tags, int most) {
+    const auto found = std::find(tags.begin(), tags.end(), tag);
+    if (found == tags.end() && static_cast<int>(tags.size()) < most) {
+        tags.push_back(tag);
+        return static_cast<std::int8_t>(tags.size() - 1);
+    }
+    return static_cast<std::int8_t>(std::min<std::ptrdiff_t>(found - tags.begin(), most - 1));
+}
+
+// 0, 1, 2: how many there are, 2 for more.
+Key few(std::int64_t count) { return static_cast<Key>(std::min<std::int64_t>(count, 2)); }
+
+}  // namespace
+
+// Writes keys that know direction, and where asked the distance too.
+class ArcFeatures::Writer {
+  public:
+    Writer(Side side, std::int64_t distance, std::vector<Key>& out)
+        : side_(side == Side::left ? 0x51ED270B0A1F39C1u : 0x2545F4914F6CDD1Du),
+          distance_(extended(side_, static_cast<Key>(distance) + 1)),
+          out_(out) {}
+
+    template <class... Values>
+    void with_side(Key number, Values... values) {
+        out_.push_back(extended(joined(number, values...), side_));
+    }
+    template <class... Values>
+    void with_distance(Key number, Values... values) {
+        out_.push_back(extended(joined(number, values...), distance_));
+    }
+    template <class... Values>
+    void with_both(Key number, Values... values) {
+        const Key key = joined(number, values...);
+        out_.push_back(extended(key, side_));
+        out_.push_back(extended(key, distance_));
+    }
+
+  private:
+    template <class... Values>
+    static Key joined(Key number, Values... values) {
+        Key key = number * 0xD6E8FEB86659FD93u;
+        ((key = extended(key, static_cast<Key>(values))), ...);
+        return key;
+    }
+    Key side_, distance_;
+    std::vector<Key>& out_;
+};
+
+void ArcFeatures::load(const Treebank& treebank, std::int64_t sentence) {
+    n_ = treebank.length(sentence);
+    const Token outside{kOutside, kOutside, kOutside, kOutside, kOutside, kOutside,
+                        kNone,    0,        0,        nullptr,  nullptr};
+    tokens_.assign(static_cast<std::size_t>(n_ + 1 + 2 * kMargin), outside);
+    tokens_[kMargin] = {kRoot, kRoot, kRoot, kRoot, kRoot, kRoot, kNone, 0, 0, nullptr, nullptr};
+    const Word* words = treebank.words.data() + treebank.sentence_ptr[sentence];
+    const Morph* morphology = treebank.morphology.data();
+    for (std::int64_t i = 1; i <= n_; ++i) {
+        const Word& word = words[i - 1];
+        tokens_[i + kMargin] = {word.form,
+                                word.lemma,
+                                word.upos,
+                                word.xpos,
+                                word.feats,
+                                word.suffix,
+                                kNone,
+                                0,
+                                0,
+                                morphology + word.feats_begin,
+                                morphology + word.feats_end};
+    }
+    number_tags();
+    find_markers();
+    count_between();
+}
+
+void ArcFeatures::number_tags() {
+    tags_.clear();
+    fine_tags_.clear();
+    for (std::int64_t i = 1; i <= n_; ++i) {
+        Token& token = tokens_[i + kMargin];
+        token.tag = number_of(token.upos, tags_, kMostTags);
+        token.fine = number_of(token.xpos, fine_tags_, kMostTags);
+    }
+}
+
+// Nouns and pronouns look to their left over what belongs to a noun phrase, verbs over all but verbs and
+// stops.
+void ArcFeatures::find_markers() {
+    for (std::int64_t i = 2; i <= n_; ++i) {
+        Token& token = tokens_[i + kMargin];
+        const bool verbal = token.upos == kVerb || token.upos == kAux;
+        for (std::int64_t j = i - 1; j >= 1; --j) {
+            const Token& left = at(j);
+            if (left.upos == kAdp || left.upos == kSconj || left.upos == kCconj || left.upos == kPart) {
+                token.marker = left.lemma;
+                break;
+            }
+            if (left.upos == kVerb || left.upos == kPunct) break;
+            if (!verbal && (left.upos == kPron || left.upos == kAux)) break;
+            if (!verbal && (left.upos == kNoun || left.upos == kPropn) && token.upos != kNoun &&
+                token.upos != kPropn)
+                break;
+        }
+    }
+}
+
+void ArcFeatures::count_between() {
+    const std::int64_t side = n_ + 1;
+    tags_between_.assign(static_cast<std::size_t>(side * side), 0);
+    fine_between_.assign(static_cast<std::size_t>(side * side), 0);
+    for (std::int64_t i = 0; i < n_; ++i)
+        for (std::int64_t j = i + 2; j <= n_; ++j) {
+            tags_between_[i * side + j] = tags_between_[i * side + j - 1] | std::uint64_t(1) << at(j - 1).tag;
+            fine_between_[i * side + j] = fine_between_[i * side + j - 1] | std::uint64_t(1)
+                                                                                << at(j - 1).fine;
+        }
+    for (auto* counts : {&verbs_, &stops_, &joints_}) counts->assign(static_cast<std::size_t>(n_ + 2), 0);
+    for (std::int64_t i = 1; i <= n_; ++i) {
+        verbs_[i + 1] = verbs_[i] + (at(i).upos == kVerb);
+        stops_[i + 1] = stops_[i] + (at(i).upos == kPunct);
+        joints_[i + 1] = joints_[i] + (at(i).upos == kCconj);
+    }
+}
+
+std::int64_t ArcFeatures::binned_distance(std::int64_t head, std::int64_t dependent) const {
+    const std::int64_t distance = head < dependent ? dependent - head : head - dependent;
+    if (distance <= 5) return distance;
+    return distance <= 7 ? 6 : distance <= 10 ? 7 : distance <= 15 ? 8 : distance <= 25 ? 9 : 10;
+}
+
+void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const {
+    Writer write(side_of(head, dependent), binned_distance(head, dependent), out);
+    const Token &h = at(head), &m = at(dependent);
+    single_words(h, m, write);
+    word_pairs(h, m, write);
+    neighbours(head, dependent, write);
+    between(head, dependent, write);
+    if (head) morphology(h, m, write);
+}
+
+void ArcFeatures::single_words(const Token& h, const Token& m, Writer& write) const {
+    write.with_both(1, h.lemma, h.upos);
+    write.with_both(2, h.xpos);
+    write.with_side(3, h.form);
+    write.with_both(4, m.lemma, m.upos);
+    write.with_both(5, m.xpos);
+    write.with_side(6, m.form);
+}
+
+void ArcFeatures::word_pairs(const Token& h, const Token& m, Writer& write) const {
+    write.with_both(10, h.upos, m.upos);
+    write.with_both(11, h.xpos, m.xpos);
+    write.with_both(12, h.lemma, m.xpos);
+    write.with_both(13, h.xpos, m.lemma);
+    write.with_both(14, h.lemma, m.lemma);
+    write.with_side(15, h.lemma, h.xpos, m.xpos);
+    write.with_side(16, h.xpos, m.lemma, m.xpos);
+    write.with_side(17, h.form, m.xpos);
+    write.with_side(18, h.xpos, m.form);
+    write.with_side(19, h.lemma, m.upos);
+    write.with_side(20, h.upos, m.lemma);
+    write.with_side(21, h.suffix, h.upos, m.suffix, m.upos);
+    write.with_both(22, m.marker, m.upos, h.xpos);
+    write.with_side(23, m.marker, m.upos, h.lemma);
+    write.with_side(24, m.marker, m.lemma, h.lemma);
+    write.with_side(25, m.marker, m.upos, h.marker, h.upos);
+}
+
+void ArcFeatures::neighbours(std::int64_t head, std::int64_t dependent, Writer& write) const {
+    const Token &h = at(head), &before_h = at(head - 1), &after_h = at(head + 1);
+    const Token &m = at(dependent), &before_m = at(dependent - 1), &after_m = at(dependent + 1);
+    write.with_both(30, h.xpos, after_h.xpos, before_m.xpos, m.xpos);
+    write.with_both(31, before_h.xpos, h.xpos, before_m.xpos, m.xpos);
+    write.with_both(32, h.xpos, after_h.xpos, m.xpos, after_m.xpos);
+    write.with_both(33, before_h.xpos, h.xpos, m.xpos, after_m.xpos);
+    write.with_both(34, h.xpos, before_m.xpos, m.xpos);
+    write.with_both(35, h.xpos, m.xpos, after_m.xpos);
+    write.with_both(36, before_h.xpos, h.xpos, m.xpos);
+    write.with_both(37, h.xpos, after_h.xpos, m.xpos);
+    write.with_both(40, h.upos, after_h.upos, before_m.upos, m.upos);
+    write.with_both(41, before_h.upos, h.upos, before_m.upos, m.upos);
+    write.with_both(42, h.upos, after_h.upos, m.upos, after_m.upos);
+    write.with_both(43, before_h.upos, h.upos, m.upos, after_m.upos);
+    write.with_side(44, h.upos, m.upos, after_m.upos, at(dependent + 2).upos);
+    write.with_side(45, h.upos, m.upos, before_m.upos, at(dependent - 2).upos);
+    write.with_side(46, h.upos, m.upos, after_h.upos, at(head + 2).upos);
+    write.with_side(47, h.upos, m.upos, before_h.upos, at(head - 2).upos);
+    write.with_side(48, h.xpos, before_m.lemma, m.xpos);
+    write.with_side(49, h.xpos, m.xpos, after_m.lemma);
+    write.with_side(50, before_h.lemma, h.xpos, m.xpos);
+    write.with_side(51, h.xpos, after_h.lemma, m.xpos);
+    write.with_both(52, before_h.upos, h.upos, after_h.upos, before_m.upos, m.upos, after_m.upos);
+}
+
+void ArcFeatures::between(std::int64_t head, std::int64_t dependent, Writer& write) const {
+    const Token &h = at(head), &m = at(dependent);
+    const std::int64_t low = std::min(head, dependent), high = std::max(head, dependent);
+    const std::int64_t place = low * (n_ + 1) + high;
+    for (std::uint64_t left = tags_between_[place]; left; left &= left - 1)
+        write.with_side(60, h.upos, tags_[__builtin_ctzll(left)], m.upos);
+    for (std::uint64_t left = fine_between_[place]; left; left &= left - 1)
+        write.with_side(61, h.xpos, fine_tags_[__builtin_ctzll(left)], m.xpos);
+    const Key verbs = few(verbs_[high] - verbs_[low + 1]), stops = few(stops_[high] - stops_[low + 1]),
+              joints = few(joints_[high] - joints_[low + 1]);
+    write.with_both(62, h.upos, m.upos, verbs, stops, joints);
+    write.with_side(63, h.xpos, m.xpos, verbs, stops);
+    write.with_side(64, h.xpos, m.xpos, tags_between_[place] ? 1 + joints : 0);
+    write.with_side(65, h.upos, m.lemma, verbs, stops);
+    write.with_side(66, h.upos, m.upos, dependent == n_, dependent == 1, head == n_);
+}
+
+// Where both have a feature of the same name: their values, and whether they agree.
+void ArcFeatures::morphology(const Token& h, const Token& m, Writer& write) const {
+    write.with_side(70, h.upos, h.feats, m.upos, m.feats);
+    write.with_side(71, h.upos, m.upos, m.feats);
+    write.with_side(72, h.upos, h.feats, m.upos);
+    for (const Morph* a = h.first; a != h.last; ++a)
+        for (const Morph* b = m.first; b != m.last; ++b) {
+            if (a->name != b->name) continue;
+            write.with_side(73, h.upos, m.upos, a->name, a->whole == b->whole);
+            write.with_side(74, h.upos, m.upos, a->whole, b->whole);
+        }
+}
+
+void ArcFeatures::label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const {
+    Writer write(side, 0, out);
+    const Token &m = at(dependent), &before = at(dependent - 1), &after = at(dependent + 1);
+    write.with_side(100, m.lemma, m.upos);
+    write.with_side(101, m.xpos);
+    write.with_side(102, m.form);
+    write.with_side(103, m.upos, m.feats);
+    write.with_side(104, m.upos, m.suffix);
+    write.with_side(105, before.xpos, m.xpos);
+    write.with_side(106, m.xpos, after.xpos);
+    write.with_side(107, before.xpos, m.xpos, after.xpos);
+    write.with_side(108, before.lemma, m.xpos);
+    write.with_side(109, m.xpos, after.lemma);
+    write.with_side(110, m.marker, m.upos);
+    write.with_side(111, m.marker, m.lemma);
+    write.with_side(112, m.lemma, before.upos);
+    write.with_side(113, m.lemma, after.upos);
+}
+
+void ArcFeatures::label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const {
+    Writer write(side, 0, out);
+    const Token& h = at(head);
+    write.with_side(120, h.lemma, h.upos);
+    write.with_side(121, h.xpos);
+    write.with_side(122, h.upos, h.feats);
+}
+
+void ArcFeatures::label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const {
+    Writer write(side_of(head, dependent), binned_distance(head, dependent), out);
+    const Token &h = at(head), &m = at(dependent);
+    const std::int64_t low = std::min(head, dependent), high = std::max(head, dependent);
+    const Key stops = few(stops_[high] - stops_[low + 1]), verbs = few(verbs_[high] - verbs_[low + 1]);
+    write.with_both(130, h.upos, m.upos);
+    write.with_side(131, h.xpos, m.xpos);
+    write.with_side(132, h.lemma, m.xpos);
+    write.with_side(133, h.xpos, m.lemma);
+    write.with_side(134, h.lemma, m.lemma);
+    write.with_side(135, h.upos, m.upos, m.marker);
+    write.with_side(136, h.lemma, m.upos, m.marker);
+    write.with_side(137, h.upos, m.upos, at(dependent - 1).upos);
+    write.with_side(138, h.upos, m.upos, at(dependent + 1).upos);
+    write.with_side(139, h.upos, m.upos, at(head - 1).upos);
+    write.with_side(140, h.upos, m.upos, at(head + 1).upos);
+    write.with_side(141, h.upos, m.upos, stops, verbs);
+    write.with_side(142, h.upos, m.upos, m.feats);
+    write.with_side(143, h.upos, h.feats, m.upos);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,65 @@
+// Features of arcs, after the first-order graph parsers (McDonald and others 2005; Koo and Collins 2010;
+// Martins and others 2013): what head and dependent are, their neighbours, what stands between, direction and
+// distance.
+//
+// Two kinds: those of the arc itself, and those that say which label it has. Many of the latter look at one
+// of the two words only, so that a sentence of n words has 4 n lists of them and not n².
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/treebank.hpp"
+
+namespace crfkit {
+
+// On which side of its head a dependent is.
+enum class Side { left, right };
+inline Side side_of(std::int64_t head, std::int64_t dependent) {
+    return dependent < head ? Side::left : Side::right;
+}
+
+class ArcFeatures {
+  public:
+    // Goes to a sentence; the questions below are about it. Words are 1 … n, the root is 0.
+    void load(const Treebank& treebank, std::int64_t sentence);
+    std::int64_t n_words() const { return n_; }
+
+    // Each adds keys to `out`.
+    void arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
+    // Of labels: by the dependent alone, by the head alone, by both.
+    void label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const;
+    void label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const;
+    void label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
+
+  private:
+    struct Token {
+        Key form, lemma, upos, xpos, feats, suffix;
+        Key marker;             // the preposition or conjunction that introduces it, as far as tags tell
+        std::int8_t tag, fine;  // number of its upos, xpos among those of the sentence
+        const Morph *first, *last;
+    };
+    class Writer;
+
+    const Token& at(std::int64_t i) const { return tokens_[i + kMargin]; }
+    std::int64_t binned_distance(std::int64_t head, std::int64_t dependent) const;
+    void number_tags();
+    void find_markers();
+    void count_between();
+    void single_words(const Token& h, const Token& m, Writer& write) const;
+    void word_pairs(const Token& h, const Token& m, Writer& write) const;
+    void neighbours(std::int64_t head, std::int64_t dependent, Writer& write) const;
+    void between(std::int64_t head, std::int64_t dependent, Writer& write) const;
+    void morphology(const Token& h, const Token& m, Writer& write) const;
+
+    static constexpr std::int64_t kMargin = 2;
+    static constexpr int kMostTags = 64;
+
+    std::int64_t n_ = 0;
+    std::vector<Token> tokens_;  // [n + 1 + 2 · kMargin]
+    std::vector<Key> tags_, fine_tags_;
+    std::vector<std::uint64_t> tags_between_, fine_between_;  // [n + 1, n + 1] sets of tags i < · < j
+    std::vector<std::int32_t> verbs_, stops_, joints_;        // [n + 2] how many before word i
+};
+
+}  // namespace crfkit

@@ -1,0 +1,106 @@
+#include "trees/arc_layout.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "trees/arc_features.hpp"
+#include "base/interruption.hpp"
+
+namespace crfkit {
+namespace {
+
+struct Pair {
+    Key key;
+    std::int32_t label;
+    bool operator<(const Pair& other) const {
+        return key != other.key ? key < other.key : label < other.label;
+    }
+};
+
+// Keys that occur at least `min_count` times, ascending.
+std::vector<Key> frequent(std::vector<Key> keys, std::int64_t min_count) {
+    std::sort(keys.begin(), keys.end());
+    std::size_t kept = 0;
+    for (std::size_t i = 0, end; i < keys.size(); i = end) {
+        for (end = i + 1; end < keys.size() && keys[end] == keys[i];) ++end;
+        if (static_cast<std::int64_t>(end - i) >= min_count) keys[kept++] = keys[i];
+    }
+    keys.resize(kept);
+    keys.shrink_to_fit();
+    return keys;
+}
+
+// Calls seen(features, head, dependent, label) for every arc that is known; label −1 is unknown.
+template <class Function>
+void each_known_arc(const Treebank& treebank, const KnownTrees& trees, const Function& seen) {
+    ArcFeatures features;
+    for (std::int64_t n = 0; n < treebank.n_sentences(); ++n) {
+        check_interruption();
+        features.load(treebank, n);
+        const std::int64_t first = treebank.sentence_ptr[n];
+        for (std::int64_t m = 1; m <= features.n_words(); ++m)
+            if (const std::int32_t head = trees.heads[first + m - 1]; head >= 0)
+                seen(features, head, m, trees.labels[first + m - 1]);
+    }
+}
+
+}  // namespace
+
+ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
+                     std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs)
+    : arcs(std::move(arc_keys)),
+      labels(std::move(label_keys)),
+      pair_ptr(std::move(ptr)),
+      pair_labels(std::move(of_pairs)),
+      n_labels_(n_labels) {
+    if (n_labels < 1) throw std::invalid_argument("there must be at least one label");
+    if (static_cast<std::int64_t>(pair_ptr.size()) != labels.size() + 1 || pair_ptr.front() != 0 ||
+        pair_ptr.back() != static_cast<std::int64_t>(pair_labels.size()))
+        throw std::invalid_argument("pair_ptr must have one entry more than there are features of labels");
+    for (std::size_t f = 0; f + 1 < pair_ptr.size(); ++f) {
+        if (pair_ptr[f + 1] < pair_ptr[f] || pair_ptr[f + 1] > pair_ptr.back())
+            throw std::invalid_argument("pair_ptr must not decrease");
+        for (std::int64_t i = pair_ptr[f]; i < pair_ptr[f + 1]; ++i)
+            if (pair_labels[i] < 0 || pair_labels[i] >= n_labels ||
+                (i > pair_ptr[f] && pair_labels[i] <= pair_labels[i - 1]))
+                throw std::invalid_argument("the labels of a feature must ascend and exist");
+    }
+}
+
+ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,
+                           std::int64_t min_count) {
+    trees.check(treebank, n_labels);
+    std::vector<Key> arc_keys;
+    each_known_arc(treebank, trees, [&](const ArcFeatures& features, std::int64_t h, std::int64_t m, auto) {
+        features.arc(h, m, arc_keys);
+    });
+    arc_keys = frequent(std::move(arc_keys), min_count);
+    std::vector<Pair> pairs;
+    std::vector<Key> keys;
+    each_known_arc(treebank, trees,
+                   [&](const ArcFeatures& features, std::int64_t h, std::int64_t m, std::int32_t label) {
+                       if (label < 0) return;
+                       keys.clear();
+                       features.label_of_dependent(m, side_of(h, m), keys);
+                       features.label_of_head(h, side_of(h, m), keys);
+                       features.label_of_arc(h, m, keys);
+                       for (const Key key : keys) pairs.push_back({key, label});
+                   });
+    std::sort(pairs.begin(), pairs.end());
+    std::vector<Key> label_keys;
+    std::vector<std::int64_t> ptr{0};
+    std::vector<std::int32_t> of_pairs;
+    for (std::size_t i = 0, end; i < pairs.size(); i = end) {
+        for (end = i + 1; end < pairs.size() && pairs[end].key == pairs[i].key;) ++end;
+        if (static_cast<std::int64_t>(end - i) < min_count) continue;
+        label_keys.push_back(pairs[i].key);
+        for (std::size_t k = i; k < end; ++k)
+            if (k == i || pairs[k].label != pairs[k - 1].label) of_pairs.push_back(pairs[k].label);
+        ptr.push_back(static_cast<std::int64_t>(of_pairs.size()));
+    }
+    return ArcLayout(n_labels, std::move(arc_keys), std::move(label_keys), std::move(ptr),
+                     std::move(of_pairs));
+}
+
+}  // namespace crfkit

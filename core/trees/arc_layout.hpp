@@ -1,0 +1,42 @@
+// Which features of arcs have weights, and where these lie in w[D].
+//
+//   w = [one weight for each feature of arcs | one for each (feature of labels, label) that was seen
+//   together] score(h, m, r) = Σ_{f of arc} w_f + Σ_{g of its label} w_{g,r}
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trees/key_index.hpp"
+#include "trees/treebank.hpp"
+
+namespace crfkit {
+
+class ArcLayout {
+  public:
+    // pair_ptr [features of labels + 1]: the labels of each, ascending. Throws std::invalid_argument.
+    ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
+              std::vector<std::int64_t> pair_ptr, std::vector<std::int32_t> pair_labels);
+    // The features of the arcs whose heads are known, if they are seen at least `min_count` times.
+    static ArcLayout learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,
+                           std::int64_t min_count);
+
+    std::int32_t n_labels() const { return n_labels_; }
+    std::int64_t n_weights() const { return arcs.size() + static_cast<std::int64_t>(pair_labels.size()); }
+    // Where the weights of a feature of labels begin in w.
+    std::int64_t first_weight(std::int64_t feature) const { return arcs.size() + pair_ptr[feature]; }
+    std::span<const std::int32_t> labels_of(std::int64_t feature) const {
+        return {pair_labels.data() + pair_ptr[feature],
+                static_cast<std::size_t>(pair_ptr[feature + 1] - pair_ptr[feature])};
+    }
+
+    const KeyIndex arcs, labels;
+    const std::vector<std::int64_t> pair_ptr;
+    const std::vector<std::int32_t> pair_labels;
+
+  private:
+    const std::int32_t n_labels_;
+};
+
+}  // namespace crfkit

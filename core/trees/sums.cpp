@@ -1,0 +1,168 @@
+#include "trees/sums.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/compensated_sum.hpp"
+#include "trees/weights.hpp"
+
+namespace crfkit {
+namespace {
+
+// log Z: a sum of shifts, of logarithms, and of scores that are far apart.
+struct LogTotal {
+    Total near;
+    ExactSum far;
+
+    // Adds log Π pivots.
+    template <class Number>
+    void add_pivots(const std::vector<Number>& pivots) {
+        Wide product{1.0, 0};
+        for (const Number& pivot : pivots) product = product * widened(pivot);
+        near.add(log_of(product));
+    }
+    void add_pivots(const std::vector<Far>& pivots) {
+        Wide product{1.0, 0};
+        for (const Far& pivot : pivots) {
+            product = product * pivot.part;
+            far += pivot.log;
+        }
+        near.add(log_of(product));
+    }
+    double value() const { return near.value() + far.value(); }
+};
+
+// ∂ log Z / ∂ log weight of every arc into the words of a part: write(h, m, value).
+template <class Number, class Write>
+void write_gradient(const PartWeights& weights, const Elimination<Number>& found, const double* direction,
+                    std::int64_t side, Write write) {
+    const std::int64_t n = weights.n_words();
+    const Number one = FromScore<Number>::make(0.0, 0.0);
+    std::vector<Number> reach(n);  // 1 / rho^j
+    for (std::int64_t j = 0; j < n; ++j) reach[j] = one / found.arrival(j);
+    for (std::int64_t h = 0, row = 0; h < side; ++h) {
+        if (weights.is_inside(h)) {
+            const Number *escapes = found.escapes(row), *from = found.weights(++row);
+            for (std::int64_t j = 0; j < n; ++j)  // 0 for an arc from a word to itself
+                write(h, weights.word(j), escapes[j] * reach[j] * from[j]);
+        } else if (weights.is_head(h)) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                const std::int64_t m = weights.word(j);
+                write(h, m, reach[j] * weights.template weight<Number>(h, m, direction));
+            }
+        }
+    }
+}
+
+// log Z and the marginals of arcs [n + 1, n + 1].
+double arc_marginals(const TreeView& tree, const ArcSums& arcs, double* marginals) {
+    const std::int64_t side = tree.side();
+    std::fill(marginals, marginals + side * side, 0.0);
+    LogTotal total;
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
+        const PartWeights weights(part, arcs, tree.n_words);
+        weights.add_shifts(total.near);
+        eliminate<double, Wide, Far>(
+            weights, nullptr, [](auto& elimination) { return elimination.find_all(); },
+            [&](const auto& found) {
+                total.add_pivots(found.pivots());
+                write_gradient(weights, found, nullptr, side, [&](std::int64_t h, std::int64_t m, auto p) {
+                    marginals[h * side + m] = std::min(to_double(p), 1.0);
+                });
+            });
+    }
+    return total.value();
+}
+
+// The probability of a label of an arc that is in the tree.
+double label_share(double score, const ArcSums& arcs, std::size_t arc) {
+    return sum_of(arcs, arc) > 0 ? std::exp(score - top_of(arcs, arc)) / sum_of(arcs, arc) : 0.0;
+}
+
+}  // namespace
+
+double tree_log_partition(const TreeView& tree) {
+    const ArcSums arcs = summed_arcs(tree);
+    LogTotal total;
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
+        const PartWeights weights(part, arcs, tree.n_words);
+        weights.add_shifts(total.near);
+        eliminate<double, Wide, Far>(
+            weights, nullptr, [](auto& elimination) { return elimination.find_pivots(); },
+            [&](const auto& found) { total.add_pivots(found.pivots()); });
+    }
+    return total.value();
+}
+
+double tree_marginals(const TreeView& tree, double* marginals) {
+    const ArcSums arcs = summed_arcs(tree);
+    if (tree.n_labels == 1) return arc_marginals(tree, arcs, marginals);
+    std::vector<double> by_arc(arcs.scores.size());
+    const double log_z = arc_marginals(tree, arcs, by_arc.data());
+    for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc)
+        for (std::int64_t r = 0; r < tree.n_labels; ++r) {
+            const std::size_t at = arc * tree.n_labels + r;
+            marginals[at] = by_arc[arc] * label_share(tree.scores[at], arcs, arc);
+        }
+    return log_z;
+}
+
+// With p_r the probability of label r given its arc, the score of the arc moves by d = Σ_r p_r direction_r,
+// and P(arc, r) = P(arc) p_r by p_r (tangent(arc) + P(arc) (direction_r − d)).
+void tree_tangent(const TreeView& tree, const double* direction, double* tangent) {
+    const std::int64_t side = tree.side(), R = tree.n_labels;
+    const ArcSums arcs = summed_arcs(tree);
+    std::vector<double> moved(arcs.scores.size(), 0.0), marginals(arcs.scores.size(), 0.0),
+        changes(arcs.scores.size(), 0.0);
+    for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc)
+        for (std::int64_t r = 0; r < R; ++r)
+            if (const double share = label_share(tree.scores[arc * R + r], arcs, arc); share > 0)
+                moved[arc] += share * direction[arc * R + r];
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
+        const PartWeights weights(part, arcs, tree.n_words);
+        eliminate<Graded<double, false>, Graded<Wide, false>, Graded<Far, false>>(
+            weights, moved.data(), [](auto& elimination) { return elimination.find_all(); },
+            [&](const auto& found) {
+                write_gradient(weights, found, moved.data(), side,
+                               [&](std::int64_t h, std::int64_t m, auto p) {
+                                   marginals[h * side + m] = to_double(p.value);
+                                   changes[h * side + m] = to_double(p.value) * p.g;
+                               });
+            });
+    }
+    for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc)
+        for (std::int64_t r = 0; r < R; ++r) {
+            const std::size_t at = arc * R + r;
+            const double share = label_share(tree.scores[at], arcs, arc);
+            tangent[at] =
+                share > 0 ? share * (changes[arc] + marginals[arc] * (direction[at] - moved[arc])) : 0.0;
+        }
+}
+
+double tree_entropy(const TreeView& tree) {
+    const ArcSums arcs = summed_arcs(tree);
+    double entropy = 0;
+    for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
+        const PartWeights weights(part, arcs, tree.n_words);
+        eliminate<Graded<double, true>, Graded<Wide, true>, Graded<Far, true>>(
+            weights, nullptr, [](auto& elimination) { return elimination.find_pivots(); },
+            [&](const auto& found) {
+                for (const auto& pivot : found.pivots()) entropy += pivot.g;
+            });
+    }
+    if (tree.n_labels > 1) {  // + Σ_arcs P(arc) · entropy of its label
+        std::vector<double> marginals(arcs.scores.size());
+        arc_marginals(tree, arcs, marginals.data());
+        for (std::size_t arc = 0; arc < arcs.scores.size(); ++arc) {
+            if (!(marginals[arc] > 0)) continue;
+            for (std::int64_t r = 0; r < tree.n_labels; ++r) {
+                const double log_share =
+                    tree.scores[arc * tree.n_labels + r] - top_of(arcs, arc) - std::log(sum_of(arcs, arc));
+                if (log_share > kNever) entropy -= marginals[arc] * std::exp(log_share) * log_share;
+            }
+        }
+    }
+    return std::max(entropy, 0.0);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,20 @@
+// Sums over all spanning trees of a sentence: log Z, marginals, tangent, entropy.
+#pragma once
+
+#include "trees/graph.hpp"
+
+namespace crfkit {
+
+// log Z. Throws NoTree, like all below. A sentence without words has one tree, the empty one.
+double tree_log_partition(const TreeView& tree);
+
+// log Z; the probability of each arc into marginals, in the shape of the scores.
+double tree_marginals(const TreeView& tree, double* marginals);
+
+// ∇² log Z · direction, in the shape of the scores; direction is finite.
+void tree_tangent(const TreeView& tree, const double* direction, double* tangent);
+
+// −Σ_y p(y) log p(y)
+double tree_entropy(const TreeView& tree);
+
+}  // namespace crfkit

@@ -1,0 +1,56 @@
+// Sentences for a parser: the texts of each word as keys, and what is known about their trees.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/key_hash.hpp"
+
+namespace crfkit {
+
+// The columns of one word.
+struct WordTexts {
+    std::string_view form, lemma, upos, xpos, feats;
+};
+
+// One word: keys of its texts.
+struct Word {
+    Key form, lemma, upos, xpos, feats, suffix;
+    std::int64_t feats_begin, feats_end;  // its features among Treebank::morphology
+};
+
+// Name=Value of a word's morphology.
+struct Morph {
+    Key name, whole;
+};
+
+class Treebank {
+  public:
+    void begin_sentence() { sentence_ptr.push_back(sentence_ptr.back()); }
+    // A word of the sentence that was begun last.
+    void add(const WordTexts& texts);
+
+    std::int64_t n_sentences() const { return static_cast<std::int64_t>(sentence_ptr.size()) - 1; }
+    std::int64_t n_words() const { return sentence_ptr.back(); }
+    std::int64_t length(std::int64_t n) const { return sentence_ptr[n + 1] - sentence_ptr[n]; }
+
+    std::vector<std::int64_t> sentence_ptr{0};  // [N + 1]
+    std::vector<Word> words;                    // [T]
+    std::vector<Morph> morphology;
+};
+
+// What is known of the trees of a treebank: head (0: the root) and label of each word, −1 where unknown.
+struct KnownTrees {
+    std::vector<std::int32_t> heads, labels;  // [T]
+    std::vector<double> weights;              // [N] how often each sentence counts
+
+    // Throws std::invalid_argument, in words, where they do not fit the treebank.
+    void check(const Treebank& treebank, std::int32_t n_labels) const;
+    // −inf in scores [n + 1, n + 1, R] of a sentence, whose words begin at `first`, for arcs and labels that
+    // do not agree.
+    void forbid(std::int64_t first, std::int64_t n_words, std::int64_t n_labels, double* scores) const;
+};
+
+}  // namespace crfkit
