@@ -1,7 +1,7 @@
 """`python -m benchmarks.bigrams`: what it saves that only some bigrams and some tags exist.
 
 The setting of the BC-LCCRF paper: Ancient Greek (AGDT), all tags, the bigrams seen in training. Counted and timed: the
-full chain, the tags of each word only, the bigrams only, and both; how the cost of a site grows with the labels and with
+full chain, the tags of each word only, the bigrams only, and both; how the cost of a position grows with the labels and with
 the bigrams; CRFsuite on a part that it can finish; and BIO names, with and without the constraint. One pass is the
 value and the gradient of the objective over all sentences, in CPU seconds on one thread.
 """
@@ -27,7 +27,7 @@ from crfkit.data import read_columns, read_conllu
 from crfkit.evaluation import span_report
 from crfkit.features import Annotation, Dataset, Encoder, FeatureMap, Labels, preset
 from crfkit.objective import Objective
-from crfkit.structures import Bigrams, Chain, Evidence
+from crfkit.structures import AllowedLabels, Bigrams, Chain
 
 RESULTS = PROJECT / "benchmarks" / "results"
 Int32s = npt.NDArray[np.int32]
@@ -49,14 +49,14 @@ class Corpus(NamedTuple):
         """The bigrams of the tags, start and end included."""
         return Bigrams.observed(self.tags).ids(self.labels.classes)
 
-    def of_words(self) -> Evidence:
-        """At each site the tags that its word was seen with."""
+    def of_words(self) -> AllowedLabels:
+        """At each position the tags that its word was seen with."""
         seen = defaultdict(set)
         ids = iter(self.annotation.labels.tolist())
         for sentence in self.words:
             for word in sentence:
                 seen[word].add(next(ids))
-        return Evidence.from_sets([seen[word] for sentence in self.words for word in sentence])
+        return AllowedLabels.from_sets([seen[word] for sentence in self.words for word in sentence])
 
 
 def greek(n_sentences: int | None) -> Corpus:
@@ -73,7 +73,7 @@ def greek(n_sentences: int | None) -> Corpus:
     return Corpus(words, tags, dataset, annotation, labels, len(encoder.vocabulary))
 
 
-def pass_seconds(corpus: Corpus, bigrams: Pairs | None, allowed: Evidence | None, repeats: int) -> float:
+def pass_seconds(corpus: Corpus, bigrams: Pairs | None, allowed: AllowedLabels | None, repeats: int) -> float:
     """CPU seconds of one value and gradient, the best of some repeats."""
     dataset = Dataset(corpus.dataset.sequence_ptr, corpus.dataset.states, allowed=allowed)
     feature_map = FeatureMap.build(
@@ -94,9 +94,11 @@ def pass_seconds(corpus: Corpus, bigrams: Pairs | None, allowed: Evidence | None
     return best
 
 
-def arcs_per_site(corpus: Corpus, bigrams: Pairs | None, allowed: Evidence | None) -> tuple[float, float]:
-    """m, the possible labels of a site, and the possible bigrams into a site, both on average."""
-    n_labels, n_sites = len(corpus.labels), corpus.dataset.n_sites
+def arcs_per_position(
+    corpus: Corpus, bigrams: Pairs | None, allowed: AllowedLabels | None
+) -> tuple[float, float]:
+    """m, the possible labels of a position, and the possible bigrams into a position, both on average."""
+    n_labels, n_positions = len(corpus.labels), corpus.dataset.n_positions
     exists = np.ones((n_labels, n_labels), dtype=np.float32)
     if bigrams is not None:
         table = np.zeros((n_labels + 1, n_labels + 1), dtype=np.float32)
@@ -105,19 +107,19 @@ def arcs_per_site(corpus: Corpus, bigrams: Pairs | None, allowed: Evidence | Non
     if allowed is None:
         linked = float(exists.sum())
         return float(n_labels), linked
-    ptr, ids = allowed.site_ptr, allowed.labels
-    sets = [ids[ptr[t] : ptr[t + 1]] for t in range(n_sites)]
+    ptr, ids = allowed.position_ptr, allowed.labels
+    sets = [ids[ptr[t] : ptr[t + 1]] for t in range(n_positions)]
     starts = set(corpus.dataset.sequence_ptr.tolist())
     arcs = sum(
-        float(exists[np.ix_(sets[t - 1], sets[t])].sum()) for t in range(1, n_sites) if t not in starts
+        float(exists[np.ix_(sets[t - 1], sets[t])].sum()) for t in range(1, n_positions) if t not in starts
     )
-    return len(ids) / n_sites, arcs / (n_sites - len(corpus.words))
+    return len(ids) / n_positions, arcs / (n_positions - len(corpus.words))
 
 
 def four_ways(n_sentences: int | None, dense_sentences: int, repeats: int) -> str:
     """Full chain, tags only, bigrams only, both: counted, and timed per pass.
 
-    The full chain is timed on the first sentences, with all labels, and scaled up by its sites.
+    The full chain is timed on the first sentences, with all labels, and scaled up by its positions.
     """
     corpus = greek(n_sentences)
     few = Corpus(
@@ -127,13 +129,14 @@ def four_ways(n_sentences: int | None, dense_sentences: int, repeats: int) -> st
         corpus.labels,
         corpus.n_features,
     )
-    share = corpus.dataset.n_sites / few.dataset.n_sites
+    share = corpus.dataset.n_positions / few.dataset.n_positions
     observed, of_words = corpus.observed, corpus.of_words()
     lines = [
-        f"Ancient Greek, {len(corpus.words):,} sentences, {corpus.dataset.n_sites:,} tokens, {len(corpus.labels):,} tags, "
+        f"Ancient Greek, {len(corpus.words):,} sentences, {corpus.dataset.n_positions:,} tokens, "
+        f"{len(corpus.labels):,} tags, "
         f"{len(observed[0]):,} bigrams (start and end included)",
         "",
-        "| what exists | tags a site, m | bigrams a site | seconds a pass | times the full chain |",
+        "| what exists | tags a position, m | bigrams a position | seconds a pass | times the full chain |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     full = pass_seconds(few, None, None, 1) * share
@@ -143,7 +146,7 @@ def four_ways(n_sentences: int | None, dense_sentences: int, repeats: int) -> st
         ("the bigrams seen", observed, None),
         ("both", observed, of_words),
     ):
-        m, arcs = arcs_per_site(corpus, bigrams, allowed)
+        m, arcs = arcs_per_position(corpus, bigrams, allowed)
         seconds = (
             full if bigrams is None and allowed is None else pass_seconds(corpus, bigrams, allowed, repeats)
         )
@@ -155,20 +158,20 @@ def four_ways(n_sentences: int | None, dense_sentences: int, repeats: int) -> st
 def _first(corpus: Corpus, n: int) -> tuple[Dataset, Annotation]:
     """The first n sentences."""
     ptr = corpus.dataset.sequence_ptr[: n + 1]
-    states, n_sites = corpus.dataset.states, int(ptr[-1])
-    site_ptr = states.site_ptr[: n_sites + 1]
-    features = type(states)(site_ptr, states.ids[: site_ptr[-1]], None)
-    return Dataset(ptr, features), Annotation(corpus.annotation.labels[:n_sites])
+    states, n_positions = corpus.dataset.states, int(ptr[-1])
+    position_ptr = states.position_ptr[: n_positions + 1]
+    features = type(states)(position_ptr, states.ids[: position_ptr[-1]], None)
+    return Dataset(ptr, features), Annotation(corpus.annotation.labels[:n_positions])
 
 
 def growth(repeats: int) -> str:
-    """Microseconds a site on random data, against L at a fixed number of bigrams a label, and against |B|."""
+    """Microseconds a position on random data, against L at a fixed number of bigrams a label, and against |B|."""
     by_labels = [(n_labels, 30) for n_labels in (128, 256, 512, 1024, 2048)]
     by_bigrams = [(1024, per_label) for per_label in (5, 15, 30, 60, 120)]
-    parts = ["Cost of a site (random sequences of 20 sites, 10 features a site):"]
+    parts = ["Cost of a position (random sequences of 20 positions, 10 features a position):"]
     for settings in (by_labels, by_bigrams):
-        seconds = [random_site(n_labels, per_label, repeats) for n_labels, per_label in settings]
-        lines = ["| labels L | bigrams in B | microseconds a site | |", "| ---: | ---: | ---: | --- |"]
+        seconds = [random_position(n_labels, per_label, repeats) for n_labels, per_label in settings]
+        lines = ["| labels L | bigrams in B | microseconds a position | |", "| ---: | ---: | ---: | --- |"]
         for (n_labels, per_label), cost in zip(settings, seconds, strict=True):
             bar = "█" * max(1, round(40 * cost / max(seconds)))
             lines.append(f"| {n_labels:,} | {n_labels * per_label:,} | {cost:.1f} | {bar} |")
@@ -176,8 +179,8 @@ def growth(repeats: int) -> str:
     return "\n\n".join(parts)
 
 
-def random_site(n_labels: int, per_label: int, repeats: int) -> float:
-    """Microseconds of a pass for each site of random sequences, with so many bigrams out of every label."""
+def random_position(n_labels: int, per_label: int, repeats: int) -> float:
+    """Microseconds of a pass for each position of random sequences, with so many bigrams out of every label."""
     rng = np.random.default_rng(0)
     n_sentences, length, n_features = 160, 20, 2000
     before = np.repeat(np.arange(n_labels), per_label)
@@ -199,15 +202,18 @@ def random_site(n_labels: int, per_label: int, repeats: int) -> float:
         ),
         axis=1,
     ).astype(np.int32)
-    n_sites = n_sentences * length
+    n_positions = n_sentences * length
     encoder = Encoder(None)
-    features = rng.integers(0, n_features, (n_sites, 10))
-    X = [[[f"f{f}" for f in site] for site in features[n : n + length]] for n in range(0, n_sites, length)]
+    features = rng.integers(0, n_features, (n_positions, 10))
+    X = [
+        [[f"f{f}" for f in position] for position in features[n : n + length]]
+        for n in range(0, n_positions, length)
+    ]
     dataset = encoder.fit_encode(X)
     labels = Labels(range(n_labels))
     annotation = Annotation(walk.reshape(-1).astype(np.int32))
     corpus = Corpus([], [], dataset, annotation, labels, len(encoder.vocabulary))
-    return 1e6 * pass_seconds(corpus, (pairs[0], pairs[1]), None, repeats) / n_sites
+    return 1e6 * pass_seconds(corpus, (pairs[0], pairs[1]), None, repeats) / n_positions
 
 
 def beside_crfsuite(n_sentences: int, iterations: int) -> str:

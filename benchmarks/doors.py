@@ -41,7 +41,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 FORMS: dict[str, Callable[[ModuleType, Features], list[Any]]] = {
     "lists of strings": lambda module, X: X,
-    "dicts": lambda module, X: [[dict.fromkeys(site, 1.0) for site in x] for x in X],
+    "dicts": lambda module, X: [[dict.fromkeys(position, 1.0) for position in x] for x in X],
     "ItemSequence": lambda module, X: [module.ItemSequence(x) for x in X],
 }
 

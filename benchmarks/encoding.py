@@ -1,4 +1,4 @@
-"""How fast text becomes ids: sites per second on CoNLL-2000, the best of several runs on one thread.
+"""How fast text becomes ids: positions per second on CoNLL-2000, the best of several runs on one thread.
 
 python -m benchmarks.encoding
 """
@@ -36,18 +36,21 @@ def best_seconds(work: Callable[[], Any]) -> float:
 
 def as_dicts(X: list[list[list[str]]]) -> list[list[dict[str, str]]]:
     """The same features as {"w[0]": "Rome", …}."""
-    return [[dict(name.split("=", 1) for name in site if "=" in name) for site in sequence] for sequence in X]
+    return [
+        [dict(name.split("=", 1) for name in position if "=" in name) for position in sequence]
+        for sequence in X
+    ]
 
 
 def report(what: str, encoder: Encoder, X: list[Any]) -> None:
     """Print one line."""
-    n_sites = sum(map(len, X))
+    n_positions = sum(map(len, X))
     growing = best_seconds(lambda: Encoder(encoder.template).fit_encode(X))
     dataset = encoder.fit_encode(X)
     known = best_seconds(lambda: encoder.encode(X))
     print(
-        f"{what:<44}{len(dataset.states.ids) / n_sites:>8.1f} a site{len(encoder.vocabulary):>10,} features"
-        f"{n_sites / growing / 1e6:>8.2f} M sites/s growing{n_sites / known / 1e6:>8.2f} known"
+        f"{what:<44}{len(dataset.states.ids) / n_positions:>8.1f} a position{len(encoder.vocabulary):>10,} features"
+        f"{n_positions / growing / 1e6:>8.2f} M positions/s growing{n_positions / known / 1e6:>8.2f} known"
     )
 
 

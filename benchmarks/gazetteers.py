@@ -185,18 +185,18 @@ def _often(counts: Counter[str], least: int, share: float, characters: Counter[s
 
 
 def columns(text: str, matches: Sequence[Match]) -> list[tuple[str, ...]]:
-    """What is seen of the matches at each site: for each kind, where the site lies in the longest match that covers it.
+    """What is seen of the matches at each position: for each kind, where it lies in the longest match that covers it.
 
-    One tuple for each site, a column for each of KINDS: B, I, E, or S with how sure the match is, or OUTSIDE.
+    One tuple for each position, a column for each of KINDS: B, I, E, or S with how sure the match is, or OUTSIDE.
     """
-    sites = [[OUTSIDE] * len(KINDS) for _ in text]
+    positions = [[OUTSIDE] * len(KINDS) for _ in text]
     for match in sorted(matches, key=lambda match: match.begin - match.end):
         column = KINDS.index(match.kind)
-        if any(sites[site][column] != OUTSIDE for site in range(match.begin, match.end)):
+        if any(positions[position][column] != OUTSIDE for position in range(match.begin, match.end)):
             continue
         detail = "" if match.kind == "ending" else match.detail
         length = match.end - match.begin
         letters = "S" if length == 1 else "B" + "I" * (length - 2) + "E"
-        for site, letter in enumerate(letters, match.begin):
-            sites[site][column] = f"{letter} {detail}".rstrip()
-    return [tuple(site) for site in sites]
+        for position, letter in enumerate(letters, match.begin):
+            positions[position][column] = f"{letter} {detail}".rstrip()
+    return [tuple(position) for position in positions]

@@ -15,13 +15,13 @@ from itertools import combinations
 from benchmarks.gazetteers import START, Gazetteers, Match
 from benchmarks.name_spans import LEADS, LONGEST_SPAN, Span, candidates, place_spans, whole_names
 
-FARTHEST = 40  # sites between two that belong together
+FARTHEST = 40  # positions between two that belong together
 LINKS = frozenset("的了在是和与对把将被从向为等于及")
 PAIRS = {"（": "）", "(": ")", "《": "》", "“": "”", "‘": "’", "『": "』"}
 INSIDE = ["B", "I", "E", "S"]
 END = "$"  # stands behind the last character
 
-Row = tuple[str, ...]  # the columns of a site; the first is its character
+Row = tuple[str, ...]  # the columns of a position; the first is its character
 Configuration = tuple[int, list[str | list[str] | None], str]
 
 
@@ -37,7 +37,7 @@ class NamePatterns:
         self.__name__ = "NamePatterns"
 
     def __call__(self, rows: Sequence[Row]) -> Iterator[Configuration]:
-        """(first site, labels of each site, name of the weight), for patterns of this sentence."""
+        """(first position, labels of each position, name of the weight), for patterns of this sentence."""
         text = "".join(row[0] for row in rows)
         matches = self.gazetteers.matches(text)
         spans = candidates(text, matches, self.gazetteers.openings)
@@ -81,8 +81,11 @@ class _Structure:
                 self._endings[match.end].append(match.begin)
             elif match.kind in LEADS:
                 self._leads[match.begin].append(match)
-        self._cut = {  # sites inside a place or a name that begins before them
-            site for match in matches if match.kind != "ending" for site in range(match.begin + 1, match.end)
+        self._cut = {  # positions inside a place or a name that begins before them
+            position
+            for match in matches
+            if match.kind != "ending"
+            for position in range(match.begin + 1, match.end)
         }
 
     def names(self, span: Span) -> Iterator[str]:
@@ -100,7 +103,8 @@ class _Structure:
             yield "known head + ending"
         yield f"length {min(end - begin, LONGEST_SPAN)}"
         inner = sum(
-            any(site >= begin for site in self._endings.get(cut, ())) for cut in range(begin + 1, end - 1)
+            any(position >= begin for position in self._endings.get(cut, ()))
+            for cut in range(begin + 1, end - 1)
         )
         yield f"{min(inner, 3)} endings inside"
         yield f"{min(inner, 3)} endings inside, {ending}"
@@ -134,7 +138,7 @@ class _Structure:
     def _built(self, span: Span) -> tuple[int, list[Match], str]:
         """Where the ending of a span begins, the entries before it, and the kind of the longest of them."""
         begin, end = span
-        tail = min((site for site in self._endings.get(end, ()) if site >= begin), default=end)
+        tail = min((position for position in self._endings.get(end, ()) if position >= begin), default=end)
         leads = [match for match in self._leads.get(begin, ()) if match.end <= tail]
         lead = max(leads, key=lambda match: match.end, default=None)
         return tail, leads, "none" if lead is None else lead.kind
@@ -157,13 +161,13 @@ def _span(span: Span, weight: str) -> Configuration:
 def _marks(text: str) -> Iterator[Configuration]:
     """Of two marks that belong together, only one lies in a name."""
     opened: list[int] = []
-    for site, character in enumerate(text):
+    for position, character in enumerate(text):
         if character in PAIRS:
-            opened.append(site)
+            opened.append(position)
         elif opened and character == PAIRS[text[opened[-1]]]:
             begin = opened.pop()
-            if site - begin <= FARTHEST:
-                gap: list[str | list[str] | None] = [None] * (site - begin - 1)
+            if position - begin <= FARTHEST:
+                gap: list[str | list[str] | None] = [None] * (position - begin - 1)
                 yield begin, ["O", *gap, INSIDE], "marks disagree"
                 yield begin, [INSIDE, *gap, "O"], "marks disagree"
 

@@ -47,7 +47,7 @@ def whole_names(matches: Sequence[Match]) -> dict[Span, list[str]]:
 def ending_spans(text: str, matches: Sequence[Match], openings: frozenset[str]) -> Iterator[Span]:
     """Spans that end as organisations do, and begin with an entry or after a character that often stands before names."""
     begins = {match.begin for match in matches if match.kind in LEADS}
-    begins |= {site for site, before in enumerate(START + text[:-1]) if before in openings}
+    begins |= {position for position, before in enumerate(START + text[:-1]) if before in openings}
     for end in sorted({match.end for match in matches if match.kind == "ending"}):
         for begin in range(end - 1, max(end - LONGEST_SPAN, 0) - 1, -1):
             if text[begin] in STOPS:

@@ -1,6 +1,7 @@
 """`python -m benchmarks.neural`: crfkit.nn beside pytorch-crf, torch-struct and SuPar, on a GPU where there is one.
 
-Loss and gradient, best labellings, peak memory and errors against float64; log Z and gradient of trees, best trees. On a GPU
+Loss and gradient, best label sequences, peak memory and errors against float64; log Z and gradient of trees, best
+trees. On a GPU
 each step is timed as a user calls it (wall clock until the device is idle), in a loop (the device is idle after the last
 step alone, as when a network is trained), and as a CUDA graph is replayed, which leaves out what Python and PyTorch need to
 launch it. *Floor* is the first for an operation of nothing with the same inputs, its sum and its gradient: what PyTorch
@@ -134,7 +135,7 @@ def span_bigrams(n_labels: int) -> Any:
 def chain_steps(
     size: tuple[int, int, int], device: str
 ) -> tuple[dict[str, Step], dict[str, Step], ChainCRF, Any]:
-    """Loss and gradient, and best labelling, of each way; the layer and its emissions."""
+    """Loss and gradient, and best label sequence, of each way; the layer and its emissions."""
     B, T, L = size
     layer = ChainCRF(L, device=device)
     emissions = torch.randn(B, T, L, device=device, requires_grad=True)
@@ -182,7 +183,7 @@ def chain_steps(
 
 
 def supar_steps(layer: ChainCRF, emissions: Any, tags: Any) -> tuple[Step, Step]:
-    """Loss and gradient, and best labelling, by SuPar."""
+    """Loss and gradient, and best label sequence, by SuPar."""
     from supar.structs import LinearChainCRF
 
     def distribution() -> Any:
@@ -231,7 +232,7 @@ def _compare(
     repeats: int,
 ) -> None:
     """Times and, on a GPU, peak memory of each way."""
-    tables = (("loss + gradient", losses), ("best labelling", bests))
+    tables = (("loss + gradient", losses), ("best label sequence", bests))
     for what, steps in tables:
         found = milliseconds(steps, device, repeats)
         line = ", ".join(f"{name} {_shown(value)}" for name, value in found.items())

@@ -57,7 +57,7 @@ def _errors(
     allowed: bool = False,
     spread: float = 1.0,
 ) -> dict[str, float]:
-    """The largest errors of values, gradients and scores of best labellings of one random batch."""
+    """The largest errors of values, gradients and scores of best label sequences of one random batch."""
     rng = torch.Generator().manual_seed(seed)
     B, T, L = 5, 37, n_labels
     shape = (B, T - 1, L, L) if by_position else (B, L, L) if own else (L, L)
@@ -94,7 +94,7 @@ def _error(found: Any, exact: Any) -> float:
 def _answers(
     scores: list[Any], places: dict[str, Any], tags: Any, weights: Any, device: str, dtype: torch.dtype
 ) -> dict[str, list[Any]]:
-    """Values, gradients of a weighted sum, and scores of the best labellings."""
+    """Values, gradients of a weighted sum, and scores of the best label sequences."""
     given = [part.to(device, dtype).requires_grad_() for part in scores]
     chains = ChainDistribution(*given, **{name: part.to(device) for name, part in places.items()})
     values = [chains.log_partition(), chains.log_prob(tags.to(device))]

@@ -29,7 +29,7 @@ def uneven_bigrams(n_labels: int, n_bigrams: int) -> torch.Tensor:
 def bigram_steps(
     size: tuple[int, int, int], n_bigrams: int, device: str
 ) -> tuple[dict[str, Step], dict[str, Step], ChainCRF, Any, bool]:
-    """Loss and gradient, and best labelling, of each way; the layer, its emissions, and whether lists were used."""
+    """Loss and gradient, and best label sequence, of each way; the layer, its emissions, and whether lists were used."""
     B, T, L = size
     layer = ChainCRF(L, bigrams=uneven_bigrams(L, n_bigrams), device=device)
     pairs = ChainCRF(L, device=device)

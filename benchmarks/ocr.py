@@ -43,7 +43,7 @@ WIDE_PENALTIES = [
 INNER = 3  # parts of the training fold, each the test part of the others once
 
 Words = list[letters.Word]
-Sites = list[list[list[str]]]
+Positions = list[list[list[str]]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Score:
     seconds: float  # CPU, of one training: trellises included, the choice of penalties not
 
 
-def inputs(words: Words) -> tuple[Sites, list[list[str]]]:
+def inputs(words: Words) -> tuple[Positions, list[list[str]]]:
     """Features and labels of words: the pixels that are black, and a bias."""
     X = [[["bias", *(f"p{i}" for i in row.nonzero()[0].tolist())] for row in word.pixels] for word in words]
     return X, [list(word.letters) for word in words]

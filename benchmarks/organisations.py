@@ -3,7 +3,8 @@
 The setting of the SHO-CRF paper, Table 4, on the files at hand: MSRA (SIGHAN 2006) instead of the paper's year, ORG only,
 one label B I E S O for each character, characters and pairs of characters in a window of 5, F1 of exact spans. Side by
 side: a first-order chain; the same given the matches of the gazetteers as local features, and the 10, 20, 50 and 100 best
-labellings of this one reranked by an averaged perceptron over higher-order features; and the first chain with these features
+label sequences of this one reranked by an averaged perceptron over higher-order features; and the first chain with
+these features
 as patterns, whose training begins with its weights.
 
 Held out of the training data are either blocks of neighbouring sentences (`--held-out blocks`), whose articles are learned
@@ -40,7 +41,7 @@ PARTS = ("table", "penalties", "families")
 BLOCK = 50  # neighbouring sentences that are held out or learned from together: they may be of one article
 END = 4_000  # last sentences of the training data
 N_BEST = (10, 20, 50, 100)
-SURE = 0.99  # a list whose first labelling is right and at least so probable teaches a reranker nothing
+SURE = 0.99  # a list whose first label sequence is right and at least so probable teaches a reranker nothing
 EPOCHS = 5
 PORTION = 2_000  # sentences whose lists are in memory at a time
 ITERATIONS, TOLERANCE = 250, 3e-4  # fewer iterations cost the chains with matches several points
@@ -65,7 +66,9 @@ MATCHES = [
 ] + ["U90:" + "/".join(f"%x[0,{c}]" for c in range(1, len(KINDS) + 1))]
 
 
-Run = tuple[int, tuple[str | tuple[str, ...] | None, ...]]  # first site, what the labels from there on may be
+Run = tuple[
+    int, tuple[str | tuple[str, ...] | None, ...]
+]  # first position, what the labels from there on may be
 
 
 class Corpus(NamedTuple):
@@ -116,31 +119,34 @@ class Labelling(list[str]):
     def __init__(self, labels: Sequence[str], runs: Mapping[Run, Sequence[str]]) -> None:
         """`runs` are those of the sentence."""
         super().__init__(labels)
-        self.fired = [
-            weight for (site, sets), weights in runs.items() if fits(labels, site, sets) for weight in weights
+        self.active = [
+            weight
+            for (position, sets), weights in runs.items()
+            if fits(labels, position, sets)
+            for weight in weights
         ]
 
 
 def runs_of(configurations: Iterable[Configuration]) -> dict[Run, list[str]]:
     """The weights of each run of labels."""
     runs = defaultdict[Run, list[str]](list)
-    for site, sets, weight in configurations:
+    for position, sets, weight in configurations:
         run = tuple(tuple(allowed) if isinstance(allowed, list) else allowed for allowed in sets)
-        runs[site, run].append(weight)
+        runs[position, run].append(weight)
     return dict(runs)
 
 
-def fits(labels: Sequence[str], site: int, run: Sequence[str | tuple[str, ...] | None]) -> bool:
-    """Whether labels from a site on are as a run says."""
+def fits(labels: Sequence[str], position: int, run: Sequence[str | tuple[str, ...] | None]) -> bool:
+    """Whether labels from a position on are as a run says."""
     return all(
         allowed is None or label in allowed
-        for allowed, label in zip(run, islice(labels, site, None), strict=False)
+        for allowed, label in zip(run, islice(labels, position, None), strict=False)
     )
 
 
-def fired(labels: Sequence[str]) -> Sequence[str]:
-    """The higher-order features of a labelling that knows them."""
-    return labels.fired if isinstance(labels, Labelling) else ()
+def active(labels: Sequence[str]) -> Sequence[str]:
+    """The higher-order features of a label sequence that knows them."""
+    return labels.active if isinstance(labels, Labelling) else ()
 
 
 def organisations(tags: Sequence[str]) -> list[str]:
@@ -157,15 +163,15 @@ def rows(texts: Sequence[str], gazetteers: Gazetteers) -> list[list[Row]]:
     """The characters of each sentence, with the columns of the gazetteers."""
     return [
         [
-            (character, *site)
-            for character, site in zip(text, columns(text, gazetteers.matches(text)), strict=True)
+            (character, *position)
+            for character, position in zip(text, columns(text, gazetteers.matches(text)), strict=True)
         ]
         for text in texts
     ]
 
 
 def first_order(*, matches: bool, l2: float = L2["default"]) -> CRF:
-    """A chain over characters, and over what the gazetteers say of each site."""
+    """A chain over characters, and over what the gazetteers say of each position."""
     return _model(Chain(), [*(MATCHES if matches else ()), *WINDOW], l2)
 
 
@@ -210,7 +216,7 @@ class Experiment:
         return outcome
 
     def reranked(self, base: CRF) -> list[Outcome]:
-        """The best labellings of a trained chain, reranked.
+        """The best label sequences of a trained chain, reranked.
 
         Each half of the training data is labelled by a chain that learned from the other: of its own, it would be too sure,
         and nearly so of the articles that it has read in part. Hence the halves are made of blocks.
@@ -226,7 +232,7 @@ class Experiment:
         outcomes = []
         for n_best in N_BEST:
             start = time.process_time()
-            reranker = Reranker(fired, EPOCHS)
+            reranker = Reranker(active, EPOCHS)
             reranker.fit([(candidates[:n_best], labels) for candidates, labels in lists])
             taken = seconds + time.process_time() - start
             predicted = [reranker.best(candidates[:n_best]) for candidates in asked]
@@ -234,20 +240,22 @@ class Experiment:
         return outcomes
 
     def lists(self, chain: CRF, sentences: Sequence[int]) -> Iterator[tuple[Candidates, list[str]]]:
-        """Of sentences of the training data, the best labellings and the right one, where there is something to learn."""
+        """Of sentences of the training data, the best label sequences and the right one, where there is something to
+        learn.
+        """
         found = self.n_best(chain, [self.X[n] for n in sentences])
         for n, (x, best) in zip(sentences, found, strict=True):
             if best[0][0] < SURE or best[0][1] != self.y[n]:
                 yield self.candidates(x, best), self.y[n]
 
     def n_best(self, chain: CRF, X: Sequence[list[Row]]) -> Iterator[tuple[list[Row], Candidates]]:
-        """Each sentence with its best labellings, asked for in portions: the lists are long."""
+        """Each sentence with its best label sequences, asked for in portions: the lists are long."""
         for begin in range(0, len(X), PORTION):
             portion = X[begin : begin + PORTION]
             yield from zip(portion, chain.predict_nbest(portion, max(N_BEST)), strict=True)
 
     def candidates(self, x: list[Row], best: Candidates) -> Candidates:
-        """The best labellings of a sentence, with what is seen in them."""
+        """The best label sequences of a sentence, with what is seen in them."""
         runs = runs_of(self.patterns(x))
         return [(probability, Labelling(labels, runs)) for probability, labels in best]
 

@@ -1,6 +1,6 @@
 """The training problems of the optimizers' benchmark: four corpora, each with features, penalty and a test part.
 
-As in `benchmarks.tasks`, a toolkit is given Python lists: X[sequence][site] is a list of feature strings, y the labels.
+As in `benchmarks.tasks`, a toolkit is given Python lists: X[sequence][position] is a list of feature strings, y the labels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The n best labellings of a model, ordered anew by an averaged perceptron over features of whole labellings."""
+"""The n best label sequences of a model, ordered anew by an averaged perceptron over features of whole label sequences."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 Candidates = Sequence[tuple[float, Sequence[Any]]]  # (probability, labels), best first
-Features = Callable[[Sequence[Any]], Iterable[str]]  # what is seen in a whole labelling
+Features = Callable[[Sequence[Any]], Iterable[str]]  # what is seen in a whole label sequence
 
 
 class Reranker:
     """score(y) = w₀ · log p(y | x) + Σ_features w; learned by an averaged perceptron (Collins 2002)."""
 
     def __init__(self, features: Features | Sequence[str], epochs: int = 10) -> None:
-        """`features` of a labelling, or affixes such as `^a b` and `b c$` to look for."""
+        """`features` of a label sequence, or affixes such as `^a b` and `b c$` to look for."""
         self._features = features if callable(features) else affixes(features)
         self._epochs = epochs
         self._weights: dict[str, float] = {}
@@ -51,7 +51,7 @@ class Reranker:
 
 
 def affixes(patterns: Sequence[str]) -> Features:
-    """Which of these affixes a labelling has."""
+    """Which of these affixes a label sequence has."""
     prefixes = {tuple(p[1:].split()): p for p in patterns if p.startswith("^")}
     suffixes = {tuple(p[:-1].split()): p for p in patterns if p.endswith("$")}
     longest = max(map(len, (*prefixes, *suffixes)), default=0)

@@ -1,8 +1,8 @@
 """The tasks of the chain benchmark: which columns of CoNLL-2000, which features, which penalty.
 
 Every task turns sentences (rows ``(word, part of speech, chunk)``) into what a user hands to a toolkit:
-``X[sentence][site]`` is a list of feature strings, ``y[sentence][site]`` is a label. Strings are made afresh
-at each site, as the code of a user makes them, so no toolkit gains from objects that happen to be shared.
+``X[sentence][position]`` is a list of feature strings, ``y[sentence][position]`` is a label. Strings are made afresh
+at each position, as the code of a user makes them, so no toolkit gains from objects that happen to be shared.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ CRFPP_NAMES = tuple(
 def chunk_features(rows: list[Row]) -> list[list[str]]:
     """CRFsuite's example: a template that reaches outside the sentence gives nothing; the ends are marked."""
     T = len(rows)
-    sites = []
+    positions = []
     for i in range(T):
         features = [
             name + "|".join([rows[i + offset][column] for column, offset in template])
             for name, template in zip(CHUNK_NAMES, CHUNK_TEMPLATES, strict=True)
             if i + template[0][1] >= 0 and i + template[-1][1] < T
         ]
-        sites.append(features)
-    if sites:
-        sites[0].append("__BOS__")
-        sites[-1].append("__EOS__")
-    return sites
+        positions.append(features)
+    if positions:
+        positions[0].append("__BOS__")
+        positions[-1].append("__EOS__")
+    return positions
 
 
 def crfpp_features(rows: list[Row]) -> list[list[str]]:
@@ -80,7 +80,7 @@ def shape(word: str) -> str:
 def tag_features(rows: list[Row]) -> list[list[str]]:
     """Word, lower case, shape and proper affixes of 1 to 4 letters, of the word and its two neighbours."""
     T = len(rows)
-    sites = []
+    positions = []
     for i in range(T):
         features = []
         for offset in range(max(-1, -i), min(1, T - 1 - i) + 1):
@@ -92,8 +92,8 @@ def tag_features(rows: list[Row]) -> list[list[str]]:
             ]
             for n in range(1, min(len(word) - 1, 4) + 1):
                 features += [f"prefix[{offset}]={word[:n]}", f"suffix[{offset}]={word[-n:]}"]
-        sites.append(features)
-    return sites
+        positions.append(features)
+    return positions
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Tagger(Network):
         return -self.crf(emissions, batch.labels, lengths=batch.lengths, reduction="token_mean")
 
     def forward(self, batch: Batch) -> Tensor:
-        """The labels of the best labelling, [B, T]; −1 beyond the sentence."""
+        """The labels of the best label sequence, [B, T]; −1 beyond the sentence."""
         return self.crf.decode(self.emissions(self.encoder(batch)), lengths=batch.lengths)
 
 

@@ -69,7 +69,7 @@ def expected_periods(given: ChainProblem) -> list[int]:
 
 
 def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list[int] | None = None) -> None:
-    """The choice, and the log-likelihood of the best labelling with its gradient."""
+    """The choice, and the log-likelihood of the best label sequence with its gradient."""
     B, truth = len(given.emissions), exact(given)
     upstream = torch.rand(B, generator=torch.Generator().manual_seed(0)).double() + 0.5
     expected = chain_torch.expectations(truth, upstream if given.arcs.ndim == 2 else None)
@@ -161,7 +161,7 @@ def check_random_tables() -> None:
             end[torch.rand(L, generator=rng) < 0.5] = -torch.inf
         if seed % 3 == 2:
             start[torch.rand(L, generator=rng) < 0.5] = -torch.inf
-        start[0] = end[0] = arcs[0, 0] = 0.0  # there is a labelling
+        start[0] = end[0] = arcs[0, 0] = 0.0  # there is a label sequence
         seen.add((steps_to_all(arcs.numpy(), None, None), steps_to_all(arcs.numpy(), start, end)))
         given = ChainProblem(
             torch.randn(2, 6, L, generator=rng), arcs, start, end, torch.tensor([6, 3]), None

@@ -49,7 +49,7 @@ class ChainBatch:
         return ChainDistribution(**{k: v if v is None else v.detach() for k, v in given.items()})
 
     def positions(self, b: int) -> Any:
-        """Where the sites of a sequence are."""
+        """Where the positions of a sequence are."""
         T = self.emissions.shape[1]
         return np.arange(T) if self.mask is None else np.flatnonzero(self.mask[b])
 
@@ -120,6 +120,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "forbidden by sequence": {"forbidden": True, "arcs": "by sequence"},
     "restricted": {"restricted": True, "masked": True},
     "far apart": {"spread": 60.0},
-    "one site": {"shape": (3, 1, 4)},
+    "one position": {"shape": (3, 1, 4)},
     "one label": {"shape": (3, 3, 1)},
 }

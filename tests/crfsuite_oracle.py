@@ -1,6 +1,6 @@
 """CRFsuite's model files and what they mean, in plain Python: shares no code with the library.
 
-Strings are found as CRFsuite finds them, through the hash tables of the file; probabilities by listing all labellings.
+Strings are found as CRFsuite finds them, through the hash tables of the file; probabilities by listing all label sequences.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import struct
 from itertools import pairwise, product
 
 WORD = 0xFFFFFFFF
-Site = list[tuple[str, float]]
+Position = list[tuple[str, float]]
 
 
 def numbers(data: bytes, at: int, n: int) -> tuple[int, ...]:
@@ -111,19 +111,19 @@ class Model:
                 found[self.labels.names[before], self.labels.names[label]] = weight
         return found
 
-    def score(self, x: list[Site], y: tuple[str, ...]) -> float:
+    def score(self, x: list[Position], y: tuple[str, ...]) -> float:
         transitions = self.transitions()
         total = sum(transitions.get(pair, 0.0) for pair in pairwise(y))
-        for site, label in zip(x, y, strict=True):
-            for name, value in site:
+        for position, label in zip(x, y, strict=True):
+            for name, value in position:
                 attribute = self.attributes.find(name)
                 for i in () if attribute is None else self.attribute_lists[attribute]:
                     if self.labels.names[self.features[i][2]] == label:
                         total += value * self.features[i][3]
         return total
 
-    def distribution(self, x: list[Site]) -> dict[tuple[str, ...], float]:
-        """p(y | x) of every labelling."""
+    def distribution(self, x: list[Position]) -> dict[tuple[str, ...], float]:
+        """p(y | x) of every label sequence."""
         scores = {y: self.score(x, y) for y in product(self.labels.names, repeat=len(x))}
         top = max(scores.values())
         total = sum(math.exp(score - top) for score in scores.values())

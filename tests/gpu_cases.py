@@ -66,7 +66,7 @@ def distribution_of(given: dict[str, Any]) -> ChainDistribution:
 
 
 def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What is compared: sums, their gradients, probabilities, and the score of the best labelling."""
+    """What is compared: sums, their gradients, probabilities, and the score of the best label sequence."""
     leaves = {
         name: value.detach().requires_grad_()
         for name, value in given.items()

@@ -1,6 +1,6 @@
 """Random chains, for the table of laws.
 
-An instance is a structure with scores and evidence, the oracle that knows the answers, and the ways in which
+An instance is a structure with scores and allowed labels, the oracle that knows the answers, and the ways in which
 it can be told differently without changing what it says: reversed, renamed, spelled out. A new structure is
 one class with these methods and its rows in `tests/rows.py`.
 """
@@ -24,7 +24,7 @@ class ChainInstance:
 
     structure: Chain
     scores: ChainScores
-    evidence: Bools | None = None
+    allowed: Bools | None = None
     exists: Bools | None = None  # [L + 1, L + 1] the bigrams (before, after); L: START, END
 
     @cached_property
@@ -36,7 +36,7 @@ class ChainInstance:
             scores.arcs,
             scores.start,
             scores.end,
-            allowed=self.evidence,
+            allowed=self.allowed,
             has_start=structure.start,
             has_end=structure.end,
             exists=None if structure.unseen == "soft" else self.exists,
@@ -45,12 +45,12 @@ class ChainInstance:
     @property
     def parts(self) -> ChainParts:
         """How the parts are numbered."""
-        return ChainParts(self.n_sites, self.n_labels)
+        return ChainParts(self.n_positions, self.n_labels)
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T."""
-        return self.scores.n_sites
+        return self.scores.n_positions
 
     @property
     def n_labels(self) -> int:
@@ -71,8 +71,8 @@ class ChainInstance:
         """Which entries of the vector [P] can be given scores."""
         ones = np.ones(self.n_labels)
         start, end = ones * self.structure.start, ones * self.structure.end
-        arcs = np.ones((max(self.n_sites - 1, 0), self.n_labels, self.n_labels))
-        return self.parts.flat(np.ones((self.n_sites, self.n_labels)), arcs, start, end) > 0
+        arcs = np.ones((max(self.n_positions - 1, 0), self.n_labels, self.n_labels))
+        return self.parts.flat(np.ones((self.n_positions, self.n_labels)), arcs, start, end) > 0
 
     def part_scores(self, vector: Floats) -> ChainScores:
         """Scores of this instance's shape from a vector [P]."""
@@ -85,10 +85,10 @@ class ChainInstance:
         """The same question about other scores."""
         return replace(self, scores=self.part_scores(vector))
 
-    def shifted(self, site: int, by: float) -> ChainInstance:
-        """Every label of one site scores `by` more: so does every output."""
+    def shifted(self, position: int, by: float) -> ChainInstance:
+        """Every label of one position scores `by` more: so does every output."""
         states = self.scores.states.copy()
-        states[site] += by
+        states[position] += by
         return replace(self, scores=replace(self.scores, states=states))
 
     def reversed(self) -> ChainInstance:
@@ -101,7 +101,7 @@ class ChainInstance:
         return ChainInstance(
             chain_of(exists, self.structure.end, self.structure.start, self.structure.unseen),
             ChainScores(scores.states[::-1], arcs, scores.end, scores.start),
-            None if self.evidence is None else self.evidence[::-1],
+            None if self.allowed is None else self.allowed[::-1],
             exists,
         )
 
@@ -134,7 +134,7 @@ class ChainInstance:
                 None if scores.start is None else scores.start[order],
                 None if scores.end is None else scores.end[order],
             ),
-            evidence=None if self.evidence is None else self.evidence[:, order],
+            allowed=None if self.allowed is None else self.allowed[:, order],
         )
 
     def draw_order(self, random: np.random.Generator) -> Any:
@@ -142,40 +142,40 @@ class ChainInstance:
         return random.permutation(self.n_labels)
 
     def everything(self) -> Bools:
-        """Evidence that allows all labels."""
-        return np.ones((self.n_sites, self.n_labels), dtype=np.bool_)
+        """AllowedLabels that allows all labels."""
+        return np.ones((self.n_positions, self.n_labels), dtype=np.bool_)
 
     def allowing(self, output: Output) -> Bools:
-        """Evidence that leaves one output."""
+        """AllowedLabels that leaves one output."""
         return np.asarray(np.arange(self.n_labels) == np.reshape(output, (-1, 1)))
 
-    def evidence_of_one(self, random: np.random.Generator) -> tuple[Bools, float]:
-        """Evidence of the likeliest label of one site, and its probability."""
-        site = int(random.integers(self.n_sites))
-        probabilities = self.split(self.oracle.marginals)[0][site]  # [L]
-        mask = self.everything() if self.evidence is None else self.evidence.copy()
-        mask[site] = np.arange(self.n_labels) == probabilities.argmax()
+    def allowed_of_one(self, random: np.random.Generator) -> tuple[Bools, float]:
+        """AllowedLabels of the likeliest label of one position, and its probability."""
+        position = int(random.integers(self.n_positions))
+        probabilities = self.split(self.oracle.marginals)[0][position]  # [L]
+        mask = self.everything() if self.allowed is None else self.allowed.copy()
+        mask[position] = np.arange(self.n_labels) == probabilities.argmax()
         return mask, float(probabilities.max())
 
     def draw_outputs(self, random: np.random.Generator, n: int) -> Any:
         """Any labels, possible or not."""
-        return random.integers(self.n_labels, size=(n, self.n_sites))
+        return random.integers(self.n_labels, size=(n, self.n_positions))
 
     def check_sums(self, vector: Floats) -> None:
-        """The labels of a site have probability 1, and arcs add up to the labels at their ends."""
+        """The labels of a position have probability 1, and arcs add up to the labels at their ends."""
         states, arcs, start, end = self.split(vector)
         np.testing.assert_allclose(states.sum(axis=1), 1.0, rtol=0, atol=1e-9)
         np.testing.assert_allclose(arcs.sum(axis=2), states[:-1], rtol=0, atol=1e-9)
         np.testing.assert_allclose(arcs.sum(axis=1), states[1:], rtol=0, atol=1e-9)
-        if self.n_sites:
+        if self.n_positions:
             np.testing.assert_allclose(start, states[0] * self.structure.start, rtol=0, atol=1e-9)
             np.testing.assert_allclose(end, states[-1] * self.structure.end, rtol=0, atol=1e-9)
 
     def spelled_out(self) -> ChainInstance:
-        """The same with nothing left to default: arcs by pair, evidence and bigrams as forbidden states and arcs."""
+        """The same with nothing left to default: arcs by pair, allowed labels and bigrams as forbidden states and arcs."""
         states, arcs, start, end = self.parts.split(self.flat(self.scores).copy())
-        if self.evidence is not None:
-            states[~self.evidence] = -np.inf
+        if self.allowed is not None:
+            states[~self.allowed] = -np.inf
         if self.exists is not None and self.structure.unseen != "soft":
             arcs[:, ~self.exists[:-1, :-1]] = -np.inf
             states[:1, ~self.exists[-1, :-1]] = states[-1:, ~self.exists[:-1, -1]] = -np.inf
@@ -183,7 +183,7 @@ class ChainInstance:
             self, structure=Chain(start=self.structure.start, end=self.structure.end), exists=None
         )
         return replace(
-            plain, scores=plain.part_scores(self.parts.flat(states, arcs, start, end)), evidence=None
+            plain, scores=plain.part_scores(self.parts.flat(states, arcs, start, end)), allowed=None
         )
 
 
@@ -217,7 +217,7 @@ def bio_bigrams(n_types: int) -> Bools:
 def draw_chain(
     random: np.random.Generator,
     *,
-    sites: tuple[int, int] = (1, 6),
+    positions: tuple[int, int] = (1, 6),
     labels: tuple[int, int] = (1, 4),
     arcs: str = "shared",
     start: bool = True,
@@ -231,11 +231,11 @@ def draw_chain(
 ) -> ChainInstance:
     """A random chain on which at least one output exists.
 
-    `arcs` are "shared", "pairs" (other scores for every pair of sites) or "none"; `forbidden` is the
-    share of parts with score −inf, `restricted` the share of labels that the evidence excludes; `whole`
+    `arcs` are "shared", "pairs" (other scores for every pair of positions) or "none"; `forbidden` is the
+    share of parts with score −inf, `restricted` the share of labels that the allowed labels excludes; `whole`
     scores often tie. `bigrams` is the share of pairs that exist, or "bio".
     """
-    T = int(random.integers(sites[0], sites[1] + 1))
+    T = int(random.integers(positions[0], positions[1] + 1))
     L = int(random.integers(labels[0], labels[1] + 1))
     alive = random.integers(L, size=T)  # an output that is never forbidden
     exists = None
@@ -281,28 +281,32 @@ CHAINS: Mapping[str, Mapping[str, Any]] = {
     "chain, no start": {"start": False},
     "chain, no end": {"end": False},
     "chain, neither": {"start": False, "end": False, "arcs": "pairs"},
-    "chain, evidence": {"restricted": 0.5},
-    "chain, evidence and forbidden arcs by pair": {"restricted": 0.3, "forbidden": 0.3, "arcs": "pairs"},
+    "chain, allowed labels": {"restricted": 0.5},
+    "chain, allowed labels and forbidden arcs by pair": {
+        "restricted": 0.3,
+        "forbidden": 0.3,
+        "arcs": "pairs",
+    },
     "chain, forbidden": {"forbidden": 0.4},
     "chain, forbidden by pair": {"forbidden": 0.5, "arcs": "pairs"},
     "chain, ties": {"whole": True},
     "chain, all equal": {"scale": 0.0},
     "chain, scores of 30": {"scale": 30.0},
-    "chain, scores of 400": {"scale": 400.0, "sites": (3, 6)},
-    "chain, scores of 400 by pair": {"scale": 400.0, "arcs": "pairs", "sites": (3, 6)},
+    "chain, scores of 400": {"scale": 400.0, "positions": (3, 6)},
+    "chain, scores of 400 by pair": {"scale": 400.0, "arcs": "pairs", "positions": (3, 6)},
     "chain, scores of 1e4": {"scale": 1e4},
     "chain, scores of 1e4, forbidden": {"scale": 1e4, "forbidden": 0.3, "restricted": 0.2},
-    "chain, one site": {"sites": (1, 1)},
+    "chain, one position": {"positions": (1, 1)},
     "chain, one label": {"labels": (1, 1)},
-    "chain, empty": {"sites": (0, 0)},
-    "chain, empty by pair": {"sites": (0, 0), "arcs": "pairs", "restricted": 0.5},
+    "chain, empty": {"positions": (0, 0)},
+    "chain, empty by pair": {"positions": (0, 0), "arcs": "pairs", "restricted": 0.5},
     "bigrams": {"bigrams": 0.5},
-    "bigrams, few": {"bigrams": 0.1, "sites": (3, 6), "labels": (3, 4)},
+    "bigrams, few": {"bigrams": 0.1, "positions": (3, 6), "labels": (3, 4)},
     "bigrams, all": {"bigrams": 1.0},
-    "bigrams, arcs by pair, evidence": {"bigrams": 0.5, "arcs": "pairs", "restricted": 0.4},
+    "bigrams, arcs by pair, allowed labels": {"bigrams": 0.5, "arcs": "pairs", "restricted": 0.4},
     "bigrams, forbidden, neither": {"bigrams": 0.6, "forbidden": 0.3, "start": False, "end": False},
     "bigrams, scores of 1e4": {"bigrams": 0.5, "scale": 1e4},
-    "bigrams, bio": {"bigrams": "bio", "labels": (5, 5), "sites": (2, 4)},
+    "bigrams, bio": {"bigrams": "bio", "labels": (5, 5), "positions": (2, 4)},
     "bigrams, soft": {"bigrams": 0.3, "unseen": "soft", "restricted": 0.2},
-    "bigrams, empty": {"bigrams": 0.5, "sites": (0, 0)},
+    "bigrams, empty": {"bigrams": 0.5, "positions": (0, 0)},
 }

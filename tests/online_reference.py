@@ -1,4 +1,4 @@
-"""Mistake-driven training as the papers have it, on dicts and by listing every labelling; and data for it."""
+"""Mistake-driven training as the papers have it, on dicts and by listing every label sequence; and data for it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Counts = Mapping[Any, float]
 
 
 class Sequence(NamedTuple):
-    """One sequence for the reference: every labelling that exists, with what it has of each weight."""
+    """One sequence for the reference: every label sequence that exists, with what it has of each weight."""
 
-    labellings: list[tuple[int, ...]]
+    label_sequences: list[tuple[int, ...]]
     counts: list[Counts]
     admitted: list[bool]  # by the annotation
     weight: float
@@ -43,12 +43,12 @@ class Reference:
         return sum(self.w[key] * count for key, count in counts.items())
 
     def see(self, sequence: Sequence) -> None:
-        if sequence.weight > 0 and sequence.labellings[0]:
+        if sequence.weight > 0 and sequence.label_sequences[0]:
             scores = np.array([self.score(counts) for counts in sequence.counts])
             best = int(scores.argmax())
             right = int(np.where(sequence.admitted, scores, -np.inf).argmax())
             if best != right:
-                pair = zip(sequence.labellings[right], sequence.labellings[best], strict=True)
+                pair = zip(sequence.label_sequences[right], sequence.label_sequences[best], strict=True)
                 n_wrong = sum(a != b for a, b in pair)
                 d = Counter(sequence.counts[right])
                 d.subtract(sequence.counts[best])
@@ -86,10 +86,10 @@ class Reference:
 
 
 def listed(problem: Problem) -> list[Sequence]:
-    """Every labelling of every sequence of a problem."""
+    """Every label sequence of every sequence of a problem."""
     sequences = []
     for n in range(len(problem.lengths)):
-        paths = problem.labellings(n)
+        paths = problem.label_sequences(n)
         first = problem.ptr[n]
         counts = [problem.counts(n, y) for y in paths]
         sequences.append(
@@ -104,12 +104,12 @@ def listed(problem: Problem) -> list[Sequence]:
 
 
 def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Sequence]]:
-    """Features of sites with values, rare ones and common ones, features of arcs and a dense block."""
+    """Features of positions with values, rare ones and common ones, features of arcs and a dense block."""
     rng = np.random.default_rng(3)
     L, lengths = 5, [3, 1, 4, 0, 2]
     ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     T = int(ptr[-1])
-    site_ptr = np.arange(0, 3 * T + 1, 3, dtype=np.int64)
+    position_ptr = np.arange(0, 3 * T + 1, 3, dtype=np.int64)
     ids = np.stack([np.arange(T) % 4, 4 + np.arange(T), np.full(T, T + 4)], axis=1).ravel().astype(np.int32)
     values = rng.normal(size=len(ids))
     inner = ~np.isin(np.arange(T), ptr)
@@ -119,7 +119,7 @@ def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Seque
     )
     dense = rng.normal(size=(T, 2))
     dense[0, 0] = 0.0
-    dataset = Dataset(ptr, FeatureList(site_ptr, ids, values), arcs=arcs, dense={"v": dense})
+    dataset = Dataset(ptr, FeatureList(position_ptr, ids, values), arcs=arcs, dense={"v": dense})
     labels = rng.integers(0, L, T).astype(np.int32)
     annotation = Annotation(labels)
     map_ = FeatureMap.build(

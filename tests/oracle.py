@@ -4,7 +4,7 @@
 its outputs and their parts (`ChainOracle`, `TreeOracle`). For what cannot be listed there are the textbook recursions, in
 log space (`LogSpaceChain`) and in arbitrary precision, where nothing can underflow or cancel (`long_chain`).
 
-Letters: T sites, L labels, P parts, N outputs.
+Letters: T positions, L labels, P parts, N outputs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Enumeration:
         """Σ_y p(y) counts(y) [P]."""
         return np.asarray(self.probabilities @ self.counts)
 
-    def tangent(self, direction: Floats) -> Floats:
+    def hessian_vector(self, direction: Floats) -> Floats:
         """Covariance of the counts × direction [P]: Σ_y p(y) counts(y) (z(y) − E z), z = counts·direction."""
         z = self.counts @ direction
         p = self.probabilities
@@ -94,8 +94,8 @@ class Enumeration:
 class ChainParts:
     """The parts of a chain, numbered: states [T, L], arcs [max(T − 1, 0), L, L], start [L], end [L]."""
 
-    def __init__(self, n_sites: int, n_labels: int) -> None:
-        self.n_sites, self.n_labels, self.n_pairs = n_sites, n_labels, max(n_sites - 1, 0)
+    def __init__(self, n_positions: int, n_labels: int) -> None:
+        self.n_positions, self.n_labels, self.n_pairs = n_positions, n_labels, max(n_positions - 1, 0)
 
     def flat(self, states: Any, arcs: Any = None, start: Any = None, end: Any = None) -> Floats:
         """Numbers per part as one vector [P]; None counts as 0, arcs [L, L] as the same for every pair."""
@@ -111,13 +111,13 @@ class ChainParts:
 
     def split(self, vector: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """The inverse of `flat`: states, arcs, start, end."""
-        T, L = self.n_sites, self.n_labels
+        T, L = self.n_positions, self.n_labels
         states, arcs, start, end = np.split(vector, np.cumsum([T * L, self.n_pairs * L * L, L]))
         return states.reshape(T, L), arcs.reshape(self.n_pairs, L, L), start, end
 
     def of(self, output: Output, has_start: bool, has_end: bool) -> list[int]:
         """The numbers of the parts of one output."""
-        T, L = self.n_sites, self.n_labels
+        T, L = self.n_positions, self.n_labels
         first_arc, first_start = T * L, T * L + self.n_pairs * L * L
         numbers = [t * L + b for t, b in enumerate(output)]
         numbers += [first_arc + (t * L + a) * L + b for t, (a, b) in enumerate(itertools.pairwise(output))]
@@ -166,16 +166,16 @@ class PatternState(NamedTuple):
 
 
 class StartedPattern(NamedTuple):
-    """A pattern that begins at a site, in the first of its states."""
+    """A pattern that begins at a position, in the first of its states."""
 
-    site: int
+    position: int
     states: tuple[PatternState, ...]
     value: float
 
     def firings(self, output: Output) -> Iterator[int]:
         """The weights that fire on an output, as often as they do."""
         here = self.states[0]
-        for t in range(self.site, len(output)):
+        for t in range(self.position, len(output)):
             leads_to = [after for labels, after in here.ways if output[t] in labels]
             if not leads_to:
                 return
@@ -192,13 +192,13 @@ class PatternOracle(ChainOracle):
         self, patterns: Sequence[StartedPattern], weights: Floats, *chain: Any, **exists: Any
     ) -> None:
         super().__init__(*chain, **exists)
-        fired = np.zeros((len(self.outputs), len(weights)))
-        for row, y in zip(fired, self.outputs, strict=True):
+        active = np.zeros((len(self.outputs), len(weights)))
+        for row, y in zip(active, self.outputs, strict=True):
             for pattern in patterns:
                 for weight in pattern.firings(y):
                     row[weight] += pattern.value
-        self.counts = np.hstack([self.counts, fired])
-        added = [math.fsum([score, *(row * weights)]) for score, row in zip(self.scores, fired, strict=True)]
+        self.counts = np.hstack([self.counts, active])
+        added = [math.fsum([score, *(row * weights)]) for score, row in zip(self.scores, active, strict=True)]
         self.scores = np.array(added)
 
 
@@ -277,7 +277,7 @@ class LogSpaceChain:
 
     def best(self) -> list[int]:
         """The output with the highest score (of real scores)."""
-        tops = [self.states[-1] + self.end]  # what follows site t, the site included
+        tops = [self.states[-1] + self.end]  # what follows position t, the position included
         for here, arcs in zip(self.states[-2::-1], self.arcs[::-1], strict=True):
             tops.append(here + np.max(arcs + tops[-1], axis=1))
         output = [int(np.argmax(self.start + tops[-1]))]
@@ -287,9 +287,9 @@ class LogSpaceChain:
 
 
 def long_chain(
-    states: Floats, arcs: Floats, start: Floats, end: Floats, sites: list[int], digits: int = 50
+    states: Floats, arcs: Floats, start: Floats, end: Floats, positions: list[int], digits: int = 50
 ) -> tuple[float, dict[int, Floats]]:
-    """Log Z and the marginals P(y_t = b) [L] at a few sites, by recursions in `digits` decimal digits.
+    """Log Z and the marginals P(y_t = b) [L] at a few positions, by recursions in `digits` decimal digits.
 
     alpha_1 = e^(start + states_1),  alpha_t(b) = e^states_t(b) Σ_a alpha_{t−1}(a) e^arcs(a, b)
     beta_T = e^end,                  beta_{t−1}(a) = Σ_b e^(arcs(a, b) + states_t(b)) beta_t(b)
@@ -317,13 +317,13 @@ def long_chain(
                 beta = [_dot(beta, row) for row in weights]
                 yield beta
 
-        wanted, last = set(sites), len(emitted) - 1
+        wanted, last = set(positions), len(emitted) - 1
         alphas = {t: alpha for t, alpha in enumerate(forward()) if t in wanted or t == last}
         betas = {last - t: beta for t, beta in enumerate(backward()) if last - t in wanted}
         total = _dot(alphas[last], [exp(score) for score in end.tolist()])
         marginals = {
             t: np.array([float(a * b / total) for a, b in zip(alphas[t], betas[t], strict=True)])
-            for t in sites
+            for t in positions
         }
         return float(mpmath.log(total)), marginals
 

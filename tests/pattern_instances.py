@@ -34,13 +34,13 @@ class PatternInstance(ChainInstance):
         """A chain instance with patterns that begin in it."""
         scores = plain.scores
         with_weights = PatternScores(scores.states, scores.arcs, scores.start, scores.end, weights)
-        structure = pattern_chain(plain.structure, patterns, plain.n_sites, plain.n_labels, len(weights))
-        return cls(structure, with_weights, plain.evidence, plain.exists, tuple(patterns))
+        structure = pattern_chain(plain.structure, patterns, plain.n_positions, plain.n_labels, len(weights))
+        return cls(structure, with_weights, plain.allowed, plain.exists, tuple(patterns))
 
     @property
     def plain(self) -> ChainInstance:
         """The chain alone."""
-        return ChainInstance(self.structure.chain, self.scores, self.evidence, self.exists)
+        return ChainInstance(self.structure.chain, self.scores, self.allowed, self.exists)
 
     @cached_property
     def oracle(self) -> PatternOracle:
@@ -53,7 +53,7 @@ class PatternInstance(ChainInstance):
             scores.arcs,
             scores.start,
             scores.end,
-            allowed=self.evidence,
+            allowed=self.allowed,
             has_start=chain.start,
             has_end=chain.end,
             exists=None if chain.unseen == "soft" else self.exists,
@@ -80,9 +80,9 @@ class PatternInstance(ChainInstance):
 
     def reversed(self) -> PatternInstance:
         """The chain and its patterns read from the end."""
-        T = self.n_sites
+        T = self.n_positions
         turned = [
-            line(T - pattern.site - len(sets), sets[::-1], weight, pattern.value)
+            line(T - pattern.position - len(sets), sets[::-1], weight, pattern.value)
             for pattern in self.patterns
             for sets, weight in spelled_out(pattern, T)
         ]
@@ -121,9 +121,9 @@ class PatternInstance(ChainInstance):
     def spelled_out(self) -> PatternInstance:
         """The same with nothing left to default, and every pattern as lines without loops."""
         lines = [
-            line(pattern.site, sets, weight, pattern.value)
+            line(pattern.position, sets, weight, pattern.value)
             for pattern in self.patterns
-            for sets, weight in spelled_out(pattern, self.n_sites)
+            for sets, weight in spelled_out(pattern, self.n_positions)
         ]
         return PatternInstance.of(self.plain.spelled_out(), lines, self.scores.weights)
 
@@ -133,27 +133,29 @@ class PatternInstance(ChainInstance):
         return vector[:n], vector[n:]
 
 
-def line(site: int, sets: Sequence[frozenset[int]], weight: int, value: float) -> StartedPattern:
+def line(position: int, sets: Sequence[frozenset[int]], weight: int, value: float) -> StartedPattern:
     """A pattern of these label sets one after the other."""
     states = [PatternState(((labels, i + 1),)) for i, labels in enumerate(sets)]
-    return StartedPattern(site, (*states, PatternState((), weight)), value)
+    return StartedPattern(position, (*states, PatternState((), weight)), value)
 
 
-def spelled_out(pattern: StartedPattern, n_sites: int) -> Iterator[tuple[tuple[frozenset[int], ...], int]]:
-    """Every way to fire, as (label sets of its sites, weight)."""
+def spelled_out(
+    pattern: StartedPattern, n_positions: int
+) -> Iterator[tuple[tuple[frozenset[int], ...], int]]:
+    """Every way to fire, as (label sets of its positions, weight)."""
     open_ways: list[tuple[tuple[frozenset[int], ...], int]] = [((), 0)]
     while open_ways:
         sets, here = open_ways.pop()
-        end = pattern.site + len(sets)  # the site after the last one read
+        end = pattern.position + len(sets)  # the position after the last one read
         state = pattern.states[here]
-        if sets and state.fires >= 0 and (end == n_sites or not state.last_only):
+        if sets and state.fires >= 0 and (end == n_positions or not state.last_only):
             yield sets, state.fires
-        if end < n_sites:
+        if end < n_positions:
             open_ways += [((*sets, labels), after) for labels, after in state.ways]
 
 
 def pattern_chain(
-    chain: Chain, patterns: Sequence[StartedPattern], n_sites: int, n_labels: int, n_weights: int
+    chain: Chain, patterns: Sequence[StartedPattern], n_positions: int, n_labels: int, n_weights: int
 ) -> PatternChain:
     """The structure with these patterns."""
     writer = BookWriter(n_labels)
@@ -169,28 +171,28 @@ def pattern_chain(
             number = writer.chain(sets, lasts.fires, last_only=lasts.last_only)
         else:
             number = writer.automaton([BookState(*state) for state in pattern.states])
-        starts.append((pattern.site, number, pattern.value))
+        starts.append((pattern.position, number, pattern.value))
     writer.chain([range(n_labels)], n_weights - 1)  # begins nowhere: the book has all weights
-    return PatternChain(chain, writer.book(), PatternStarts.at(n_sites, starts))
+    return PatternChain(chain, writer.book(), PatternStarts.at(n_positions, starts))
 
 
-def draw_line(random: np.random.Generator, n_sites: int, n_labels: int, n_weights: int) -> StartedPattern:
+def draw_line(random: np.random.Generator, n_positions: int, n_labels: int, n_weights: int) -> StartedPattern:
     """Label sets, single labels and wildcards one after the other, perhaps anchored at the end."""
-    site = int(random.integers(n_sites))
-    length = int(random.integers(1, n_sites - site + 2))  # now and then too long
+    position = int(random.integers(n_positions))
+    length = int(random.integers(1, n_positions - position + 2))  # now and then too long
     sets = []
     for _ in range(length):
         kind = random.integers(3)
         size = (1, n_labels, int(random.integers(1, n_labels + 1)))[kind]
         sets.append(frozenset(random.choice(n_labels, size=size, replace=False).tolist()))
     value = float(random.choice([1.0, 1.0, 0.5, -1.3]))
-    drawn = line(site, sets, int(random.integers(n_weights)), value)
+    drawn = line(position, sets, int(random.integers(n_weights)), value)
     if random.random() < 0.2:
         drawn = drawn._replace(states=(*drawn.states[:-1], drawn.states[-1]._replace(last_only=True)))
     return drawn
 
 
-def draw_loop(random: np.random.Generator, n_sites: int, n_labels: int, n_weights: int) -> StartedPattern:
+def draw_loop(random: np.random.Generator, n_positions: int, n_labels: int, n_weights: int) -> StartedPattern:
     """An automaton of up to three states with any ways between them."""
     n = int(random.integers(1, 4))
     states = []
@@ -200,7 +202,7 @@ def draw_loop(random: np.random.Generator, n_sites: int, n_labels: int, n_weight
         groups = [group for group in (order[:cut], order[cut:]) if group and random.random() < 0.8]
         ways = tuple((frozenset(group), int(random.integers(n))) for group in groups)
         states.append(PatternState(ways, int(random.integers(-1, n_weights)), bool(random.random() < 0.2)))
-    return StartedPattern(int(random.integers(n_sites)), tuple(states), float(random.choice([1.0, 0.7])))
+    return StartedPattern(int(random.integers(n_positions)), tuple(states), float(random.choice([1.0, 0.7])))
 
 
 def with_patterns(
@@ -215,19 +217,19 @@ def with_patterns(
     endings: bool = False,
 ) -> PatternInstance:
     """Patterns that begin in a chain: up to so many lines and loops, with weights of this size."""
-    T, L = plain.n_sites, plain.n_labels
+    T, L = plain.n_positions, plain.n_labels
     patterns: list[StartedPattern] = []
     if T:
         patterns += [draw_line(random, T, L, weights) for _ in range(lines)]
         patterns += [draw_loop(random, T, L, weights) for _ in range(loops)]
-    if tied and T:  # the same ones at several sites: what is alive becomes equal
+    if tied and T:  # the same ones at several positions: what is alive becomes equal
         patterns = [
-            pattern._replace(site=int(site), value=1.0)
+            pattern._replace(position=int(position), value=1.0)
             for pattern in patterns[:3]
-            for site in random.integers(T, size=4)
+            for position in random.integers(T, size=4)
         ]
     if endings:
         patterns = [
-            pattern._replace(site=max(T + 1 - len(pattern.states), 0)) for pattern in patterns
-        ]  # all end at the last site: fewer arcs when it is read first
+            pattern._replace(position=max(T + 1 - len(pattern.states), 0)) for pattern in patterns
+        ]  # all end at the last position: fewer arcs when it is read first
     return PatternInstance.of(plain, patterns, random.normal(size=weights) * scale)

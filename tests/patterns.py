@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.structures import BookWriter, PatternBook, PatternStarts
 
-Start = tuple[int, int, float]  # site of the data set, state, value
+Start = tuple[int, int, float]  # position of the data set, state, value
 NOTHING = np.zeros(0, np.int32)
 
 
@@ -40,8 +40,8 @@ def core_layout(n_labels: int, *, linked: bool = True) -> _core.Layout:
 def core_design(layout: _core.Layout, lengths: Sequence[int]) -> _core.Design:
     """Sequences of these lengths, without features."""
     ptr = np.cumsum([0, *lengths]).astype(np.int64)
-    sites = np.zeros(ptr[-1] + 1, np.int64)
-    return _core.Design(layout, ptr, sites, NOTHING, None, None, None, None, [], 1, purpose="questions")
+    positions = np.zeros(ptr[-1] + 1, np.int64)
+    return _core.Design(layout, ptr, positions, NOTHING, None, None, None, None, [], 1, purpose="questions")
 
 
 def trellises(
@@ -57,12 +57,12 @@ def trellises(
     """The trellises of sequences of these lengths."""
     layout = core_layout(book.n_labels, linked=linked)
     in_order = sorted(starts, key=lambda start: start[0])
-    sites = np.array([site for site, _, _ in in_order], dtype=np.int64)
+    positions = np.array([position for position, _, _ in in_order], dtype=np.int64)
     return _core.Trellises(
         layout,
         core_design(layout, lengths),
         core_book(book),
-        np.searchsorted(sites, np.arange(sum(lengths) + 1)).astype(np.int64),
+        np.searchsorted(positions, np.arange(sum(lengths) + 1)).astype(np.int64),
         np.array([state for _, state, _ in in_order], dtype=np.int32),
         np.array([value for _, _, value in in_order], dtype=np.float64),
         0,
@@ -73,16 +73,18 @@ def trellises(
 
 
 def partition(
-    book: PatternBook, starts: Iterable[Start], n_sites: int
+    book: PatternBook, starts: Iterable[Start], n_positions: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Cells, grouped transitions and spans of one sequence."""
-    return _core.pattern_partition(core_book(book), *PatternStarts.at(n_sites, starts), 100_000, 1_000_000)
+    return _core.pattern_partition(
+        core_book(book), *PatternStarts.at(n_positions, starts), 100_000, 1_000_000
+    )
 
 
 def configurations(
     n_labels: int, given: Iterable[tuple[int, Sequence[Iterable[int]], int]]
 ) -> tuple[PatternBook, list[Start]]:
-    """A book and its starts from (site, label sets, weight)."""
+    """A book and its starts from (position, label sets, weight)."""
     writer = BookWriter(n_labels)
-    starts = [(site, writer.chain(sets, weight), 1.0) for site, sets, weight in given]
+    starts = [(position, writer.chain(sets, weight), 1.0) for position, sets, weight in given]
     return writer.book(), starts

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from crfkit.features import Annotation, Dataset, Facets, FeatureMap
 from crfkit.features.dataset import FeatureList
 from crfkit.objective import Objective
-from crfkit.structures import Chain, Evidence
+from crfkit.structures import AllowedLabels, Chain
 
 Float64s = npt.NDArray[np.float64]
 NEVER = -np.inf
@@ -17,7 +17,7 @@ NEVER = -np.inf
 class Problem:
     """A random data set with its weights, and everything about it by enumeration.
 
-    `n_labels` above 64 takes the way through lattices, or through batches when no site is restricted; few labels the
+    `n_labels` above 64 takes the way through lattices, or through batches when no position is restricted; few labels the
     way through whole rows.
     """
 
@@ -37,20 +37,20 @@ class Problem:
         longest = 2 if in_batches and soft else 4
         self.n_labels, self.lengths = n_labels, rng.integers(0, longest + 1, 6)
         self.lengths[0], self.lengths[1] = 1, longest
-        n_features, n_sites = 5, int(self.lengths.sum())
+        n_features, n_positions = 5, int(self.lengths.sum())
         self.ptr = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
-        counts = rng.integers(0, 4, n_sites)
+        counts = rng.integers(0, 4, n_positions)
         ids = np.concatenate([rng.choice(n_features, k, replace=False) for k in counts] + [np.zeros(0, int)])
         values = rng.normal(size=len(ids)).round(1)
-        site_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        position_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.values = values
-        self.features = FeatureList(site_ptr, ids.astype(np.int32), values)
+        self.features = FeatureList(position_ptr, ids.astype(np.int32), values)
         pool = rng.choice(n_labels, min(n_labels, 4), replace=False)  # the labels that are allowed somewhere
         self.sets: list[list[int]] = [
             sorted(rng.choice(pool, rng.integers(1, len(pool) + 1), replace=False).tolist())
             if restrict
             else list(range(n_labels))
-            for _ in range(n_sites)
+            for _ in range(n_positions)
         ]
         self.exists = rng.random((n_labels + 1, n_labels + 1)) < (0.03 if in_batches else 0.7)
         self.exists[-1, :3] = self.exists[:3, -1] = True
@@ -60,30 +60,30 @@ class Problem:
         else:
             listed = self.exists
         self.exists[-1, -1] = listed[-1, -1] = True
-        self.gold: list[set[int]] = [set() for _ in range(n_sites)]
+        self.gold: list[set[int]] = [set() for _ in range(n_positions)]
         for n, length in enumerate(self.lengths):
-            while not (paths := self.labellings(n)):  # open arcs until there is a labelling
+            while not (paths := self.label_sequences(n)):  # open arcs until there is a label sequence
                 a, b = rng.integers(0, n_labels + 1, 2)
                 self.exists[a, b] = True
                 for t in range(self.ptr[n], self.ptr[n + 1]):
                     self.sets[t] = sorted({*self.sets[t], int(rng.integers(n_labels))})
             path = paths[rng.integers(len(paths))]
             for i in range(length):
-                site = self.ptr[n] + i
-                self.gold[site] = {path[i]}
+                position = self.ptr[n] + i
+                self.gold[position] = {path[i]}
                 if partial and rng.random() < 0.6:
-                    self.gold[site] |= set(rng.choice(self.sets[site], 2).tolist())
+                    self.gold[position] |= set(rng.choice(self.sets[position], 2).tolist())
         labels = [min(g) if len(g) == 1 else -1 for g in self.gold]
         some = (
             None if all(len(g) == 1 for g in self.gold) else [None if len(g) == 1 else g for g in self.gold]
         )
         self.annotation = Annotation(
-            np.array(labels, np.int32), None if some is None else Evidence.from_sets(some)
+            np.array(labels, np.int32), None if some is None else AllowedLabels.from_sets(some)
         )
         self.dataset = Dataset(
             self.ptr,
             self.features,
-            allowed=Evidence.from_sets(self.sets) if restrict else None,
+            allowed=AllowedLabels.from_sets(self.sets) if restrict else None,
         )
         self.facets = None
         if facets:  # two kinds, of which a label has the one, the other, or both
@@ -118,19 +118,19 @@ class Problem:
         self.w = rng.normal(size=self.map.n_weights)
         self.v = rng.normal(size=self.map.n_weights)
 
-    def labellings(self, n: int) -> list[tuple[int, ...]]:
-        """Every labelling of sequence n that exists."""
+    def label_sequences(self, n: int) -> list[tuple[int, ...]]:
+        """Every label sequence of sequence n that exists."""
         paths: list[tuple[int, ...]] = [()]
         for t in range(self.ptr[n], self.ptr[n + 1]):
             paths = [(*y, b) for y in paths for b in self.sets[t] if self.exists[y[-1] if y else -1, b]]
         return [y for y in paths if self.exists[y[-1] if y else -1, -1]]
 
     def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
-        """How often labelling y of sequence n has each weight, [D]."""
+        """How often label sequence y of sequence n has each weight, [D]."""
         m, phi, L = self.map, np.zeros(self.map.n_weights), self.n_labels
         for i, label in enumerate(y):
-            site = self.ptr[n] + i
-            for k in range(self.features.site_ptr[site], self.features.site_ptr[site + 1]):
+            position = self.ptr[n] + i
+            for k in range(self.features.position_ptr[position], self.features.position_ptr[position + 1]):
                 f = self.features.ids[k]
                 for p in range(m.pair_ptr[f], m.pair_ptr[f + 1]):
                     if m.pair_labels[p] in self.states_of[label]:
@@ -140,8 +140,8 @@ class Problem:
         return phi
 
     def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
-        """log Z, E[counts] and Cov[counts]·v over the labellings that exist (and fit the annotation)."""
-        paths = self.labellings(n)
+        """log Z, E[counts] and Cov[counts]·v over the label sequences that exist (and fit the annotation)."""
+        paths = self.label_sequences(n)
         if gold:
             paths = [y for y in paths if all(b in self.gold[self.ptr[n] + i] for i, b in enumerate(y))]
         phi = np.array([self.counts(n, y) for y in paths])

@@ -27,15 +27,17 @@ def soft(x: Float64s, a: Float64s | float) -> Float64s:
 
 
 def enumerated(problem: Problem) -> Loss:
-    """Losses and gradients of single sequences, by listing all labellings; these are listed once."""
+    """Losses and gradients of single sequences, by listing all label sequences; these are listed once."""
     listed: dict[tuple[int, bool], Float64s] = {}
 
     def counts(n: int, *, gold: bool) -> Float64s:
         if (n, gold) not in listed:
-            paths = problem.labellings(n)
+            paths = problem.label_sequences(n)
             if gold:
-                sites = range(problem.ptr[n], problem.ptr[n + 1])
-                paths = [y for y in paths if all(b in problem.gold[t] for t, b in zip(sites, y, strict=True))]
+                positions = range(problem.ptr[n], problem.ptr[n + 1])
+                paths = [
+                    y for y in paths if all(b in problem.gold[t] for t, b in zip(positions, y, strict=True))
+                ]
             listed[n, gold] = np.array([problem.counts(n, y) for y in paths])
         return listed[n, gold]
 

@@ -158,7 +158,7 @@ def test_facets_of_polish_tags() -> None:
 
 
 def test_the_benchmark_of_bigrams_times_random_chains() -> None:
-    assert bigrams.random_site(70, 3, repeats=1) > 0.0
+    assert bigrams.random_position(70, 3, repeats=1) > 0.0
 
 
 def test_quick_run_of_trees(capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,7 @@ def test_what_is_missing_in_a_sequence() -> None:
     assert list(B.missing(["b", "a"])) == [(0, START, "b"), (1, "b", "a")]
     assert list(B.missing([])) == [(0, START, END)]
     assert list(B.missing(["a", "b", "b"])) == []
-    assert [missing.site for missing in B.missing(["x"])] == [0, 1]
+    assert [missing.position for missing in B.missing(["x"])] == [0, 1]
 
 
 def test_ids_and_back() -> None:

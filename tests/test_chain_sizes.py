@@ -45,9 +45,11 @@ KINDS: dict[str, dict[str, Any]] = {
 
 def draw(n_labels: int, kind: str) -> ChainInstance:
     """One instance of this size; the lengths run through 1 … 60."""
-    n_sites = 1 + (n_labels * 13 + len(kind)) % 60
+    n_positions = 1 + (n_labels * 13 + len(kind)) % 60
     random = np.random.default_rng([n_labels, len(kind)])
-    return draw_chain(random, sites=(n_sites, n_sites), labels=(n_labels, n_labels), **KINDS[kind])
+    return draw_chain(
+        random, positions=(n_positions, n_positions), labels=(n_labels, n_labels), **KINDS[kind]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,7 +59,7 @@ def test_every_number_of_labels(n_labels: int, kind: str) -> None:
     question: dict[str, Any] = {
         "structure": instance.structure,
         "scores": instance.scores,
-        "evidence": instance.evidence,
+        "allowed": instance.allowed,
     }
     plain = LogSpaceChain(*parts_of(instance))
 
@@ -99,7 +101,7 @@ def _log_times(weights: Floats, values: Floats) -> Floats:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 22, 31, 32, 33, 45, 64, 65])
-def test_tangent_is_the_complex_derivative(n_labels: int, kind: str) -> None:
+def test_hessian_vector_is_the_complex_derivative(n_labels: int, kind: str) -> None:
     instance = draw(n_labels, kind)
     random = np.random.default_rng(n_labels)
     direction = np.where(instance.existing(), random.normal(size=len(instance.existing())), 0.0)
@@ -109,11 +111,11 @@ def test_tangent_is_the_complex_derivative(n_labels: int, kind: str) -> None:
         for scores, move in zip(parts_of(instance), instance.parts.split(direction), strict=True)
     ]
     states, arcs = LogSpaceChain(*moved).marginals()
-    tangent = inference.tangent(
-        instance.structure, instance.scores, instance.part_scores(direction), evidence=instance.evidence
+    hessian_vector = inference.hessian_vector(
+        instance.structure, instance.scores, instance.part_scores(direction), allowed=instance.allowed
     )
-    np.testing.assert_allclose(tangent.states, states.imag / tiny, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(tangent.arcs, arcs.imag / tiny, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(hessian_vector.states, states.imag / tiny, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(hessian_vector.arcs, arcs.imag / tiny, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 22, 45, 130])
@@ -123,15 +125,15 @@ def test_samples_of_many_labels_follow_the_marginals(n_labels: int) -> None:
     samples = inference.sample(instance.structure, instance.scores, n, random_state=1)
     p, _ = LogSpaceChain(*parts_of(instance)).marginals()
     frequencies = np.zeros_like(p)
-    for site, labels in enumerate(samples.T):
-        frequencies[site] = np.bincount(labels, minlength=n_labels) / n
+    for position, labels in enumerate(samples.T):
+        frequencies[position] = np.bincount(labels, minlength=n_labels) / n
     assert np.all(np.abs(frequencies - p) <= 5.0 * np.sqrt(p * (1.0 - p) / n) + 5.0 / n)
 
 
-def draw_long(n_sites: int, n_labels: int, spread: float) -> tuple[Floats, Floats, Floats, Floats]:
+def draw_long(n_positions: int, n_labels: int, spread: float) -> tuple[Floats, Floats, Floats, Floats]:
     """States, arcs, start and end within ± spread, in 512 steps: few different numbers, and all exact."""
     random = np.random.default_rng(5)
-    shapes = ((n_sites, n_labels), (n_labels, n_labels), (n_labels,), (n_labels,))
+    shapes = ((n_positions, n_labels), (n_labels, n_labels), (n_labels,), (n_labels,))
     states, arcs, start, end = (random.integers(-256, 257, size=shape) / 256 * spread for shape in shapes)
     return states, arcs, start, end
 
@@ -140,14 +142,14 @@ def assert_long(scores: ChainScores, log_partition: float, at: dict[int, Floats]
     """Log Z to a relative 1e-12 and these marginals to 1e-9."""
     assert inference.log_partition(Chain(), scores) == pytest.approx(log_partition, rel=1e-12)
     states = inference.marginals(Chain(), scores).states
-    for site, expected in at.items():
-        np.testing.assert_allclose(states[site], expected, rtol=0, atol=1e-9)
+    for position, expected in at.items():
+        np.testing.assert_allclose(states[position], expected, rtol=0, atol=1e-9)
 
 
-def test_a_hundred_thousand_sites() -> None:
+def test_a_hundred_thousand_positions() -> None:
     T = 100_000
     numbers = draw_long(T, 3, 4.0)
-    log_partition, at = long_chain(*numbers, sites=[0, 1, 777, T // 2, T - 2, T - 1])
+    log_partition, at = long_chain(*numbers, positions=[0, 1, 777, T // 2, T - 2, T - 1])
     scores = ChainScores(*numbers)
     assert_long(scores, log_partition, at)
     best, second = inference.k_best(Chain(), scores, 2)
@@ -158,11 +160,11 @@ def test_a_hundred_thousand_sites() -> None:
 
 
 @pytest.mark.parametrize("spread", [512.0, 8192.0])
-def test_thousands_of_sites_with_scores_far_apart(spread: float) -> None:
+def test_thousands_of_positions_with_scores_far_apart(spread: float) -> None:
     T = 3000
     numbers = draw_long(T, 3, spread)
     numbers[0][T // 3 : T // 3 + 500] /= 512.0  # a stretch on which the labels compete
-    log_partition, at = long_chain(*numbers, sites=[0, T // 3, T // 3 + 250, T // 3 + 499, T - 1])
+    log_partition, at = long_chain(*numbers, positions=[0, T // 3, T // 3 + 250, T // 3 + 499, T - 1])
     assert_long(ChainScores(*numbers), log_partition, at)
 
 
@@ -178,7 +180,7 @@ def test_mass_that_leads_nowhere(n_labels: int, depth: float) -> None:
     states[: T // 2, 0] = depth
     states[T // 2 :, 1] = depth
     arcs = np.full((n_labels, n_labels), -np.inf)
-    np.fill_diagonal(arcs, 0.0)  # a label is kept from the first site to the last
+    np.fill_diagonal(arcs, 0.0)  # a label is kept from the first position to the last
     forbidden = np.zeros(n_labels)
     forbidden[0] = -np.inf
     expected = LogSpaceChain(states, np.broadcast_to(arcs, (T - 1, *arcs.shape)), 0.0, forbidden)
@@ -189,15 +191,15 @@ def test_mass_that_leads_nowhere(n_labels: int, depth: float) -> None:
     ):
         log_partition = inference.log_partition(Chain(), scores)
         assert log_partition == pytest.approx(expected.log_partition, rel=1e-12)
-        site_marginals = inference.marginals(Chain(), scores).states
-        np.testing.assert_allclose(site_marginals, expected.marginals()[0], rtol=0, atol=1e-9)
+        position_marginals = inference.marginals(Chain(), scores).states
+        np.testing.assert_allclose(position_marginals, expected.marginals()[0], rtol=0, atol=1e-9)
         assert inference.best(Chain(), scores).output.tolist() == [1] * T
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 22])
 @pytest.mark.parametrize("depth", [300.0, 700.0, 740.0, 750.0, 800.0, 1e4])
 def test_two_paths_that_are_level_only_at_the_end(n_labels: int, depth: float) -> None:
-    """Label 0 pays `depth` at the last site for what it gained at the first: both paths weigh the same."""
+    """Label 0 pays `depth` at the last position for what it gained at the first: both paths weigh the same."""
     T = 6
     states = np.full((T, n_labels), -2.0 * depth)
     states[:, :2] = 0.0
@@ -215,7 +217,7 @@ def test_two_paths_that_are_level_only_at_the_end(n_labels: int, depth: float) -
 
 
 def test_worked_example() -> None:
-    """Two sites, two labels, four outputs: Z = e² + e + e³ + e⁻¹, the best is (2, 1) if labels begin at 1."""
+    """Two positions, two labels, four outputs: Z = e² + e + e³ + e⁻¹, the best is (2, 1) if labels begin at 1."""
     scores = ChainScores(states=[[1, 0], [2, 0]], arcs=[[-2, -1], [2, 0]], start=[1, -1])  # type: ignore[arg-type]
     chain = Chain(end=False)
     total = sum(math.exp(score) for score in (2, 1, 3, -1))
@@ -230,8 +232,8 @@ def test_worked_example() -> None:
 
 @pytest.mark.parametrize("n_labels", [1, 2, 9, 22, 45])
 @pytest.mark.parametrize("arcs", ["none", "zero"])
-def test_without_arcs_the_sites_are_independent(n_labels: int, arcs: str) -> None:
-    """Each site is then a logistic regression of its own: p(y) = Π_t softmax(states[t])[y_t]."""
+def test_without_arcs_the_positions_are_independent(n_labels: int, arcs: str) -> None:
+    """Each position is then a logistic regression of its own: p(y) = Π_t softmax(states[t])[y_t]."""
     states = np.random.default_rng(n_labels).normal(size=(25, n_labels)) * 3
     scores = ChainScores(states, None if arcs == "none" else np.zeros((n_labels, n_labels)))
     chain = Chain(start=False, end=False)

@@ -105,10 +105,12 @@ def test_a_sequence_that_is_impossible_is_named_by_its_line() -> None:
     Path("one.txt").write_text("a\nb\n\na\n")
     said = complaint("tag", "m.crf", "one.txt")
     assert said.endswith(
-        ":4: no labelling of length 1 is possible: no label may both begin and end a sequence"
+        ":4: no label sequence of length 1 is possible: no label may both begin and end a sequence"
     )
     Path("three.txt").write_text("a X\nb Y\n\na X\nb Y\na X\n")
-    assert complaint("eval", "m.crf", "three.txt").startswith("crfkit: three.txt:4: no labelling of length 3")
+    assert complaint("eval", "m.crf", "three.txt").startswith(
+        "crfkit: three.txt:4: no label sequence of length 3"
+    )
 
 
 # ---- allowed labels

@@ -95,7 +95,7 @@ def test_a_complaint_names_the_part() -> None:
     Path("short.txt").write_text(columns(["the D", "the D dog D runs D", "a D"], 2))
     options = ("--bigrams", "observed", "--folds", "3", "--quiet")
     result = run("train", "short.txt", "--model", "m.crf", *options, status=2)
-    assert re.match(r"crfkit: --folds 3, part 2: short.txt:3: no labelling of length 3", result.stderr)
+    assert re.match(r"crfkit: --folds 3, part 2: short.txt:3: no label sequence of length 3", result.stderr)
 
 
 def test_ctrl_c_ends_it_without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

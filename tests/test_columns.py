@@ -195,7 +195,7 @@ def test_what_is_written_is_read(data: st.DataObject, n_columns: int, separator:
 @pytest.mark.parametrize(("value", "separator"), [("a\tb", "\t"), ("a b", " "), ("", " "), ("a\nb", "\t")])
 def test_what_cannot_be_written(value: str, separator: str) -> None:
     stream = io.StringIO()
-    with pytest.raises(InputError, match=r"site 1: the value .* cannot stand in a file separated by"):
+    with pytest.raises(InputError, match=r"position 1: the value .* cannot stand in a file separated by"):
         write_columns([("a", "b"), ("a", value)], stream, separator=separator)
     write_columns([("a b", "c")], stream := io.StringIO(), comments=["# x = y"])
     assert stream.getvalue() == "# x = y\na b\tc\n\n"

@@ -1,6 +1,7 @@
 """Constrained models: bigrams and allowed labels in training, in every question, and in the model file.
 
-The oracle is the same model without its constraints, taken from its file: it lists all labellings with their probabilities;
+The oracle is the same model without its constraints, taken from its file: it lists all label sequences with their
+probabilities;
 those that the constraints exclude are struck out, and the rest is normalised.
 """
 
@@ -29,7 +30,7 @@ FEW = LBFGS(max_iterations=15)
 
 
 def corpus(n: int = 30, seed: int = 0, lengths: tuple[int, int] = (1, 5)) -> tuple[Sequences, Sequences]:
-    """Labels that keep to a < b < c < a …, or stay, with a noisy clue at each site."""
+    """Labels that keep to a < b < c < a …, or stay, with a noisy clue at each position."""
     random = np.random.default_rng(seed)
     X, y = [], []
     for _ in range(n):
@@ -55,7 +56,7 @@ def without_constraints(model: CRF) -> CRF:
 
 
 def listed(model: CRF, x: list[Any], allowed: list[Any] | None = None) -> dict[tuple[Any, ...], float]:
-    """p(y | x) of every labelling that bigrams and allowed labels leave."""
+    """p(y | x) of every label sequence that bigrams and allowed labels leave."""
     free = without_constraints(model)
     bigrams = model.structure_.bigrams
     assert isinstance(bigrams, Bigrams)
@@ -73,7 +74,7 @@ def listed(model: CRF, x: list[Any], allowed: list[Any] | None = None) -> dict[t
 
 
 def draw_allowed(y: Sequences, seed: int) -> Sequences:
-    """About half of the labels at about half of the sites, the right one among them."""
+    """About half of the labels at about half of the positions, the right one among them."""
     random = np.random.default_rng(seed)
     return [
         [None if random.random() < 0.5 else {label, LABELS[random.integers(3)]} for label in labels]
@@ -91,7 +92,7 @@ def trained(request: pytest.FixtureRequest) -> CRF:
     return CRF(structure=structure, optimizer=FEW, random_state=0, n_threads=1).fit(*corpus())
 
 
-# ---- every question, against the labellings written out
+# ---- every question, against the label sequences written out
 
 
 @pytest.mark.parametrize("restricted", [False, True])
@@ -123,7 +124,7 @@ def test_every_question_is_brute_force(trained: CRF, restricted: bool) -> None:
         )
 
 
-def test_no_forbidden_labelling_ever_comes_out() -> None:
+def test_no_forbidden_label_sequence_ever_comes_out() -> None:
     X, y = corpus(60, seed=2)
     astray = [[["clue=0"], ["clue=2"], ["clue=1"], ["clue=0"]]] * 3
     free = CRF(all_arcs=False, optimizer=FEW).fit(X, y)
@@ -273,7 +274,8 @@ def test_labels_outside_are_refused_with_their_places() -> None:
     with pytest.raises(InputError) as refused:
         CRF(structure=Chain(bigrams=STEPS)).fit(*with_strangers())
     assert str(refused.value).startswith(
-        "2 of 12 training sequences lie outside the bigrams: sequence 3, site 1: c after a; sequence 7, site 1: c after a"
+        "2 of 12 training sequences lie outside the bigrams: "
+        "sequence 3, position 1: c after a; sequence 7, position 1: c after a"
     )
 
 
@@ -334,7 +336,7 @@ def test_a_length_that_is_impossible_is_named() -> None:
     X = [[["x"], ["y"]], [["x"], ["y"], ["x"], ["y"]]]
     crf = CRF(structure=Chain(bigrams=pairs), optimizer=FEW).fit(X, [["a", "b"], ["a", "b", "a", "b"]])
     odd = [X[0], [["x"], ["y"], ["x"]]]
-    words = "^sequence 1: no labelling of length 3 is possible: a at site 2 may not end a sequence$"
+    words = "^sequence 1: no label sequence of length 3 is possible: a at position 2 may not end a sequence$"
     for ask in (
         crf.predict,
         crf.predict_marginals,
@@ -349,9 +351,11 @@ def test_a_length_that_is_impossible_is_named() -> None:
         InputError, match=r"sequence 0: .* length 0 is possible: \(START, END\) is not in the bigrams"
     ):
         crf.predict([[]])
-    with pytest.raises(InputError, match=r"sequence 0: .* nothing allowed at site 1 may follow a at site 0"):
+    with pytest.raises(
+        InputError, match=r"sequence 0: .* nothing allowed at position 1 may follow a at position 0"
+    ):
         crf.predict(X[:1], allowed=[[None, {"a"}]])
-    with pytest.raises(InputError, match=r"^dev sequence 1: no labelling of length 3 is possible"):
+    with pytest.raises(InputError, match=r"^dev sequence 1: no label sequence of length 3 is possible"):
         CRF(structure=Chain(bigrams=pairs)).fit(
             X, [["a", "b"], ["a", "b", "a", "b"]], dev=(odd, [["a", "b"], ["a"] * 3])
         )
@@ -372,15 +376,21 @@ def test_an_empty_sequence_exists_where_training_had_one() -> None:
     [
         ("abc", "allowed is 'abc', expected an entry for each sequence"),
         ([None], "X has 2 sequences but allowed has 1"),
-        ([None, ["a"]], "sequence 1: 2 sites but 1 entries in allowed"),
+        ([None, ["a"]], "sequence 1: 2 positions but 1 entries in allowed"),
         ([None, "ab"], "allowed of sequence 1 is 'ab', expected None or a list"),
         ([None, {"a", "b"}], "allowed of sequence 1 is .* expected None or a list"),
-        ([None, [None, "a"]], "sequence 1, site 1: allowed has 'a', expected None or a collection of labels"),
-        ([None, [None, 3]], "sequence 1, site 1: allowed has 3, expected None or a collection"),
-        ([None, [None, []]], "sequence 1, site 1: allowed has no label; expected None where all are"),
-        ([None, [None, ["z"]]], "sequence 1, site 1: unknown label 'z'; the labels are a, b"),
-        ([None, [None, frozenset("az")]], "sequence 1, site 1: unknown label 'z'"),
-        ([None, [None, [["a"]]]], "sequence 1, site 1: allowed has \\[\\[.a.\\]\\], expected labels in it"),
+        (
+            [None, [None, "a"]],
+            "sequence 1, position 1: allowed has 'a', expected None or a collection of labels",
+        ),
+        ([None, [None, 3]], "sequence 1, position 1: allowed has 3, expected None or a collection"),
+        ([None, [None, []]], "sequence 1, position 1: allowed has no label; expected None where all are"),
+        ([None, [None, ["z"]]], "sequence 1, position 1: unknown label 'z'; the labels are a, b"),
+        ([None, [None, frozenset("az")]], "sequence 1, position 1: unknown label 'z'"),
+        (
+            [None, [None, [["a"]]]],
+            "sequence 1, position 1: allowed has \\[\\[.a.\\]\\], expected labels in it",
+        ),
     ],
 )
 def test_allowed_labels_are_refused_in_words(allowed: Any, words: str) -> None:
@@ -394,8 +404,8 @@ def test_allowed_labels_are_refused_in_words(allowed: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        ([["a"], ["a", "b"]], "sequence 1, site 1: y has 'b', allowed has only 'a', 'c'"),
-        ([["c"], ["a", {"b", "d"}]], "sequence 1, site 1: y has 'b', 'd', allowed has only 'a', 'c'"),
+        ([["a"], ["a", "b"]], "sequence 1, position 1: y has 'b', allowed has only 'a', 'c'"),
+        ([["c"], ["a", {"b", "d"}]], "sequence 1, position 1: y has 'b', 'd', allowed has only 'a', 'c'"),
     ],
 )
 def test_gold_labels_that_are_not_allowed_are_refused(y: Any, words: str) -> None:

@@ -15,17 +15,17 @@ from crfkit import _core
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
 from crfkit.inference import Tagger
 from crfkit.objective import Objective
-from crfkit.structures import Chain, Evidence
+from crfkit.structures import AllowedLabels, Chain
 
 L = 3
 
 
-def drawn(n_sites: int, n_features: int, lengths: list[int] | None = None) -> tuple[Dataset, Annotation]:
-    """One feature a site, all of them in turn, and random labels."""
-    sequence_ptr = np.concatenate([[0], np.cumsum(lengths or [n_sites])]).astype(np.int64)
-    ids = (np.arange(n_sites) % n_features).astype(np.int32)
-    states = FeatureList(np.arange(n_sites + 1, dtype=np.int64), ids, None)
-    labels = np.random.default_rng(0).integers(0, L, n_sites).astype(np.int32)
+def drawn(n_positions: int, n_features: int, lengths: list[int] | None = None) -> tuple[Dataset, Annotation]:
+    """One feature a position, all of them in turn, and random labels."""
+    sequence_ptr = np.concatenate([[0], np.cumsum(lengths or [n_positions])]).astype(np.int64)
+    ids = (np.arange(n_positions) % n_features).astype(np.int32)
+    states = FeatureList(np.arange(n_positions + 1, dtype=np.int64), ids, None)
+    labels = np.random.default_rng(0).integers(0, L, n_positions).astype(np.int32)
     return Dataset(sequence_ptr, states), Annotation(labels)
 
 
@@ -72,7 +72,7 @@ def test_scores_that_overflow_give_words_not_leftovers_of_memory() -> None:
     dataset, annotation = drawn(4, 1)
     feature_map = weights_of(dataset, annotation, 1)
     tagger = Tagger(feature_map.layout, np.full(feature_map.n_weights, -1e308))
-    with pytest.raises(ValueError, match="no labelling is possible"):
+    with pytest.raises(ValueError, match="no label sequence is possible"):
         tagger.marginals(feature_map.design(dataset, 1))
 
 
@@ -111,21 +111,23 @@ def test_single_precision_keeps_its_digits_in_a_long_sequence() -> None:
     rough_product = objective.hessian_vector(w, w)
     assert objective.refine()
     _, exact = objective.value_and_gradient(w)
-    np.testing.assert_allclose(rough, exact, rtol=0, atol=2e-5 * dataset.n_sites)
+    np.testing.assert_allclose(rough, exact, rtol=0, atol=2e-5 * dataset.n_positions)
     exact_product = objective.hessian_vector(w, w)
-    np.testing.assert_allclose(rough_product, exact_product, rtol=0, atol=2e-5 * dataset.n_sites)
+    np.testing.assert_allclose(rough_product, exact_product, rtol=0, atol=2e-5 * dataset.n_positions)
 
 
 def test_arcs_between_sets_of_labels_are_seen() -> None:
     dataset, _ = drawn(3, 1, [2, 0, 1])
-    annotation = Annotation(np.array([-1, 0, -1], dtype=np.int32), Evidence.from_sets([{1, 2}, None, {0, 1}]))
+    annotation = Annotation(
+        np.array([-1, 0, -1], dtype=np.int32), AllowedLabels.from_sets([{1, 2}, None, {0, 1}])
+    )
     feature_map = FeatureMap.build(dataset, annotation, Chain(), n_labels=L, n_features=1, all_arcs=False)
     arcs = set(zip(feature_map.arc_before.tolist(), feature_map.arc_after.tolist(), strict=True))
     assert arcs == {(1, 0), (2, 0), (L, 0), (L, 1), (L, 2), (0, L), (1, L)}
 
 
 def test_large_peaks_that_cancel_leave_their_digits() -> None:
-    """State scores near −1e4 and arc scores near +1e4 over many sites: log Z keeps a relative 1e-12."""
+    """State scores near −1e4 and arc scores near +1e4 over many positions: log Z keeps a relative 1e-12."""
     rng = np.random.default_rng(0)
     states, arcs = -1e4 + rng.normal(size=(20_000, 3)), 1e4 + rng.normal(size=(3, 3))
     fast = _core.chain_log_partition(states, arcs)

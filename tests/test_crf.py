@@ -51,7 +51,7 @@ def test_the_history_records_a_falling_objective(trained: CRF) -> None:
     assert 0 <= first.seconds <= last.seconds
 
 
-def test_at_the_start_every_labelling_is_equally_probable() -> None:
+def test_at_the_start_every_label_sequence_is_equally_probable() -> None:
     X, y = corpus()
     history = CRF().fit(X, y).history_
     assert history[0].objective == pytest.approx(sum(map(len, y)) * math.log(3), rel=1e-6)
@@ -110,7 +110,7 @@ def test_a_set_of_one_label_is_that_label_and_a_set_of_all_is_unknown() -> None:
 
 def test_l1_drops_features_without_weight() -> None:
     X, y = corpus()
-    noisy = [[[*site, f"noise={n}"] for site in x] for n, x in enumerate(X)]
+    noisy = [[[*position, f"noise={n}"] for position in x] for n, x in enumerate(X)]
     dense, sparse = CRF(l1=0.0).fit(noisy, y), CRF(l1=2.0, l2=0.0).fit(noisy, y)
     assert sparse.n_features_ < dense.n_features_ / 3
     assert len(sparse.weights_) < len(dense.weights_) / 3
@@ -131,7 +131,7 @@ def test_blocks_may_have_penalties_of_their_own() -> None:
 
 def test_min_count_leaves_out_rare_features() -> None:
     X, y = corpus()
-    X[0] = [[*site, "once"] for site in X[0][:1]] + X[0][1:]
+    X[0] = [[*position, "once"] for position in X[0][:1]] + X[0][1:]
     assert CRF(min_count=2).fit(X, y).n_features_ == CRF().fit(X, y).n_features_ - 1
 
 
@@ -162,13 +162,13 @@ def test_a_template_without_b_has_no_arcs_and_one_with_b_macros_has_arc_features
     assert arc_weights(alone) == []
     [p] = alone.predict_marginals([[("the", "D"), ("dog", "N")]])
     [q] = alone.predict_marginals([[("the", "D"), ("cat", "N")]])
-    np.testing.assert_allclose(p[0], q[0])  # independent sites
-    fired = CRF(features="U00:%x[0,0]\nB00:%x[0,1]\n", structure=free).fit(X, y)
-    assert fired.n_features_ == alone.n_features_ + 1
-    assert fired.log_probability(X, y).sum() > alone.log_probability(X, y).sum()
+    np.testing.assert_allclose(p[0], q[0])  # independent positions
+    active = CRF(features="U00:%x[0,0]\nB00:%x[0,1]\n", structure=free).fit(X, y)
+    assert active.n_features_ == alone.n_features_ + 1
+    assert active.log_probability(X, y).sum() > alone.log_probability(X, y).sum()
 
 
-def test_sites_may_be_dicts_and_rows_of_numbers() -> None:
+def test_positions_may_be_dicts_and_rows_of_numbers() -> None:
     random = np.random.default_rng(0)
     X = [random.normal(size=(n, 3)) for n in (3, 5, 1, 4) * 5]
     y = [["+" if row[0] > 0 else "-" for row in x] for x in X]

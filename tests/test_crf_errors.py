@@ -46,15 +46,15 @@ def test_parameters_are_stored_untouched_and_refused_by_fit(params: dict[str, An
         ([[]], [[]], "nothing to learn"),
         ([[["a"]]], [[None]], "nothing to learn"),
         ([[["a"]]], [], "X has 1 sequences but y has 0"),
-        ([[["a"], ["b"]]], [["x"]], "sequence 0: 2 sites but 1 labels"),
+        ([[["a"], ["b"]]], [["x"]], "sequence 0: 2 positions but 1 labels"),
         ([[["a"]], [["a"]]], [["x"], "x"], "y of sequence 1 is 'x', expected a list of labels"),
         ("text", [["x"]], "X is the string 'text', expected a list of sequences"),
         (3, [["x"]], "X is 3"),
-        ([["word"]], [["x"]], "sequence 0, site 0"),
-        ([[{"a": float("nan")}]], [["x"]], "sequence 0, site 0"),
-        ([[{"a": float("inf")}]], [["x"]], "sequence 0, site 0"),
-        ([[["a"]]], [[["x"]]], "sequence 0, site 0: the label"),
-        ([[["a"]]], [[set()]], "sequence 0, site 0: the set of labels is empty"),
+        ([["word"]], [["x"]], "sequence 0, position 0"),
+        ([[{"a": float("nan")}]], [["x"]], "sequence 0, position 0"),
+        ([[{"a": float("inf")}]], [["x"]], "sequence 0, position 0"),
+        ([[["a"]]], [[["x"]]], "sequence 0, position 0: the label"),
+        ([[["a"]]], [[set()]], "sequence 0, position 0: the set of labels is empty"),
     ],
 )
 def test_bad_training_data_is_refused_in_words(X: Any, y: Any, words: str) -> None:
@@ -78,15 +78,15 @@ def test_bad_sample_weights_are_refused_in_words(weight: Any, words: str) -> Non
 
 def test_bad_questions_are_refused_in_words(trained: CRF) -> None:
     X: Sequences = [[["w=dog"]]]
-    with pytest.raises(InputError, match="sequence 0, site 0: unknown label 'x'; the labels are D, N, V"):
+    with pytest.raises(InputError, match="sequence 0, position 0: unknown label 'x'; the labels are D, N, V"):
         trained.log_probability(X, [["x"]])
     with pytest.raises(InputError, match="1 sequences but y has 2"):
         trained.score(X, [["D"], ["D"]])
-    with pytest.raises(InputError, match="sequence 0: 1 sites but 2 labels"):
+    with pytest.raises(InputError, match="sequence 0: 1 positions but 2 labels"):
         trained.score(X, [["D", "D"]])
     with pytest.raises(InputError, match="n is 0"):
         trained.predict_nbest(X, 0)
-    with pytest.raises(InputError, match="dev sequence 0: 1 sites but 2 labels"):
+    with pytest.raises(InputError, match="dev sequence 0: 1 positions but 2 labels"):
         CRF().fit(*corpus(5), dev=(X, [["D", "D"]]))
 
 

@@ -26,7 +26,7 @@ TAGS = [["D", "N", "V"]] * 8
 SHORT = LBFGS(max_iterations=3)
 
 
-def sites(value: Any) -> list[Any]:
+def positions(value: Any) -> list[Any]:
     return [[{"a": 1.0}], [{"a": 1.0}, {"b": value}]]
 
 
@@ -69,11 +69,11 @@ def test_names_reads_parts_of_speech_where_there_are() -> None:
     assert with_tags.encoder_.template == preset("names") == preset("names", 3)
     assert without.encoder_.template == preset("names", 1)
     with pytest.raises(
-        InputError, match="sequence 0, site 0: the row has 1 column, expected 2 as in training"
+        InputError, match="sequence 0, position 0: the row has 1 column, expected 2 as in training"
     ):
         with_tags.predict(WORDS)
     with pytest.raises(
-        InputError, match="sequence 0, site 0: the row has 2 columns, expected 1 as in training"
+        InputError, match="sequence 0, position 0: the row has 2 columns, expected 1 as in training"
     ):
         without.predict(rows)
     with pytest.warns(UnreadColumns, match="no feature reads column 1"):
@@ -89,7 +89,9 @@ def test_a_preset_reads_iterators_once() -> None:
 def test_a_preset_of_nothing_is_refused() -> None:
     with pytest.raises(InputError, match=r"reads column 0 .*, but the input has 0 feature columns"):
         CRF(features="pos").fit([[()]], [["D"]])
-    with pytest.raises(InputError, match="sequence 0, site 0: expected a word or a tuple of columns, got 7"):
+    with pytest.raises(
+        InputError, match="sequence 0, position 0: expected a word or a tuple of columns, got 7"
+    ):
         CRF(features="pos").fit([[7]], [["D"]])
     with pytest.raises(InputError, match="sequence 0 is the string 'ab', expected a list of words or rows"):
         CRF(features="pos").fit(["ab"], [["D"]])
@@ -171,7 +173,7 @@ def test_labels_that_only_the_dev_set_has() -> None:
     with pytest.warns(UnknownLabels) as warned:
         crf = CRF(features="pos").fit(WORDS, TAGS, dev=dev)
     assert [str(warning.message) for warning in warned] == [
-        "dev sequence 1, site 1: the label 'X' does not occur in training; such labels count as errors, at 2 sites"
+        "dev sequence 1, position 1: the label 'X' does not occur in training; such labels count as errors, at 2 positions"
     ]
     assert warned[0].filename == __file__
     assert crf.score(*dev) == 3 / 5
@@ -198,7 +200,7 @@ def test_counts_beyond_what_the_core_counts_to() -> None:
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        (sites, "feature 'b' has the value"),
+        (positions, "feature 'b' has the value"),
         (
             lambda value: [np.ones((1, 2)), np.array([[1.0, 2.0], [3.0, value]])],
             "column 1 of block 'x' has the value",
@@ -213,18 +215,20 @@ def test_counts_beyond_what_the_core_counts_to() -> None:
 )
 def test_values_that_overflow(form: Callable[[float], list[Any]], words: str, value: float) -> None:
     y = [["x"], ["x", "y"]]
-    with pytest.raises(InputError, match=f"sequence 1, site 1: {words}.*{re.escape(str(value))}") as raised:
+    with pytest.raises(
+        InputError, match=f"sequence 1, position 1: {words}.*{re.escape(str(value))}"
+    ) as raised:
         CRF().fit(form(value), y)
     assert str(raised.value).endswith("expected a finite number, at most 1e20 in size")
     crf = CRF().fit(form(1e20), y)
     assert np.isfinite(crf.weights_).all()
-    with pytest.raises(InputError, match="sequence 1, site 1: "):
+    with pytest.raises(InputError, match="sequence 1, position 1: "):
         crf.predict(form(value))
 
 
 @pytest.mark.parametrize("weight", [1e38, 1.1e15, np.inf, np.nan, -1.0])
 def test_sample_weights_that_overflow(weight: float) -> None:
-    X, y = sites(1.0), [["x"], ["x", "y"]]
+    X, y = positions(1.0), [["x"], ["x", "y"]]
     with pytest.raises(InputError, match=r"sample_weight\[1\] is .*, expected a number from 0 to 1e\+15"):
         CRF().fit(X, y, sample_weight=[1.0, weight])
     assert np.isfinite(CRF().fit(X, y, sample_weight=[1.0, 1e15]).weights_).all()

@@ -15,15 +15,15 @@ from crfkit.models import arc_weights, heaviest_arc_features, heaviest_features
 from tests.small_corpus import Sequences
 
 
-def all_labellings(crf: CRF, x: list[Any]) -> dict[tuple[Any, ...], float]:
-    """The probability of every labelling of a short sequence."""
+def all_label_sequences(crf: CRF, x: list[Any]) -> dict[tuple[Any, ...], float]:
+    """The probability of every label sequence of a short sequence."""
     outputs = list(itertools.product(crf.classes_, repeat=len(x)))
     return dict(zip(outputs, np.exp(crf.log_probability([x] * len(outputs), outputs)).tolist(), strict=True))
 
 
-def test_the_answers_agree_with_the_probability_of_every_labelling(trained: CRF) -> None:
+def test_the_answers_agree_with_the_probability_of_every_label_sequence(trained: CRF) -> None:
     x: list[Any] = [["w=dog"], ["w=new", "bias"], ["w=sees"], []]
-    probability = all_labellings(trained, x)
+    probability = all_label_sequences(trained, x)
     assert sum(probability.values()) == pytest.approx(1.0, abs=1e-12)
     ranked = sorted(probability.items(), key=lambda item: -item[1])
     assert trained.predict([x]) == [list(ranked[0][0])]
@@ -32,9 +32,9 @@ def test_the_answers_agree_with_the_probability_of_every_labelling(trained: CRF)
     np.testing.assert_allclose([p for p, _ in nbest], [p for _, p in ranked[:5]], rtol=1e-9)
     assert len(trained.predict_nbest([x], 1000)[0]) == 3**4
     [marginals] = trained.predict_marginals([x])
-    for site, k in itertools.product(range(4), range(3)):
-        expected = sum(p for labels, p in probability.items() if labels[site] == trained.classes_[k])
-        assert marginals[site, k] == pytest.approx(expected, abs=1e-12)
+    for position, k in itertools.product(range(4), range(3)):
+        expected = sum(p for labels, p in probability.items() if labels[position] == trained.classes_[k])
+        assert marginals[position, k] == pytest.approx(expected, abs=1e-12)
     known: list[Any] = ["N", None, {"V", "D"}, None]
     expected = sum(p for labels, p in probability.items() if labels[0] == "N" and labels[2] in "VD")
     assert trained.log_probability([x], [known])[0] == pytest.approx(math.log(expected), abs=1e-10)
@@ -44,7 +44,7 @@ def test_samples_follow_the_distribution_and_the_seed(trained: CRF) -> None:
     x: list[Any] = [["w=dog"], ["w=new"]]
     [drawn] = trained.sample([x], 4000, random_state=1)
     counts = Counter(map(tuple, drawn))
-    for labels, p in all_labellings(trained, x).items():
+    for labels, p in all_label_sequences(trained, x).items():
         assert counts[labels] / 4000 == pytest.approx(p, abs=0.03)
     assert trained.sample([x], 5, random_state=3) == trained.sample([x], 5, random_state=3)
     assert trained.sample([x], 5) == trained.sample([x], 5)  # random_state=0 of the estimator
@@ -55,7 +55,7 @@ def test_samples_follow_the_distribution_and_the_seed(trained: CRF) -> None:
         trained.sample([x], 1, random_state="x")  # type: ignore[arg-type]
 
 
-def test_score_counts_sites_with_known_labels_by_weight(trained: CRF) -> None:
+def test_score_counts_positions_with_known_labels_by_weight(trained: CRF) -> None:
     X: Sequences = [[["w=the"], ["w=dog"]], [["w=the"]]]
     assert trained.predict(X) == [["D", "N"], ["D"]]
     assert trained.score(X, [["D", "N"], ["V"]]) == pytest.approx(2 / 3)

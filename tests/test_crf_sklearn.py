@@ -82,7 +82,7 @@ def test_cross_validation_uses_plain_folds() -> None:
 
 def test_pipeline() -> None:
     X, y = corpus(30)
-    raw = [[site[0] for site in x] for x in X]
+    raw = [[position[0] for position in x] for x in X]
 
     def as_lists(X: Sequences) -> Sequences:
         return [[[word] for word in x] for x in X]

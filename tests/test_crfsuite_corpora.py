@@ -29,7 +29,7 @@ def examples(corpus: str, file: str, extract: Any, column: int, n: int | None = 
     if path is None:
         pytest.skip(f"the corpus {corpus} is not on this machine")
     rows = [sequence.rows for sequence in islice(read_columns(path, comment=None), n)]
-    return [extract(site) for site in rows], [[row[column] for row in site] for site in rows]
+    return [extract(position) for position in rows], [[row[column] for row in position] for position in rows]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +60,8 @@ def test_models_mean_the_same_on_both_sides(theirs: Any, name: str, tmp_path: Pa
     X, y = examples(corpus, train, extract, column, N_TRAIN)
     X_test, _ = examples(corpus, test, extract, column)
     trainer = theirs.Trainer("lbfgs", {"max_iterations": 15, "c2": 0.5}, verbose=False)
-    for sites, labels in zip(X, y, strict=True):
-        trainer.append(sites, labels)
+    for positions, labels in zip(X, y, strict=True):
+        trainer.append(positions, labels)
     trainer.train(str(tmp_path / "theirs"))
     compare(theirs, tmp_path / "theirs", X_test)
     few = LBFGS(max_iterations=15)

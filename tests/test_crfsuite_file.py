@@ -21,10 +21,10 @@ X = [[["a", "b"], ["b", "c"], ["a"]], [["a", "dö"]], [["dö"], {"n": 2.5, "w": 
 Y = [["X", "Y", "X"], ["Z"], ["Z", "X"], ["X", "Y", "Ü"]]
 
 
-def as_pairs(site: Any) -> list[tuple[str, float]]:
-    if isinstance(site, dict):
-        return [(k, v) if isinstance(v, float) else (f"{k}:{v}", 1.0) for k, v in site.items()]
-    return [(name, 1.0) for name in site]
+def as_pairs(position: Any) -> list[tuple[str, float]]:
+    if isinstance(position, dict):
+        return [(k, v) if isinstance(v, float) else (f"{k}:{v}", 1.0) for k, v in position.items()]
+    return [(name, 1.0) for name in position]
 
 
 def trained(**params: Any) -> CRF:
@@ -35,12 +35,14 @@ def random_corpus(seed: int, n: int = 60, n_words: int = 400) -> tuple[list[Any]
     r = random.Random(seed)
     sequences, labels = [], []
     for _ in range(n):
-        sites: list[Any] = []
+        positions: list[Any] = []
         for _ in range(r.randrange(1, 9)):
             words = [f"w={'ø' * r.randrange(2)}{r.randrange(n_words)}" for _ in range(r.randrange(1, 6))]
-            sites.append(words if r.random() < 0.7 else {word: r.choice([0.5, 1.0, 2.0]) for word in words})
-        sequences.append(sites)
-        labels.append([f"L{r.randrange(5)}" for _ in sites])
+            positions.append(
+                words if r.random() < 0.7 else {word: r.choice([0.5, 1.0, 2.0]) for word in words}
+            )
+        sequences.append(positions)
+        labels.append([f"L{r.randrange(5)}" for _ in positions])
     return sequences, labels
 
 
@@ -85,7 +87,7 @@ def test_a_written_file_means_the_same_to_a_plain_reader(params: Any) -> None:
     assert model.attributes.find("never seen") is None
     x: Any
     for x in X:
-        expected = model.distribution([as_pairs(site) for site in x])
+        expected = model.distribution([as_pairs(position) for position in x])
         best = max(expected, key=expected.__getitem__)
         assert crf.predict([x]) == [list(best)]
         for y, probability in expected.items():
@@ -218,9 +220,9 @@ def test_our_models_mean_the_same_there(theirs: Any, tmp_path: Path) -> None:
         tagger = theirs.Tagger()
         tagger.open(str(path))
         inputs = random_corpus(seed + 50, 25)[0]
-        for x, labelling, table in zip(
+        for x, label_sequence, table in zip(
             inputs, crf.predict(inputs), crf.predict_marginals(inputs), strict=True
         ):
-            assert tagger.tag(x) == labelling
+            assert tagger.tag(x) == label_sequence
             expected = [[tagger.marginal(label, i) for label in crf.classes_] for i in range(len(x))]
             np.testing.assert_allclose(table, expected, atol=1e-9)

@@ -65,7 +65,10 @@ def test_the_part_agrees_with_a_plain_reader(crf: CRF) -> None:
     data = crfsuite_bytes(crf)
     plain, opened = Model(data), OpenedModel.from_bytes(data)
     for x in ([["w=1", "w=ø2"], {"w=3": 2.5}], [["w=7", "nothing"], [], ["w=7"]]):
-        pairs = [list(site.items()) if isinstance(site, dict) else [(n, 1.0) for n in site] for site in x]
+        pairs = [
+            list(position.items()) if isinstance(position, dict) else [(n, 1.0) for n in position]
+            for position in x
+        ]
         expected = plain.distribution(pairs)
         tagger, design, best = opened.tag(named(x))
         assert tuple(best) == max(expected, key=expected.__getitem__)

@@ -144,8 +144,10 @@ def test_the_comparison_is_of_the_same_model() -> None:
     data = tagged(read_sample("train")[:40])
     tagger = CRF(features="pos").fit(data.words, data.labels)
     X = timing.feature_lists(tagger, data.words)
-    assert [len(sites) for sites in X] == [len(words) for words in data.words]
-    assert set(tagger.encoder_.vocabulary.names()) == {name for sites in X for site in sites for name in site}
+    assert [len(positions) for positions in X] == [len(words) for words in data.words]
+    assert set(tagger.encoder_.vocabulary.names()) == {
+        name for positions in X for position in positions for name in position
+    }
     few = Terminal()
     found = timing.compare(Screen(few), tagger, data, 5)
     assert found is not None

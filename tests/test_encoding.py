@@ -37,12 +37,12 @@ SEQUENCES = st.lists(st.lists(SITE, max_size=4), max_size=4)
 Pairs = list[tuple[str, float]]
 
 
-def plain_features(site: Any, prefix: str = "") -> Pairs:
-    """The features of a site, read the plain way."""
-    if not isinstance(site, dict):
-        return [(prefix + name, 1.0) for name in site]
+def plain_features(position: Any, prefix: str = "") -> Pairs:
+    """The features of a position, read the plain way."""
+    if not isinstance(position, dict):
+        return [(prefix + name, 1.0) for name in position]
     pairs: Pairs = []
-    for key, value in site.items():
+    for key, value in position.items():
         if isinstance(value, str):
             pairs.append((f"{prefix}{key}:{value}", 1.0))
         elif isinstance(value, dict | list | tuple | set):
@@ -53,45 +53,47 @@ def plain_features(site: Any, prefix: str = "") -> Pairs:
 
 
 def read_back(dataset: Dataset, vocabulary: Vocabulary) -> list[list[Pairs]]:
-    """The features of each sequence and site, by name."""
-    site_ptr, ids, values = dataset.states
+    """The features of each sequence and position, by name."""
+    position_ptr, ids, values = dataset.states
     numbers = np.ones(len(ids)) if values is None else values
     names = vocabulary.names()
     pairs = [(names[f], value) for f, value in zip(ids.tolist(), numbers.tolist(), strict=True)]
-    sites = [pairs[site_ptr[i] : site_ptr[i + 1]] for i in range(len(site_ptr) - 1)]
+    positions = [pairs[position_ptr[i] : position_ptr[i + 1]] for i in range(len(position_ptr) - 1)]
     ptr = dataset.sequence_ptr
-    return [sites[ptr[n] : ptr[n + 1]] for n in range(dataset.n_sequences)]
+    return [positions[ptr[n] : ptr[n + 1]] for n in range(dataset.n_sequences)]
 
 
 @given(SEQUENCES, SEQUENCES)
 @settings(max_examples=200, deadline=None)
-def test_sites_are_read_as_a_plain_encoder_reads_them(train: list[Any], test: list[Any]) -> None:
+def test_positions_are_read_as_a_plain_encoder_reads_them(train: list[Any], test: list[Any]) -> None:
     encoder = Encoder()
-    expected = [[plain_features(site) for site in sequence] for sequence in train]
+    expected = [[plain_features(position) for position in sequence] for sequence in train]
     dataset = encoder.fit_encode(train)
     assert read_back(dataset, encoder.vocabulary) == expected
-    names = list(dict.fromkeys(name for sequence in expected for site in sequence for name, _ in site))
+    names = list(
+        dict.fromkeys(name for sequence in expected for position in sequence for name, _ in position)
+    )
     assert encoder.vocabulary.names() == names
-    all_ones = all(value == 1 for sequence in expected for site in sequence for _, value in site)
+    all_ones = all(value == 1 for sequence in expected for position in sequence for _, value in position)
     assert (dataset.states.values is None) == all_ones
     known = set(names)
     unseen = [
-        [[pair for pair in plain_features(site) if pair[0] in known] for site in sequence]
+        [[pair for pair in plain_features(position) if pair[0] in known] for position in sequence]
         for sequence in test
     ]
     assert read_back(encoder.encode(test), encoder.vocabulary) == unseen
     assert encoder.vocabulary.names() == names
 
 
-def test_many_features_at_many_sites() -> None:
-    """More names than wait in one batch, sites without names, names that come again within a batch."""
+def test_many_features_at_many_positions() -> None:
+    """More names than wait in one batch, positions without names, names that come again within a batch."""
     rng = np.random.default_rng(4)
     sequences = [
         [[f"f{k}" for k in rng.integers(0, 3000, size)] for size in rng.choice([0, 1, 5, 18, 400], 60)]
         for _ in range(20)
     ]
     encoder = Encoder()
-    expected = [[plain_features(site) for site in sequence] for sequence in sequences]
+    expected = [[plain_features(position) for position in sequence] for sequence in sequences]
     assert read_back(encoder.fit_encode(sequences), encoder.vocabulary) == expected
     assert read_back(encoder.encode(sequences), encoder.vocabulary) == expected
 
@@ -99,11 +101,11 @@ def test_many_features_at_many_sites() -> None:
 def test_types_and_shapes() -> None:
     dataset = Encoder().fit_encode([[["a", "b"], ["a"]], [], [{"n": 2}]])
     assert dataset.sequence_ptr.tolist() == [0, 2, 2, 3]
-    assert dataset.states.site_ptr.tolist() == [0, 2, 3, 4]
+    assert dataset.states.position_ptr.tolist() == [0, 2, 3, 4]
     assert dataset.states.ids.tolist() == [0, 1, 0, 2]
     assert dataset.states.values is not None
     assert dataset.states.values.tolist() == [1, 1, 1, 2]
-    assert dataset.sequence_ptr.dtype == dataset.states.site_ptr.dtype == np.int64
+    assert dataset.sequence_ptr.dtype == dataset.states.position_ptr.dtype == np.int64
     assert dataset.states.ids.dtype == np.int32
     assert dataset.states.values.dtype == np.float64
     assert dataset.arcs is None
@@ -113,12 +115,12 @@ def test_types_and_shapes() -> None:
 def test_an_empty_data_set() -> None:
     dataset = Encoder().fit_encode([])
     assert dataset.sequence_ptr.tolist() == [0]
-    assert dataset.states.site_ptr.tolist() == [0]
+    assert dataset.states.position_ptr.tolist() == [0]
     assert len(dataset.states.ids) == 0
 
 
 class Words:
-    """A site or sequence that is neither a list nor a tuple."""
+    """A position or sequence that is neither a list nor a tuple."""
 
     def __init__(self, items: list[Any]) -> None:
         self.items_given = items
@@ -132,7 +134,7 @@ class Text(str):
 
 
 @pytest.mark.parametrize(
-    ("site", "expected"),
+    ("position", "expected"),
     [
         ({"a"}, [("a", 1.0)]),
         (frozenset({"a"}), [("a", 1.0)]),
@@ -163,9 +165,9 @@ class Text(str):
         ({}, []),
     ],
 )
-def test_forms_of_a_site(site: Any, expected: Pairs) -> None:
+def test_forms_of_a_position(position: Any, expected: Pairs) -> None:
     encoder = Encoder()
-    assert read_back(encoder.fit_encode([[["first"], site, ["last"]]]), encoder.vocabulary) == [
+    assert read_back(encoder.fit_encode([[["first"], position, ["last"]]]), encoder.vocabulary) == [
         [[("first", 1.0)], expected, [("last", 1.0)]]
     ]
 
@@ -184,7 +186,7 @@ def test_forms_of_a_sequence() -> None:
             list(matrix.astype(np.float32)),
             sparse,
             {"tokens": [["a"], ["b", "a"]], "vectors": matrix + 10, "words": sparse},
-            (site for site in (["c"], {"vectors": np.array([8, 9])})),
+            (position for position in (["c"], {"vectors": np.array([8, 9])})),
             Words([["a"]]),
             np.zeros((0, 2)),
             {"tokens": [{"b": 3.0}], "chars": [["d", "a"]]},
@@ -222,7 +224,7 @@ def test_dense_blocks_of_training_are_always_there() -> None:
 
 def test_matrices_alone_have_no_features() -> None:
     dataset = Encoder().fit_encode([np.ones((2, 3)), np.ones((1, 3))])
-    assert dataset.states.site_ptr.tolist() == [0, 0, 0, 0]
+    assert dataset.states.position_ptr.tolist() == [0, 0, 0, 0]
     assert dataset.states.ids.tolist() == []
     assert dataset.states.values is None
 
@@ -242,8 +244,8 @@ def test_a_sparse_matrix_is_the_dict_of_its_entries(columns: list[list[list[int]
     sparse, dicts = [], []
     for sequence in columns:
         dense = np.zeros((len(sequence), 10))
-        for i, site in enumerate(sequence):
-            dense[i, site] = [column + 1.5 for column in site]
+        for i, position in enumerate(sequence):
+            dense[i, position] = [column + 1.5 for column in position]
         sparse.append(scipy.sparse.csr_array(dense))
         dicts.append([{f"x:{j}": row[j] for j in np.flatnonzero(row)} for row in dense])
     one, other = Encoder(), Encoder()
@@ -288,7 +290,7 @@ def test_fitting_again_forgets_and_a_failed_fit_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "complaint"),
+    ("position", "complaint"),
     [
         (
             "Rome",
@@ -325,9 +327,9 @@ def test_fitting_again_forgets_and_a_failed_fit_changes_nothing() -> None:
         ({"v": np.array([1j])}, "block 'v' holds values of type complex128, expected numbers"),
     ],
 )
-def test_what_is_said_about_a_site(site: Any, complaint: str) -> None:
-    with pytest.raises(InputError, match="sequence 1, site 2: .*" + complaint):
-        Encoder().fit_encode([[["x"]], [["a"], {"b": "c"}, site]])
+def test_what_is_said_about_a_position(position: Any, complaint: str) -> None:
+    with pytest.raises(InputError, match="sequence 1, position 2: .*" + complaint):
+        Encoder().fit_encode([[["x"]], [["a"], {"b": "c"}, position]])
 
 
 @pytest.mark.parametrize(
@@ -339,7 +341,7 @@ def test_what_is_said_about_a_site(site: Any, complaint: str) -> None:
         ),
         (
             ["Rome", "is"],
-            r"sequence 0 is the string 'Rome', expected a list of sites; X is a list of sequences: write \[X\]",
+            r"sequence 0 is the string 'Rome', expected a list of positions; X is a list of sequences: write \[X\]",
         ),
         ([{"w": "Rome"}], r"sequence 0: block 'w' is the string 'Rome', expected .* write \[X\] for X"),
         ({"tokens": [["a"]]}, r"X is {.*} \(dict\), expected a list of sequences; .*write \[X\]"),
@@ -350,22 +352,22 @@ def test_what_is_said_about_a_site(site: Any, complaint: str) -> None:
         ),
         (None, "X is None, expected a list of sequences$"),
         (3, r"X is 3 \(int\), expected a list of sequences$"),
-        ([[["a"]], None], "sequence 1 is None, expected a list of sites"),
-        ([[["a"]], 3], r"sequence 1 is 3 \(int\), expected a list of sites"),
-        ([np.ones(3)], r"sequence 0 is an array of shape \[3\], expected a list of sites"),
+        ([[["a"]], None], "sequence 1 is None, expected a list of positions"),
+        ([[["a"]], 3], r"sequence 1 is 3 \(int\), expected a list of positions"),
+        ([np.ones(3)], r"sequence 0 is an array of shape \[3\], expected a list of positions"),
         ([{}], "sequence 0 is an empty dict, expected at least one block"),
         ([{1: [["a"]]}], r"sequence 0: a block has the name 1 \(int\), expected a string"),
-        ([{"t": [["a"]], "v": np.ones((2, 3))}], "sequence 0: block 't' has 1 sites but block 'v' has 2"),
+        ([{"t": [["a"]], "v": np.ones((2, 3))}], "sequence 0: block 't' has 1 positions but block 'v' has 2"),
         (
             [np.ones((1, 2)), np.ones((1, 3))],
-            "sequence 1, site 0: block 'x' has 3 columns, expected 2 as at the sites before",
+            "sequence 1, position 0: block 'x' has 3 columns, expected 2 as at the positions before",
         ),
         (
             [np.ones((1, 2)), scipy.sparse.csr_matrix([[1.0], [math.inf]])],
-            "sequence 1, site 1: feature 'x:0' has the value inf",
+            "sequence 1, position 1: feature 'x:0' has the value inf",
         ),
-        ([np.array([[1.0], [math.nan]])], "sequence 0, site 1: column 0 of block 'x' has the value nan"),
-        ([np.array([["a"]])], "sequence 0, site 0: block 'x' holds values of type <U1, expected numbers"),
+        ([np.array([[1.0], [math.nan]])], "sequence 0, position 1: column 0 of block 'x' has the value nan"),
+        ([np.array([["a"]])], "sequence 0, position 0: block 'x' holds values of type <U1, expected numbers"),
     ],
 )
 def test_what_is_said_about_sequences(X: Any, complaint: str) -> None:
@@ -378,9 +380,12 @@ def test_what_is_said_about_sequences(X: Any, complaint: str) -> None:
     [
         (
             [[["a"]], np.ones((1, 4))],
-            "sequence 1, site 0: block 'x' has 4 columns, expected 3 as in training",
+            "sequence 1, position 0: block 'x' has 4 columns, expected 3 as in training",
         ),
-        ([[{"y": np.ones(3)}]], "sequence 0, site 0: dense block 'y' did not occur in training; known: 'x'"),
+        (
+            [[{"y": np.ones(3)}]],
+            "sequence 0, position 0: dense block 'y' did not occur in training; known: 'x'",
+        ),
     ],
 )
 def test_blocks_that_differ_from_training(X: Any, complaint: str) -> None:

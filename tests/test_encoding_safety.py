@@ -37,18 +37,18 @@ class RaisingMapping(UserDict[str, Any]):
 
 
 @pytest.mark.parametrize(
-    "site",
+    "position",
     [Raising(), {"a": Raising()}, RaisingMapping(a=1), {"a": RaisingMapping(b=1)}, {"a": Words([Raising()])}],
 )
-def test_exceptions_of_the_users_objects_come_through(site: Any) -> None:
-    if isinstance(site, dict) and isinstance(site.get("a"), Words):
+def test_exceptions_of_the_users_objects_come_through(position: Any) -> None:
+    if isinstance(position, dict) and isinstance(position.get("a"), Words):
         with pytest.raises(InputError, match="expected strings in the list of 'a'"):
-            Encoder().fit_encode([[["x"], site]])
+            Encoder().fit_encode([[["x"], position]])
         return
     with pytest.raises(TroubleError):
-        Encoder().fit_encode([[["x"], site]])
+        Encoder().fit_encode([[["x"], position]])
     with pytest.raises(TroubleError):
-        Encoder().fit_encode([Words([["x"], site])])
+        Encoder().fit_encode([Words([["x"], position])])
 
 
 class Clearing:
@@ -75,23 +75,25 @@ def test_lists_emptied_while_they_are_read() -> None:
     sequences: list[Any] = [sequence, [fresh_names(30)]]
     sequence.append({"n": Clearing(sequences, sequence)})
     sequence.append(fresh_names(10))
-    sequence_ptr, site_ptr, _, values, _ = _core.encode_sites(sequences, vocabulary, True)
+    sequence_ptr, position_ptr, _, values, _ = _core.encode_positions(sequences, vocabulary, True)
     assert sequence_ptr.tolist() == [0, 3]
-    assert np.diff(site_ptr).tolist() == [100, 50, 1]
+    assert np.diff(position_ptr).tolist() == [100, 50, 1]
     assert values is not None
     assert values[-1] == 2.0
     assert len(vocabulary) == 101
 
 
 def test_a_dict_that_changes_while_it_is_read() -> None:
-    site: dict[str, Any] = {"a": "b"}
-    site["n"] = Clearing(site)
-    with pytest.raises(InputError, match="sequence 0, site 1: the dict changed its size while it was read"):
-        Encoder().fit_encode([[fresh_names(100), site]])
+    position: dict[str, Any] = {"a": "b"}
+    position["n"] = Clearing(position)
+    with pytest.raises(
+        InputError, match="sequence 0, position 1: the dict changed its size while it was read"
+    ):
+        Encoder().fit_encode([[fresh_names(100), position]])
 
 
 class Emptying:
-    """A site that empties the sequence it stands in, and gives names that live only as long as its list."""
+    """A position that empties the sequence it stands in, and gives names that live only as long as its list."""
 
     def __init__(self, sequence: list[Any]) -> None:
         self.sequence = sequence
@@ -101,21 +103,21 @@ class Emptying:
         return iter(fresh_names(40))
 
 
-def test_a_site_that_empties_its_sequence() -> None:
+def test_a_position_that_empties_its_sequence() -> None:
     sequence: list[Any] = [fresh_names(3)]
     sequence += [Emptying(sequence), fresh_names(4)]
     encoder = Encoder()
     dataset = encoder.fit_encode([sequence])
-    [sites] = read_back(dataset, encoder.vocabulary)
-    assert [[name for name, _ in site] for site in sites] == [fresh_names(3), fresh_names(40)]
+    [positions] = read_back(dataset, encoder.vocabulary)
+    assert [[name for name, _ in position] for position in positions] == [fresh_names(3), fresh_names(40)]
 
 
 def test_a_dict_that_contains_itself() -> None:
-    site: dict[str, Any] = {}
-    site["self"] = site
+    position: dict[str, Any] = {}
+    position["self"] = position
     for _ in range(3):
         with pytest.raises(RecursionError):
-            Encoder().fit_encode([[site]])
+            Encoder().fit_encode([[position]])
     deep: dict[str, Any] = {"leaf": "x"}
     for _ in range(20):
         deep = {"d": deep}
@@ -163,14 +165,14 @@ def test_no_memory_is_left_behind() -> None:
     assert after - before < 5_000
 
 
-def test_a_finalizer_that_reads_sites_after_a_complaint() -> None:
+def test_a_finalizer_that_reads_positions_after_a_complaint() -> None:
     vocabulary = Vocabulary()
     for i in range(5):
         vocabulary.add(f"name number {i}")
     found: list[list[int]] = []
     other: list[str] = []
 
-    class Site:
+    class Position:
         def __iter__(self) -> Iterator[str]:
             return (f"name number {i}" for i in range(5))
 
@@ -179,8 +181,10 @@ def test_a_finalizer_that_reads_sites_after_a_complaint() -> None:
 
     class Reading:
         def __del__(self) -> None:
-            found.append(_core.encode_sites(((Site() for _ in range(1)),), vocabulary, False)[2].tolist())
+            found.append(
+                _core.encode_positions(((Position() for _ in range(1)),), vocabulary, False)[2].tolist()
+            )
 
     with pytest.raises(_core.InvalidInput, match="expected strings"):
-        _core.encode_sites(([(Reading() for _ in range(1))],), vocabulary, False)
+        _core.encode_positions(([(Reading() for _ in range(1))],), vocabulary, False)
     assert found == [[0, 1, 2, 3, 4]]

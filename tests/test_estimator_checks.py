@@ -1,6 +1,6 @@
 """scikit-learn's own checks of estimators, one by one, as far as they make sense for sequences.
 
-The checks speak of tables with one label a row. `Rows` reads a row as a sequence of one site, so that those about data
+The checks speak of tables with one label a row. `Rows` reads a row as a sequence of one position, so that those about data
 can be asked too. Left out are the checks of classifiers, regressors and transformers, which a CRF is none of; of sparse,
 complex and one-dimensional tables; of exact wordings; and of default parameters, which there may be no objects.
 """
@@ -57,7 +57,7 @@ CHECKS = [
 
 
 class Rows(CRF):
-    """A CRF whose sequences are the rows of a table, each with one site."""
+    """A CRF whose sequences are the rows of a table, each with one position."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Self:
         return super().fit(self._sequences(X), self._labels(y), sample_weight)

@@ -158,13 +158,15 @@ def test_scheme_of() -> None:
 def test_bad_labels_and_schemes() -> None:
     with pytest.raises(ValueError, match=r"unknown scheme of span labels 'IOE': expected one of IOB1, IOB2"):
         spans(["O"], "IOE")
-    wanted = r"site 1: 'E-A' is not a span label of the scheme IOB2, expected O or one of B-type, I-type"
+    wanted = r"position 1: 'E-A' is not a span label of the scheme IOB2, expected O or one of B-type, I-type"
     with pytest.raises(ValueError, match=wanted):
         spans(["O", "E-A"], "IOB2")
     for label in ("NN", "", "O-A", "b-A", 7, None):
-        with pytest.raises(ValueError, match=r"site 0: .* is not a span label, expected O or one of B-type"):
+        with pytest.raises(
+            ValueError, match=r"position 0: .* is not a span label, expected O or one of B-type"
+        ):
             spans([label])
-    with pytest.raises(ValueError, match=r"predicted sequence 1, site 0: 'NN' is not a span label"):
+    with pytest.raises(ValueError, match=r"predicted sequence 1, position 0: 'NN' is not a span label"):
         span_report([["O"], ["O"]], [["O"], ["NN"]])
     with pytest.raises(ValueError, match="single string 'BIO'"):
         spans("BIO")
@@ -213,7 +215,7 @@ def test_confusion_columns_are_as_wide_as_their_counts() -> None:
 def test_evaluation_of_spans_and_of_tags() -> None:
     both = evaluate(GOLD, GUESS)
     assert both.spans == span_report(GOLD, GUESS, "IOB2")
-    assert (both.n_sites, both.n_sequences, both.accuracy, both.sequence_accuracy) == (8, 3, 6 / 8, 1 / 3)
+    assert (both.n_positions, both.n_sequences, both.accuracy, both.sequence_accuracy) == (8, 3, 6 / 8, 1 / 3)
     assert str(both) == (
         "tokens: 8; accuracy:  75.00%\n"
         "sequences: 3; wholly correct:  33.33%\n"
@@ -257,9 +259,11 @@ def test_what_cannot_be_compared(compare: object) -> None:
         compare([["O"], ["O", "O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="sequence 0 is a single string"):
         compare(["OO"], [["O", "O"]])
-    with pytest.raises(ValueError, match="sequence 0, site 1: the gold label is None, expected one label"):
+    with pytest.raises(
+        ValueError, match="sequence 0, position 1: the gold label is None, expected one label"
+    ):
         compare([["O", None]], [["O", "O"]])
     with pytest.raises(
-        ValueError, match=r"sequence 1, site 0: the gold label is \{'B-A'\}, expected one label"
+        ValueError, match=r"sequence 1, position 0: the gold label is \{'B-A'\}, expected one label"
     ):
         compare([["O"], [{"B-A"}]], [["O"], ["O"]])

@@ -44,9 +44,9 @@ def names_of(features: FeatureList | None, sequence_ptr: Any, vocabulary: Vocabu
     if features is None:
         return [[[] for _ in range(n)] for n in np.diff(sequence_ptr)]
     assert features.values is None
-    ptr, names = features.site_ptr, vocabulary.names()
-    sites = [[names[f] for f in features.ids[ptr[i] : ptr[i + 1]]] for i in range(len(ptr) - 1)]
-    return [sites[sequence_ptr[n] : sequence_ptr[n + 1]] for n in range(len(sequence_ptr) - 1)]
+    ptr, names = features.position_ptr, vocabulary.names()
+    positions = [[names[f] for f in features.ids[ptr[i] : ptr[i + 1]]] for i in range(len(ptr) - 1)]
+    return [positions[sequence_ptr[n] : sequence_ptr[n + 1]] for n in range(len(sequence_ptr) - 1)]
 
 
 def expanded(template: Template, sequences: Sequence[Any]) -> tuple[Features, Features]:
@@ -68,16 +68,16 @@ def check(template: Template, train: Sequence[Any], test: Sequence[Any]) -> None
     assert names_of(dataset.states, dataset.sequence_ptr, encoder.vocabulary) == states
     assert names_of(dataset.arcs, dataset.sequence_ptr, encoder.arc_vocabulary) == arcs
     assert encoder.vocabulary.names() == list(
-        dict.fromkeys(f for rows in states for site in rows for f in site)
+        dict.fromkeys(f for rows in states for position in rows for f in position)
     )
     known, known_arcs = set(encoder.vocabulary.names()), set(encoder.arc_vocabulary.names())
     states, arcs = expanded(template, test)
     dataset = encoder.encode(test)
     assert names_of(dataset.states, dataset.sequence_ptr, encoder.vocabulary) == [
-        [[f for f in site if f in known] for site in rows] for rows in states
+        [[f for f in position if f in known] for position in rows] for rows in states
     ]
     assert names_of(dataset.arcs, dataset.sequence_ptr, encoder.arc_vocabulary) == [
-        [[f for f in site if f in known_arcs] for site in rows] for rows in arcs
+        [[f for f in position if f in known_arcs] for position in rows] for rows in arcs
     ]
 
 
@@ -127,7 +127,7 @@ def test_cut_reaches_arc_features() -> None:
     assert encoder.vocabulary.names() == ["U:a", "U:b"]
     assert encoder.arc_vocabulary.names() == ["B:b"]
     assert cut.arcs is not None
-    assert cut.arcs.site_ptr.tolist() == [0, 0, 1, 2, 2, 2, 2]
+    assert cut.arcs.position_ptr.tolist() == [0, 0, 1, 2, 2, 2, 2]
 
 
 class Counting:
@@ -240,17 +240,20 @@ def test_an_extractor_within_itself_and_in_threads() -> None:
         ([["a"], None], "sequence 1 is None, expected a list of words or rows$"),
         (
             [[("a", "b")], [("a", "b"), ("a",)]],
-            "sequence 1, site 1: the row has 1 column, expected 2 as in the rows before",
+            "sequence 1, position 1: the row has 1 column, expected 2 as in the rows before",
         ),
-        ([["a", ("b", "c")]], "sequence 0, site 1: the row has 2 columns, expected 1 as in the rows before"),
+        (
+            [["a", ("b", "c")]],
+            "sequence 0, position 1: the row has 2 columns, expected 1 as in the rows before",
+        ),
         (
             [["a", {"w": "b"}]],
-            r"sequence 0, site 1: expected a word or a tuple of columns, got {'w': 'b'} \(dict\)",
+            r"sequence 0, position 1: expected a word or a tuple of columns, got {'w': 'b'} \(dict\)",
         ),
-        ([["a", 5]], r"sequence 0, site 1: expected a word or a tuple of columns, got 5 \(int\)"),
-        ([["a", None]], "sequence 0, site 1: expected a word or a tuple of columns, got None"),
-        ([["a", b"b"]], "sequence 0, site 1: expected a word or a tuple of columns, got b'b'"),
-        ([["a", (5,)]], r"sequence 0, site 1: expected strings as columns, got 5 \(int\)"),
+        ([["a", 5]], r"sequence 0, position 1: expected a word or a tuple of columns, got 5 \(int\)"),
+        ([["a", None]], "sequence 0, position 1: expected a word or a tuple of columns, got None"),
+        ([["a", b"b"]], "sequence 0, position 1: expected a word or a tuple of columns, got b'b'"),
+        ([["a", (5,)]], r"sequence 0, position 1: expected strings as columns, got 5 \(int\)"),
         (
             [[()]],
             r"template:1: the template reads column 0 \(counted from 0\), but the input has 0 feature columns",
@@ -285,7 +288,10 @@ def test_columns_that_the_template_does_not_find() -> None:
 def test_another_number_of_columns_than_in_training(row: Any, words: str) -> None:
     encoder = Encoder(Template.parse("U:%x[0,0]"))
     encoder.fit_encode([[("a", "b")]])
-    for X, place in (([[row]], "sequence 0, site 0"), ([[], [("a", "b"), row]], "sequence 1, site 1")):
+    for X, place in (
+        ([[row]], "sequence 0, position 0"),
+        ([[], [("a", "b"), row]], "sequence 1, position 1"),
+    ):
         with pytest.raises(InputError, match=f"{place}: {words} expected 2 as in training"):
             encoder.encode(X)
-    assert encoder.encode([[], [("a", "x")]]).n_sites == 1
+    assert encoder.encode([[], [("a", "x")]]).n_positions == 1

@@ -1,4 +1,4 @@
-"""Feature functions in training and tagging, against the enumeration of all labellings with the functions called."""
+"""Feature functions in training and tagging, against the enumeration of all label sequences with the functions called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crfkit.features import (
 from crfkit.features.dataset import FeatureList
 from crfkit.inference import LatticeTagger
 from crfkit.objective import FunctionObjective
-from crfkit.structures import END, START, Chain, Evidence
+from crfkit.structures import END, START, AllowedLabels, Chain
 
 Float64s = npt.NDArray[np.float64]
 Label = Hashable
@@ -33,14 +33,14 @@ LABELS: tuple[Label, ...] = (("noun", "sg"), ("noun", "pl"), "verb", 3)
 
 
 class Word:
-    """An input that is no sequence: a graph of sites, with a number at each."""
+    """An input that is no sequence: a graph of positions, with a number at each."""
 
     def __init__(self, numbers: Float64s) -> None:
         self.numbers = dict(enumerate(numbers.tolist()))
         self.links = {i: {i - 1, i + 1} & set(self.numbers) for i in self.numbers}
 
 
-def n_sites(x: Word) -> int:
+def n_positions(x: Word) -> int:
     return len(x.numbers)
 
 
@@ -84,14 +84,14 @@ def pair_row(x: Word, before: Any, label: Any, i: int) -> Any:
     return sparse.csr_array(row)
 
 
-def all_numbers(x: Word, labels: npt.NDArray[Any], sites: npt.NDArray[np.int32]) -> Float64s:
-    return np.array([number(x, label, i) for label, i in zip(labels, sites, strict=True)])
+def all_numbers(x: Word, labels: npt.NDArray[Any], positions: npt.NDArray[np.int32]) -> Float64s:
+    return np.array([number(x, label, i) for label, i in zip(labels, positions, strict=True)])
 
 
 def all_pairs(
-    x: Word, befores: npt.NDArray[Any], labels: npt.NDArray[Any], sites: npt.NDArray[np.int32]
+    x: Word, befores: npt.NDArray[Any], labels: npt.NDArray[Any], positions: npt.NDArray[np.int32]
 ) -> Any:
-    rows = [pair_vector(x, *part) for part in zip(befores, labels, sites.tolist(), strict=True)]
+    rows = [pair_vector(x, *part) for part in zip(befores, labels, positions.tolist(), strict=True)]
     return sparse.csr_matrix(np.array(rows))
 
 
@@ -157,10 +157,10 @@ class Problem:
                 if partial and rng.random() < 0.6:
                     self.gold[t] |= set(rng.choice(self.sets[t], 2).tolist())
         ids = [min(g) if len(g) == 1 else -1 for g in self.gold]
-        sets = Evidence.from_sets([None if len(g) == 1 else g for g in self.gold]) if partial else None
+        sets = AllowedLabels.from_sets([None if len(g) == 1 else g for g in self.gold]) if partial else None
         self.annotation = Annotation(np.array(ids, np.int32), sets)
         empty = FeatureList(np.zeros(T + 1, np.int64), np.zeros(0, np.int32), None)
-        allowed = Evidence.from_sets(self.sets) if restrict else None
+        allowed = AllowedLabels.from_sets(self.sets) if restrict else None
         self.dataset = Dataset(self.ptr, empty, allowed=allowed, inputs=self.inputs)
         before, after = np.nonzero(self.listed)
         given = None if bigrams == "all" else (before.astype(np.int32), after.astype(np.int32))
@@ -183,7 +183,7 @@ class Problem:
                     "arc_after": none,
                 }
             )
-        self.functions = FeatureFunctions(functions, length=n_sites, memory=memory)
+        self.functions = FeatureFunctions(functions, length=n_positions, memory=memory)
         self.map = FunctionMap(
             self.functions,
             tuple(map(Outputs, self.functions)),
@@ -197,11 +197,11 @@ class Problem:
         self.v = rng.normal(size=self.map.n_weights)
 
     def paths(self, n: int) -> list[tuple[int, ...]]:
-        """Every labelling of input n that exists."""
-        sites = range(self.ptr[n], self.ptr[n + 1])
+        """Every label sequence of input n that exists."""
+        positions = range(self.ptr[n], self.ptr[n + 1])
         return [
             y
-            for y in product(*(self.sets[t] for t in sites))
+            for y in product(*(self.sets[t] for t in positions))
             if all(self.exists[a, b] for a, b in pairwise((-1, *y, -1)))
         ]
 
@@ -244,7 +244,7 @@ class Problem:
             phi[first + (vocabulary.get(key) if isinstance(key, str) and vocabulary else key)] += number
 
     def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
-        """log Z, E[counts] and Cov[counts]·v over the labellings that exist (and fit the annotation)."""
+        """log Z, E[counts] and Cov[counts]·v over the label sequences that exist (and fit the annotation)."""
         paths = self.paths(n)
         if gold:
             paths = [y for y in paths if all(b in self.gold[self.ptr[n] + i] for i, b in enumerate(y))]
@@ -307,10 +307,10 @@ def test_tagging_is_that_of_the_enumeration(functions: str, kind: dict[str, Any]
     k_best = tagger.k_best(data, 3)
     samples = tagger.sample(data, 4, np.random.default_rng(0).random(4 * T))
     for n, length in enumerate(problem.lengths):
-        sites = slice(problem.ptr[n], problem.ptr[n + 1])
+        positions = slice(problem.ptr[n], problem.ptr[n + 1])
         scores = {y: float(problem.counts(n, y) @ problem.w) for y in problem.paths(n)}
         ranked = sorted(scores.values(), reverse=True)
-        assert scores[tuple(best[sites].tolist())] == pytest.approx(ranked[0], abs=1e-9)
+        assert scores[tuple(best[positions].tolist())] == pytest.approx(ranked[0], abs=1e-9)
         assert log_z[n] == pytest.approx(problem.moments(n, gold=False)[0], rel=1e-12, abs=1e-12)
         assert log_gold[n] == pytest.approx(problem.moments(n, gold=True)[0], rel=1e-12, abs=1e-12)
         assert [s for s, _ in k_best[n]] == pytest.approx(ranked[:3], abs=1e-9)
@@ -318,6 +318,6 @@ def test_tagging_is_that_of_the_enumeration(functions: str, kind: dict[str, Any]
         probs = np.zeros((length, len(LABELS)))
         for y, score in scores.items():
             probs[range(length), list(y)] += np.exp(score - log_z[n])
-        np.testing.assert_allclose(marginals[sites], probs, atol=1e-9)
+        np.testing.assert_allclose(marginals[positions], probs, atol=1e-9)
         drawn = samples[4 * problem.ptr[n] : 4 * problem.ptr[n + 1]].reshape(4, length)
         assert all(tuple(y) in scores for y in drawn.tolist())

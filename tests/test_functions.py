@@ -47,7 +47,7 @@ def ending(x: Any, before: Any, label: Any, i: int) -> list[float]:
     return [before is START, label is END]
 
 
-def sites_of(x: dict[str, Any]) -> int:
+def positions_of(x: dict[str, Any]) -> int:
     return int(x["n"])
 
 
@@ -83,7 +83,7 @@ def test_any_input_and_any_labels() -> None:
         {"n": 1, "colours": {}},
     ]
     labels: list[list[Any]] = [[("red", 1), ("blue", 2)], [("none",), ("red", 1), ("none",)], [("none",)]]
-    functions = FeatureFunctions([graph_label, repeated], length=sites_of)
+    functions = FeatureFunctions([graph_label, repeated], length=positions_of)
     crf = CRF(features=functions, l2=0.01).fit(inputs, labels)
     assert crf.predict(inputs)[:2] == labels[:2]
     assert crf.predict_nbest(inputs, 2)[0][0][1] == labels[0]
@@ -145,7 +145,7 @@ def test_start_and_end() -> None:
     ends = FeatureFunction(ending, end=True)
     crf = fitted([ends], optimizer=crfkit.LBFGS(max_iterations=3))
     assert crf.output_names_ == ["ending[0]", "ending[1]"]
-    np.testing.assert_allclose(crf.weights_[-2:], 0, atol=1e-12)  # the same for every labelling
+    np.testing.assert_allclose(crf.weights_[-2:], 0, atol=1e-12)  # the same for every label sequence
     without = CRF(structure=Chain(start=False, end=False), features=FeatureFunctions([ends, word])).fit(X, Y)
     assert np.all(without.weights_[without.feature_map_.n_weights :][:2] == 0)
 
@@ -205,44 +205,50 @@ def gives_a_matrix(x: Any, label: Any, i: int) -> Any:
     return sparse.csr_matrix(np.ones((2, 2)))
 
 
-def gives_few_rows(x: Any, labels: Any, sites: Any) -> Any:
-    return np.ones(len(sites) - 1)
+def gives_few_rows(x: Any, labels: Any, positions: Any) -> Any:
+    return np.ones(len(positions) - 1)
 
 
-def gives_few_sparse_rows(x: Any, labels: Any, sites: Any) -> Any:
+def gives_few_sparse_rows(x: Any, labels: Any, positions: Any) -> Any:
     return sparse.csr_matrix(np.ones((2, 2)))
 
 
-def gives_few_items(x: Any, labels: Any, sites: Any) -> Any:
+def gives_few_items(x: Any, labels: Any, positions: Any) -> Any:
     return [1.0]
 
 
-def gives_nothing(x: Any, labels: Any, sites: Any) -> Any:
+def gives_nothing(x: Any, labels: Any, positions: Any) -> Any:
     return None
 
 
-def raises_for_all(x: Any, labels: Any, sites: Any) -> Any:
+def raises_for_all(x: Any, labels: Any, positions: Any) -> Any:
     raise RuntimeError("no luck")
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (raises, r"sequence 0, site 0, label 'V': the feature function 'raises' failed \(KeyError: 'V'\)"),
+        (
+            raises,
+            r"sequence 0, position 0, label 'V': the feature function 'raises' failed \(KeyError: 'V'\)",
+        ),
         (
             gives_nan,
-            "sequence 1, site 1, label 'N': the feature function 'gives_nan' gave nan, expected finite",
+            "sequence 1, position 1, label 'N': the feature function 'gives_nan' gave nan, expected finite",
         ),
-        (gives_inf_in_a_dict, "sequence 0, site 1, label 'V' after 'D': the feature function .* gave inf"),
-        (changes_its_size, "sequence 0, site 1, label 'D': .* gave 2 outputs, expected 1 as before"),
+        (
+            gives_inf_in_a_dict,
+            "sequence 0, position 1, label 'V' after 'D': the feature function .* gave inf",
+        ),
+        (changes_its_size, "sequence 0, position 1, label 'D': .* gave 2 outputs, expected 1 as before"),
         (
             gives_text,
-            "sequence 0, site 1, label 'D': .* gave the string 'one', expected a number, a vector or a dict",
+            "sequence 0, position 1, label 'D': .* gave the string 'one', expected a number, a vector or a dict",
         ),
-        (gives_numbered_outputs, "site 0, label 'D': .* gave the output 1 of nobody knows how many"),
+        (gives_numbered_outputs, "position 0, label 'D': .* gave the output 1 of nobody knows how many"),
         (
             FeatureFunction(gives_numbered_outputs, 3),
-            "site 2, label 'D': .* gave the output 3, expected numbers from 0 to 2",
+            "position 2, label 'D': .* gave the output 3, expected numbers from 0 to 2",
         ),
         (
             FeatureFunction(gives_numbered_outputs, ["a", "b"]),
@@ -252,7 +258,7 @@ def raises_for_all(x: Any, labels: Any, sites: Any) -> Any:
         (FeatureFunction(word, ["a"]), r"gave the output 'the\|D', which is none of the declared ones"),
         (
             FeatureFunction(vector, 2),
-            "sequence 0, site 0, label 'D': .* gave 3 outputs, expected 2 as declared",
+            "sequence 0, position 0, label 'D': .* gave 3 outputs, expected 2 as declared",
         ),
         (gives_odd_keys, r"gave a dict with the key \(1, 2\), expected numbers or names of outputs"),
         (gives_text_in_a_dict, "gave 'b' for 'a', expected a number"),
@@ -286,7 +292,9 @@ def test_bad_values_are_named(function: Any, message: str) -> None:
 
 def test_bad_values_are_named_when_predicting() -> None:
     crf = fitted([vector])
-    with pytest.raises(InputError, match=r"sequence 1, site 0, label 'D': .* 'vector' failed \(TypeError"):
+    with pytest.raises(
+        InputError, match=r"sequence 1, position 0, label 'D': .* 'vector' failed \(TypeError"
+    ):
         crf.predict([["the"], [3]])
 
 
@@ -303,7 +311,7 @@ def test_bad_values_are_named_when_predicting() -> None:
         (lambda: FeatureFunctions([word], memory=-1), "memory is -1, expected a number of bytes"),
         (lambda: FeatureFunction(word, 0), "outputs is 0, expected how many"),
         (lambda: FeatureFunction(word, ["a", "a"]), "expected how many there are, or their distinct names"),
-        (lambda: FeatureFunction(word, on="sites"), "on is 'sites', expected 'labels' or 'arcs'"),
+        (lambda: FeatureFunction(word, on="positions"), "on is 'positions', expected 'labels' or 'arcs'"),
         (lambda: FeatureFunction(word, end=True), "end is for functions of pairs"),
         (lambda: CRF(features=FeatureFunctions([word]), min_count=2).fit(X, Y), "all_pairs and min_count"),
         (

@@ -87,7 +87,7 @@ def said(ask: Any, *arguments: Any, **settings: Any) -> str:
         ([{"w": "The"}], f"sequence 0 is {{'w': 'The'}} (dict), expected a list of words or rows; {WRAP}"),
         (
             [[{"w": "The"}]],
-            "sequence 0, site 0: expected a word or a tuple of columns, got {'w': 'The'} (dict); "
+            "sequence 0, position 0: expected a word or a tuple of columns, got {'w': 'The'} (dict); "
             "dicts of features need CRF(features=None)",
         ),
         (
@@ -97,17 +97,17 @@ def said(ask: Any, *arguments: Any, **settings: Any) -> str:
         ),
         (
             [["The", NA]],
-            "sequence 0, site 1: expected a word or a tuple of columns, got <NA> (NAType); "
+            "sequence 0, position 1: expected a word or a tuple of columns, got <NA> (NAType); "
             "missing values have to be left out or replaced",
         ),
         (
             [["The", float("nan")]],
-            "sequence 0, site 1: expected a word or a tuple of columns, got nan (float); "
+            "sequence 0, position 1: expected a word or a tuple of columns, got nan (float); "
             "missing values have to be left out or replaced",
         ),
         (
             [[("The", None)]],
-            "sequence 0, site 0: expected strings as columns, got None; missing values have to be left out or replaced",
+            "sequence 0, position 0: expected strings as columns, got None; missing values have to be left out or replaced",
         ),
         (
             DataFrame(),
@@ -132,23 +132,23 @@ def test_no_list_of_sentences(tagger: CRF, X: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (["The", "dog"], f"sequence 0 is the string 'The', expected a list of sites; {WRAP}"),
-        ([{"w=The"}], f"sequence 0 is {{'w=The'}} (set), expected a list of sites; a set has no order; {WRAP}"),
+        (["The", "dog"], f"sequence 0 is the string 'The', expected a list of positions; {WRAP}"),
+        ([{"w=The"}], f"sequence 0 is {{'w=The'}} (set), expected a list of positions; a set has no order; {WRAP}"),
         (
             LISTS[0],
-            "sequence 0, site 0: expected a list of strings or a dict, got the string 'w=The'; words need a preset or "
+            "sequence 0, position 0: expected a list of strings or a dict, got the string 'w=The'; words need a preset or "
             'a template, such as CRF(features="pos"); features are a list or a dict for each word, and [X] is written '
             "for a single sequence of these",
         ),
         ([[{"w": "The"}], DataFrame()], "sequence 1 is a DataFrame with the columns sentence, word, expected a list of"),
         (
             [[{"w": NA}]],
-            "sequence 0, site 0: expected a string, a number, a list of strings, a dict or a row as the value of 'w', "
+            "sequence 0, position 0: expected a string, a number, a list of strings, a dict or a row as the value of 'w', "
             "got <NA> (NAType); missing values have to be left out or replaced",
         ),
         (
             [[{"w": float("nan")}]],
-            "sequence 0, site 0: feature 'w' has the value nan (float); expected a finite number, at most 1e20 in size: "
+            "sequence 0, position 0: feature 'w' has the value nan (float); expected a finite number, at most 1e20 in size: "
             "leave the feature out where it has none",
         ),
     ],
@@ -173,10 +173,13 @@ def test_no_list_of_sequences_of_features(lists: CRF, X: Any, message: str) -> N
             f"take a column of each group of rows: {GROUPS.replace('word', 'label')}",
         ),
         (FrameGroupBy(), "y is a FrameGroupBy, expected a list with a list of labels for each sequence; make"),
-        ([["D", NA, "V"], *TAGS[1:]], "sequence 0, site 1: the label is <NA>, a missing value; expected a label, or None"),
-        ([["D", {"N", NA}, "V"], *TAGS[1:]], "sequence 0, site 1: the label is <NA>, a missing value; expected a label"),
-        ([["D", float("nan"), "V"], *TAGS[1:]], "sequence 0, site 1: the label is nan, a missing value; expected"),
-        ([["D", ["N"], "V"], *TAGS[1:]], "sequence 0, site 1: the label ['N'] is not hashable; expected a string"),
+        (
+            [["D", NA, "V"], *TAGS[1:]],
+            "sequence 0, position 1: the label is <NA>, a missing value; expected a label, or None",
+        ),
+        ([["D", {"N", NA}, "V"], *TAGS[1:]], "sequence 0, position 1: the label is <NA>, a missing value; expected a label"),
+        ([["D", float("nan"), "V"], *TAGS[1:]], "sequence 0, position 1: the label is nan, a missing value; expected"),
+        ([["D", ["N"], "V"], *TAGS[1:]], "sequence 0, position 1: the label ['N'] is not hashable; expected a string"),
     ],
 )  # fmt: skip
 def test_no_lists_of_labels(tagger: CRF, y: Any, message: str) -> None:
@@ -188,9 +191,12 @@ def test_no_lists_of_labels(tagger: CRF, y: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("allowed", "message"),
     [
-        (["D", None, None], "allowed of sequence 0 is 'D', expected None or a list with an entry for each site; write"),
-        ([None, {"N"}, None], "allowed of sequence 1 is {'N'}, expected None or a list with an entry for each site; "),
-        ([["D", None, None]], "sequence 0, site 0: allowed has 'D', expected None or a collection of labels, such as {'D'}"),
+        (["D", None, None], "allowed of sequence 0 is 'D', expected None or a list with an entry for each position; write"),
+        ([None, {"N"}, None], "allowed of sequence 1 is {'N'}, expected None or a list with an entry for each position; "),
+        (
+            [["D", None, None]],
+            "sequence 0, position 0: allowed has 'D', expected None or a collection of labels, such as {'D'}",
+        ),
         (DataFrame(), "allowed is a DataFrame with the columns sentence, word, expected an entry for each sequence; "),
     ],
 )  # fmt: skip

@@ -10,9 +10,9 @@ import pytest
 
 from crfkit import inference
 from crfkit.structures import (
+    AllowedLabels,
     Chain,
     ChainScores,
-    Evidence,
     PatternBook,
     PatternChain,
     PatternScores,
@@ -27,13 +27,15 @@ DEAD_END = ChainScores(np.zeros((3, 2)), np.full((2, 2), -np.inf))  # two neighb
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "log_partition": inference.log_partition,
     "marginals": inference.marginals,
-    "tangent": lambda structure, scores, **evidence: inference.tangent(structure, scores, SCORES, **evidence),
+    "hessian_vector": lambda structure, scores, **allowed: inference.hessian_vector(
+        structure, scores, SCORES, **allowed
+    ),
     "best": inference.best,
-    "k_best": lambda structure, scores, **evidence: inference.k_best(structure, scores, 3, **evidence),
-    "sample": lambda structure, scores, **evidence: inference.sample(structure, scores, 3, 0, **evidence),
+    "k_best": lambda structure, scores, **allowed: inference.k_best(structure, scores, 3, **allowed),
+    "sample": lambda structure, scores, **allowed: inference.sample(structure, scores, 3, 0, **allowed),
     "entropy": inference.entropy,
-    "log_probability": lambda structure, scores, **evidence: inference.log_probability(
-        structure, scores, [0, 1, 0], **evidence
+    "log_probability": lambda structure, scores, **allowed: inference.log_probability(
+        structure, scores, [0, 1, 0], **allowed
     ),
 }
 
@@ -60,44 +62,44 @@ class TestEveryQuestion:
         with pytest.raises(ValueError, match=r"Chain.*str"):
             ask("chain", SCORES)
 
-    def test_evidence_of_another_shape(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"has shape \[2, 2\], expected \[T, L\] = \[3, 2\]"):
-            ask(CHAIN, SCORES, evidence=np.ones((2, 2), dtype=np.bool_))
+    def test_allowed_of_another_shape(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"have shape \[2, 2\], expected \[T, L\] = \[3, 2\]"):
+            ask(CHAIN, SCORES, allowed=np.ones((2, 2), dtype=np.bool_))
 
-    def test_evidence_for_other_labels(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"has shape \[3, 3\], expected \[T, L\] = \[3, 2\]"):
-            ask(CHAIN, SCORES, evidence=np.ones((3, 3), dtype=np.bool_))
+    def test_allowed_for_other_labels(self, ask: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match=r"have shape \[3, 3\], expected \[T, L\] = \[3, 2\]"):
+            ask(CHAIN, SCORES, allowed=np.ones((3, 3), dtype=np.bool_))
         with pytest.raises(ValueError, match="allows label 2, expected ids below L = 2"):
-            ask(CHAIN, SCORES, evidence=Evidence.from_labels([0, 1, 2]))
+            ask(CHAIN, SCORES, allowed=AllowedLabels.from_labels([0, 1, 2]))
 
-    def test_evidence_that_is_not_bool(self, ask: Callable[..., Any]) -> None:
+    def test_allowed_that_is_not_bool(self, ask: Callable[..., Any]) -> None:
         with pytest.raises(ValueError, match=r"bool.*float64"):
-            ask(CHAIN, SCORES, evidence=np.ones((3, 2)))
+            ask(CHAIN, SCORES, allowed=np.ones((3, 2)))
 
-    def test_evidence_that_allows_nothing(self, ask: Callable[..., Any]) -> None:
+    def test_allowed_that_allows_nothing(self, ask: Callable[..., Any]) -> None:
         mask = np.ones((3, 2), dtype=np.bool_)
         mask[1] = False
-        with pytest.raises(ValueError, match="site 1 allows no label"):
-            ask(CHAIN, SCORES, evidence=mask)
+        with pytest.raises(ValueError, match="position 1 allows no label"):
+            ask(CHAIN, SCORES, allowed=mask)
 
 
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in {"log_partition", "k_best"}])
 def test_nothing_can_be_said_when_no_output_exists(name: str) -> None:
-    with pytest.raises(ValueError, match="no labelling is possible"):
+    with pytest.raises(ValueError, match="no label sequence is possible"):
         QUESTIONS[name](CHAIN, DEAD_END)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in QUESTIONS if name not in {"log_partition", "k_best", "tangent"}]
+    "name", [name for name in QUESTIONS if name not in {"log_partition", "k_best", "hessian_vector"}]
 )
 def test_nothing_can_be_said_with_patterns_when_no_output_exists(name: str) -> None:
     book, starts = PatternBook.linear(2, [([{0}, {1}], 0)])
-    structure = PatternChain(CHAIN, book, PatternStarts.at(DEAD_END.n_sites, [(0, int(starts[0]), 1.0)]))
+    structure = PatternChain(CHAIN, book, PatternStarts.at(DEAD_END.n_positions, [(0, int(starts[0]), 1.0)]))
     scores = PatternScores(DEAD_END.states, DEAD_END.arcs, DEAD_END.start, DEAD_END.end, np.ones(1))
-    with pytest.raises(ValueError, match="no labelling is possible"):
+    with pytest.raises(ValueError, match="no label sequence is possible"):
         QUESTIONS[name](structure, scores)
-    with pytest.raises(ValueError, match="no labelling is possible"):
-        inference.tangent(
+    with pytest.raises(ValueError, match="no label sequence is possible"):
+        inference.hessian_vector(
             structure, scores, PatternScores(np.zeros_like(DEAD_END.states), weights=np.ones(1))
         )
 
@@ -109,7 +111,7 @@ def test_log_partition_and_k_best_when_no_output_exists() -> None:
     assert inference.log_partition(CHAIN, ChainScores(states)) == -np.inf
     crossed = np.array([[True, False], [False, True]])
     kept = ChainScores(np.zeros((2, 2)), np.where(np.eye(2), 0.0, -np.inf))
-    assert inference.log_partition(CHAIN, kept, evidence=crossed) == -np.inf
+    assert inference.log_partition(CHAIN, kept, allowed=crossed) == -np.inf
 
 
 @pytest.mark.parametrize(
@@ -117,26 +119,29 @@ def test_log_partition_and_k_best_when_no_output_exists() -> None:
     [
         (lambda: inference.k_best(CHAIN, SCORES, 0), "k is 0, expected 1 or more"),
         (lambda: inference.sample(CHAIN, SCORES, -1, 0), "n is -1, expected 0 or more"),
-        (lambda: inference.score(CHAIN, SCORES, [0, 1]), "has 2 labels, the scores have 3 sites"),
+        (lambda: inference.score(CHAIN, SCORES, [0, 1]), "has 2 labels, the scores have 3 positions"),
         (
             lambda: inference.score(CHAIN, SCORES, [0, 1, 2]),
-            "Site 2 has label 2, expected label ids from 0 to 1",
+            "Position 2 has label 2, expected label ids from 0 to 1",
         ),
-        (lambda: inference.score(CHAIN, SCORES, [0, -1, 1]), "Site 1 has label -1"),
+        (lambda: inference.score(CHAIN, SCORES, [0, -1, 1]), "Position 1 has label -1"),
         (lambda: inference.score(CHAIN, SCORES, [0.0, 1.0, 1.0]), "list of label ids, got float64"),
         (lambda: inference.score(CHAIN, SCORES, [[0, 1, 1]]), r"\[1, 3\]"),
-        (lambda: inference.log_probability(CHAIN, SCORES, [0, 1]), "has 2 labels, the scores have 3 sites"),
-        (lambda: inference.parts(CHAIN, [0, 2], 2), "Site 1 has label 2, expected"),
         (
-            lambda: inference.tangent(CHAIN, SCORES, ChainScores(np.zeros((2, 2)))),
+            lambda: inference.log_probability(CHAIN, SCORES, [0, 1]),
+            "has 2 labels, the scores have 3 positions",
+        ),
+        (lambda: inference.parts(CHAIN, [0, 2], 2), "Position 1 has label 2, expected"),
+        (
+            lambda: inference.hessian_vector(CHAIN, SCORES, ChainScores(np.zeros((2, 2)))),
             r"\[2, 2\], expected .*\[3, 2\]",
         ),
         (
-            lambda: inference.tangent(CHAIN, SCORES, ChainScores(np.full((3, 2), -np.inf))),
+            lambda: inference.hessian_vector(CHAIN, SCORES, ChainScores(np.full((3, 2), -np.inf))),
             "direction.*finite",
         ),
         (
-            lambda: inference.tangent(
+            lambda: inference.hessian_vector(
                 Chain(end=False), SCORES, ChainScores(np.zeros((3, 2)), end=np.zeros(2))
             ),
             r"Chain\(end=False\) has no end arcs",
@@ -153,4 +158,4 @@ def test_an_output_that_is_forbidden_has_probability_zero() -> None:
     assert inference.score(CHAIN, scores, [1, 0]) == -np.inf
     assert inference.log_probability(CHAIN, scores, [1, 0]) == -np.inf
     mask = np.array([[True, True], [True, False]])
-    assert inference.log_probability(CHAIN, SCORES_OF_TWO, [0, 1], evidence=mask) == -np.inf
+    assert inference.log_probability(CHAIN, SCORES_OF_TWO, [0, 1], allowed=mask) == -np.inf

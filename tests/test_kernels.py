@@ -33,7 +33,7 @@ class Model:
     n_labels: int
     sequence_ptr: Ints  # [N + 1]
     pairs: Ints  # [F, L] bool: feature f has a weight for label b
-    states: Floats  # [T, F] value of feature f at site t, 0 where it does not fire
+    states: Floats  # [T, F] value of feature f at position t, 0 where it does not fire
     dense: Floats  # [T, K]
     triples: Ints  # [G, L, L] bool
     arcs: Floats  # [T, G]
@@ -59,17 +59,17 @@ class Model:
 
     def design(self, layout: Any) -> Any:
         """What fires where."""
-        site, feature = np.nonzero(self.states)
-        arc_site, arc_feature = np.nonzero(self.arcs)
+        position, feature = np.nonzero(self.states)
+        arc_position, arc_feature = np.nonzero(self.arcs)
         return _core.Design(
             layout,
             self.sequence_ptr,
             _pointers(self.states != 0),
             feature.astype(np.int32),
-            self.states[site, feature],
+            self.states[position, feature],
             _pointers(self.arcs != 0),
             arc_feature.astype(np.int32),
-            self.arcs[arc_site, arc_feature],
+            self.arcs[arc_position, arc_feature],
             [self.dense],
             1,
         )
@@ -130,14 +130,14 @@ class Model:
     def part(self, first: int, last: int) -> Model:
         """The same model on the sequences from `first` up to `last`."""
         begin, end = self.sequence_ptr[first], self.sequence_ptr[last]
-        by_site = {
+        by_position = {
             name: getattr(self, name)[begin:end] for name in ("states", "dense", "arcs", "labels", "allowed")
         }
         return replace(
             self,
             sequence_ptr=self.sequence_ptr[first : last + 1] - begin,
             weights=self.weights[first:last],
-            **by_site,
+            **by_position,
         )
 
     def possible(self) -> Any:
@@ -339,10 +339,10 @@ def test_scaled_and_log_space_agree(n_labels: int, by_pair: bool) -> None:
     scaled, plain = (_core.chain_log_partition(states, arcs, in_log_space=slow) for slow in (False, True))
     assert scaled == pytest.approx(plain, rel=1e-13)
     numbers = (states, arcs, d_states, d_arcs)
-    fast = [*_core.chain_marginals(*numbers[:2]), *_core.chain_tangent(*numbers)]
+    fast = [*_core.chain_marginals(*numbers[:2]), *_core.chain_hessian_vector(*numbers)]
     slow = [
         *_core.chain_marginals(*numbers[:2], in_log_space=True),
-        *_core.chain_tangent(*numbers, in_log_space=True),
+        *_core.chain_hessian_vector(*numbers, in_log_space=True),
     ]
     for by_kernels, by_log in zip(fast, slow, strict=True):
         np.testing.assert_allclose(by_kernels, by_log, rtol=0, atol=1e-12)
@@ -352,7 +352,7 @@ def test_scaled_and_log_space_agree(n_labels: int, by_pair: bool) -> None:
 @pytest.mark.parametrize("spread", [5.0, 20.0, 30.0, 31.0, 45.0, 100.0, 230.0, 231.0, 400.0, 700.0])
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.0, 1.1, 2.0])
 def test_arcs_that_outweigh_the_states(n_labels: int, spread: float, share: float) -> None:
-    """At every other site label 1 scores 2 · spread · share less than label 0; the arcs around it, as much more.
+    """At every other position label 1 scores 2 · spread · share less than label 0; the arcs around it, as much more.
 
     With a share near 1 both matter, though seen from the states alone label 1 rounds to nothing.
     """

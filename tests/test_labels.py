@@ -15,7 +15,7 @@ from crfkit.features import Annotation, Labels
 def sets_of(annotation: Annotation) -> list[list[int]] | None:
     if annotation.sets is None:
         return None
-    ptr, labels = annotation.sets.site_ptr, annotation.sets.labels
+    ptr, labels = annotation.sets.position_ptr, annotation.sets.labels
     return [labels[ptr[i] : ptr[i + 1]].tolist() for i in range(len(ptr) - 1)]
 
 
@@ -67,7 +67,7 @@ def test_unknown_labels_alone_need_no_sets() -> None:
 def test_the_fast_way_and_the_general_way_agree() -> None:
     labels = Labels(["a", 1, ("b", 2)])
     y: list[list[Any]] = [["a", 1, ("b", 2)], [], [1]]
-    fast, general = labels.encode(y, [3, 0, 1]), labels._encode_sites(y)
+    fast, general = labels.encode(y, [3, 0, 1]), labels._encode_positions(y)
     np.testing.assert_array_equal(fast.labels, general.labels)
     assert general.sets is None
 
@@ -125,19 +125,22 @@ def test_labels_at_the_border_of_what_can_be_saved() -> None:
 @pytest.mark.parametrize(
     ("y", "complaint"),
     [
-        ([], "y names no label at any site: there is nothing to learn from"),
-        ([[None, None], []], "y names no label at any site"),
-        ([["a"], ["a", {}]], "sequence 1, site 1: the label {} is not hashable; expected a string, a number"),
-        ([["a", ["b"]]], r"sequence 0, site 1: the label \['b'\] is not hashable"),
-        ([["a", ("b", [])]], "sequence 0, site 1: the label .* is not hashable"),
+        ([], "y names no label at any position: there is nothing to learn from"),
+        ([[None, None], []], "y names no label at any position"),
+        (
+            [["a"], ["a", {}]],
+            "sequence 1, position 1: the label {} is not hashable; expected a string, a number",
+        ),
+        ([["a", ["b"]]], r"sequence 0, position 1: the label \['b'\] is not hashable"),
+        ([["a", ("b", [])]], "sequence 0, position 1: the label .* is not hashable"),
         (
             [["a", set()]],
-            "sequence 0, site 1: the set of labels is empty; expected None where nothing is known",
+            "sequence 0, position 1: the set of labels is empty; expected None where nothing is known",
         ),
-        ([["a", {"a", None}]], "sequence 0, site 1: None in a set of labels"),
+        ([["a", {"a", None}]], "sequence 0, position 1: None in a set of labels"),
         (
             [[1.0, float("nan")]],
-            "sequence 0, site 1: the label is nan, a missing value; expected a label, or None",
+            "sequence 0, position 1: the label is nan, a missing value; expected a label, or None",
         ),
         (["BIO"], "y of sequence 0 is 'BIO', expected a list of labels"),
         ([{"a", "b"}], "y of sequence 0 is {.*}, expected a list of labels"),
@@ -158,13 +161,13 @@ def test_annotations_without_usable_labels(y: Any, complaint: str) -> None:
     [
         ([["a"]], "X has 2 sequences but y has 1"),
         ([["a"], ["a"], []], "X has 2 sequences but y has 3"),
-        ([["a"], ["a", "b", "a", "b"]], "sequence 1: 5 sites but 4 labels"),
-        ([["a"], list("abxab")], "sequence 1, site 2: unknown label 'x'; the labels are a, b"),
+        ([["a"], ["a", "b", "a", "b"]], "sequence 1: 5 positions but 4 labels"),
+        ([["a"], list("abxab")], "sequence 1, position 2: unknown label 'x'; the labels are a, b"),
         (
             [["a"], ["a", None, {"b", "x"}, "a", "a"]],
-            "sequence 1, site 2: unknown label 'x'; the labels are a, b",
+            "sequence 1, position 2: unknown label 'x'; the labels are a, b",
         ),
-        ([["a"], ["a", [], "b", "a", "a"]], r"sequence 1, site 1: the label \[\] is not hashable"),
+        ([["a"], ["a", [], "b", "a", "a"]], r"sequence 1, position 1: the label \[\] is not hashable"),
         ([["a"], "ababa"], "y of sequence 1 is 'ababa', expected a list of labels"),
     ],
 )

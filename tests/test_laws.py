@@ -32,18 +32,18 @@ def test_law(row: str, check: Law) -> None:
 
 
 def log_partition(instance: Instance) -> float:
-    return inference.log_partition(instance.structure, instance.scores, evidence=instance.evidence)
+    return inference.log_partition(instance.structure, instance.scores, allowed=instance.allowed)
 
 
 def marginals(instance: Instance) -> Floats:
     """The marginals as one vector [P]."""
-    return instance.flat(inference.marginals(instance.structure, instance.scores, evidence=instance.evidence))
+    return instance.flat(inference.marginals(instance.structure, instance.scores, allowed=instance.allowed))
 
 
-def tangent(instance: Instance, direction: Floats) -> Floats:
+def hessian_vector(instance: Instance, direction: Floats) -> Floats:
     """∇² log Z · direction as one vector [P]."""
-    moved = inference.tangent(
-        instance.structure, instance.scores, instance.part_scores(direction), evidence=instance.evidence
+    moved = inference.hessian_vector(
+        instance.structure, instance.scores, instance.part_scores(direction), allowed=instance.allowed
     )
     return instance.flat(moved)
 
@@ -79,29 +79,29 @@ def marginals_are_brute_force(instance: Instance, random: np.random.Generator) -
 
 
 @law
-def tangent_is_brute_force(instance: Instance, random: np.random.Generator) -> None:
+def hessian_vector_is_brute_force(instance: Instance, random: np.random.Generator) -> None:
     direction = draw_direction(instance, random)
-    expected = instance.oracle.tangent(direction)
-    np.testing.assert_allclose(tangent(instance, direction), expected, rtol=0, atol=1e-9)
+    expected = instance.oracle.hessian_vector(direction)
+    np.testing.assert_allclose(hessian_vector(instance, direction), expected, rtol=0, atol=1e-9)
 
 
 @law
 def entropy_is_brute_force(instance: Instance, random: np.random.Generator) -> None:
-    entropy = inference.entropy(instance.structure, instance.scores, evidence=instance.evidence)
+    entropy = inference.entropy(instance.structure, instance.scores, allowed=instance.allowed)
     assert entropy == pytest.approx(instance.oracle.entropy, rel=0, abs=1e-9)
     assert entropy >= 0.0
 
 
 @law
 def best_is_brute_force(instance: Instance, random: np.random.Generator) -> None:
-    best = inference.best(instance.structure, instance.scores, evidence=instance.evidence)
+    best = inference.best(instance.structure, instance.scores, allowed=instance.allowed)
     assert_log(best.score, instance.oracle.scores.max(), instance)
     assert listed(best.output) in instance.oracle.best_outputs(1e-12 * instance.scale)
 
 
 @law
 def best_scores_at_most_the_log_partition(instance: Instance, random: np.random.Generator) -> None:
-    best = inference.best(instance.structure, instance.scores, evidence=instance.evidence)
+    best = inference.best(instance.structure, instance.scores, allowed=instance.allowed)
     assert best.score <= log_partition(instance) + 1e-12 * instance.scale
 
 
@@ -109,7 +109,7 @@ def best_scores_at_most_the_log_partition(instance: Instance, random: np.random.
 def k_best_is_sorted_distinct_and_complete(instance: Instance, random: np.random.Generator) -> None:
     expected = instance.oracle.k_best
     for k in {1, 2, 7, len(expected), len(expected) + 3}:
-        found = inference.k_best(instance.structure, instance.scores, k, evidence=instance.evidence)
+        found = inference.k_best(instance.structure, instance.scores, k, allowed=instance.allowed)
         scores = [entry.score for entry in found]
         outputs = [listed(entry.output) for entry in found]
         assert len(found) == min(k, len(expected))
@@ -124,8 +124,8 @@ def k_best_is_sorted_distinct_and_complete(instance: Instance, random: np.random
 
 @law
 def k_best_begins_with_best(instance: Instance, random: np.random.Generator) -> None:
-    best = inference.best(instance.structure, instance.scores, evidence=instance.evidence)
-    [first] = inference.k_best(instance.structure, instance.scores, 1, evidence=instance.evidence)
+    best = inference.best(instance.structure, instance.scores, allowed=instance.allowed)
+    [first] = inference.k_best(instance.structure, instance.scores, 1, allowed=instance.allowed)
     assert first.score == pytest.approx(best.score, rel=1e-12, abs=1e-12 * instance.scale)
 
 
@@ -145,7 +145,7 @@ def an_output_scores_the_sum_of_its_parts(instance: Instance, random: np.random.
 def log_probabilities_are_brute_force(instance: Instance, random: np.random.Generator) -> None:
     for output in some_outputs(instance, random):
         value = inference.log_probability(
-            instance.structure, instance.scores, output, evidence=instance.evidence
+            instance.structure, instance.scores, output, allowed=instance.allowed
         )
         assert_log(value, instance.oracle.log_probability(output), instance)
 
@@ -155,7 +155,7 @@ def an_output_that_does_not_exist_has_no_probability(instance: Instance, random:
     for output in instance.draw_outputs(random, 20):
         if listed(output) not in instance.oracle.by_output:
             value = inference.log_probability(
-                instance.structure, instance.scores, output, evidence=instance.evidence
+                instance.structure, instance.scores, output, allowed=instance.allowed
             )
             assert value == -math.inf
 
@@ -164,9 +164,9 @@ def an_output_that_does_not_exist_has_no_probability(instance: Instance, random:
 def samples_follow_the_marginals(instance: Instance, random: np.random.Generator) -> None:
     n = 2000
     samples = inference.sample(
-        instance.structure, instance.scores, n, random_state=7, evidence=instance.evidence
+        instance.structure, instance.scores, n, random_state=7, allowed=instance.allowed
     )
-    assert samples.shape[:2] == (n, instance.n_sites)
+    assert samples.shape[:2] == (n, instance.n_positions)
     seen = Counter(listed(output) for output in samples)
     frequencies = np.zeros_like(instance.oracle.marginals)
     for output, times in seen.items():  # an output that does not exist is not in the list
@@ -180,19 +180,19 @@ def samples_follow_the_marginals(instance: Instance, random: np.random.Generator
 @law
 def samples_of_one_seed_are_the_same(instance: Instance, random: np.random.Generator) -> None:
     question = (instance.structure, instance.scores, 20)
-    by_seed = [inference.sample(*question, random_state=3, evidence=instance.evidence) for _ in range(2)]
+    by_seed = [inference.sample(*question, random_state=3, allowed=instance.allowed) for _ in range(2)]
     by_generator = inference.sample(
-        *question, random_state=np.random.default_rng(3), evidence=instance.evidence
+        *question, random_state=np.random.default_rng(3), allowed=instance.allowed
     )
     np.testing.assert_array_equal(by_seed[0], by_seed[1])
     np.testing.assert_array_equal(by_seed[0], by_generator)
 
 
 @law
-def a_shifted_site_shifts_log_partition_only(instance: Instance, random: np.random.Generator) -> None:
-    for site in range(instance.n_sites):
+def a_shifted_position_shifts_log_partition_only(instance: Instance, random: np.random.Generator) -> None:
+    for position in range(instance.n_positions):
         for by in (1.5, -30.0):
-            shifted = instance.shifted(site, by)
+            shifted = instance.shifted(position, by)
             assert_log(log_partition(shifted), log_partition(instance) + by, shifted)
             np.testing.assert_allclose(marginals(shifted), marginals(instance), rtol=0, atol=1e-9)
 
@@ -222,33 +222,33 @@ def spelling_out_changes_nothing(instance: Instance, random: np.random.Generator
 
 
 @law
-def evidence_that_allows_all_is_no_evidence(instance: Instance, random: np.random.Generator) -> None:
+def allowed_that_allows_all_is_no_allowed(instance: Instance, random: np.random.Generator) -> None:
     everything = instance.everything()
     question = (instance.structure, instance.scores)
-    assert inference.log_partition(*question, evidence=everything) == inference.log_partition(*question)
-    allowed = instance.flat(inference.marginals(*question, evidence=everything))
+    assert inference.log_partition(*question, allowed=everything) == inference.log_partition(*question)
+    allowed = instance.flat(inference.marginals(*question, allowed=everything))
     np.testing.assert_array_equal(allowed, instance.flat(inference.marginals(*question)))
 
 
 @law
-def evidence_of_one_part_conditions_on_it(instance: Instance, random: np.random.Generator) -> None:
-    if instance.n_sites == 0:
+def allowed_of_one_part_conditions_on_it(instance: Instance, random: np.random.Generator) -> None:
+    if instance.n_positions == 0:
         return
-    mask, probability = instance.evidence_of_one(random)
-    known = inference.log_partition(instance.structure, instance.scores, evidence=mask)
+    mask, probability = instance.allowed_of_one(random)
+    known = inference.log_partition(instance.structure, instance.scores, allowed=mask)
     assert_log(known - log_partition(instance), math.log(probability), instance)
 
 
 @law
-def evidence_of_everything_leaves_one_output(instance: Instance, random: np.random.Generator) -> None:
+def allowed_of_everything_leaves_one_output(instance: Instance, random: np.random.Generator) -> None:
     [output] = some_outputs(instance, random, n=1)
     mask = instance.allowing(output)
-    gold = inference.log_partition(instance.structure, instance.scores, evidence=mask)
+    gold = inference.log_partition(instance.structure, instance.scores, allowed=mask)
     assert_log(gold, instance.oracle.score(output), instance)
 
 
 @law
-def marginals_of_a_site_sum_to_one(instance: Instance, random: np.random.Generator) -> None:
+def marginals_of_a_position_sum_to_one(instance: Instance, random: np.random.Generator) -> None:
     instance.check_sums(marginals(instance))
 
 
@@ -266,29 +266,35 @@ def marginals_are_the_gradient(instance: Instance, random: np.random.Generator) 
 
 
 @law
-def tangent_is_the_derivative_of_the_marginals(instance: Instance, random: np.random.Generator) -> None:
+def hessian_vector_is_the_derivative_of_the_marginals(
+    instance: Instance, random: np.random.Generator
+) -> None:
     vector, step = instance.flat(instance.scores), 2e-4
     direction = draw_direction(instance, random)
     direction /= np.linalg.norm(direction) or 1.0
     above = marginals(instance.with_scores(vector + step * direction))
     below = marginals(instance.with_scores(vector - step * direction))
-    np.testing.assert_allclose(tangent(instance, direction), (above - below) / (2 * step), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        hessian_vector(instance, direction), (above - below) / (2 * step), rtol=0, atol=1e-6
+    )
 
 
 @law
 def the_hessian_is_symmetric_and_not_negative(instance: Instance, random: np.random.Generator) -> None:
     one, other = draw_direction(instance, random), draw_direction(instance, random)
-    assert one @ tangent(instance, other) == pytest.approx(other @ tangent(instance, one), rel=0, abs=1e-8)
-    assert one @ tangent(instance, one) >= -1e-9
+    assert one @ hessian_vector(instance, other) == pytest.approx(
+        other @ hessian_vector(instance, one), rel=0, abs=1e-8
+    )
+    assert one @ hessian_vector(instance, one) >= -1e-9
 
 
 @law
 def no_question_changes_its_input(instance: Instance, random: np.random.Generator) -> None:
     before = instance.flat(instance.scores).copy()
-    mask = None if instance.evidence is None else instance.evidence.copy()
+    mask = None if instance.allowed is None else instance.allowed.copy()
     marginals(instance)
-    tangent(instance, draw_direction(instance, random))
-    inference.best(instance.structure, instance.scores, evidence=instance.evidence)
+    hessian_vector(instance, draw_direction(instance, random))
+    inference.best(instance.structure, instance.scores, allowed=instance.allowed)
     np.testing.assert_array_equal(instance.flat(instance.scores), before)
     if mask is not None:
-        np.testing.assert_array_equal(instance.evidence, mask)
+        np.testing.assert_array_equal(instance.allowed, mask)

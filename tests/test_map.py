@@ -181,7 +181,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, source: str, co
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("inference.py", "from crfkit.structures import Chain, Evidence\nfrom crfkit import _core"),
+        ("inference.py", "from crfkit.structures import Chain, AllowedLabels\nfrom crfkit import _core"),
         ("inference.py", "from crfkit.structures import tree"),
         (
             "structures/a.py",
@@ -202,7 +202,7 @@ def _plant(package: Path, file: str, source: str) -> None:
     room = package / "structures"
     room.mkdir()
     (room / "__init__.py").write_text(
-        "from crfkit.structures.chain import Chain\n__all__ = ['Chain', 'Evidence', 'tree']\n"
+        "from crfkit.structures.chain import Chain\n__all__ = ['Chain', 'AllowedLabels', 'tree']\n"
     )
     (room / "chain.py").write_text("")
     (room / "tree.py").write_text("")

@@ -79,7 +79,7 @@ def test_facets_share_weights() -> None:
 
 
 @pytest.mark.parametrize("dictionary", [None, TagDictionary.from_data(X, y, min_count=2, ending_count=1)])
-def test_all_pairs_are_those_of_facets_that_sites_may_have(dictionary: TagDictionary | None) -> None:
+def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDictionary | None) -> None:
     choices = Choices(
         SOFT,
         Template.parse("U:%x[0,0]\nB"),
@@ -138,7 +138,7 @@ def test_complaints() -> None:
         InputError, match=r"tag_dictionary is 3, expected True, None or a crfkit.TagDictionary"
     ):
         trained(tag_dictionary=3)
-    with pytest.raises(InputError, match=r"sequence 0, site 0 is .*a tag dictionary needs a word"):
+    with pytest.raises(InputError, match=r"sequence 0, position 0 is .*a tag dictionary needs a word"):
         CRF(tag_dictionary=True).fit([[{"w": "a"}]], [["x"]])
     with pytest.raises(InputError, match="a kind of facets has = in its name"):
         trained(facets=lambda label: {"a=b": label})

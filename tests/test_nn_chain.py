@@ -44,7 +44,7 @@ def given(request: pytest.FixtureRequest) -> ChainBatch:
 
 
 def possible(given: ChainBatch) -> list[int]:
-    """The sequences that have a labelling."""
+    """The sequences that have a label sequence."""
     return [b for b in range(len(given.emissions)) if given.oracle(b).outputs]
 
 

@@ -1,4 +1,4 @@
-"""Chains at the edges: nothing in a batch, odd memory, odd numbers, no labelling at all; on both paths of the CPU."""
+"""Chains at the edges: nothing in a batch, odd memory, odd numbers, no label sequence at all; on both paths of the CPU."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_what_stands_at_arcs_that_nobody_takes_means_nothing(by_position: bool, 
         torch.testing.assert_close(mine, theirs)
 
 
-def test_where_no_labelling_is_possible() -> None:
+def test_where_no_label_sequence_is_possible() -> None:
     emissions = torch.zeros(3, 4, 2)
     distribution = ChainDistribution(
         emissions, torch.full((2, 2), -torch.inf), lengths=torch.tensor([4, 1, 0])

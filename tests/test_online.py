@@ -1,4 +1,6 @@
-"""Mistake-driven training: each step against a plain reference that lists every labelling, and the whole through `CRF`."""
+"""Mistake-driven training: each step against a plain reference that lists every label sequence, and the whole
+through `CRF`.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,7 @@ def test_the_step_of_variant_0_puts_the_mistake_right_with_its_margin() -> None:
         scores = [sum(float(w[i]) * x for i, x in phi.items()) for phi in sequences[n].counts]
         best, right = int(np.argmax(scores)), sequences[n].admitted.index(True)
         after = [sum(moved[i] * x for i, x in sequences[n].counts[k].items()) for k in (right, best)]
-        pair = zip(sequences[n].labellings[right], sequences[n].labellings[best], strict=True)
+        pair = zip(sequences[n].label_sequences[right], sequences[n].label_sequences[best], strict=True)
         assert after[0] - after[1] == pytest.approx(sqrt(sum(a != b for a, b in pair)))
 
 

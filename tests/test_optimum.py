@@ -15,11 +15,11 @@ from crfkit import CRF, LBFGS, Chain
 from crfkit.evaluation import span_report
 
 PRECISE = LBFGS(max_iterations=2000, tolerance=1e-9, change=0.0)
-Site = list[str]
+Position = list[str]
 Name = tuple[Any, ...]  # of a weight
 
 
-def _data(seed: int, n: int = 12, n_labels: int = 3) -> tuple[list[list[Site]], list[list[str]]]:
+def _data(seed: int, n: int = 12, n_labels: int = 3) -> tuple[list[list[Position]], list[list[str]]]:
     rng = np.random.default_rng(seed)
     X, y = [], []
     for _ in range(n):
@@ -29,13 +29,15 @@ def _data(seed: int, n: int = 12, n_labels: int = 3) -> tuple[list[list[Site]], 
     return X, y
 
 
-def _counts(sites: list[Site], labels: Name) -> dict[Name, int]:
-    """Every feature of one labelling and how often it fires: (feature, label), (before, after), start and end."""
+def _counts(positions: list[Position], labels: Name) -> dict[Name, int]:
+    """Every feature of one label sequence and how often it fires: (feature, label), (before, after), start and end."""
     out: dict[Name, int] = {}
-    fired: list[Name] = [("start", labels[0]), ("end", labels[-1])]
-    fired += [(feature, label) for site, label in zip(sites, labels, strict=True) for feature in site]
-    fired += [("arc", *pair) for pair in pairwise(labels)]
-    for key in fired:
+    active: list[Name] = [("start", labels[0]), ("end", labels[-1])]
+    active += [
+        (feature, label) for position, label in zip(positions, labels, strict=True) for feature in position
+    ]
+    active += [("arc", *pair) for pair in pairwise(labels)]
+    for key in active:
         out[key] = out.get(key, 0) + 1
     return out
 
@@ -57,21 +59,21 @@ def _weight_by_name(crf: CRF) -> dict[Name, float]:
 
 @pytest.mark.parametrize("l2", [0.1, 2.0])
 def test_expected_features_are_observed_features_less_the_penalty(l2: float) -> None:
-    """Σ E[φ_d] = Σ φ_d(gold) − l2 w_d for every weight d, by enumerating all labellings (equations 37 and 38)."""
+    """Σ E[φ_d] = Σ φ_d(gold) − l2 w_d for every weight d, by enumerating all label sequences (equations 37 and 38)."""
     X, y = _data(1)
     crf = CRF(optimizer=PRECISE, l2=l2, all_pairs=True).fit(X, y)
     weights = _weight_by_name(crf)
     gap = {key: l2 * value for key, value in weights.items()}
-    for sites, gold in zip(X, y, strict=True):
-        outputs = list(product(crf.classes_, repeat=len(sites)))
-        counts = [_counts(sites, output) for output in outputs]
+    for positions, gold in zip(X, y, strict=True):
+        outputs = list(product(crf.classes_, repeat=len(positions)))
+        counts = [_counts(positions, output) for output in outputs]
         scores = np.array([sum(weights[key] * n for key, n in count.items()) for count in counts])
         probabilities = np.exp(scores - scores.max())
         probabilities /= probabilities.sum()
         for p, count in zip(probabilities, counts, strict=True):
             for key, n in count.items():
                 gap[key] += p * n
-        for key, n in _counts(sites, tuple(gold)).items():
+        for key, n in _counts(positions, tuple(gold)).items():
             gap[key] -= n
     assert max(abs(value) for value in gap.values()) < 1e-6
 
@@ -81,7 +83,7 @@ def test_with_l1_the_gap_stays_within_the_penalty() -> None:
     X, y = _data(2, n=20)
     crf = CRF(optimizer=PRECISE, l1=0.7, l2=0.0, all_pairs=True).fit(X, y)
     named = _weight_by_name(crf)  # features without weight are no longer there
-    features = sorted({feature for sites in X for site in sites for feature in site})
+    features = sorted({feature for positions in X for position in positions for feature in position})
     names: list[Name] = list(product([*features, "start", "end"], crf.classes_))
     names += product(["arc"], crf.classes_, crf.classes_)
     w = np.array([named.get(name, 0.0) for name in names])
@@ -94,16 +96,16 @@ def test_with_l1_the_gap_stays_within_the_penalty() -> None:
 
 
 def _log_likelihood_slopes(
-    X: list[list[Site]], y: list[list[str]], names: list[Name], w: np.ndarray, classes: list[Any]
+    X: list[list[Position]], y: list[list[str]], names: list[Name], w: np.ndarray, classes: list[Any]
 ) -> np.ndarray:
     """Gradient of the negative log-likelihood by enumeration: expected less observed counts."""
     index = {name: i for i, name in enumerate(names)}
     slopes = np.zeros(len(names))
-    for sites, gold in zip(X, y, strict=True):
-        outputs = list(product(classes, repeat=len(sites)))
+    for positions, gold in zip(X, y, strict=True):
+        outputs = list(product(classes, repeat=len(positions)))
         table = np.zeros((len(outputs), len(names)))
         for row, output in enumerate(outputs):
-            for key, n in _counts(sites, output).items():
+            for key, n in _counts(positions, output).items():
                 table[row, index[key]] = n
         scores = table @ w
         p = np.exp(scores - scores.max())
@@ -111,17 +113,17 @@ def _log_likelihood_slopes(
     return slopes
 
 
-def test_without_transitions_the_sites_are_independent_logistic_regressions() -> None:
+def test_without_transitions_the_positions_are_independent_logistic_regressions() -> None:
     X, y = _data(3, n=30)
     template = "U0:%x[0,0]\nU1:%x[0,1]\n"  # no B line: no arcs
-    rows = [[tuple(part.split("=")[1] for part in site) for site in sites] for sites in X]
+    rows = [[tuple(part.split("=")[1] for part in position) for position in positions] for positions in X]
     crf = CRF(
         structure=Chain(start=False, end=False), features=template, optimizer=PRECISE, l2=0.5, all_pairs=True
     )
     crf.fit(rows, y)
-    sites = [site for sequence in rows for site in sequence]
-    columns = sorted({(c, site[c]) for site in sites for c in range(2)})
-    table = np.array([[float(site[c] == value) for c, value in columns] for site in sites])
+    positions = [position for sequence in rows for position in sequence]
+    columns = sorted({(c, position[c]) for position in positions for c in range(2)})
+    table = np.array([[float(position[c] == value) for c, value in columns] for position in positions])
     labels = [label for sequence in y for label in sequence]
     oracle = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-12, max_iter=10000).fit(table, labels)
     assert list(oracle.classes_) == crf.classes_
@@ -198,5 +200,5 @@ def test_the_chunk_preset_reaches_its_score(chunks: tuple[Any, Any, Any, Any]) -
 def test_the_value_at_the_start_is_that_of_equal_labels() -> None:
     X, y = _data(6)
     crf = CRF(optimizer=LBFGS(max_iterations=0)).fit(X, y)
-    n_sites = sum(map(len, y))
-    assert crf.history_[0].objective == pytest.approx(n_sites * math.log(3), rel=1e-6)
+    n_positions = sum(map(len, y))
+    assert crf.history_[0].objective == pytest.approx(n_positions * math.log(3), rel=1e-6)

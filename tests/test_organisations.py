@@ -26,9 +26,9 @@ def test_only_organisations_become_labels() -> None:
 
 def test_columns_show_the_longest_match_of_each_kind() -> None:
     matches = [Match(0, 2, "known", "always"), Match(0, 3, "known", "rarely"), Match(2, 4, "place", "")]
-    sites = columns("abcd", matches)
-    assert [site[2] for site in sites] == ["B rarely", "I rarely", "E rarely", "-"]
-    assert [site[0] for site in sites] == ["-", "-", "B", "E"]
+    positions = columns("abcd", matches)
+    assert [position[2] for position in positions] == ["B rarely", "I rarely", "E rarely", "-"]
+    assert [position[0] for position in positions] == ["-", "-", "B", "E"]
 
 
 def test_spans_end_as_organisations_do_and_hold_no_stop() -> None:
@@ -74,16 +74,16 @@ def test_patterns_fire_where_labels_agree() -> None:
     runs = organisations.runs_of(NamePatterns(gazetteers)(rows))
     name = ["B", "I", "I", "I", "E"]
     labels = ["O", *name, "O", "O", *name, "O", *name]
-    right = organisations.Labelling(labels, runs).fired
+    right = organisations.Labelling(labels, runs).active
     assert "place … 公司" in right
     assert "whole known always, once" in right
     assert "（ before … 公司" in right
     assert "from 北京 to 公司" in right
     assert right.count("twice") == right.count("members") == 1
     assert "marks disagree" not in right
-    wrong = organisations.Labelling(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).fired
+    wrong = organisations.Labelling(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).active
     assert wrong.count("marks disagree") == 1
-    assert organisations.Labelling(["O"] * len(text), runs).fired == []
+    assert organisations.Labelling(["O"] * len(text), runs).active == []
 
 
 @needs_gazetteers

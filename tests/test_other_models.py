@@ -34,15 +34,15 @@ PATTERNS = [
 ]
 
 
-def random_rows(rng: np.random.Generator, n_sites: int) -> Rows:
-    return [(str(rng.choice(WORDS)), str(rng.choice(TAGS))) for _ in range(n_sites)]
+def random_rows(rng: np.random.Generator, n_positions: int) -> Rows:
+    return [(str(rng.choice(WORDS)), str(rng.choice(TAGS))) for _ in range(n_positions)]
 
 
-def crfpp_features(lines: Sequence[str], rows: Rows, site: int) -> list[str]:
-    """What CRF++ makes of its template at a site."""
+def crfpp_features(lines: Sequence[str], rows: Rows, position: int) -> list[str]:
+    """What CRF++ makes of its template at a position."""
 
     def value(found: re.Match[str]) -> str:
-        row, column = site + int(found[1]), int(found[2])
+        row, column = position + int(found[1]), int(found[2])
         if row < 0:
             return f"_B{row}"
         return rows[row][column] if row < len(rows) else f"_B+{row - len(rows) + 1}"
@@ -50,13 +50,13 @@ def crfpp_features(lines: Sequence[str], rows: Rows, site: int) -> list[str]:
     return [re.sub(r"%x\[([-0-9]+),([0-9]+)\]", value, line) for line in lines]
 
 
-def wapiti_features(lines: Sequence[str], rows: Rows, site: int) -> list[bytes]:
-    """What Wapiti makes of its patterns at a site, in the bytes of UTF-8 and for the expressions used here."""
+def wapiti_features(lines: Sequence[str], rows: Rows, position: int) -> list[bytes]:
+    """What Wapiti makes of its patterns at a position, in the bytes of UTF-8 and for the expressions used here."""
 
     def value(found: re.Match[str]) -> str:
         command, at, row, column, regex = found.groups()
         place = int(row)
-        place = site + place if not at else place + len(rows) if place < 0 else place - 1
+        place = position + place if not at else place + len(rows) if place < 0 else place - 1
         if place < 0:
             text = f"_x-{-place}" if place >= -4 else "_x-#"
         elif place >= len(rows):
@@ -76,7 +76,7 @@ def wapiti_features(lines: Sequence[str], rows: Rows, site: int) -> list[bytes]:
 
 
 class Reference:
-    """Scores by the definition: the weights of the features that a labelling has, added up."""
+    """Scores by the definition: the weights of the features that a label sequence has, added up."""
 
     def __init__(
         self,
@@ -87,32 +87,32 @@ class Reference:
 
     def log_probabilities(self, rows: Rows) -> dict[tuple[str, ...], float]:
         """log p of every label sequence."""
-        fired = [self.features(rows, site) for site in range(len(rows))]
+        active = [self.features(rows, position) for position in range(len(rows))]
         scores = {}
-        for labelling in itertools.product(range(len(LABELS)), repeat=len(rows)):
+        for label_sequence in itertools.product(range(len(LABELS)), repeat=len(rows)):
             score = 0.0
-            for site, label in enumerate(labelling):
-                for feature in fired[site]:
+            for position, label in enumerate(label_sequence):
+                for feature in active[position]:
                     score += self.weights.get((feature, -1, label), 0.0)
-                    if site:
-                        score += self.weights.get((feature, labelling[site - 1], label), 0.0)
-            scores[tuple(LABELS[label] for label in labelling)] = score
+                    if position:
+                        score += self.weights.get((feature, label_sequence[position - 1], label), 0.0)
+            scores[tuple(LABELS[label] for label in label_sequence)] = score
         log_z = math.log(sum(math.exp(score) for score in scores.values()))
-        return {labelling: score - log_z for labelling, score in scores.items()}
+        return {label_sequence: score - log_z for label_sequence, score in scores.items()}
 
 
 def compare(model: crfkit.CRF, reference: Reference, sequences: Sequence[Rows]) -> None:
     for rows in sequences:
         expected = reference.log_probabilities(rows)
-        labellings = list(expected)
-        found = model.log_probability([rows] * len(labellings), [list(y) for y in labellings])
+        label_sequences = list(expected)
+        found = model.log_probability([rows] * len(label_sequences), [list(y) for y in label_sequences])
         np.testing.assert_allclose(found, list(expected.values()), atol=1e-9)
         assert tuple(model.predict([rows])[0]) == max(expected, key=expected.__getitem__)
         marginals = model.predict_marginals([rows])[0]
-        for site in range(len(rows)):
+        for position in range(len(rows)):
             for k, label in enumerate(model.classes_):
-                p = sum(math.exp(v) for y, v in expected.items() if y[site] == label)
-                assert marginals[site, k] == pytest.approx(p, abs=1e-9)
+                p = sum(math.exp(v) for y, v in expected.items() if y[position] == label)
+                assert marginals[position, k] == pytest.approx(p, abs=1e-9)
 
 
 def crfpp_model(
@@ -121,7 +121,7 @@ def crfpp_model(
     """The text of a random model, and what it means."""
     L = len(LABELS)
     data = [random_rows(rng, 5) for _ in range(6)]
-    seen = {f for rows in data for site in range(5) for f in crfpp_features(template, rows, site)}
+    seen = {f for rows in data for position in range(5) for f in crfpp_features(template, rows, position)}
     entries: list[tuple[str, int]] = []
     weights: dict[tuple[str | bytes, int, int], float] = {}
     numbers: list[float] = []
@@ -142,7 +142,7 @@ def crfpp_model(
         + "\n"
         + "".join(f"{v:.16f}\n" for v in numbers)
     )
-    return text, Reference(lambda rows, site: crfpp_features(template, rows, site), weights)
+    return text, Reference(lambda rows, position: crfpp_features(template, rows, position), weights)
 
 
 def wapiti_model(
@@ -153,7 +153,7 @@ def wapiti_model(
 ) -> tuple[bytes, Reference]:
     L = len(LABELS)
     data = [random_rows(rng, 5) for _ in range(6)]
-    seen = {f for rows in data for site in range(5) for f in wapiti_features(patterns, rows, site)}
+    seen = {f for rows in data for position in range(5) for f in wapiti_features(patterns, rows, position)}
     names = sorted(seen, key=lambda _: rng.random())
     weights: dict[tuple[str | bytes, int, int], float] = {}
     lines, number = [], 0
@@ -178,7 +178,7 @@ def wapiti_model(
         + texts(names)
         + b"".join(lines)
     )
-    return content, Reference(lambda rows, site: wapiti_features(patterns, rows, site), weights)
+    return content, Reference(lambda rows, position: wapiti_features(patterns, rows, position), weights)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -40,15 +40,15 @@ class LocalReference(Reference):
     """The same weights, normalised at each position: p(y) = Π p(y_t | y_{t−1})."""
 
     def log_probabilities(self, rows: Rows) -> dict[tuple[str, ...], float]:
-        fired = [self.features(rows, site) for site in range(len(rows))]
+        active = [self.features(rows, position) for position in range(len(rows))]
         n = len(LABELS)
 
-        def step(site: int, before: int, label: int) -> float:
+        def step(position: int, before: int, label: int) -> float:
             scores = [
                 sum(
                     self.weights.get((f, -1, b), 0.0)
-                    + (self.weights.get((f, before, b), 0.0) if site else 0.0)
-                    for f in fired[site]
+                    + (self.weights.get((f, before, b), 0.0) if position else 0.0)
+                    for f in active[position]
                 )
                 for b in range(n)
             ]
@@ -272,7 +272,9 @@ def test_models_without_patterns_take_columns_for_features(kind: str, tmp_path: 
     model = read_wapiti(tmp_path / "m.wap")
     tokens = ["u:a", "*:b", "b", "b:c", "u:ü", "u:new", "b:new"]
     asked = [[list(rng.choice(tokens, size=rng.integers(0, 6))) for _ in range(k)] for k in (1, 3, 4)]
-    reference = (LocalReference if kind == "#mdl#1#" else Reference)(lambda rows, site: rows[site], weights)
+    reference = (LocalReference if kind == "#mdl#1#" else Reference)(
+        lambda rows, position: rows[position], weights
+    )
     compare(model, reference, asked)  # type: ignore[arg-type]
     model.save(tmp_path / "m.crf")
     compare(crfkit.load(tmp_path / "m.crf"), reference, asked)  # type: ignore[arg-type]
@@ -314,7 +316,7 @@ def test_rows_may_have_more_columns_than_a_model_reads(tmp_path: Path) -> None:
                 read.predict_marginals([ragged])[0], read.predict_marginals([rows])[0]
             )
             with pytest.raises(
-                InputError, match=r"site 1: the row has 1 column, (expected at least 2|and the patterns)"
+                InputError, match=r"position 1: the row has 1 column, (expected at least 2|and the patterns)"
             ):
                 read.predict([[("a", "b", "c"), ("a",)]])
     exact = parse_wapiti(wapiti_model(rng)[0], n_columns=3)
@@ -336,11 +338,11 @@ def test_wapiti_asks_for_columns_where_patterns_read_them(tmp_path: Path) -> Non
     for model in (parse_wapiti(content), crfkit.load(tmp_path / "m.crf")):
         np.testing.assert_array_equal(model.predict_marginals([short])[0], model.predict_marginals([full])[0])
         with pytest.raises(
-            InputError, match=r"sequence 1, site 0: the row has 2 columns, and the patterns read column 2"
+            InputError, match=r"sequence 1, position 0: the row has 2 columns, and the patterns read column 2"
         ):
             model.predict([short, [("the", "D")]])
         with pytest.raises(
-            InputError, match="site 1: the row has 1 column, and the patterns read column 1 there"
+            InputError, match="position 1: the row has 1 column, and the patterns read column 1 there"
         ):
             model.predict([[("the", "D", "more"), ("Dog",), ("runs", "V")]])
 

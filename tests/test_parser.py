@@ -93,7 +93,7 @@ def test_answers_are_those_of_inference_on_the_scores(parser: Parser) -> None:
         assert labelled == pytest.approx(marginals(tree, scores), abs=1e-12)
         assert parser.arc_probabilities([NEW[n]])[0] == pytest.approx(labelled.sum(axis=2), abs=1e-12)
         gold = np.array([(word.head, parser.labels_.index(word.deprel)) for word in NEW[n].words])
-        log_p = log_partition(tree, scores, evidence=gold) - log_partition(tree, scores)
+        log_p = log_partition(tree, scores, allowed=gold) - log_partition(tree, scores)
         assert likelihood[n] == pytest.approx(log_p, abs=1e-9)
         assert nbest[n][0].sentence == parsed
         assert [one.probability for one in nbest[n]] == sorted(

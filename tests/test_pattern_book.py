@@ -14,10 +14,10 @@ from crfkit.structures import BookState, BookWriter, PatternBook
 def counts(
     book: PatternBook, output: Sequence[int], starts: dict[int, Sequence[tuple[int, float]]]
 ) -> list[float]:
-    """What fires on an output; `starts` gives (state, value) by site."""
-    by_site = [starts.get(site, []) for site in range(len(output))]
-    ptr = np.cumsum([0, *map(len, by_site)])
-    flat = list(itertools.chain.from_iterable(by_site))
+    """What fires on an output; `starts` gives (state, value) by position."""
+    by_position = [starts.get(position, []) for position in range(len(output))]
+    ptr = np.cumsum([0, *map(len, by_position)])
+    flat = list(itertools.chain.from_iterable(by_position))
     states = np.array([state for state, _ in flat], dtype=np.int32)
     values = np.array([value for _, value in flat], dtype=np.float64)
     return list(book.counts(output, ptr, states, values))
@@ -49,7 +49,7 @@ def test_a_loop_fires_again_and_again() -> None:
     assert counts(book, [0, 0, 0, 1, 0], {0: [(state, 1.0)], 4: [(state, 0.5)]}) == [3.5]
 
 
-def test_last_only_fires_at_the_last_site() -> None:
+def test_last_only_fires_at_the_last_position() -> None:
     writer = BookWriter(2)
     state = writer.chain([{0}, {1}], 0, last_only=True)
     book = writer.book()
@@ -72,6 +72,6 @@ def test_a_set_of_no_labels_is_refused(labels: Iterable[int]) -> None:
         BookWriter(3).chain([labels], 0)
 
 
-def test_a_pattern_of_no_sites_is_refused() -> None:
+def test_a_pattern_of_no_positions_is_refused() -> None:
     with pytest.raises(ValueError, match="expected at least one"):
         BookWriter(3).chain([], 0)

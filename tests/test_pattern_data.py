@@ -48,11 +48,11 @@ def learn(patterns: Patterns, words: Sequence[str], inputs: Sequence[Any] | None
 
 
 def counts(found: PatternData, n: int, ptr: npt.NDArray[np.int64], word: str) -> list[float]:
-    """What fires on one labelling of sequence n."""
+    """What fires on one label sequence of sequence n."""
     begin, end = int(ptr[n]), int(ptr[n + 1])
     output = [LABELS.index(label) for label in word]
-    fired = found.book.counts(output, *found.of_sites(begin, end))
-    return [float(count) for count in fired]
+    active = found.book.counts(output, *found.of_positions(begin, end))
+    return [float(count) for count in active]
 
 
 def repeated_words(x: Input) -> Iterator[tuple[Any, ...]]:
@@ -154,7 +154,7 @@ def test_affixes_of_words() -> None:
     assert Gram(FIRST, (0, 0)).text(["a b"]) == '^"a b" "a b"'
 
 
-def test_grams_are_one_start_a_site() -> None:
+def test_grams_are_one_start_a_position() -> None:
     random = np.random.default_rng(1)
     words = ["".join(random.choice(LABELS, size=8)) for _ in range(20)]
     patterns, found = learn(Patterns([Ngrams([2, 3, 4])]), words)
@@ -181,8 +181,8 @@ def test_grams_are_one_start_a_site() -> None:
     ],
 )
 def test_gates_on_features(when: str, is_open: list[int]) -> None:
-    site = {"w": "Rome", "up": True, "flags": ["a", "b"], "len": 4.0}
-    x = [{"w": "in", "up": False, "ctx": {"p": "x"}, "len": 2}, site, ["w=is", "end"]]
+    position = {"w": "Rome", "up": True, "flags": ["a", "b"], "len": 4.0}
+    x = [{"w": "in", "up": False, "ctx": {"p": "x"}, "len": 2}, position, ["w=is", "end"]]
     _, found = learn(Patterns([Pattern(".", when=when)]), ["AAA"], [x])
     assert np.diff(found.start_ptr).tolist() == is_open
 
@@ -228,7 +228,7 @@ def test_gates_that_are_functions_count_with_their_value() -> None:
         ("w=a b", 4, "expected & or the end"),
         ("w!=a", 2, "expected & or the end; ! stands before what must not be so, or in quotes"),
         ("w=Yahoo!", 8, "expected & or the end; ! stands before"),
-        ("w[x]=a", 2, "expected a whole number of sites"),
+        ("w[x]=a", 2, "expected a whole number of positions"),
         ("%x[0]=a", 1, "expected %function"),
     ],
 )
@@ -244,7 +244,7 @@ def test_bad_gates_are_shown_with_their_place(text: str, at: int, what: str) -> 
         (Pattern("A", when="%x[0,0]=a"), False, "reads %x"),
         (Pattern("A", when="w=a"), True, "the gate asks for 'w'"),
         (Pattern("A", when="%nosuch[0,0]"), True, "unknown function %nosuch"),
-        (Pattern("A", when=lambda x, t: x[9]), False, "sequence 0, site 0: the gate '<lambda>' failed"),
+        (Pattern("A", when=lambda x, t: x[9]), False, "sequence 0, position 0: the gate '<lambda>' failed"),
         (
             Loose.Pattern("A", when=lambda x, t: "no"),
             False,
@@ -253,13 +253,17 @@ def test_bad_gates_are_shown_with_their_place(text: str, at: int, what: str) -> 
         (Pattern("A", when=lambda x, t: float("nan")), False, "gives nan"),
         (Pattern("X"), False, "Pattern 'X': there is no label 'X'; the labels are A, B, C"),
         (lambda x: 3, False, "sequence 0: the pattern function '<lambda>' failed"),
-        (lambda x: [3], False, r"gives 3, expected \(first site"),
+        (lambda x: [3], False, r"gives 3, expected \(first position"),
         (lambda x: [(0, ["A"], 3)], False, "gives the weight 3, expected a name"),
         (lambda x: [(0, "A", "n")], False, "gives the labels 'A', expected a list"),
         (lambda x: [(0, ["X"], "n")], False, "gives 'X', expected labels among A, B, C"),
-        (lambda x: [(0, [set()], "n")], False, "a site without labels"),
-        (lambda x: [(2, ["A", None], "n")], False, "gives 2 sites from site 2 on, expected some of the 3"),
-        (lambda x: [(-1, ["A"], "n")], False, "from site -1 on"),
+        (lambda x: [(0, [set()], "n")], False, "a position without labels"),
+        (
+            lambda x: [(2, ["A", None], "n")],
+            False,
+            "gives 2 positions from position 2 on, expected some of the 3",
+        ),
+        (lambda x: [(-1, ["A"], "n")], False, "from position -1 on"),
         (lambda x: [(0, ["A"], "n", None)], False, "gives the value None, expected a finite number"),
     ],
 )

@@ -14,7 +14,7 @@ import crfkit
 from crfkit import CRF, Growth, Patterns
 from crfkit.models import Progress, TrainingInterrupted
 from crfkit.models.pattern_choice import Limits, chosen
-from crfkit.models.pattern_samples import Counts, Labellings, candidate_counts, labellings
+from crfkit.models.pattern_samples import Counts, Labellings, candidate_counts, label_sequences
 from crfkit.models.training import Examples
 from crfkit.structures import LabelUnits, Pattern, places
 
@@ -22,7 +22,7 @@ from crfkit.structures import LabelUnits, Pattern, places
 
 
 def counted(text: str, labels: list[str], run: tuple[int, ...]) -> int:
-    """Intervals of a labelling that a pattern matches, by its automaton, one interval after the other."""
+    """Intervals of a label sequence that a pattern matches, by its automaton, one interval after the other."""
     automaton = Pattern(text).automaton(labels)
     assert automaton is not None
     found = 0
@@ -97,7 +97,7 @@ def test_units_begin_where_sequences_do() -> None:
 
 
 def dense(seed: int) -> tuple[Labellings, Counts, np.ndarray]:
-    """Some labellings of 6 sequences, and counts of 5 candidates in them, F [R, C]."""
+    """Some label sequences of 6 sequences, and counts of 5 candidates in them, F [R, C]."""
     random = np.random.default_rng(seed)
     sizes = random.integers(2, 5, size=6)
     sequence = np.repeat(np.arange(6), sizes)
@@ -144,7 +144,7 @@ def test_the_choice_is_that_of_brute_force(seed: int) -> None:
 
 
 def _best_shares(found: Labellings, F: np.ndarray, l2: float) -> np.ndarray:
-    """The shares of the labellings where the weights of some candidates are the best ones."""
+    """The shares of the label sequences where the weights of some candidates are the best ones."""
 
     def objective(theta: np.ndarray) -> float:
         raw = np.bincount(found.sequence, found.share * np.exp(F @ theta))
@@ -162,14 +162,14 @@ def test_samples_count_as_the_model_expects() -> None:
     y[7][2] = None
     X = [[{"bias": True}] * 4 for _ in y]
     crf = CRF(n_threads=1).fit(X, y)
-    found = labellings(crf._model, crf.weights_, Examples(X, y, None, None), None, 1)
+    found = label_sequences(crf._model, crf.weights_, Examples(X, y, None, None), None, 1)
     counts = candidate_counts(found, crf._model, Growth(order=2, units=3))
     assert np.allclose(np.bincount(found.sequence, found.share), 1)
     assert (np.bincount(found.sequence, found.right) == 1).all()
     names = counts.names
     assert {"A A C", "A C+ A"} <= set(names)
     entries = counts.candidate == names.index("A A C")
-    rows = counts.labelling[entries]
+    rows = counts.label_sequence[entries]
     expected = found.share[rows] @ counts.times[entries]
     exact = sum(
         np.exp(crf.log_probability(X[:1], [list(labels)])[0]) * "".join(labels).count("AAC")
@@ -251,7 +251,7 @@ def test_ctrl_c_while_patterns_are_chosen_keeps_what_was_learned(monkeypatch: py
     def interrupt(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crfkit.models.pattern_growth.labellings", interrupt)
+    monkeypatch.setattr("crfkit.models.pattern_growth.label_sequences", interrupt)
     crf = CRF(structure=Patterns(grow=Growth(order=2, min_gain=0.5)), n_threads=1)
     with pytest.warns(TrainingInterrupted):
         crf.fit(X, y)

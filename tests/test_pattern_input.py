@@ -88,7 +88,7 @@ def test_sparsity_that_tells_too_much_apart_is_refused_in_words() -> None:
     crf = fitted(pairs, max_states=100)
     long, sure = [[{"w": "a"}] * 24], [[["O"]] * 24]
     with pytest.raises(
-        InputError, match=r"^sparsity, sequence 0, site \d+: the trellis .* where 100 are allowed"
+        InputError, match=r"^sparsity, sequence 0, position \d+: the trellis .* where 100 are allowed"
     ):
         trellis_sizes(crf, long, allowed=sure)
 
@@ -97,7 +97,7 @@ def test_too_many_arcs_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(pattern_map, "MAX_ARCS", 6)
     with pytest.raises(
         InputError,
-        match=r"site \d: all trellises would have more than \d+ arcs, where 6 are allowed; .*'B I\* E'",
+        match=r"position \d: all trellises would have more than \d+ arcs, where 6 are allowed; .*'B I\* E'",
     ) as complaint:
         fitted("B I* E")
     assert str(complaint.value).endswith("or give fewer sequences at once")
@@ -106,7 +106,7 @@ def test_too_many_arcs_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("structure", [Patterns(["B I* E"]), Patterns(grow=True)])
 def test_features_of_arcs_are_refused_in_words(structure: Patterns) -> None:
-    rows = [[(site["w"],) for site in x] for x in X] * 5
+    rows = [[(position["w"],) for position in x] for x in X] * 5
     CRF(structure=structure, features=Template.parse("U:%x[0,0]\nB", "bare"), n_threads=1).fit(rows, Y * 5)
     with pytest.raises(InputError, match=r"do not go with features of arcs: .*a bare B is fine"):
         CRF(structure=structure, features=Template.parse("U:%x[0,0]\nB:%x[0,0]", "read"), n_threads=1).fit(

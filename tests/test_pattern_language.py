@@ -19,11 +19,11 @@ from crfkit.structures.pattern_language import parse, quoted
 
 LABELS = ["A", "B", "C"]
 
-# The same pattern in both languages, written side by side: (ours, that of re over one letter per site).
+# The same pattern in both languages, written side by side: (ours, that of re over one letter per position).
 Both = tuple[str, str]
 
 
-def sites() -> st.SearchStrategy[Both]:
+def positions() -> st.SearchStrategy[Both]:
     label = st.sampled_from(LABELS).map(lambda name: (name, name))
     wrapped = st.sampled_from(LABELS).map(lambda name: (f'"{name}"', name))
     several = st.lists(st.sampled_from(LABELS), min_size=1, max_size=3).map(
@@ -50,7 +50,7 @@ def longer(inner: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:
     return st.one_of(repeated, in_order, either)
 
 
-BOTH = st.recursive(sites(), longer, max_leaves=6)
+BOTH = st.recursive(positions(), longer, max_leaves=6)
 WORDS = st.text(alphabet="ABC", max_size=7)
 
 
@@ -123,7 +123,7 @@ def test_books_count_what_re_matches(both: Both, first: bool, last: bool, word: 
     writer = BookWriter(len(LABELS))
     rule = write_pattern(writer, found, 0, first=first, last=last)
     ptr = np.array([0, len(word)])
-    begins = rule.sites(ptr)
+    begins = rule.positions(ptr)
     start_ptr = np.concatenate([[0], np.cumsum(np.bincount(begins, minlength=len(word)))])
     states = np.full(len(begins), rule.state, np.int32)
     output = [LABELS.index(label) for label in word]
@@ -211,7 +211,7 @@ def test_what_nothing_matches() -> None:
         ("A{0}", 2, r"expected \{m,n\} with m ≤ n and n from 1 to 1000"),
         ("A{x}", 2, r"expected \{m\}, \{m,\} or \{m,n\} with whole numbers"),
         ("A 'b", 3, "this quote is not closed"),
-        ("B !(A B)", 3, "! is about one site"),
+        ("B !(A B)", 3, "! is about one position"),
         ("(" * 60 + "A" + ")" * 60, 52, "more than 50 brackets"),
     ],
 )
@@ -224,7 +224,9 @@ def test_bad_patterns_are_shown_with_their_place(text: str, at: int, what: str) 
 
 
 def test_patterns_that_are_too_large() -> None:
-    with pytest.raises(ValueError, match=r"Pattern .* longer than 5,000 sites with its repeats written out"):
+    with pytest.raises(
+        ValueError, match=r"Pattern .* longer than 5,000 positions with its repeats written out"
+    ):
         Pattern("(A{100}){100}").automaton(LABELS)
     with pytest.raises(ValueError, match=r"its automaton has more than 20,000 states"):
         Pattern(".* A .{30}").automaton(LABELS)

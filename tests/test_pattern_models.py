@@ -50,9 +50,9 @@ def data(n: int, seed: int = 0) -> tuple[list[list[dict[str, str]]], list[list[s
     y: list[list[str]] = []
     for x in X:
         labels: list[str] = []
-        for i, site in enumerate(x):
+        for i, position in enumerate(x):
             back = LABELS.index(labels[i - 2]) if i > 1 else 0
-            labels.append(LABELS[(ord(site["w"]) + back + random.integers(0, 2)) % 3])
+            labels.append(LABELS[(ord(position["w"]) + back + random.integers(0, 2)) % 3])
         y.append(labels)
     return X, y
 
@@ -70,7 +70,7 @@ def crf() -> CRF:
 
 
 class Oracle:
-    """A trained model by the names of its weights: every labelling listed and scored."""
+    """A trained model by the names of its weights: every label sequence listed and scored."""
 
     def __init__(self, model: CRF) -> None:
         self.features: dict[Hashable, dict[str, float]] = {
@@ -80,7 +80,9 @@ class Oracle:
         self.patterns = dict(heaviest_patterns(model, 100))
 
     def score(self, x: Sequence[dict[str, str]], y: Sequence[Hashable]) -> float:
-        total = sum(self.features[label].get(f"w:{site['w']}", 0.0) for site, label in zip(x, y, strict=True))
+        total = sum(
+            self.features[label].get(f"w:{position['w']}", 0.0) for position, label in zip(x, y, strict=True)
+        )
         total += sum(self.arcs.get(pair, 0.0) for pair in itertools.pairwise((None, *y, None)))
         word = "".join(map(str, y))
         for begin, end in itertools.combinations(range(len(word) + 1), 2):
@@ -90,7 +92,7 @@ class Oracle:
         return total
 
     def table(self, x: Sequence[dict[str, str]]) -> dict[tuple[Hashable, ...], float]:
-        """The probability of every labelling."""
+        """The probability of every label sequence."""
         scores: dict[tuple[Hashable, ...], float] = {
             y: self.score(x, y) for y in itertools.product(LABELS, repeat=len(x))
         }
@@ -110,9 +112,9 @@ def test_every_question_beside_enumeration(crf: CRF) -> None:
         found = [probability for probability, _ in k_best[n]]
         assert found == pytest.approx(sorted(p.values(), reverse=True)[:5])
         assert all(p[tuple(y)] == pytest.approx(probability) for probability, y in k_best[n])
-        for site, label in itertools.product(range(len(x)), LABELS):
-            wanted = math.fsum(q for y, q in p.items() if y[site] == label)
-            assert marginals[n][site, LABELS.index(label)] == pytest.approx(wanted)
+        for position, label in itertools.product(range(len(x)), LABELS):
+            wanted = math.fsum(q for y, q in p.items() if y[position] == label)
+            assert marginals[n][position, LABELS.index(label)] == pytest.approx(wanted)
     samples = crf.sample(new[:1], 2000, random_state=0)[0]
     frequency = np.mean([y == samples[0] for y in samples])
     assert frequency == pytest.approx(oracle.table(new[0])[tuple(samples[0])], abs=0.05)
@@ -358,7 +360,7 @@ def test_too_large_a_trellis_is_refused_in_words() -> None:
     long = [[{"w": "a"}] * 48]
     structure = Patterns([pairs], max_states=1000)
     with pytest.raises(
-        InputError, match=r"sequence 0, site \d+: the trellis .* 1,000 are allowed.*'pair \d"
+        InputError, match=r"sequence 0, position \d+: the trellis .* 1,000 are allowed.*'pair \d"
     ) as complaint:
         CRF(structure=structure, n_threads=1).fit(long, [["B", "I", "O"] * 16])
     assert "shorten them" in str(complaint.value)
@@ -443,7 +445,7 @@ def test_order_on_the_command_line(tmp_path: Path, order: str) -> None:
     run("tag", str(model), str(file))
     shown = run("inspect", str(model), *(["--on", str(file)] if names else []))
     assert ("heaviest patterns" in shown.output) == bool(names)
-    assert ("states of a site at most" in shown.output) == bool(names)
+    assert ("states of a position at most" in shown.output) == bool(names)
 
 
 @pytest.mark.parametrize("order", ["0", "x", "21", "-1"])
@@ -460,7 +462,7 @@ def test_common_starts_are_as_if_they_were_listed(more: list[Any]) -> None:
     dataset = model.encode(X)
     common = model.patterns.data(dataset)
     assert len(common.common) == 1 + bool(more)
-    ptr, states, values = common.of_sites(0, dataset.n_sites)
+    ptr, states, values = common.of_positions(0, dataset.n_positions)
     listed = common._replace(start_ptr=ptr, start_states=states, start_values=values, common=states[:0])
     one, other = (model.patterns.trellises(d, model.feature_map, dataset, 1) for d in (common, listed))
     assert one.n_arcs == other.n_arcs

@@ -32,7 +32,7 @@ class Case:
     def __post_init__(self) -> None:
         random = np.random.default_rng(self.seed)
         self.lengths = random.integers(0, 5, size=9).tolist() + [4] * 20  # more than one vector has lanes
-        self.sites = [
+        self.positions = [
             [(f, float(random.choice([1.0, -0.5]))) for f in np.flatnonzero(random.random(F) < 0.6)]
             for _ in range(sum(self.lengths))
         ]
@@ -69,10 +69,10 @@ class Case:
         return [y for y in every if all(pair in self.pairs for pair in itertools.pairwise(y))]
 
     def features(self, n: int, y: tuple[int, ...]) -> Float64s:
-        """Φ of one labelling, [D]."""
+        """Φ of one label sequence, [D]."""
         phi = np.zeros(PATTERNS + self.n_patterns)
         for t, label in enumerate(y):
-            for f, value in self.sites[int(self.ptr[n]) + t]:
+            for f, value in self.positions[int(self.ptr[n]) + t]:
                 phi[f * L + label] += value
         for a, b in itertools.pairwise(y):
             phi[ARCS + a * L + b] += 1
@@ -121,15 +121,15 @@ class Case:
             L, np.arange(0, F * L + 1, L), np.tile(ends, F), np.zeros(0, np.int64), *arcs, np.zeros(1, np.int64), none,
             *exist,
         )  # fmt: skip
-        site_ptr = np.cumsum([0, *map(len, self.sites)])
-        ids = np.array([f for site in self.sites for f, _ in site], dtype=np.int32)
-        values = np.array([value for site in self.sites for _, value in site])
+        position_ptr = np.cumsum([0, *map(len, self.positions)])
+        ids = np.array([f for position in self.positions for f, _ in position], dtype=np.int32)
+        values = np.array([value for position in self.positions for _, value in position])
         allowed: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int32] | None] = (None, None)
         if self.allowed:
             lists = [sorted(labels) if len(labels) < L else [] for labels in self.open]
             allowed = np.cumsum([0, *map(len, lists)]), np.array([*itertools.chain(*lists)], dtype=np.int32)
         design = _core.Design(
-            layout, self.ptr, site_ptr, ids, values, None, None, None, [], 1, *allowed, purpose=purpose
+            layout, self.ptr, position_ptr, ids, values, None, None, None, [], 1, *allowed, purpose=purpose
         )
         writer = BookWriter(L)
         starts = sorted(
@@ -141,7 +141,7 @@ class Case:
             layout,
             design,
             core_book(writer.book()),
-            np.searchsorted(at, np.arange(len(self.sites) + 1)).astype(np.int64),
+            np.searchsorted(at, np.arange(len(self.positions) + 1)).astype(np.int64),
             np.array([start[1] for start in starts], dtype=np.int32),
             np.array([start[2] for start in starts]),
             PATTERNS,
@@ -234,7 +234,7 @@ def test_answers_for_a_data_set_are_those_of_enumeration(settings: dict[str, int
     log_z, k_best = tagger.log_partitions(trellises, None, None, None, 2), tagger.k_best(trellises, 3, 2)
     pinned = tagger.log_partitions(trellises, best, None, None, 2)
     for n, length in enumerate(case.lengths):
-        sites = slice(int(case.ptr[n]), int(case.ptr[n + 1]))
+        positions = slice(int(case.ptr[n]), int(case.ptr[n + 1]))
         if length == 0:
             assert log_z[n] == 0.0
             continue
@@ -243,13 +243,13 @@ def test_answers_for_a_data_set_are_those_of_enumeration(settings: dict[str, int
         p = np.exp(scores - scores.max())
         assert log_z[n] == pytest.approx(np.log(p.sum()) + scores.max(), abs=1e-9 * scale)
         assert pinned[n] == pytest.approx(scores.max(), abs=1e-9 * scale)
-        assert scores[outputs.index(tuple(best[sites].tolist()))] == pytest.approx(scores.max())
+        assert scores[outputs.index(tuple(best[positions].tolist()))] == pytest.approx(scores.max())
         found = [score for score, _ in k_best[n]]
         assert found == pytest.approx(sorted(scores.tolist(), reverse=True)[:3], abs=1e-9 * scale)
         expected = np.zeros((length, L))
         for y, weight in zip(outputs, p / p.sum(), strict=True):
             expected[np.arange(length), list(y)] += weight
-        np.testing.assert_allclose(marginals[sites], expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(marginals[positions], expected, rtol=0, atol=1e-9)
 
 
 def test_samples_have_the_frequencies_of_the_model() -> None:

@@ -249,7 +249,7 @@ def test_training_with_held_out_data_alone_keeps_the_labels(algorithm: str, tmp_
 @pytest.mark.parametrize("algorithm", ["l2sgd", "ap", "pa", "arow"])
 def test_online_training_separates_what_can_be_separated(algorithm: str, tmp_path: Path) -> None:
     sequences = [[[f"w={i % 7}"] for i in range(n, n + 6)] for n in range(30)]
-    labels = [[f"L{int(site[0][2:]) % 3}" for site in x] for x in sequences]
+    labels = [[f"L{int(position[0][2:]) % 3}" for position in x] for x in sequences]
     trainer = ours.Trainer(algorithm, {"max_iterations": 10}, verbose=False)
     if algorithm == "l2sgd":
         trainer.set("c2", 0.01)

@@ -1,4 +1,4 @@
-"""Training and tagging where only some arcs and labels exist, against the enumeration of all labellings."""
+"""Training and tagging where only some arcs and labels exist, against the enumeration of all label sequences."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None
     log_z = tagger.log_partitions(design)
     log_gold = tagger.log_partitions(design, problem.annotation.labels, problem.annotation.sets)
     k_best = tagger.k_best(design, 3)
-    samples = tagger.sample(design, 4, np.random.default_rng(0).random(4 * problem.dataset.n_sites))
+    samples = tagger.sample(design, 4, np.random.default_rng(0).random(4 * problem.dataset.n_positions))
     for n, length in enumerate(problem.lengths):
-        sites = slice(problem.ptr[n], problem.ptr[n + 1])
-        paths = problem.labellings(n)
+        positions = slice(problem.ptr[n], problem.ptr[n + 1])
+        paths = problem.label_sequences(n)
         scores = {y: float(problem.counts(n, y) @ problem.w) for y in paths}
         ranked = sorted(scores.values(), reverse=True)
-        assert scores[tuple(best[sites].tolist())] == pytest.approx(ranked[0], abs=1e-9)
+        assert scores[tuple(best[positions].tolist())] == pytest.approx(ranked[0], abs=1e-9)
         assert log_z[n] == pytest.approx(problem.moments(n, gold=False)[0], rel=1e-12, abs=1e-12)
         assert log_gold[n] == pytest.approx(problem.moments(n, gold=True)[0], rel=1e-12, abs=1e-12)
         assert [s for s, _ in k_best[n]] == pytest.approx(ranked[:3], abs=1e-9)
@@ -53,7 +53,7 @@ def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None
         probs = np.zeros((length, problem.n_labels))
         for y, score in scores.items():
             probs[range(length), list(y)] += np.exp(score - log_z[n])
-        np.testing.assert_allclose(marginals[sites], probs, atol=1e-9)
+        np.testing.assert_allclose(marginals[positions], probs, atol=1e-9)
         drawn = samples[4 * problem.ptr[n] : 4 * problem.ptr[n + 1]].reshape(4, length)
         assert all(tuple(y) in scores for y in drawn.tolist())
 
@@ -88,21 +88,21 @@ def test_impossible_sequences_are_named(n_labels: int) -> None:
     narrow = FeatureMap.build(
         problem.dataset, problem.annotation, Chain(), n_labels=n_labels, n_features=5, bigrams=none
     )
-    with pytest.raises(ValueError, match="sequence 0 with 1 site: its labels are not possible"):
+    with pytest.raises(ValueError, match="sequence 0 with 1 position: its labels are not possible"):
         Objective(problem.dataset, problem.annotation, narrow)
     tagger = Tagger(narrow.layout, np.zeros(narrow.n_weights))
-    with pytest.raises(ValueError, match="sequence 0 with 1 site: no labelling is possible"):
+    with pytest.raises(ValueError, match="sequence 0 with 1 position: no label sequence is possible"):
         tagger.best(narrow.design(problem.dataset, 1))
 
 
 def chain_of_scores(
     states: Float64s, bigrams: tuple[list[int], list[int]], gold: list[int], arc: float, *, soft: bool
 ) -> tuple[Dataset, Annotation, FeatureMap, Float64s]:
-    """One sequence whose site t has the scores states[t], its arcs between labels all the score `arc`."""
-    n_sites, n_labels = states.shape
-    sites = np.arange(n_sites + 1)
-    features = FeatureList(sites.astype(np.int64), sites[:-1].astype(np.int32), None)
-    dataset = Dataset(np.array([0, n_sites], np.int64), features)
+    """One sequence whose position t has the scores states[t], its arcs between labels all the score `arc`."""
+    n_positions, n_labels = states.shape
+    positions = np.arange(n_positions + 1)
+    features = FeatureList(positions.astype(np.int64), positions[:-1].astype(np.int32), None)
+    dataset = Dataset(np.array([0, n_positions], np.int64), features)
     annotation = Annotation(np.array(gold, np.int32), None)
     before, after = (np.array(ids, np.int32) for ids in bigrams)
     feature_map = FeatureMap.build(
@@ -110,7 +110,7 @@ def chain_of_scores(
         annotation,
         Chain(),
         n_labels=n_labels,
-        n_features=n_sites,
+        n_features=n_positions,
         all_pairs=True,
         bigrams=(before, after),
         soft=soft,
@@ -128,7 +128,9 @@ def chain_of_scores(
 def test_a_path_that_underflows_at_both_ends_is_not_lost(
     n_labels: int, ends: float, middle: float, single_precision: bool
 ) -> None:
-    states = np.zeros((14, n_labels))  # label 1 is unlikely in the first and last two sites, label 0 between
+    states = np.zeros(
+        (14, n_labels)
+    )  # label 1 is unlikely in the first and last two positions, label 0 between
     states[[0, 1, 12, 13], 1] = -ends
     states[2:12, 0] = -middle
     bigrams = ([0, 1, 0, 1, n_labels, n_labels], [0, 1, n_labels, n_labels, 0, 1])  # no way from 0 to 1
@@ -146,7 +148,7 @@ def test_a_path_that_underflows_at_both_ends_is_not_lost(
 @pytest.mark.parametrize("arc", [-15.0, -34.0])
 @pytest.mark.parametrize("single_precision", [False, True])
 def test_a_soft_arc_far_below_the_others_keeps_its_digits(arc: float, single_precision: bool) -> None:
-    states = np.full((6, 70), -60.0)  # site t wants label t, though the arc there is unlikely
+    states = np.full((6, 70), -60.0)  # position t wants label t, though the arc there is unlikely
     states[range(6), range(6)] = 0.0
     dataset, annotation, feature_map, w = chain_of_scores(
         states, ([*range(5)], [*range(1, 6)]), [*range(6)], arc, soft=True

@@ -43,8 +43,8 @@ def test_labels_and_probabilities_are_those_of_the_tagger(crf: sklearn_crfsuite.
     assert list(crf.predict(X)) == [tagger.tag(x) for x in X]
     assert crf.predict_single(X[0]) == tagger.tag(X[0])
     [marginals] = crf.predict_marginals(X[:1])
-    assert [set(site) for site in marginals] == [set(tagger.labels())] * len(X[0])
-    assert all(sum(site.values()) == pytest.approx(1.0) for site in marginals)
+    assert [set(position) for position in marginals] == [set(tagger.labels())] * len(X[0])
+    assert all(sum(position.values()) == pytest.approx(1.0) for position in marginals)
     right = sum(a == b for y, p in zip(Y, crf.predict(X), strict=True) for a, b in zip(y, p, strict=True))
     assert crf.score(X, Y) == pytest.approx(right / sum(map(len, Y)))
     assert crf.predict(["ab"]).tolist() == [tagger.tag("ab")]  # items that only python-crfsuite knows

@@ -14,7 +14,7 @@ import pytest
 from crfkit.features import Annotation, Dataset, FeatureMap
 from crfkit.features.dataset import FeatureList
 from crfkit.objective import Objective
-from crfkit.structures import Chain, Evidence
+from crfkit.structures import AllowedLabels, Chain
 from tests import stochastic_reference as reference
 from tests.restricted import KINDS, Problem
 
@@ -214,8 +214,8 @@ class Rich:
         L, lengths = 4, np.array([5, 0, 3, 1, 6, 4])
         ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         T, first = int(ptr[-1]), ptr[:-1][lengths > 0]
-        sites = np.arange(T)
-        arc_counts = np.where(np.isin(sites, first), 0, rng.integers(0, 3, T))
+        positions = np.arange(T)
+        arc_counts = np.where(np.isin(positions, first), 0, rng.integers(0, 3, T))
         states = FeatureList(
             np.arange(T + 1) * 2, rng.integers(0, 5, 2 * T).astype(np.int32), rng.random(2 * T)
         )
@@ -228,7 +228,9 @@ class Rich:
         labels = right.copy()
         sets = None
         if partial:
-            sets = Evidence.from_sets([{0, 1, int(b)} if t % 3 == 0 else None for t, b in enumerate(right)])
+            sets = AllowedLabels.from_sets(
+                [{0, 1, int(b)} if t % 3 == 0 else None for t, b in enumerate(right)]
+            )
             labels[::3] = -1
         self.dataset = Dataset(
             ptr, states, arcs=arcs, dense={"x": rng.normal(size=(T, 3)), "y": rng.normal(size=(T, 1))}

@@ -1,4 +1,4 @@
-"""The structure room: evidence in its three forms, trellises that are shared, scores that are checked."""
+"""The structure room: allowed labels in its three forms, trellises that are shared, scores that are checked."""
 
 from __future__ import annotations
 
@@ -7,50 +7,62 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.structures import Chain, ChainScores, Evidence, Structure, Trellis
+from crfkit.structures import AllowedLabels, Chain, ChainScores, Structure, Trellis
 
 MASK = np.array([[True, True, False], [True, True, True], [False, False, True]])
 
 
-def test_the_three_makers_of_evidence_agree() -> None:
-    from_sets = Evidence.from_sets([{1, 0}, None, [2, 2]])
-    assert from_sets.site_ptr.tolist() == [0, 2, 2, 3]
+def test_the_three_makers_of_allowed_agree() -> None:
+    from_sets = AllowedLabels.from_sets([{1, 0}, None, [2, 2]])
+    assert from_sets.position_ptr.tolist() == [0, 2, 2, 3]
     assert from_sets.labels.tolist() == [0, 1, 2]
-    assert from_sets.key == Evidence.from_mask(MASK).key
-    assert Evidence.from_labels([2, -1, 0]).key == Evidence.from_sets([{2}, None, {0}]).key
+    assert from_sets.key == AllowedLabels.from_mask(MASK).key
+    assert AllowedLabels.from_labels([2, -1, 0]).key == AllowedLabels.from_sets([{2}, None, {0}]).key
 
 
-def test_evidence_and_mask_are_inverses() -> None:
+def test_allowed_and_mask_are_inverses() -> None:
     random = np.random.default_rng(0)
-    for n_sites, n_labels in ((0, 2), (1, 1), (5, 4), (40, 7)):
-        mask = random.random((n_sites, n_labels)) < 0.5
-        mask[np.arange(n_sites), random.integers(n_labels, size=n_sites)] = True
-        evidence = Evidence.from_mask(mask)
-        assert evidence.n_sites == n_sites
-        np.testing.assert_array_equal(evidence.mask(n_labels), mask)
+    for n_positions, n_labels in ((0, 2), (1, 1), (5, 4), (40, 7)):
+        mask = random.random((n_positions, n_labels)) < 0.5
+        mask[np.arange(n_positions), random.integers(n_labels, size=n_positions)] = True
+        allowed = AllowedLabels.from_mask(mask)
+        assert allowed.n_positions == n_positions
+        np.testing.assert_array_equal(allowed.mask(n_labels), mask)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Evidence.from_sets([{0}, set()]), "site 1 allows no label"),
-        (lambda: Evidence.from_sets([{1.5}]), "expected a list of integers, got float64"),  # type: ignore[arg-type]
-        (lambda: Evidence.from_sets([{-1}]), "holds -1, expected label ids from 0 on"),
-        (lambda: Evidence.from_sets([{2**40}]), "fit int32"),
-        (lambda: Evidence.from_mask([[True], [False]]), "site 1 allows no label"),
-        (lambda: Evidence.from_mask([[1, 0]]), "expected bools"),
-        (lambda: Evidence.from_mask([True]), "expected bools"),
-        (lambda: Evidence.from_labels([0, -2]), "got -2, expected label ids from 0 on, or −1"),
-        (lambda: Evidence.from_labels([[0]]), "expected a list of integers"),
-        (lambda: Evidence(np.array([0, 1]), np.array([0, 1])), "must rise from 0 to the number of labels"),
-        (lambda: Evidence(np.array([0, 2, 1]), np.array([0])), "must rise from 0"),
-        (lambda: Evidence(np.array([], dtype=np.int64), np.array([], dtype=np.int32)), "must rise from 0"),
-        (lambda: Evidence(np.array([0, 2]), np.array([1, 0])), "ascending and distinct within each site"),
-        (lambda: Evidence(np.array([0, 2]), np.array([1, 1])), "ascending and distinct within each site"),
-        (lambda: Evidence.from_labels([3]).mask(3), "allows label 3, expected ids below L = 3"),
+        (lambda: AllowedLabels.from_sets([{0}, set()]), "position 1 allows no label"),
+        (lambda: AllowedLabels.from_sets([{1.5}]), "expected a list of integers, got float64"),  # type: ignore[arg-type]
+        (lambda: AllowedLabels.from_sets([{-1}]), "holds -1, expected label ids from 0 on"),
+        (lambda: AllowedLabels.from_sets([{2**40}]), "fit int32"),
+        (lambda: AllowedLabels.from_mask([[True], [False]]), "position 1 allows no label"),
+        (lambda: AllowedLabels.from_mask([[1, 0]]), "expected bools"),
+        (lambda: AllowedLabels.from_mask([True]), "expected bools"),
+        (lambda: AllowedLabels.from_labels([0, -2]), "got -2, expected label ids from 0 on, or −1"),
+        (lambda: AllowedLabels.from_labels([[0]]), "expected a list of integers"),
+        (
+            lambda: AllowedLabels(np.array([0, 1]), np.array([0, 1])),
+            "must rise from 0 to the number of labels",
+        ),
+        (lambda: AllowedLabels(np.array([0, 2, 1]), np.array([0])), "must rise from 0"),
+        (
+            lambda: AllowedLabels(np.array([], dtype=np.int64), np.array([], dtype=np.int32)),
+            "must rise from 0",
+        ),
+        (
+            lambda: AllowedLabels(np.array([0, 2]), np.array([1, 0])),
+            "ascending and distinct within each position",
+        ),
+        (
+            lambda: AllowedLabels(np.array([0, 2]), np.array([1, 1])),
+            "ascending and distinct within each position",
+        ),
+        (lambda: AllowedLabels.from_labels([3]).mask(3), "allows label 3, expected ids below L = 3"),
     ],
 )
-def test_evidence_is_refused_in_words(make: Any, message: str) -> None:
+def test_allowed_is_refused_in_words(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -59,11 +71,14 @@ def test_plain_chains_of_one_length_share_one_trellis() -> None:
     chain: Structure = Chain()
     trellis: Trellis = chain.compile(7)
     assert chain.compile(7) is trellis
-    assert trellis.n_sites == 7
+    assert trellis.n_positions == 7
     keys = {trellis.key, chain.compile(6).key, Chain(end=False).compile(7).key}
-    keys.add(chain.compile(7, Evidence.from_labels([0] * 7)).key)
+    keys.add(chain.compile(7, AllowedLabels.from_labels([0] * 7)).key)
     assert len(keys) == 4
-    assert chain.compile(3, Evidence.from_mask(MASK)).key == chain.compile(3, Evidence.from_mask(MASK)).key
+    assert (
+        chain.compile(3, AllowedLabels.from_mask(MASK)).key
+        == chain.compile(3, AllowedLabels.from_mask(MASK)).key
+    )
 
 
 def test_a_chain_leaves_nothing_open() -> None:
@@ -76,9 +91,12 @@ def test_a_chain_leaves_nothing_open() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Chain().compile(-1), "n_sites is -1, expected 0 or more"),
-        (lambda: Chain().compile(2, Evidence.from_labels([0])), "speaks of 1 sites, the input has 2"),
-        (lambda: Chain().compile(2, fired=[3]), "no parts that an input could switch on"),
+        (lambda: Chain().compile(-1), "n_positions is -1, expected 0 or more"),
+        (
+            lambda: Chain().compile(2, AllowedLabels.from_labels([0])),
+            "speaks of 1 positions, the input has 2",
+        ),
+        (lambda: Chain().compile(2, active=[3]), "no parts that an input could switch on"),
     ],
 )
 def test_compile_refuses_in_words(make: Any, message: str) -> None:
@@ -90,7 +108,7 @@ def test_scores_are_converted_and_the_callers_arrays_kept() -> None:
     states = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2))
     arcs = np.zeros((2, 2))
     scores = ChainScores(states, arcs, start=[0, -np.inf])  # type: ignore[arg-type]
-    assert (scores.n_sites, scores.n_labels) == (3, 2)
+    assert (scores.n_positions, scores.n_labels) == (3, 2)
     for kept in (scores.states, scores.arcs, scores.start):
         assert kept is not None
         assert kept.dtype == np.float64
@@ -100,13 +118,13 @@ def test_scores_are_converted_and_the_callers_arrays_kept() -> None:
     np.testing.assert_array_equal(scores.states, [[0, 1], [2, 3], [4, 5]])
 
 
-@pytest.mark.parametrize("n_sites", [0, 1, 2, 5])
-def test_arcs_are_shared_or_given_pair_by_pair(n_sites: int) -> None:
-    states = np.zeros((n_sites, 3))
+@pytest.mark.parametrize("n_positions", [0, 1, 2, 5])
+def test_arcs_are_shared_or_given_pair_by_pair(n_positions: int) -> None:
+    states = np.zeros((n_positions, 3))
     ChainScores(states, np.zeros((3, 3)))
-    ChainScores(states, np.zeros((max(n_sites - 1, 0), 3, 3)))
+    ChainScores(states, np.zeros((max(n_positions - 1, 0), 3, 3)))
     with pytest.raises(ValueError, match=r"ChainScores\.arcs"):
-        ChainScores(states, np.zeros((n_sites + 1, 3, 3)))
+        ChainScores(states, np.zeros((n_positions + 1, 3, 3)))
 
 
 @pytest.mark.parametrize(

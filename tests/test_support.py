@@ -13,10 +13,10 @@ from crfkit import inference
 from crfkit.structures import (
     END,
     START,
+    AllowedLabels,
     Bigrams,
     Chain,
     ChainScores,
-    Evidence,
     NoOutputError,
     Outside,
 )
@@ -26,12 +26,12 @@ LABELS = ("a", "b", "c")
 ALTERNATING = Bigrams([(START, "a"), ("a", "b"), ("b", "a"), ("b", END)])  # a b a b …: even lengths only
 
 
-def listed(exists: Any, n_sites: int, allowed: Any = None) -> list[tuple[int, ...]]:
+def listed(exists: Any, n_positions: int, allowed: Any = None) -> list[tuple[int, ...]]:
     """Every label sequence of this length within the pairs and the allowed labels."""
     n_labels = len(exists) - 1
     return [
         y
-        for y in itertools.product(range(n_labels), repeat=n_sites)
+        for y in itertools.product(range(n_labels), repeat=n_positions)
         if all(exists[pair] for pair in itertools.pairwise((-1, *y, -1)))
         and (allowed is None or all(allowed[i, label] for i, label in enumerate(y)))
     ]
@@ -42,36 +42,38 @@ def test_the_support_is_what_some_output_has(share: float) -> None:
     random = np.random.default_rng(int(100 * share))
     n_impossible = 0
     for _ in range(120):
-        n_labels, n_sites = int(random.integers(1, 5)), int(random.integers(0, 6))
+        n_labels, n_positions = int(random.integers(1, 5)), int(random.integers(0, 6))
         exists = random.random((n_labels + 1, n_labels + 1)) < share
         chain = chain_of(exists, True, True)
-        evidence, allowed = None, None
+        mask, allowed = None, None
         if random.random() < 0.5:
-            allowed = random.random((n_sites, n_labels)) < 0.7
-            allowed[np.arange(n_sites), random.integers(n_labels, size=n_sites)] = True
-            evidence = Evidence.from_mask(allowed)
-        outputs = listed(exists, n_sites, allowed)
-        scores = ChainScores(np.zeros((n_sites, n_labels)))
+            mask = random.random((n_positions, n_labels)) < 0.7
+            mask[np.arange(n_positions), random.integers(n_labels, size=n_positions)] = True
+            allowed = AllowedLabels.from_mask(mask)
+        outputs = listed(exists, n_positions, mask)
+        scores = ChainScores(np.zeros((n_positions, n_labels)))
         if outputs:
-            expected = np.zeros((n_sites, n_labels), dtype=np.bool_)
+            expected = np.zeros((n_positions, n_labels), dtype=np.bool_)
             for y in outputs:
-                expected[np.arange(n_sites), y] = True
-            np.testing.assert_array_equal(chain.compile(n_sites, evidence).support(n_labels), expected)
-            log_z = inference.log_partition(chain, scores, evidence=evidence)
+                expected[np.arange(n_positions), y] = True
+            np.testing.assert_array_equal(chain.compile(n_positions, allowed).support(n_labels), expected)
+            log_z = inference.log_partition(chain, scores, allowed=allowed)
             assert log_z == pytest.approx(np.log(len(outputs)), abs=1e-12)
         else:
             n_impossible += 1
-            assert inference.log_partition(chain, scores, evidence=evidence) == -np.inf
-            assert inference.k_best(chain, scores, 2, evidence=evidence) == []
-            with pytest.raises(NoOutputError, match=f"No labelling of length {n_sites}.* is possible: "):
-                chain.compile(n_sites, evidence)
-            with pytest.raises(NoOutputError, match=f"length {n_sites}"):
-                inference.best(chain, scores, evidence=evidence)
+            assert inference.log_partition(chain, scores, allowed=allowed) == -np.inf
+            assert inference.k_best(chain, scores, 2, allowed=allowed) == []
+            with pytest.raises(
+                NoOutputError, match=f"No label sequence of length {n_positions}.* is possible: "
+            ):
+                chain.compile(n_positions, allowed)
+            with pytest.raises(NoOutputError, match=f"length {n_positions}"):
+                inference.best(chain, scores, allowed=allowed)
     assert n_impossible > 5
 
 
 @pytest.mark.parametrize(
-    ("pairs", "n_sites", "sets", "message"),
+    ("pairs", "n_positions", "sets", "message"),
     [
         ([(START, "a"), ("b", END)], 0, None, r"length 0 is possible: \(START, END\) is not in the bigrams"),
         (
@@ -86,41 +88,48 @@ def test_the_support_is_what_some_output_has(share: float) -> None:
             [(START, "a"), ("a", "b"), ("b", END)],
             5,
             None,
-            "nothing possible at site 2 may follow b at site 1",
+            "nothing possible at position 2 may follow b at position 1",
         ),
-        (ALTERNATING, 3, None, "length 3 is possible: a at site 2 may not end a sequence"),
+        (ALTERNATING, 3, None, "length 3 is possible: a at position 2 may not end a sequence"),
         (
             ALTERNATING,
             2,
             [{"b"}, None],
-            "with the labels allowed at its sites is possible: no label allowed at site 0",
+            "with the labels allowed at its positions is possible: no label allowed at position 0",
         ),
-        (ALTERNATING, 4, [None, None, {"b"}, None], "nothing allowed at site 2 may follow b at site 1"),
-        (ALTERNATING, 1, [{"a"}], "a at site 0 may not end a sequence"),
+        (
+            ALTERNATING,
+            4,
+            [None, None, {"b"}, None],
+            "nothing allowed at position 2 may follow b at position 1",
+        ),
+        (ALTERNATING, 1, [{"a"}], "a at position 0 may not end a sequence"),
         # through END and START again would be a way, if they were labels
         (
             [(START, "a"), ("a", END), (END, "b"), ("b", END)],
             2,
             None,
-            "nothing possible at site 1 may follow a",
+            "nothing possible at position 1 may follow a",
         ),
-        ([(START, "a"), ("a", START), ("a", END)], 2, None, "nothing possible at site 1 may follow a"),
+        ([(START, "a"), ("a", START), ("a", END)], 2, None, "nothing possible at position 1 may follow a"),
     ],
 )
-def test_an_impossible_length_says_what_is_missing(pairs: Any, n_sites: int, sets: Any, message: str) -> None:
+def test_an_impossible_length_says_what_is_missing(
+    pairs: Any, n_positions: int, sets: Any, message: str
+) -> None:
     chain = Chain(bigrams=Bigrams(pairs)).bind(LABELS, [])
-    evidence = None
+    allowed = None
     if sets is not None:
-        evidence = Evidence.from_sets(
+        allowed = AllowedLabels.from_sets(
             None if s is None else [LABELS.index(label) for label in s] for s in sets
         )
     with pytest.raises(NoOutputError, match=message):
-        chain.compile(n_sites, evidence)
+        chain.compile(n_positions, allowed)
 
 
 def test_many_labels_are_not_all_named() -> None:
     chain = Chain(bigrams=Bigrams([(START, i) for i in range(8)] + [(9, END)])).bind(range(10), [])
-    with pytest.raises(NoOutputError, match="0, 1, 2, 3, 4 and 3 more labels at site 0"):
+    with pytest.raises(NoOutputError, match="0, 1, 2, 3, 4 and 3 more labels at position 0"):
         chain.compile(2)
 
 
@@ -143,10 +152,10 @@ def test_supports_grow_under_threads() -> None:
     chain = Chain(bigrams=Bigrams(circle)).bind(range(n_labels), [])
     lengths = [int(n) for n in np.random.default_rng(3).integers(1, 300, size=300)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda n_sites: chain.compile(n_sites).support(n_labels), lengths))
-    for n_sites, support in zip(lengths, found, strict=True):
-        np.testing.assert_array_equal(support.argmax(axis=1), np.arange(n_sites) % n_labels)
-        assert support.sum() == n_sites
+        found = list(pool.map(lambda n_positions: chain.compile(n_positions).support(n_labels), lengths))
+    for n_positions, support in zip(lengths, found, strict=True):
+        np.testing.assert_array_equal(support.argmax(axis=1), np.arange(n_positions) % n_labels)
+        assert support.sum() == n_positions
 
 
 def test_trellises_are_shared_and_told_apart() -> None:
@@ -163,7 +172,7 @@ def test_trellises_are_shared_and_told_apart() -> None:
 
 
 def test_bind_fixes_observed_bigrams() -> None:
-    outputs: list[Any] = [[0, 1], [1, -1, 2], [], Evidence.from_sets([{0, 1}, {2}])]
+    outputs: list[Any] = [[0, 1], [1, -1, 2], [], AllowedLabels.from_sets([{0, 1}, {2}])]
     bound = Chain(bigrams="observed", unseen="skip").bind(LABELS, outputs)
     assert bound.bigrams == Bigrams.observed([["a", "b"], ["b", None, "c"], [], [{"a", "b"}, "c"]])
     assert bound.labels == LABELS
@@ -185,8 +194,8 @@ def test_outputs_outside_are_refused_with_their_places() -> None:
     with pytest.raises(ValueError) as refused:
         Chain(bigrams=ALTERNATING).bind(LABELS, OUTSIDE)
     assert str(refused.value) == (
-        "4 of 5 training sequences lie outside the bigrams: sequence 1, site 0: b at the start; "
-        "sequence 2, site 1: a after a; sequence 3: a at its end; sequence 4: it has no sites "
+        "4 of 5 training sequences lie outside the bigrams: sequence 1, position 0: b at the start; "
+        "sequence 2, position 1: a after a; sequence 3: a at its end; sequence 4: it has no positions "
         "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' lets all pairs exist)."
     )
     with pytest.raises(ValueError, match="; …"):
@@ -224,11 +233,11 @@ def test_partly_known_outputs_need_one_completion_within_the_bigrams() -> None:
         [0, -1, -1, 1],
         [-1, -1, -1],
         [0, -1, 1],
-        Evidence.from_sets([{0, 2}, {1, 2}]),
+        AllowedLabels.from_sets([{0, 2}, {1, 2}]),
     ]
     assert [entry.sequence for entry in chain.outside(partly)] == [2, 3]
     assert chain.outside(partly)[1] == Outside(3, 2, None, None)
-    with pytest.raises(ValueError, match="sequence 0, site 2: no label fits between the known ones"):
+    with pytest.raises(ValueError, match="sequence 0, position 2: no label fits between the known ones"):
         Chain(bigrams=ALTERNATING).bind(LABELS, [[0, -1, 1]])
     with pytest.raises(ValueError, match="1 of 2 training"):  # there is no pair that could be added
         Chain(bigrams=ALTERNATING, unseen="extend").bind(LABELS, [[0, 0], [0, -1, 2]])

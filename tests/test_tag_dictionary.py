@@ -12,7 +12,7 @@ import pytest
 
 from crfkit import InputError
 from crfkit.features import Annotation, TagDictionary
-from crfkit.structures import Evidence
+from crfkit.structures import AllowedLabels
 
 SYLLABLES = ["ba", "Ko", "lu", "sé", "ma", "x"]
 
@@ -30,13 +30,15 @@ def by_the_rules(
     X: list[list[str]], y: list[list[str]], word: str, min_count: int, length: int, ending_count: int
 ) -> set[Hashable]:
     """What the documentation says, read literally."""
-    sites = [(w.lower(), label) for ws, ls in zip(X, y, strict=True) for w, label in zip(ws, ls, strict=True)]
-    counts = Counter(w for w, _ in sites)
+    positions = [
+        (w.lower(), label) for ws, ls in zip(X, y, strict=True) for w, label in zip(ws, ls, strict=True)
+    ]
+    counts = Counter(w for w, _ in positions)
     word = word.lower()
-    seen: set[Hashable] = {label for w, label in sites if w == word}
+    seen: set[Hashable] = {label for w, label in positions if w == word}
     if counts[word] >= min_count:
         return seen
-    rare = [(w, label) for w, label in sites if counts[w] < min_count]
+    rare = [(w, label) for w, label in positions if counts[w] < min_count]
     for n in range(min(length, len(word)), -1, -1):
         alike = [(w, label) for w, label in rare if w.endswith(word[len(word) - n :])]
         if n == 0 or sum(w != word for w, _ in alike) >= ending_count:
@@ -58,21 +60,21 @@ def test_words_have_the_labels_that_the_rules_give(seed: int) -> None:
         assert (word in dictionary) == (word.lower() in {w.lower() for w in known})
 
 
-def test_sites_and_gold_labels() -> None:
+def test_positions_and_gold_labels() -> None:
     X, y = corpus(1)
     dictionary = TagDictionary.from_data(X, y, min_count=3, ending_count=2)
     new = [["baKo", "zzz"], [], ["sé"]]
-    evidence = dictionary.allowed(new)
+    allowed = dictionary.allowed(new)
     words = [word for sequence in new for word in sequence]
-    assert evidence.n_sites == len(words)
+    assert allowed.n_positions == len(words)
     for i, word in enumerate(words):
-        ids = evidence.between(i, i + 1).labels.tolist()
+        ids = allowed.between(i, i + 1).labels.tolist()
         assert tuple(dictionary.classes[k] for k in ids) == dictionary.allowed_labels(word)
     last = len(dictionary.classes) - 1
-    gold = Annotation(np.array([0, -1, -1], np.int32), Evidence.from_sets([None, None, [0, last]]))
+    gold = Annotation(np.array([0, -1, -1], np.int32), AllowedLabels.from_sets([None, None, [0, last]]))
     more = dictionary.allowed(new, gold)
     for i, named in enumerate([{0}, set[int](), {0, last}]):
-        expected = set(evidence.between(i, i + 1).labels.tolist()) | named
+        expected = set(allowed.between(i, i + 1).labels.tolist()) | named
         assert more.between(i, i + 1).labels.tolist() == sorted(expected)
 
 
@@ -87,10 +89,10 @@ def test_rows_and_dicts_have_words_in_a_column() -> None:
         assert dictionary.endings == plain.endings
         np.testing.assert_array_equal(dictionary.allowed(X).labels, plain.allowed(words).labels)
     with pytest.raises(
-        InputError, match=r"sequence 0, site 0 is .*a tag dictionary needs a word in column 2"
+        InputError, match=r"sequence 0, position 0 is .*a tag dictionary needs a word in column 2"
     ):
         TagDictionary.from_data(rows, y, 2)
-    with pytest.raises(InputError, match="sequence 1 is the string 'cats', expected a list of sites"):
+    with pytest.raises(InputError, match="sequence 1 is the string 'cats', expected a list of positions"):
         plain.allowed([["dogs"], "cats"])
 
 
@@ -108,8 +110,8 @@ def test_coverage() -> None:
     coverage = dictionary.coverage([["The", "birds", "sing"], ["the"]], [["D", "N", "V"], [None]])
     assert coverage[:4] == pytest.approx((3, 2 / 3, 1.0, 1 / 3))
     assert coverage[4:] == pytest.approx((1.0, 1.0, 0.5, 1.0))
-    assert "66.67% of 3 sites" in str(coverage)
-    with pytest.raises(InputError, match="X has 2 sites but y has 1 labels"):
+    assert "66.67% of 3 positions" in str(coverage)
+    with pytest.raises(InputError, match="X has 2 positions but y has 1 labels"):
         dictionary.coverage([["the", "dogs"]], [["D"]])
 
 
@@ -145,7 +147,7 @@ def test_complaints() -> None:
         TagDictionary.from_data(X, y, ending_length=101)
     with pytest.raises(InputError, match="ending_count is True"):
         TagDictionary.from_data(X, y, ending_count=True)
-    with pytest.raises(InputError, match="no site has a label"):
+    with pytest.raises(InputError, match="no position has a label"):
         TagDictionary.from_data(X, [[None]])
-    with pytest.raises(InputError, match="X has 1 sites but y has 2 labels"):
+    with pytest.raises(InputError, match="X has 1 positions but y has 2 labels"):
         TagDictionary.from_data(X, [["N", "V"]])

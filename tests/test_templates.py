@@ -212,9 +212,9 @@ def test_columns_are_checked() -> None:
         template.check_columns(2)
     with pytest.raises(InputError, match=r"t.txt:2: .* column 0 .* has 0 feature columns"):
         template.check_columns(0)
-    with pytest.raises(InputError, match=r"site 1 has 1 columns, but t.txt reads column 2"):
+    with pytest.raises(InputError, match=r"position 1 has 1 columns, but t.txt reads column 2"):
         template.expand([("a", "b", "c"), ("a",)], 1)
-    with pytest.raises(IndexError, match="site 2 of a sequence of 2 sites"):
+    with pytest.raises(IndexError, match="position 2 of a sequence of 2 positions"):
         template.expand([("a", "b", "c")] * 2, 2)
 
 

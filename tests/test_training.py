@@ -124,7 +124,7 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
     model = CRF(optimizer=LBFGS(max_iterations=3))
     model.fit(X, y, checkpoint=path, every=1)
     other = [["V" if label == "N" else label for label in labels] for labels in y]
-    renamed = [[[f"x{feature}" for feature in site] for site in sites] for sites in X]
+    renamed = [[[f"x{feature}" for feature in position] for position in positions] for positions in X]
     words = "c: the checkpoint is of other training data"
     for again in ((X, other), (renamed, y), (X[1:], y[1:])):
         with pytest.raises(InputError, match=words):
@@ -149,7 +149,7 @@ def test_a_checkpoint_of_another_dev_set_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_a_dev_set_is_said_of_it() -> None:
     X, y = [[["the", "D"], ["dog", "N"]]], [["O", "B"]]
-    with pytest.raises(InputError, match=r"^dev sequence 0, site 0: the row has 1 column"):
+    with pytest.raises(InputError, match=r"^dev sequence 0, position 0: the row has 1 column"):
         CRF(features="U:%x[0,0]\nU1:%x[0,1]\nB").fit(X, y, dev=([[["the"], ["dog"]]], y))
 
 
@@ -233,7 +233,9 @@ def test_weights_are_carried_over_by_name(kind: str) -> None:
     features = None
     if kind == "template":
         features = TEMPLATE
-        first, second = (([[site[0] for site in sites] for sites in X], y) for X, y in (first, second))
+        first, second = (
+            ([[position[0] for position in positions] for positions in X], y) for X, y in (first, second)
+        )
     if kind == "dense":
         rng = np.random.default_rng(0)
         first, second = (([rng.normal(size=(len(labels), 3)) for labels in y], y) for _, y in (first, second))
@@ -263,7 +265,7 @@ def test_partial_fit_keeps_what_the_data_do_not_touch(name: str) -> None:
     more_X, more_y = data(3, n=20, labels="NA")
     crf.partial_fit(more_X, more_y)
     after = weights_by_name(crf)
-    seen = {feature for sites in more_X for site in sites for feature in site}
+    seen = {feature for positions in more_X for position in positions for feature in position}
     assert set(before) <= set(after)
     assert crf.classes_ == ["A", "D", "N", "V"]
     untouched = [name for name in before if name[0] not in seen and name[0] != "arc"]

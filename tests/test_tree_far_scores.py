@@ -13,7 +13,16 @@ import numpy.typing as npt
 import pytest
 
 from crfkit import SpanningTree
-from crfkit.inference import TreeBatch, best, entropy, k_best, log_partition, marginals, sample, tangent
+from crfkit.inference import (
+    TreeBatch,
+    best,
+    entropy,
+    hessian_vector,
+    k_best,
+    log_partition,
+    marginals,
+    sample,
+)
 from crfkit.structures import is_tree
 
 Scores = npt.NDArray[np.float64]
@@ -118,7 +127,7 @@ def test_beside_all_trees(
     for arcs, q, gain in zip(exact.outputs, p, gains, strict=True):
         for arc in arcs:
             moved[arc] += float(q * (gain - mean))
-    found = tangent(tree, given, direction.reshape(given.shape)).reshape(scores.shape)
+    found = hessian_vector(tree, given, direction.reshape(given.shape)).reshape(scores.shape)
     assert found == pytest.approx(moved, rel=1e-8, abs=1e-11)
     order = sorted(exact.scores, reverse=True)[:7]
     assert score_of(best(tree, given).output, scores) == order[0]

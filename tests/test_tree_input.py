@@ -1,4 +1,4 @@
-"""Spanning trees: forms of evidence, batches, threads, and what is refused, in words."""
+"""Spanning trees: forms of allowed labels, batches, threads, and what is refused, in words."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import pytest
 
 from crfkit import SpanningTree, inference
 from crfkit.inference import TreeBatch
-from crfkit.structures import Evidence, is_tree
+from crfkit.structures import AllowedLabels, is_tree
 from tests.oracle import Floats
 
 ONE, MANY = SpanningTree(), SpanningTree(single_root=False)
 
 
-# ---- evidence, batches, threads
+# ---- allowed labels, batches, threads
 
 
-def test_forms_of_evidence_agree() -> None:
+def test_forms_of_allowed_agree() -> None:
     scores = np.random.default_rng(0).normal(size=(5, 5))
     heads = [2, -1, -1, 3]
     mask = np.ones((5, 5), dtype=np.bool_)
     mask[:, 1], mask[:, 4] = np.arange(5) == 2, np.arange(5) == 3
-    forms: list[Any] = [heads, np.array(heads), mask, Evidence.from_sets([[2], None, None, [3]])]
+    forms: list[Any] = [heads, np.array(heads), mask, AllowedLabels.from_sets([[2], None, None, [3]])]
     expected = inference.marginals(ONE, np.where(mask, scores, -np.inf))
     for form in forms:
-        np.testing.assert_array_equal(inference.marginals(ONE, scores, evidence=form), expected)
+        np.testing.assert_array_equal(inference.marginals(ONE, scores, allowed=form), expected)
     labelled = np.random.default_rng(1).normal(size=(5, 5, 3))
     pairs = [[2, 1], [-1, -1], [-1, 2], [3, -1]]
     by_label = np.repeat(mask[:, :, None], 3, axis=2)
     by_label[:, 1] &= np.arange(3) == 1
     by_label[:, 3] &= np.arange(3) == 2
     expected = inference.marginals(ONE, np.where(by_label, labelled, -np.inf))
-    np.testing.assert_array_equal(inference.marginals(ONE, labelled, evidence=pairs), expected)
+    np.testing.assert_array_equal(inference.marginals(ONE, labelled, allowed=pairs), expected)
     np.testing.assert_array_equal(
-        inference.marginals(ONE, labelled, evidence=heads), inference.marginals(ONE, labelled, evidence=mask)
+        inference.marginals(ONE, labelled, allowed=heads), inference.marginals(ONE, labelled, allowed=mask)
     )
 
 
@@ -70,7 +70,7 @@ def test_batches_are_single_sentences(labels: int | None) -> None:
     )
     padded_marginals = by_padding.marginals()
     assert isinstance(padded_marginals, np.ndarray)
-    moved = by_padding.tangent(np.ones(padded.shape) * 0.5)
+    moved = by_padding.hessian_vector(np.ones(padded.shape) * 0.5)
     for n, (scores, found) in enumerate(zip(listed, by_list.marginals(), strict=True)):
         side = len(scores)
         np.testing.assert_array_equal(found, inference.marginals(ONE, scores))
@@ -84,7 +84,7 @@ def test_batches_are_single_sentences(labels: int | None) -> None:
     assert [tree.shape[:2] for tree in drawn] == [(4, length) for length in lengths]
     assert len(by_list) == len(lengths)
     known: list[Any] = [None if len(s) < 2 else inference.best(ONE, s).output for s in listed]
-    gold = TreeBatch(ONE, listed, evidence=known).log_partition()
+    gold = TreeBatch(ONE, listed, allowed=known).log_partition()
     np.testing.assert_allclose(gold, [best.score for best in by_list.best()], rtol=1e-12, atol=1e-12)
 
 
@@ -110,7 +110,7 @@ def test_a_batch_without_padding(kind: str, labels: int | None) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
     direction = np.cos(np.arange(scores.size, dtype=float)).reshape(scores.shape)
     np.testing.assert_array_equal(
-        np.asarray(full.tangent(direction)), np.asarray(listed.tangent(list(direction)))
+        np.asarray(full.hessian_vector(direction)), np.asarray(listed.hessian_vector(list(direction)))
     )
     for found, expected in zip(full.best(), listed.best(), strict=True):
         np.testing.assert_array_equal(found.output, expected.output)
@@ -145,7 +145,7 @@ def test_the_same_bits_for_any_number_of_threads(labels: int | None) -> None:
     np.testing.assert_array_equal(one.entropy(), many.entropy())
     answers: list[Any] = [
         lambda trees: trees.marginals(),
-        lambda trees: trees.tangent([np.sin(np.nan_to_num(s)) for s in listed * 3]),
+        lambda trees: trees.hessian_vector([np.sin(np.nan_to_num(s)) for s in listed * 3]),
         lambda trees: [best.output for best in trees.best()],
         lambda trees: [best.output for best in trees.minimum_risk()],
         lambda trees: [best.output for found in trees.k_best(3) for best in found],
@@ -191,7 +191,7 @@ def test_a_graph_without_a_tree(message: str) -> None:
     output = [0, 1, 1]
     questions: list[Any] = [
         lambda: inference.marginals(structure, scores),
-        lambda: inference.tangent(structure, scores, np.zeros((4, 4))),
+        lambda: inference.hessian_vector(structure, scores, np.zeros((4, 4))),
         lambda: inference.best(structure, scores),
         lambda: inference.minimum_risk(structure, scores),
         lambda: inference.sample(structure, scores),
@@ -223,25 +223,25 @@ FIVE = np.zeros((5, 5))
         (lambda: inference.score(ONE, FIVE, [0, 1, 1, 5]), "Word 4 has head 5, expected numbers from 0 to 4"),
         (lambda: inference.score(ONE, FIVE, [0.0, 1, 1, 1]), r"given by heads \[T\], got float64"),
         (lambda: inference.parts(ONE, [[0, 3]], 3), "Word 1 has label 3, expected numbers from 0 to 2"),
-        (lambda: inference.tangent(ONE, FIVE, np.zeros((4, 4))), "the direction has shapes"),
-        (lambda: inference.tangent(ONE, FIVE, FIVE - np.inf), "direction holds −inf"),
-        (lambda: inference.best(ONE, FIVE, evidence=np.ones((4, 4), dtype=np.bool_)), r"has shape \[4, 4\]"),
-        (lambda: inference.best(ONE, FIVE, evidence=[0, 1]), r"heads \[T\] = \[4\]"),
+        (lambda: inference.hessian_vector(ONE, FIVE, np.zeros((4, 4))), "the direction has shapes"),
+        (lambda: inference.hessian_vector(ONE, FIVE, FIVE - np.inf), "direction holds −inf"),
+        (lambda: inference.best(ONE, FIVE, allowed=np.ones((4, 4), dtype=np.bool_)), r"has shape \[4, 4\]"),
+        (lambda: inference.best(ONE, FIVE, allowed=[0, 1]), r"heads \[T\] = \[4\]"),
         (
-            lambda: inference.best(ONE, FIVE, evidence=[0, 1, 9, -1]),
+            lambda: inference.best(ONE, FIVE, allowed=[0, 1, 9, -1]),
             "gives word 3 the head 9, expected 0 to 4",
         ),
-        (lambda: inference.best(ONE, FIVE, evidence=Evidence.from_labels([0])), "speaks of 1 words"),
-        (lambda: inference.best(ONE, np.zeros((2, 2, 2)), evidence=[[0, 5]]), "the label 5, expected 0 to 1"),
+        (lambda: inference.best(ONE, FIVE, allowed=AllowedLabels.from_labels([0])), "speaks of 1 words"),
+        (lambda: inference.best(ONE, np.zeros((2, 2, 2)), allowed=[[0, 5]]), "the label 5, expected 0 to 1"),
         (lambda: inference.count(ONE, FIVE), "expected bools"),
         (lambda: TreeBatch(ONE, [FIVE, np.zeros((2, 2, 3))]), r"have \[0, 3\] labels"),
-        (lambda: TreeBatch(ONE, [FIVE], evidence=[]), "evidence for 0 sentences, scores for 1"),
+        (lambda: TreeBatch(ONE, [FIVE], allowed=[]), "allowed labels for 0 sentences, scores for 1"),
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2, 3]), "sentence 1 has length 3, expected 0 to 2"),
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2]), r"expected integers \[N\] = \[2\]"),
         (lambda: SpanningTree("no"), "single_root is 'no', expected True or False"),  # type: ignore[arg-type]
-        (lambda: ONE.compile(-1), "n_sites is -1"),
-        (lambda: ONE.compile(2, Evidence.from_labels([0])), "speaks of 1 words, the input has 2"),
-        (lambda: ONE.compile(2, fired=3), "no parts that an input could switch on"),
+        (lambda: ONE.compile(-1), "n_positions is -1"),
+        (lambda: ONE.compile(2, AllowedLabels.from_labels([0])), "speaks of 1 words, the input has 2"),
+        (lambda: ONE.compile(2, active=3), "no parts that an input could switch on"),
     ],
 )
 def test_what_is_refused(ask: Any, message: str) -> None:
@@ -263,8 +263,8 @@ def test_very_low_scores_are_as_good_as_none(structure: SpanningTree, low: float
     np.testing.assert_array_equal(
         inference.sample(structure, faint, 20, 0), inference.sample(structure, none, 20, 0)
     )
-    moved = inference.tangent(structure, faint, scores)
-    np.testing.assert_allclose(moved, inference.tangent(structure, none, scores), rtol=0, atol=1e-12)
+    moved = inference.hessian_vector(structure, faint, scores)
+    np.testing.assert_allclose(moved, inference.hessian_vector(structure, none, scores), rtol=0, atol=1e-12)
 
 
 def test_scores_of_all_sizes_at_once() -> None:
@@ -288,7 +288,7 @@ def test_outputs_that_are_no_trees_score_nothing() -> None:
 
 def test_compiled_trees_are_compared_by_what_they_allow() -> None:
     assert ONE.compile(3).key == SpanningTree().compile(3).key != MANY.compile(3).key
-    known = Evidence.from_labels([0, -1, 1])
-    assert ONE.compile(3, known).key == ONE.compile(3, Evidence.from_labels([0, -1, 1])).key
+    known = AllowedLabels.from_labels([0, -1, 1])
+    assert ONE.compile(3, known).key == ONE.compile(3, AllowedLabels.from_labels([0, -1, 1])).key
     assert ONE.compile(3, known).key != ONE.compile(3).key
     assert ONE.bind(["nsubj"], []) is ONE

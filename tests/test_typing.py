@@ -64,7 +64,7 @@ lists = CRF[list[str]]()
 def checked(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
     """mypy --strict on a program outside the package: what it reports, and its exit status."""
     package = Path(crfkit.__file__).parents[1]
-    if package.name != "site-packages":  # where mypy finds packages by itself
+    if package.name != "position-packages":  # where mypy finds packages by itself
         monkeypatch.setenv("MYPYPATH", str(package))
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     report, errors, status = api.run(

@@ -153,28 +153,28 @@ def test_block_of(feature: str, block: str) -> None:
 def drawn_instance(data: Any) -> dict[str, Any]:
     """Random sequences with features, labels and sets of labels."""
     n_features, n_labels = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
-    site = st.tuples(
+    position = st.tuples(
         st.lists(st.integers(0, n_features - 1), max_size=4),
         st.integers(-1, n_labels - 1),
         st.sets(st.integers(0, n_labels - 1)).map(sorted),
     )
-    sequences = data.draw(st.lists(st.lists(site, max_size=5), max_size=4))
-    sites = [site for sequence in sequences for site in sequence]
+    sequences = data.draw(st.lists(st.lists(position, max_size=5), max_size=4))
+    positions = [position for sequence in sequences for position in sequence]
     return {
         "sequences": sequences,
         "sequence_ptr": np.cumsum([0, *map(len, sequences)], dtype=np.int64),
-        "site_ptr": np.cumsum([0, *(len(features) for features, _, _ in sites)], dtype=np.int64),
-        "ids": np.array([f for features, _, _ in sites for f in features], dtype=np.int32),
-        "labels": np.array([label for _, label, _ in sites], dtype=np.int32),
-        "set_ptr": np.cumsum([0, *(len(labels) for _, _, labels in sites)], dtype=np.int64),
-        "set_labels": np.array([k for _, _, labels in sites for k in labels], dtype=np.int32),
+        "position_ptr": np.cumsum([0, *(len(features) for features, _, _ in positions)], dtype=np.int64),
+        "ids": np.array([f for features, _, _ in positions for f in features], dtype=np.int32),
+        "labels": np.array([label for _, label, _ in positions], dtype=np.int32),
+        "set_ptr": np.cumsum([0, *(len(labels) for _, _, labels in positions)], dtype=np.int64),
+        "set_labels": np.array([k for _, _, labels in positions for k in labels], dtype=np.int32),
         "n_features": n_features,
         "n_labels": n_labels,
     }
 
 
-def possible(site: tuple[list[int], int, list[int]], *, with_sets: bool) -> list[int]:
-    _, label, labels = site
+def possible(position: tuple[list[int], int, list[int]], *, with_sets: bool) -> list[int]:
+    _, label, labels = position
     return [label] if label >= 0 else labels if with_sets else []
 
 
@@ -189,14 +189,14 @@ def test_seen_pairs(data: Any, with_sets: bool) -> None:
     pairs = defaultdict(set)
     arcs = defaultdict(set)
     for sequence in instance["sequences"]:
-        for i, site in enumerate(sequence):
-            for label in possible(site, with_sets=with_sets):
-                for feature in site[0]:
+        for i, position in enumerate(sequence):
+            for label in possible(position, with_sets=with_sets):
+                for feature in position[0]:
                     pairs[feature].add(label)
                     for before in possible(sequence[i - 1], with_sets=with_sets) if i else []:
                         arcs[feature].add(before * instance["n_labels"] + label)
     sets = (instance["set_ptr"], instance["set_labels"]) if with_sets else (None, None)
-    features = (instance["site_ptr"], instance["ids"])
+    features = (instance["position_ptr"], instance["ids"])
     rest = (instance["labels"], instance["n_features"], instance["n_labels"], *sets)
     every = range(instance["n_features"])
     assert as_lists(*_core.seen_pairs(*features, *rest)) == [sorted(pairs[f]) for f in every]
@@ -207,16 +207,16 @@ def test_seen_pairs(data: Any, with_sets: bool) -> None:
 
 @given(st.data())
 @settings(deadline=None)
-def test_site_counts_and_renaming(data: Any) -> None:
+def test_position_counts_and_renaming(data: Any) -> None:
     instance = drawn_instance(data)
-    site_ptr, ids, n_features = instance["site_ptr"], instance["ids"], instance["n_features"]
-    sites = [site for sequence in instance["sequences"] for site in sequence]
-    counts = _core.site_counts(site_ptr, ids, n_features)
-    assert counts.tolist() == [sum(f in features for features, _, _ in sites) for f in range(n_features)]
+    position_ptr, ids, n_features = instance["position_ptr"], instance["ids"], instance["n_features"]
+    positions = [position for sequence in instance["sequences"] for position in sequence]
+    counts = _core.position_counts(position_ptr, ids, n_features)
+    assert counts.tolist() == [sum(f in features for features, _, _ in positions) for f in range(n_features)]
     remap = np.array([f - 2 if f >= 2 else -1 for f in range(n_features)], dtype=np.int32)
     values = ids + 0.5
-    new_ptr, new_ids, new_values = _core.renamed_features(site_ptr, ids, values, remap)
-    kept = [[f for f in features if f >= 2] for features, _, _ in sites]
+    new_ptr, new_ids, new_values = _core.renamed_features(position_ptr, ids, values, remap)
+    kept = [[f for f in features if f >= 2] for features, _, _ in positions]
     assert np.diff(new_ptr).tolist() == [len(features) for features in kept]
     assert new_ids.tolist() == [f - 2 for features in kept for f in features]
     assert new_values is None or new_values.tolist() == [f + 0.5 for features in kept for f in features]
@@ -230,14 +230,17 @@ LABELS = np.array([0, -1], dtype=np.int32)
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"site_ptr": np.array([], dtype=np.int64)}, "site_ptr must have at least one entry"),
-        ({"site_ptr": np.array([0, 2, 1], dtype=np.int64)}, "site_ptr must rise from 0 to 2 in 2 steps"),
-        ({"site_ptr": np.array([0, 3, 2], dtype=np.int64)}, "site_ptr must rise"),
-        ({"site_ptr": np.array([-1, 0, 2], dtype=np.int64)}, "site_ptr must rise"),
+        ({"position_ptr": np.array([], dtype=np.int64)}, "position_ptr must have at least one entry"),
+        (
+            {"position_ptr": np.array([0, 2, 1], dtype=np.int64)},
+            "position_ptr must rise from 0 to 2 in 2 steps",
+        ),
+        ({"position_ptr": np.array([0, 3, 2], dtype=np.int64)}, "position_ptr must rise"),
+        ({"position_ptr": np.array([-1, 0, 2], dtype=np.int64)}, "position_ptr must rise"),
         ({"ids": np.array([0, 2], dtype=np.int32)}, r"feature id 2 is outside 0\.\.1"),
         ({"ids": np.array([0, -1], dtype=np.int32)}, "feature id -1 is outside"),
         ({"labels": np.array([0, 3], dtype=np.int32)}, r"label 3 is outside -1\.\.2"),
-        ({"labels": np.array([0], dtype=np.int32)}, "labels for 1 sites, but there are 2"),
+        ({"labels": np.array([0], dtype=np.int32)}, "labels for 1 positions, but there are 2"),
         ({"n_features": -1}, "n_features must not be negative"),
         ({"n_labels": -1}, "n_labels must not be negative"),
         ({"set_ptr": PTR[:2], "set_labels": IDS}, "set_ptr must rise from 0 to 2 in 2 steps"),
@@ -246,7 +249,7 @@ LABELS = np.array([0, -1], dtype=np.int32)
 )
 def test_arrays_that_do_not_fit_are_refused(changed: dict[str, Any], complaint: str) -> None:
     arguments: dict[str, Any] = {
-        "site_ptr": PTR,
+        "position_ptr": PTR,
         "ids": IDS,
         "labels": LABELS,
         "n_features": 2,

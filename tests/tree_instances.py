@@ -19,15 +19,15 @@ class TreeInstance:
 
     structure: SpanningTree
     scores: Floats  # [T + 1, T + 1] or [T + 1, T + 1, R]
-    evidence: Bools | None = None  # the same shape
+    allowed: Bools | None = None  # the same shape
 
     @cached_property
     def oracle(self) -> TreeOracle:
         """Brute force over the same scores."""
-        return TreeOracle(self.scores, self.structure.single_root, self.evidence)
+        return TreeOracle(self.scores, self.structure.single_root, self.allowed)
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T."""
         return len(self.scores) - 1
 
@@ -60,30 +60,30 @@ class TreeInstance:
         """The same question about other scores."""
         return replace(self, scores=self.part_scores(vector))
 
-    def shifted(self, site: int, by: float) -> TreeInstance:
+    def shifted(self, position: int, by: float) -> TreeInstance:
         """Every arc into one word scores `by` more: so does every tree."""
         scores = self.scores.copy()
-        scores[:, site + 1] += by
+        scores[:, position + 1] += by
         return replace(self, scores=scores)
 
     def reversed(self) -> TreeInstance:
         """The words, and the labels, in the opposite order."""
-        return self.renamed(np.arange(self.n_sites)[::-1])
+        return self.renamed(np.arange(self.n_positions)[::-1])
 
     def reversed_parts(self, vector: Floats) -> Floats:
         """Numbers per arc in the order of the reversed instance."""
-        return self.renamed_parts(vector, np.arange(self.n_sites)[::-1])
+        return self.renamed_parts(vector, np.arange(self.n_positions)[::-1])
 
     def draw_order(self, random: np.random.Generator) -> Any:
         """New names for the words."""
-        return random.permutation(self.n_sites)
+        return random.permutation(self.n_positions)
 
     def renamed(self, order: Any) -> TreeInstance:
         """Word j of the new instance is word `order[j]` of this one; the labels are turned round."""
         return replace(
             self,
             scores=self._renamed(self.scores, order),
-            evidence=None if self.evidence is None else self._renamed(self.evidence, order),
+            allowed=None if self.allowed is None else self._renamed(self.allowed, order),
         )
 
     def renamed_parts(self, vector: Floats, order: Any) -> Floats:
@@ -96,27 +96,27 @@ class TreeInstance:
         return arcs if arcs.ndim == 2 else arcs[:, :, ::-1]
 
     def spelled_out(self) -> TreeInstance:
-        """The same with forbidden arcs instead of evidence."""
-        if self.evidence is None:
+        """The same with forbidden arcs instead of allowed labels."""
+        if self.allowed is None:
             return self
-        return replace(self, scores=np.where(self.evidence, self.scores, -np.inf), evidence=None)
+        return replace(self, scores=np.where(self.allowed, self.scores, -np.inf), allowed=None)
 
     def everything(self) -> Bools:
-        """Evidence that allows all arcs."""
+        """AllowedLabels that allows all arcs."""
         return np.ones(self.scores.shape, dtype=np.bool_)
 
     def allowing(self, output: Output) -> Bools:
-        """Evidence that leaves one tree, and what is ignored as it is."""
+        """AllowedLabels that leaves one tree, and what is ignored as it is."""
         mask = ~self.existing().reshape(self.scores.shape)
         for word, choice in enumerate(output, start=1):
             mask[(choice, word) if self.n_labels is None else (choice[0], word, choice[1])] = True  # type: ignore[index]
         return mask
 
-    def evidence_of_one(self, random: np.random.Generator) -> tuple[Bools, float]:
-        """Evidence of the likeliest arc into one word, and its probability."""
-        word = 1 + int(random.integers(self.n_sites))
+    def allowed_of_one(self, random: np.random.Generator) -> tuple[Bools, float]:
+        """AllowedLabels of the likeliest arc into one word, and its probability."""
+        word = 1 + int(random.integers(self.n_positions))
         into = self.oracle.marginals.reshape(self.scores.shape)[:, word]
-        mask = self.everything() if self.evidence is None else self.evidence.copy()
+        mask = self.everything() if self.allowed is None else self.allowed.copy()
         known = np.zeros(into.shape, dtype=np.bool_)
         known.ravel()[into.argmax()] = True
         mask[:, word] = known
@@ -124,7 +124,7 @@ class TreeInstance:
 
     def draw_outputs(self, random: np.random.Generator, n: int) -> Any:
         """Any heads and labels, trees or not."""
-        heads = random.integers(self.n_sites + 1, size=(n, self.n_sites))
+        heads = random.integers(self.n_positions + 1, size=(n, self.n_positions))
         if self.n_labels is None:
             return heads
         return np.stack([heads, random.integers(self.n_labels, size=heads.shape)], axis=-1)
@@ -135,7 +135,7 @@ class TreeInstance:
         np.testing.assert_allclose(marginals[:, 1:].sum(axis=0), 1.0, rtol=0, atol=1e-9)
         assert np.all(vector[~self.existing()] == 0.0)
         roots = marginals[0].sum()
-        if self.n_sites:
+        if self.n_positions:
             assert roots >= 1 - 1e-9
             assert roots <= 1 + 1e-9 or not self.structure.single_root
 
@@ -153,7 +153,7 @@ def draw_tree(
 ) -> TreeInstance:
     """Random arc scores with at least one tree.
 
-    `forbidden` is the share of arcs with score −inf, `restricted` the share that the evidence excludes; `whole` scores
+    `forbidden` is the share of arcs with score −inf, `restricted` the share that the allowed labels excludes; `whole` scores
     often tie. What is ignored holds large scores.
     """
     T = int(random.integers(words[0], words[1] + 1))
@@ -187,8 +187,8 @@ TREES: Mapping[str, Mapping[str, Any]] = {
         "labels": 2,
         "single_root": False,
     },
-    "tree, evidence": {"restricted": 0.4, "words": (3, 4)},
-    "tree, evidence and labels, many roots": {
+    "tree, allowed labels": {"restricted": 0.4, "words": (3, 4)},
+    "tree, allowed labels and labels, many roots": {
         "restricted": 0.5,
         "forbidden": 0.2,
         "labels": 2,

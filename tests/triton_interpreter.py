@@ -92,7 +92,7 @@ def few_bigrams(masks: str) -> ChainProblem:
 
 
 def check_by_enumeration() -> None:
-    """Lists of bigrams against all 20³ labellings of three sites."""
+    """Lists of bigrams against all 20³ label sequences of three sites."""
     given = few_bigrams("none")
     given = given._replace(emissions=given.emissions[:, :3].contiguous())
     emissions, arcs, start, end = (part.double() for part in explicit(given)[:4] if part is not None)
@@ -101,19 +101,19 @@ def check_by_enumeration() -> None:
     shared = start[a] + arcs[a, b] + arcs[b, c] + end[c]
     scores = shared + emissions[:, 0, a] + emissions[:, 1, b] + emissions[:, 2, c]  # [B, 8000]
     value, kept = chain_sparse.value(given, None, keep=True)
-    close("few bigrams, all labellings: log Z", value, scores.logsumexp(1), 1e-5)
+    close("few bigrams, all label sequences: log Z", value, scores.logsumexp(1), 1e-5)
     middle = torch.zeros(3, 20, dtype=torch.float64).index_add(1, b, scores.softmax(1))
     found = chain_sparse.gradient(given, None, torch.ones(3), kept)
-    close("few bigrams, all labellings: marginals", found[0][:, 1], middle, 1e-5)
+    close("few bigrams, all label sequences: marginals", found[0][:, 1], middle, 1e-5)
     place = torch.cat([a * 20 + b, b * 20 + c])
     both = scores.softmax(1).sum(0).repeat(2)
     pairs = torch.zeros(400, dtype=torch.float64).index_add(0, place, both)
-    close("few bigrams, all labellings: arcs", found[1].reshape(-1), pairs, 1e-5)
+    close("few bigrams, all label sequences: arcs", found[1].reshape(-1), pairs, 1e-5)
     if not torch.equal(chain_sparse.best(given), paths[scores.argmax(1)]):
-        sys.exit("few bigrams, all labellings: best")
-    likely = torch.where(torch.isfinite(shared), 0.0, shared).argmin()  # a labelling that does not exist
+        sys.exit("few bigrams, all label sequences: best")
+    likely = torch.where(torch.isfinite(shared), 0.0, shared).argmin()  # a label sequence that does not exist
     if not bool((chain_sparse.value(given, paths[likely].repeat(3, 1), keep=False)[0] == -torch.inf).all()):
-        sys.exit("few bigrams, all labellings: one that does not exist has a probability")
+        sys.exit("few bigrams, all label sequences: one that does not exist has a probability")
 
 
 def check_few_bigrams() -> None:
@@ -195,7 +195,7 @@ def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: flo
 
 
 def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain_triton) -> None:
-    """Value, gradient and best labelling of one problem."""
+    """Value, gradient and best label sequence of one problem."""
     exact = explicit(
         ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
     )
@@ -227,7 +227,7 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
     states, arcs = site_states(exact, torch.float64), site_arcs(exact, torch.float64)
     best = to_positions(given, chain_paths.best(states, arcs, alive_sites(given)))
     if not torch.equal(kernels.best(given), best):
-        sys.exit(f"{name}: best labelling")
+        sys.exit(f"{name}: best label sequence")
 
 
 def check_absent_ends() -> None:
@@ -303,7 +303,7 @@ def check_positions() -> None:
 
 
 def check_impossible(kernels: Any) -> None:
-    """Two labels that cannot follow each other at all: no labelling of two sites."""
+    """Two labels that cannot follow each other at all: no label sequence of two sites."""
     never = torch.full((2, 2, 5, 5) if kernels is chain_positions else (5, 5), -torch.inf)
     lengths = torch.tensor([3, 1])
     given = ChainProblem(
@@ -311,7 +311,7 @@ def check_impossible(kernels: Any) -> None:
     )
     value, _ = kernels.value(given, None, keep=False)
     if value[0] != -torch.inf or kernels.best(given).tolist() != [[-1, -1, -1], [0, -1, -1]]:
-        sys.exit("no labelling: it has a value, or labels")
+        sys.exit("no label sequence: it has a value, or labels")
 
 
 def check_divisions(kernels: Any, arcs: torch.Tensor, likely: float, sizes: Iterable[int]) -> None:

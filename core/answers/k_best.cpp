@@ -11,12 +11,12 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// What the enumeration asks of its paths: nodes site by site, in the order of their labels, and the ways into
-// each. A way into a node scores its arc and the node itself.
+// What the enumeration asks of its paths: nodes position by position, in the order of their labels, and the
+// ways into each. A way into a node scores its arc and the node itself.
 struct ChainGraph {
     const ChainView& chain;
 
-    std::int64_t n_sites() const { return chain.n_sites; }
+    std::int64_t n_positions() const { return chain.n_positions; }
     std::int64_t first_node(std::int64_t t) const { return t * chain.n_labels; }
     std::int32_t label(std::int64_t node) const { return static_cast<std::int32_t>(node % chain.n_labels); }
     double first_score(std::int64_t node) const { return chain.states[node]; }
@@ -34,8 +34,8 @@ struct LatticeGraph {
     const ArcScores& arcs;
     std::span<const double> scores;
 
-    std::int64_t n_sites() const { return lattice.n_sites(); }
-    std::int64_t first_node(std::int64_t t) const { return lattice.site_ptr[t]; }
+    std::int64_t n_positions() const { return lattice.n_positions(); }
+    std::int64_t first_node(std::int64_t t) const { return lattice.position_ptr[t]; }
     std::int32_t label(std::int64_t node) const { return lattice.labels[node]; }
     double first_score(std::int64_t node) const { return scores[node]; }
     template <class Function>
@@ -48,11 +48,11 @@ struct LatticeGraph {
 class TrellisGraph {
   public:
     explicit TrellisGraph(const ScoredTrellis& trellis) : trellis_(trellis), first_node_{0} {
-        for (std::int64_t t = 0; t < n_sites(); ++t)
+        for (std::int64_t t = 0; t < n_positions(); ++t)
             first_node_.push_back(first_node_.back() + trellis.step(t).n_after);
     }
 
-    std::int64_t n_sites() const { return trellis_.n_sites(); }
+    std::int64_t n_positions() const { return trellis_.n_positions(); }
     std::int64_t first_node(std::int64_t t) const { return first_node_[t]; }
     std::int32_t label(std::int64_t node) const {
         const auto after = std::upper_bound(first_node_.begin(), first_node_.end(), node);
@@ -72,10 +72,10 @@ class TrellisGraph {
     std::int32_t label_at(std::int64_t t, std::int64_t node) const {
         return trellis_.table.labels(trellis_.step(t).after)[node - first_node_[t]];
     }
-    // The score of the label, and of the arc into the sink after the last site.
+    // The score of the label, and of the arc into the sink after the last position.
     double node_score(std::int64_t t, std::int64_t node) const {
-        double score = trellis_.site(t)[label_at(t, node)];
-        if (t + 1 == n_sites())
+        double score = trellis_.position(t)[label_at(t, node)];
+        if (t + 1 == n_positions())
             score += trellis_.arcs.scores(t + 1, trellis_.steps[t + 1])[node - first_node_[t]];
         return score;
     }
@@ -114,19 +114,19 @@ struct Node {
     std::vector<Path> candidates;  // heap
 };
 
-// The end is one more node, at site T. Scores are kept relative to `peaks_`, the best score at each site, so
-// that long chains lose no digits.
+// The end is one more node, at position T. Scores are kept relative to `peaks_`, the best score at each
+// position, so that long chains lose no digits.
 template <class Graph>
 class Enumeration {
   public:
     explicit Enumeration(const Graph& graph)
         : graph_(graph),
-          n_nodes_(graph.first_node(graph.n_sites())),
+          n_nodes_(graph.first_node(graph.n_positions())),
           first_(n_nodes_),
-          peaks_(graph.n_sites()),
+          peaks_(graph.n_positions()),
           nodes_(n_nodes_ + 1) {
         Pace pace;
-        for (std::int64_t t = 0; t < graph.n_sites(); ++t) {
+        for (std::int64_t t = 0; t < graph.n_positions(); ++t) {
             double peak = kNever;
             const std::int64_t begin = graph.first_node(t), end = graph.first_node(t + 1);
             for (std::int64_t j = begin; j < end; ++j) {
@@ -151,8 +151,8 @@ class Enumeration {
     // Finds the next path into the end; false when there is none.
     bool next() {
         // Going down: to which node must a successor be asked for first?
-        std::vector<std::pair<std::int64_t, std::int64_t>> asked;  // site, node
-        std::int64_t t = graph_.n_sites(), j = n_nodes_;
+        std::vector<std::pair<std::int64_t, std::int64_t>> asked;  // position, node
+        std::int64_t t = graph_.n_positions(), j = n_nodes_;
         check_interruption();
         for (;;) {
             const Node& node = open(t, j);
@@ -182,10 +182,10 @@ class Enumeration {
     }
 
     ScoredLabels path(std::int64_t rank) {
-        ScoredLabels out{0, std::vector<std::int32_t>(graph_.n_sites())};
-        const Path* path = &open(graph_.n_sites(), n_nodes_).found[rank];
+        ScoredLabels out{0, std::vector<std::int32_t>(graph_.n_positions())};
+        const Path* path = &open(graph_.n_positions(), n_nodes_).found[rank];
         out.score = total_ + path->score;
-        for (std::int64_t t = graph_.n_sites() - 1; t >= 0; --t) {
+        for (std::int64_t t = graph_.n_positions() - 1; t >= 0; --t) {
             out.labels[t] = graph_.label(path->before);
             path = &open(t, path->before).found[path->rank];
         }
@@ -214,7 +214,7 @@ class Enumeration {
             node.found.push_back({first_[j], 0, -1, 0});
             return node;
         }
-        if (t == graph_.n_sites()) {
+        if (t == graph_.n_positions()) {
             for (std::int64_t i = graph_.first_node(t - 1); i < n_nodes_; ++i) add(node, i, 0, first_[i], 0);
         } else {
             graph_.each_way(t, j, [&](std::int64_t before, double step) {
@@ -227,7 +227,7 @@ class Enumeration {
 
     const Graph& graph_;
     std::int64_t n_nodes_;
-    std::vector<double> first_;  // [nodes] best score at each node, relative to the peak of its site
+    std::vector<double> first_;  // [nodes] best score at each node, relative to the peak of its position
     std::vector<double> peaks_;  // [T]
     std::vector<std::unique_ptr<Node>> nodes_;
     double total_ = 0;
@@ -238,7 +238,7 @@ template <class Graph>
 std::vector<ScoredLabels> k_best_paths(const Graph& graph, std::int64_t k) {
     std::vector<ScoredLabels> out;
     if (k < 1) return out;
-    if (graph.n_sites() == 0) return {ScoredLabels{0, {}}};
+    if (graph.n_positions() == 0) return {ScoredLabels{0, {}}};
     Enumeration<Graph> paths(graph);
     if (!paths.possible()) return out;
     out.push_back(paths.path(0));

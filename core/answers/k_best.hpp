@@ -1,12 +1,12 @@
-// The highest-scoring labellings of one chain, of one lattice, or of one trellis.
+// The highest-scoring label sequences of one chain, of one lattice, or of one trellis.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "lattice/lattice.hpp"
 #include "chain/log_chain.hpp"
+#include "lattice/lattice.hpp"
 #include "patterns/trellis_run.hpp"
 
 namespace crfkit {
@@ -16,14 +16,14 @@ struct ScoredLabels {
     std::vector<std::int32_t> labels;  // [T]
 };
 
-// The k best labellings, best first, all distinct; fewer when fewer are possible.
+// The k best label sequences, best first, all distinct; fewer when fewer are possible.
 //
-// Lazy enumeration (Jiménez & Marzal 1999): every (site, label) keeps the paths that end there in order, and
-// finds its next one only when asked. After the first pass, O(T L²), each further labelling costs O(T log)
-// plus O(L) for each (site, label) that it visits for the first time. Ties: the lower label, at the last site
-// first.
+// Lazy enumeration (Jiménez & Marzal 1999): every (position, label) keeps the paths that end there in order,
+// and finds its next one only when asked. After the first pass, O(T L²), each further label sequence costs
+// O(T log) plus O(L) for each (position, label) that it visits for the first time. Ties: the lower label, at
+// the last position first.
 std::vector<ScoredLabels> k_best(const ChainView& chain, std::int64_t k);
-// The same on a lattice with these scores of its nodes; L² is then the number of arcs between two sites.
+// The same on a lattice with these scores of its nodes; L² is then the number of arcs between two positions.
 std::vector<ScoredLabels> k_best(const Lattice& lattice, const ArcScores& arcs,
                                  std::span<const double> scores, std::int64_t k);
 // The same on a trellis; its pools are passed through, so that L² is the number of arcs without them.

@@ -8,7 +8,7 @@
 namespace crfkit {
 namespace {
 
-// Calls function(n, first site, room) for every sequence that is not empty.
+// Calls function(n, first position, room) for every sequence that is not empty.
 template <class Function>
 void each_sequence(const LatticeSource& source, int n_threads, const Function& function) {
     const auto ptr = source.sequence_ptr();
@@ -36,16 +36,16 @@ void marginals(const LatticeSource& source, double* out, int n_threads) {
     each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
         Lattice& lattice = room.lattice;
         lattice.marginals(*room.arcs, room.nodes);
-        for (std::int64_t t = 0; t < lattice.n_sites(); ++t)
-            for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j)
+        for (std::int64_t t = 0; t < lattice.n_positions(); ++t)
+            for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
                 out[(first + t) * L + lattice.labels[j]] = lattice.node_probs[j];
     });
 }
 
-void log_partitions(const LatticeSource& source, const Annotation* evidence, double* out, int n_threads) {
+void log_partitions(const LatticeSource& source, const Annotation* allowed, double* out, int n_threads) {
     std::fill(out, out + source.sequence_ptr().size() - 1, 0.0);
     each_sequence(source, n_threads, [&](std::int64_t n, std::int64_t first, ScoredLattice& room) {
-        if (evidence) room.lattice.close(*evidence, first, room.nodes);
+        if (allowed) room.lattice.close(*allowed, first, room.nodes);
         out[n] = room.lattice.log_partition(*room.arcs, room.nodes);
     });
 }

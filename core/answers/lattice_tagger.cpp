@@ -30,9 +30,9 @@ void LatticeTagger::marginals(const Design& design, double* out, int n_threads) 
     crfkit::marginals(*source(design, n_threads), out, n_threads);
 }
 
-void LatticeTagger::log_partitions(const Design& design, const Annotation* evidence, double* out,
+void LatticeTagger::log_partitions(const Design& design, const Annotation* allowed, double* out,
                                    int n_threads) const {
-    crfkit::log_partitions(*source(design, n_threads), evidence, out, n_threads);
+    crfkit::log_partitions(*source(design, n_threads), allowed, out, n_threads);
 }
 
 std::vector<std::vector<ScoredLabels>> LatticeTagger::k_best(const Design& design, std::int64_t k,

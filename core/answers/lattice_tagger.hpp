@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "data/annotation.hpp"
 #include "answers/k_best.hpp"
-#include "data/design.hpp"
-#include "base/forks.hpp"
 #include "answers/lattice_questions.hpp"
+#include "base/forks.hpp"
+#include "data/annotation.hpp"
+#include "data/design.hpp"
 #include "data/layout.hpp"
 
 namespace crfkit {
@@ -22,7 +22,7 @@ class LatticeTagger {
 
     void best(const Design& design, std::int32_t* labels, int n_threads) const;
     void marginals(const Design& design, double* marginals, int n_threads) const;
-    void log_partitions(const Design& design, const Annotation* evidence, double* out, int n_threads) const;
+    void log_partitions(const Design& design, const Annotation* allowed, double* out, int n_threads) const;
     std::vector<std::vector<ScoredLabels>> k_best(const Design& design, std::int64_t k, int n_threads) const;
     void sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
                 int n_threads) const;

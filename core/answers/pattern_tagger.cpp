@@ -4,17 +4,17 @@
 #include <limits>
 #include <stdexcept>
 
-#include "lattice/arc_model.hpp"
 #include "base/interruption.hpp"
-#include "data/scorer.hpp"
-#include "chain/workspace.hpp"
 #include "base/threads.hpp"
+#include "chain/workspace.hpp"
+#include "data/scorer.hpp"
+#include "lattice/arc_model.hpp"
 
 namespace crfkit {
 
 // One sequence, scored: what the questions below start from.
 struct PatternTagger::Room {
-    std::int64_t first_site, n_sites;
+    std::int64_t first_position, n_positions;
     Buffer<double> rows;         // [T, S]
     std::vector<double> states;  // [T, L]
     TrellisRun run;
@@ -50,16 +50,16 @@ void PatternTagger::each_sequence(const Trellises& trellises, bool exponentiated
     parallel_for((n + per_task - 1) / per_task, n_threads, [&](std::int64_t task, int worker) {
         Room& room = rooms[worker];
         for (std::int64_t i = task * per_task; i < std::min(n, (task + 1) * per_task); ++i) {
-            room.first_site = design.sequence_ptr[i];
-            room.n_sites = design.sequence_ptr[i + 1] - room.first_site;
-            if (room.n_sites == 0) continue;
+            room.first_position = design.sequence_ptr[i];
+            room.n_positions = design.sequence_ptr[i + 1] - room.first_position;
+            if (room.n_positions == 0) continue;
             check_interruption();
-            room.rows.resize(room.n_sites * S);
+            room.rows.resize(room.n_positions * S);
             scorer.score(i, room.rows.data());
-            close_labels(design.allowed, room.first_site, room.n_sites, layout_->n_labels,
+            close_labels(design.allowed, room.first_position, room.n_positions, layout_->n_labels,
                          static_cast<std::int32_t>(S), room.rows.data());
-            room.states.resize(static_cast<std::size_t>(room.n_sites * L));
-            for (std::int64_t t = 0; t < room.n_sites; ++t)
+            room.states.resize(static_cast<std::size_t>(room.n_positions * L));
+            for (std::int64_t t = 0; t < room.n_positions; ++t)
                 std::copy_n(room.rows.data() + t * S, L, room.states.data() + t * L);
             const ScoredTrellis trellis{trellises.table, trellises.steps_of_sequence(i), layout_->n_labels,
                                         room.states.data(), scores};
@@ -70,33 +70,33 @@ void PatternTagger::each_sequence(const Trellises& trellises, bool exponentiated
 
 void PatternTagger::best(const Trellises& trellises, std::int32_t* labels, int n_threads) const {
     each_sequence(trellises, false, n_threads, [&](std::int64_t, Room& room, const ScoredTrellis& trellis) {
-        room.run.best(trellis, labels + room.first_site);
+        room.run.best(trellis, labels + room.first_position);
     });
 }
 
 void PatternTagger::marginals(const Trellises& trellises, double* out, int n_threads) const {
     const std::int64_t L = layout_->n_labels;
-    std::fill(out, out + trellises.design->n_sites() * L, 0.0);
+    std::fill(out, out + trellises.design->n_positions() * L, 0.0);
     each_sequence(trellises, true, n_threads, [&](std::int64_t, Room& room, const ScoredTrellis& trellis) {
         room.run.marginals(trellis);
-        for (std::int64_t t = 0; t < room.n_sites; ++t) {
+        for (std::int64_t t = 0; t < room.n_positions; ++t) {
             const Step& step = trellis.step(t);
             const auto after = trellis.table.labels(step.after);
             const double* probs = room.run.node_probs.data() + room.run.node_begin[t] + step.n_sources();
             for (std::int32_t j = 0; j < step.n_after; ++j)
-                out[(room.first_site + t) * L + after[j]] += probs[j];
+                out[(room.first_position + t) * L + after[j]] += probs[j];
         }
     });
 }
 
-void PatternTagger::log_partitions(const Trellises& trellises, const Annotation* evidence, double* out,
+void PatternTagger::log_partitions(const Trellises& trellises, const Annotation* allowed, double* out,
                                    int n_threads) const {
     std::fill(out, out + trellises.n_sequences(), 0.0);
     const std::int64_t L = layout_->n_labels;
     each_sequence(trellises, true, n_threads, [&](std::int64_t n, Room& room, const ScoredTrellis& trellis) {
-        if (evidence)
-            for (std::int64_t t = 0; t < room.n_sites; ++t)
-                evidence->forbidden(room.first_site + t, layout_->n_labels, [&](std::int32_t b) {
+        if (allowed)
+            for (std::int64_t t = 0; t < room.n_positions; ++t)
+                allowed->forbidden(room.first_position + t, layout_->n_labels, [&](std::int32_t b) {
                     room.states[t * L + b] = -std::numeric_limits<double>::infinity();
                 });
         out[n] = room.run.log_partition(trellis);
@@ -117,7 +117,7 @@ void PatternTagger::sample(const Trellises& trellises, std::int64_t n, const dou
                            std::int32_t* labels, int n_threads) const {
     each_sequence(trellises, true, n_threads, [&](std::int64_t, Room& room, const ScoredTrellis& trellis) {
         room.run.log_partition(trellis);
-        room.run.sample(trellis, n, uniforms + n * room.first_site, labels + n * room.first_site);
+        room.run.sample(trellis, n, uniforms + n * room.first_position, labels + n * room.first_position);
     });
 }
 

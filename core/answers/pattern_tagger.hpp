@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "data/annotation.hpp"
 #include "answers/k_best.hpp"
+#include "data/annotation.hpp"
 #include "data/layout.hpp"
+#include "data/weight_tables.hpp"
 #include "patterns/trellis.hpp"
 #include "patterns/trellis_run.hpp"
-#include "data/weight_tables.hpp"
 
 namespace crfkit {
 
@@ -25,8 +25,8 @@ class PatternTagger {
     void best(const Trellises& trellises, std::int32_t* labels, int n_threads) const;
     // P(y_t), into marginals [T, L].
     void marginals(const Trellises& trellises, double* marginals, int n_threads) const;
-    // log Z of each sequence, into out [N]; `evidence` may restrict the labels (its weights are ignored).
-    void log_partitions(const Trellises& trellises, const Annotation* evidence, double* out,
+    // log Z of each sequence, into out [N]; `allowed` may restrict the labels (its weights are ignored).
+    void log_partitions(const Trellises& trellises, const Annotation* allowed, double* out,
                         int n_threads) const;
     std::vector<std::vector<ScoredLabels>> k_best(const Trellises& trellises, std::int64_t k,
                                                   int n_threads) const;

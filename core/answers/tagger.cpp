@@ -4,10 +4,10 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "chain/viterbi.hpp"
-#include "data/candidates.hpp"
 #include "base/interruption.hpp"
 #include "base/threads.hpp"
+#include "chain/viterbi.hpp"
+#include "data/candidates.hpp"
 
 namespace crfkit {
 
@@ -15,42 +15,43 @@ namespace crfkit {
 struct Tagger::Room {
     const Scorer<double>& scorer;
     Workspace<double> work;
-    std::int64_t first_site, n_sites;
+    std::int64_t first_position, n_positions;
     bool own_arcs, safe;
 
     // Scores sequence n. `safe`: the scaled kernels are exact for it.
     void load(const Tagger& tagger, const Design& design, std::int64_t n) {
         const WeightTables<double>& tables = tagger.dense().tables;
         const std::int32_t stride = tables.stride;
-        first_site = design.sequence_ptr[n];
-        n_sites = design.sequence_ptr[n + 1] - first_site;
-        work.reserve(n_sites, stride, false);
+        first_position = design.sequence_ptr[n];
+        n_positions = design.sequence_ptr[n + 1] - first_position;
+        work.reserve(n_positions, stride, false);
         scorer.score(n, work.scores.data());
-        close_labels(design.allowed, first_site, n_sites, tagger.layout_->n_labels, stride,
+        close_labels(design.allowed, first_position, n_positions, tagger.layout_->n_labels, stride,
                      work.scores.data());
         own_arcs = design.arcs.ptr.size() > 0;
         safe = tables.arc_spread <= WeightTables<double>::kSafeSpread;
-        work.site_arcs.clear();
+        work.position_arcs.clear();
         if (own_arcs)
-            safe &= prepare_own_arcs<double>(scorer, nullptr, tagger.layout_->n_labels, first_site, n_sites,
-                                             work);
+            safe &= prepare_own_arcs<double>(scorer, nullptr, tagger.layout_->n_labels, first_position,
+                                             n_positions, work);
     }
     PlainChain plain(const Tagger& tagger) const {
         const WeightTables<double>& tables = tagger.dense().tables;
-        return PlainChain(work.scores.data(), tables.arcs, work.own_scores, work.site_arcs, n_sites,
+        return PlainChain(work.scores.data(), tables.arcs, work.own_scores, work.position_arcs, n_positions,
                           tagger.layout_->n_labels, tables.stride);
     }
     // log Z, and P(y_t) in work.probs. False when scaled messages are not exact for this sequence.
     bool sum_product(const Tagger& tagger, double& log_partition) {
         const auto& [tables, arcs, some_arcs_missing] = tagger.dense();
         if (!safe) return false;
-        std::copy(work.scores.begin(), work.scores.begin() + n_sites * tables.stride, work.states.begin());
+        std::copy(work.scores.begin(), work.scores.begin() + n_positions * tables.stride,
+                  work.states.begin());
         const Messages<double> messages = work.messages(work.probs.data(), 1);
-        log_partition = tables.kernels.sum_product(arcs.table, own_arcs ? work.site_arcs.data() : nullptr,
-                                                   n_sites, messages);
+        log_partition = tables.kernels.sum_product(arcs.table, own_arcs ? work.position_arcs.data() : nullptr,
+                                                   n_positions, messages);
         return !some_arcs_missing ||
                (log_partition > -INFINITY &&
-                messages_are_exact(messages, n_sites, tagger.layout_->n_labels, tables.stride));
+                messages_are_exact(messages, n_positions, tagger.layout_->n_labels, tables.stride));
     }
 };
 
@@ -70,7 +71,7 @@ const Tagger::Dense& Tagger::dense() const {
     return *dense_;
 }
 
-// Refuses a design of another layout, and sequences that have no labelling.
+// Refuses a design of another layout, and sequences that have no label sequence.
 void Tagger::check(const Design& design, int n_threads) const {
     design.check_layout(*layout_);
     if (!design.as_lattices && !design.as_batches && (layout_->bigrams || !design.allowed.empty()))
@@ -92,7 +93,7 @@ void Tagger::each_sequence(const Design& design, int n_threads, Function functio
         for (std::int64_t i = task * per_task; i < std::min(n, (task + 1) * per_task); ++i) {
             if (design.sequence_ptr[i] == design.sequence_ptr[i + 1]) continue;
             rooms[worker]->load(*this, design, i);
-            pace.work(4 * rooms[worker]->n_sites * layout_->n_labels * layout_->n_labels);
+            pace.work(4 * rooms[worker]->n_positions * layout_->n_labels * layout_->n_labels);
             function(i, *rooms[worker]);
         }
     });
@@ -104,9 +105,9 @@ void Tagger::best(const Design& design, std::int32_t* labels, int n_threads) con
     const WeightTables<double>& tables = dense().tables;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
         std::vector<const double*> own;
-        if (room.own_arcs) own = room.work.arc_scores(room.n_sites, tables.arcs.size());
-        best_labels<double>(tables, own, room.n_sites, layout_->n_labels, room.work.scores.data(),
-                            room.work.forward.data(), labels + room.first_site);
+        if (room.own_arcs) own = room.work.arc_scores(room.n_positions, tables.arcs.size());
+        best_labels<double>(tables, own, room.n_positions, layout_->n_labels, room.work.scores.data(),
+                            room.work.forward.data(), labels + room.first_position);
     });
 }
 
@@ -115,29 +116,29 @@ void Tagger::marginals(const Design& design, double* out, int n_threads) const {
     if (design.as_lattices || design.as_batches) return lattices_.marginals(design, out, n_threads);
     const std::int64_t S = dense().tables.stride, L = layout_->n_labels;
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
-        double* rows = out + room.first_site * L;
+        double* rows = out + room.first_position * L;
         double log_partition = 0;
         if (!room.sum_product(*this, log_partition)) {
             log_marginals(room.plain(*this).view, rows, nullptr);
             return;
         }
         require_possible(log_partition);
-        for (std::int64_t t = 0; t < room.n_sites; ++t)
+        for (std::int64_t t = 0; t < room.n_positions; ++t)
             std::copy_n(room.work.probs.data() + t * S, L, rows + t * L);
     });
 }
 
-void Tagger::log_partitions(const Design& design, const Annotation* evidence, double* out,
+void Tagger::log_partitions(const Design& design, const Annotation* allowed, double* out,
                             int n_threads) const {
     check(design, n_threads);
     if (design.as_lattices || design.as_batches)
-        return lattices_.log_partitions(design, evidence, out, n_threads);
+        return lattices_.log_partitions(design, allowed, out, n_threads);
     const std::int32_t S = dense().tables.stride;
     std::fill(out, out + design.n_sequences(), 0.0);
     each_sequence(design, n_threads, [&](std::int64_t n, Room& room) {
-        if (evidence)
-            for (std::int64_t t = 0; t < room.n_sites; ++t)
-                evidence->forbidden(room.first_site + t, layout_->n_labels, [&](std::int32_t b) {
+        if (allowed)
+            for (std::int64_t t = 0; t < room.n_positions; ++t)
+                allowed->forbidden(room.first_position + t, layout_->n_labels, [&](std::int32_t b) {
                     room.work.scores[t * S + b] = WeightTables<double>::kNever;
                 });
         if (!room.sum_product(*this, out[n])) out[n] = LogForward(room.plain(*this).view).log_partition;
@@ -160,17 +161,17 @@ void Tagger::scores(const Design& design, std::int64_t n, double* states, double
     if (!layout_->facets.empty()) throw std::invalid_argument("the labels have facets");
     if (n < 0 || n >= design.n_sequences()) throw std::invalid_argument("there is no such sequence");
     const WeightTables<double>& tables = dense().tables;
-    const std::int64_t first = design.sequence_ptr[n], n_sites = design.sequence_ptr[n + 1] - first;
+    const std::int64_t first = design.sequence_ptr[n], n_positions = design.sequence_ptr[n + 1] - first;
     const std::int64_t S = tables.stride, L = layout_->n_labels;
     const Scorer<double> scorer(*layout_, design, tables);
-    Buffer<double> rows(n_sites * S), table(L * S);
+    Buffer<double> rows(n_positions * S), table(L * S);
     scorer.score(n, rows.data());
-    for (std::int64_t t = 0; t < n_sites; ++t) std::copy_n(rows.data() + t * S, L, states + t * L);
+    for (std::int64_t t = 0; t < n_positions; ++t) std::copy_n(rows.data() + t * S, L, states + t * L);
     const auto copy = [&](const double* from, double* to) {
         for (std::int64_t a = 0; a < L; ++a) std::copy_n(from + a * S, L, to + a * L);
     };
-    if (!by_site(design)) return copy(tables.arcs.data(), arcs);
-    for (std::int64_t t = 1; t < n_sites; ++t) {
+    if (!by_position(design)) return copy(tables.arcs.data(), arcs);
+    for (std::int64_t t = 1; t < n_positions; ++t) {
         scorer.score_arcs(first + t, table.data());
         copy(table.data(), arcs + (t - 1) * L * L);
     }
@@ -182,8 +183,8 @@ void Tagger::sample(const Design& design, std::int64_t n, const double* uniforms
     if (design.as_lattices || design.as_batches)
         return lattices_.sample(design, n, uniforms, labels, n_threads);
     each_sequence(design, n_threads, [&](std::int64_t, Room& room) {
-        crfkit::sample(room.plain(*this).view, n, uniforms + n * room.first_site,
-                       labels + n * room.first_site);
+        crfkit::sample(room.plain(*this).view, n, uniforms + n * room.first_position,
+                       labels + n * room.first_position);
     });
 }
 

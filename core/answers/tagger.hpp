@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "answers/k_best.hpp"
-#include "data/design.hpp"
-#include "chain/evaluator.hpp"
-#include "base/forks.hpp"
 #include "answers/lattice_tagger.hpp"
-#include "data/layout.hpp"
+#include "base/forks.hpp"
+#include "chain/evaluator.hpp"
 #include "chain/workspace.hpp"
+#include "data/design.hpp"
+#include "data/layout.hpp"
 #include "data/weight_tables.hpp"
 
 namespace crfkit {
@@ -26,13 +26,13 @@ class Tagger {
     void best(const Design& design, std::int32_t* labels, int n_threads) const;
     // P(y_t), into marginals [T, L].
     void marginals(const Design& design, double* marginals, int n_threads) const;
-    // log Z of each sequence, into out [N]; `evidence` may restrict the labels (its weights are ignored).
-    void log_partitions(const Design& design, const Annotation* evidence, double* out, int n_threads) const;
+    // log Z of each sequence, into out [N]; `allowed` may restrict the labels (its weights are ignored).
+    void log_partitions(const Design& design, const Annotation* allowed, double* out, int n_threads) const;
     std::vector<std::vector<ScoredLabels>> k_best(const Design& design, std::int64_t k, int n_threads) const;
     // The scores of the parts of sequence n, whatever its allowed labels are: emissions into states [T, L],
-    // start and end included, and transitions into arcs: [T − 1, L, L] with by_site(), else [L, L].
+    // start and end included, and transitions into arcs: [T − 1, L, L] with by_position(), else [L, L].
     void scores(const Design& design, std::int64_t n, double* states, double* arcs) const;
-    static bool by_site(const Design& design) { return design.arcs.ptr.size() > 0; }
+    static bool by_position(const Design& design) { return design.arcs.ptr.size() > 0; }
     // n samples of each sequence: uniforms and labels hold [n, length] for one sequence after the other.
     void sample(const Design& design, std::int64_t n, const double* uniforms, std::int32_t* labels,
                 int n_threads) const;

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/annotation.hpp"
 #include "bindings/arrays.hpp"
+#include "data/annotation.hpp"
 
 namespace crfkit {
 

@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "bindings/arrays.hpp"
 #include "answers/k_best.hpp"
+#include "bindings/arrays.hpp"
 
 namespace crfkit {
 
 // [(score, labels [T]), …]
-inline nanobind::list labellings(const std::vector<ScoredLabels>& found) {
+inline nanobind::list label_sequences(const std::vector<ScoredLabels>& found) {
     nanobind::list out;
     for (const ScoredLabels& path : found) {
         if (PyErr_CheckSignals() < 0) throw nanobind::python_error();
@@ -25,9 +25,9 @@ inline nanobind::list labellings(const std::vector<ScoredLabels>& found) {
 }
 
 // The same for each sequence.
-inline nanobind::list labellings(const std::vector<std::vector<ScoredLabels>>& found) {
+inline nanobind::list label_sequences(const std::vector<std::vector<ScoredLabels>>& found) {
     nanobind::list out;
-    for (const auto& paths : found) out.append(labellings(paths));
+    for (const auto& paths : found) out.append(label_sequences(paths));
     return out;
 }
 

@@ -5,15 +5,15 @@
 
 namespace crfkit {
 
-void bind_vectors(nanobind::module_& m);      // vector kernels of the optimizers
-void bind_strings(nanobind::module_& m);      // vocabulary and encoding of Python objects into flat arrays
-void bind_named_sites(nanobind::module_& m);  // sequences with names of attributes, and their best labels
-void bind_extraction(nanobind::module_& m);   // features by template
-void bind_crfsuite(nanobind::module_& m);     // model files of CRFsuite
-void bind_chain(nanobind::module_& m);        // the questions on one chain
-void bind_chain_batch(nanobind::module_& m);  // sums and best labels of many chains
-void bind_trees(nanobind::module_& m);        // the questions on spanning trees
-void bind_parser(nanobind::module_& m);       // treebanks: features, training and parsing
+void bind_vectors(nanobind::module_& m);  // vector kernels of the optimizers
+void bind_strings(nanobind::module_& m);  // vocabulary and encoding of Python objects into flat arrays
+void bind_named_positions(nanobind::module_& m);  // sequences with names of attributes, and their best labels
+void bind_extraction(nanobind::module_& m);       // features by template
+void bind_crfsuite(nanobind::module_& m);         // model files of CRFsuite
+void bind_chain(nanobind::module_& m);            // the questions on one chain
+void bind_chain_batch(nanobind::module_& m);      // sums and best labels of many chains
+void bind_trees(nanobind::module_& m);            // the questions on spanning trees
+void bind_parser(nanobind::module_& m);           // treebanks: features, training and parsing
 void bind_objective(
     nanobind::module_& m);                 // value, gradient, Hessian · vector and tagging of a whole dataset
 void bind_lattices(nanobind::module_& m);  // the same for nodes and arcs with features of their own

@@ -7,16 +7,16 @@
 #include <memory>
 #include <system_error>
 
+#include "answers/tagger.hpp"
+#include "base/file_bytes.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/brief_release.hpp"
-#include "formats/crfsuite_file.hpp"
-#include "formats/crfsuite_part.hpp"
-#include "base/file_bytes.hpp"
 #include "bindings/lock_release.hpp"
 #include "bindings/named_questions.hpp"
 #include "bindings/python_objects.hpp"
-#include "answers/tagger.hpp"
+#include "formats/crfsuite_file.hpp"
+#include "formats/crfsuite_part.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -89,30 +89,30 @@ nb::tuple read(const HeldFile& held) {
 
 // A tagger with the part of the model that a sequence needs, and a design of the sequence.
 struct Question {
-    Question(const HeldFile& held, const NamedSites& sites) {
-        const CrfsuitePart part = part_of(held.file, sites);
-        design = one_sequence(part.layout, sites.n_sites(), part.features);
+    Question(const HeldFile& held, const NamedPositions& positions) {
+        const CrfsuitePart part = part_of(held.file, positions);
+        design = one_sequence(part.layout, positions.n_positions(), part.features);
         tagger = std::make_unique<Tagger>(part.layout, part.weights.data());
     }
     std::unique_ptr<Tagger> tagger;
     std::unique_ptr<Design> design;
 };
 
-nb::tuple ask(const HeldFile& held, const NamedSites& sites) {
+nb::tuple ask(const HeldFile& held, const NamedPositions& positions) {
     std::unique_ptr<Question> question;
     {
         const BriefRelease release;
-        question = std::make_unique<Question>(held, sites);
+        question = std::make_unique<Question>(held, positions);
     }
     return nb::make_tuple(to_python(std::move(question->tagger)), to_python(std::move(question->design)));
 }
 
-nb::tuple tag(const HeldFile& held, const NamedSites& sites, const nb::list& labels) {
+nb::tuple tag(const HeldFile& held, const NamedPositions& positions, const nb::list& labels) {
     std::unique_ptr<Question> question;
-    std::vector<std::int32_t> best(static_cast<std::size_t>(sites.n_sites()));
+    std::vector<std::int32_t> best(static_cast<std::size_t>(positions.n_positions()));
     {
         const BriefRelease release;
-        question = std::make_unique<Question>(held, sites);
+        question = std::make_unique<Question>(held, positions);
         question->tagger->best(*question->design, best.data(), 1);
     }
     const auto n_labels = static_cast<std::int32_t>(held.file.labels.size());
@@ -150,9 +150,9 @@ void bind_crfsuite(nb::module_& m) {
         .def_prop_ro("n_features", [](const HeldFile& held) { return held.file.n_features(); })
         .def("read", &read,
              "(names, name_lengths, pair_ptr, pair_labels, arc_before, arc_after, weights): the whole model.")
-        .def("ask", &ask, "sites"_a,
+        .def("ask", &ask, "positions"_a,
              "A tagger with the part of the model that a sequence needs, and a design of the sequence.")
-        .def("tag", &tag, "sites"_a, "labels"_a, "The same, and the best labels by their names.");
+        .def("tag", &tag, "positions"_a, "labels"_a, "The same, and the best labels by their names.");
     m.def("write_crfsuite", &write, "layout"_a, "labels"_a, "attributes"_a, "w"_a,
           "The bytes of the model file.");
     m.def(

@@ -20,8 +20,8 @@ Anchor anchor_of(nb::handle name) {
     const std::string known = text(name);
     if (known == "first") return Anchor::first;
     if (known == "end") return Anchor::end;
-    if (known == "site") return Anchor::site;
-    throw nb::value_error("a macro has an anchor that is not site, first or end");
+    if (known == "position") return Anchor::position;
+    throw nb::value_error("a macro has an anchor that is not position, first or end");
 }
 
 std::vector<std::string> texts(nb::handle values) {
@@ -62,7 +62,8 @@ class TemplateExtractor {
     explicit TemplateExtractor(const nb::object& source)
         : template_(source), extractor_(program_of(source.attr("program")())) {}
 
-    // (sequence_ptr, (site_ptr, ids, None) of states, the same of arcs or None, number of columns or None)
+    // (sequence_ptr, (position_ptr, ids, None) of states, the same of arcs or None, number of columns or
+    // None)
     nb::tuple extract(nb::handle sequences, Vocabulary& states, Vocabulary& arcs, bool grow,
                       std::optional<std::int64_t> n_columns, bool more_columns) {
         const LockedWatch watch;
@@ -75,7 +76,7 @@ class TemplateExtractor {
         auto memo = extractor_.take_memo();
         reader.read_sequences(sequences.ptr(), [&](const Cells& cells) {
             extractor_.extract(cells, *memo, apply, state_writer, arc_writer);
-            sequence_ptr.push_back(state_writer.n_sites());
+            sequence_ptr.push_back(state_writer.n_positions());
             if (PyErr_CheckSignals() < 0) throw nb::python_error();
         });
         extractor_.give_back(std::move(memo));
@@ -125,7 +126,8 @@ void bind_extraction(nb::module_& m) {
         .def(nb::init<nb::object>(), nb::arg("template"))
         .def("extract", &TemplateExtractor::extract, nb::arg("sequences"), nb::arg("states"), nb::arg("arcs"),
              nb::arg("grow"), nb::arg("n_columns") = nb::none(), nb::arg("more_columns") = false,
-             "(sequence_ptr, (site_ptr, ids, None) on labels, the same on arcs or None, number of columns or "
+             "(sequence_ptr, (position_ptr, ids, None) on labels, the same on arcs or None, number of "
+             "columns or "
              "None)");
 }
 

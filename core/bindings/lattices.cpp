@@ -10,8 +10,8 @@
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
-#include "lattice/function_lattices.hpp"
 #include "bindings/lock_release.hpp"
+#include "lattice/function_lattices.hpp"
 #include "training/objective.hpp"
 
 namespace nb = nanobind;
@@ -23,43 +23,43 @@ namespace {
 using Weights = Array<double>;
 
 // The arrays of a block, kept alive beside what points into them.
-struct FiredArrays {
+struct ActiveArrays {
     std::optional<Matrix<double>> dense;
     Maybe<std::int64_t> ptr;
     Maybe<std::int32_t> ids;
     Maybe<double> values;
-    Fired fired;
+    ActiveFeatures active;
 };
 
-std::vector<Fired> views(const std::vector<const FiredArrays*>& blocks) {
-    std::vector<Fired> out;
-    for (const FiredArrays* block : blocks) {
-        if (!block) throw std::invalid_argument("fired: expected blocks, got None");
-        out.push_back(block->fired);
+std::vector<ActiveFeatures> views(const std::vector<const ActiveArrays*>& blocks) {
+    std::vector<ActiveFeatures> out;
+    for (const ActiveArrays* block : blocks) {
+        if (!block) throw std::invalid_argument("active: expected blocks, got None");
+        out.push_back(block->active);
     }
     return out;
 }
 
-using Blocks = std::vector<const FiredArrays*>;
+using Blocks = std::vector<const ActiveArrays*>;
 
 void bind_parts(nb::module_& m) {
-    nb::class_<FiredArrays>(m, "Fired")
+    nb::class_<ActiveArrays>(m, "ActiveFeatures")
         .def(
             "__init__",
-            [](FiredArrays* self, bool on_arcs, std::int64_t first_weight, std::int64_t n_weights,
+            [](ActiveArrays* self, bool on_arcs, std::int64_t first_weight, std::int64_t n_weights,
                std::int64_t n_parts, std::optional<Matrix<double>> dense, Maybe<std::int64_t> ptr,
                Maybe<std::int32_t> ids, Maybe<double> values) {
-                Fired fired{on_arcs,
-                            first_weight,
-                            n_weights,
-                            n_parts,
-                            dense ? view(*dense) : std::span<const double>{},
-                            view(ptr),
-                            view(ids),
-                            view(values)};
-                fired.check();
+                ActiveFeatures active{on_arcs,
+                                      first_weight,
+                                      n_weights,
+                                      n_parts,
+                                      dense ? view(*dense) : std::span<const double>{},
+                                      view(ptr),
+                                      view(ids),
+                                      view(values)};
+                active.check();
                 new (self)
-                    FiredArrays{std::move(dense), std::move(ptr), std::move(ids), std::move(values), fired};
+                    ActiveArrays{std::move(dense), std::move(ptr), std::move(ids), std::move(values), active};
             },
             "on_arcs"_a, "first_weight"_a, "n_weights"_a, "n_parts"_a, "dense"_a = nb::none(),
             "ptr"_a = nb::none(), "ids"_a = nb::none(), "values"_a = nb::none());
@@ -73,7 +73,8 @@ void bind_parts(nb::module_& m) {
                     Lattices(std::move(layout), std::move(design), view(starts), view(ends), n_threads);
             },
             "layout"_a, "design"_a, "starts"_a, "ends"_a, "n_threads"_a)
-        .def_prop_ro("site_ptr", [](const Lattices& self) { return new_array(self.candidates.site_ptr); })
+        .def_prop_ro("position_ptr",
+                     [](const Lattices& self) { return new_array(self.candidates.position_ptr); })
         .def_prop_ro("labels", [](const Lattices& self) { return new_array(self.candidates.labels); })
         .def_prop_ro("arc_ptr", [](const Lattices& self) { return new_array(self.arc_ptr); })
         .def(
@@ -84,111 +85,112 @@ void bind_parts(nb::module_& m) {
                     const LockRelease release;
                     arcs = self.arcs(n_threads);
                 }
-                return nb::make_tuple(new_array(arcs.before), new_array(arcs.after), new_array(arcs.site));
+                return nb::make_tuple(new_array(arcs.before), new_array(arcs.after),
+                                      new_array(arcs.position));
             },
             "n_threads"_a);
 }
 
-void bind_fired_objective(nb::module_& m) {
-    nb::class_<FiredObjective>(m, "FiredObjective")
+void bind_active_objective(nb::module_& m) {
+    nb::class_<FunctionObjective>(m, "FunctionObjective")
         .def(
             "__init__",
-            [](FiredObjective* self, std::shared_ptr<Lattices> lattices, const Array<std::int32_t>& labels,
+            [](FunctionObjective* self, std::shared_ptr<Lattices> lattices, const Array<std::int32_t>& labels,
                const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
                const Array<double>& weights, int n_threads) {
                 Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
                 const LockRelease release;
-                new (self) FiredObjective(std::move(lattices), std::move(gold), n_threads);
+                new (self) FunctionObjective(std::move(lattices), std::move(gold), n_threads);
             },
             "lattices"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_threads"_a)
         .def(
             "add_to",
-            [](const FiredObjective& self, const Blocks& blocks, const Weights& w,
+            [](const FunctionObjective& self, const Blocks& blocks, const Weights& w,
                const std::optional<Weights>& v, nb::ndarray<double, nb::numpy, nb::ndim<1>, nb::c_contig> out,
                int n_threads) {
                 if (out.size() != w.size() || (v && v->size() != w.size()))
                     throw std::invalid_argument("w, v and out must have the same length");
-                const std::vector<Fired> fired = views(blocks);
+                const std::vector<ActiveFeatures> active = views(blocks);
                 const LockRelease release;
-                return self.evaluate(fired, w.data(), v ? v->data() : nullptr,
+                return self.evaluate(active, w.data(), v ? v->data() : nullptr,
                                      static_cast<std::int64_t>(w.size()), out.data(), n_threads);
             },
-            "fired"_a, "w"_a, "v"_a.none(), "out"_a, "n_threads"_a);
+            "active"_a, "w"_a, "v"_a.none(), "out"_a, "n_threads"_a);
 }
 
 // fill(source, out) into a new array of this shape, without the lock.
 template <class Number, class Fill>
 nb::object answer(const Lattices& lattices, const Blocks& blocks, const Weights& w,
                   std::initializer_list<std::size_t> shape, const Fill& fill) {
-    const std::vector<Fired> fired = views(blocks);
-    return filled<Number>(shape, [&](Number* out) { fill(FiredSource(lattices, fired, view(w)), out); });
+    const std::vector<ActiveFeatures> active = views(blocks);
+    return filled<Number>(shape, [&](Number* out) { fill(ActiveSource(lattices, active, view(w)), out); });
 }
 
 void bind_questions(nb::module_& m) {
     m.def(
-        "fired_best",
+        "active_best",
         [](const Lattices& lattices, const Blocks& blocks, const Weights& w, int n_threads) {
-            const auto n = static_cast<std::size_t>(lattices.design->n_sites());
+            const auto n = static_cast<std::size_t>(lattices.design->n_positions());
             return answer<std::int32_t>(
                 lattices, blocks, w, {n},
                 [&](const LatticeSource& source, std::int32_t* out) { best(source, out, n_threads); });
         },
-        "lattices"_a, "fired"_a, "w"_a, "n_threads"_a);
+        "lattices"_a, "active"_a, "w"_a, "n_threads"_a);
     m.def(
-        "fired_marginals",
+        "active_marginals",
         [](const Lattices& lattices, const Blocks& blocks, const Weights& w, int n_threads) {
-            const auto n = static_cast<std::size_t>(lattices.design->n_sites());
+            const auto n = static_cast<std::size_t>(lattices.design->n_positions());
             return answer<double>(
                 lattices, blocks, w, {n, static_cast<std::size_t>(lattices.bigrams.n_labels)},
                 [&](const LatticeSource& source, double* out) { marginals(source, out, n_threads); });
         },
-        "lattices"_a, "fired"_a, "w"_a, "n_threads"_a);
+        "lattices"_a, "active"_a, "w"_a, "n_threads"_a);
     m.def(
-        "fired_log_partitions",
+        "active_log_partitions",
         [](const Lattices& lattices, const Blocks& blocks, const Weights& w,
            const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
            const Maybe<std::int32_t>& set_labels, int n_threads) {
-            const Annotation evidence = annotation_of(labels, set_ptr, set_labels);
-            if (labels) check_annotation(*lattices.layout, *lattices.design, evidence);
+            const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
+            if (labels) check_annotation(*lattices.layout, *lattices.design, allowed);
             return answer<double>(lattices, blocks, w, {static_cast<std::size_t>(lattices.n_sequences())},
                                   [&](const LatticeSource& source, double* out) {
-                                      log_partitions(source, labels ? &evidence : nullptr, out, n_threads);
+                                      log_partitions(source, labels ? &allowed : nullptr, out, n_threads);
                                   });
         },
-        "lattices"_a, "fired"_a, "w"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(),
+        "lattices"_a, "active"_a, "w"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(),
         "n_threads"_a);
     m.def(
-        "fired_k_best",
+        "active_k_best",
         [](const Lattices& lattices, const Blocks& blocks, const Weights& w, std::int64_t k, int n_threads) {
-            const std::vector<Fired> fired = views(blocks);
+            const std::vector<ActiveFeatures> active = views(blocks);
             std::vector<std::vector<ScoredLabels>> found;
             {
                 const LockRelease release;
-                found = k_best(FiredSource(lattices, fired, view(w)), k, n_threads);
+                found = k_best(ActiveSource(lattices, active, view(w)), k, n_threads);
             }
-            return labellings(found);
+            return label_sequences(found);
         },
-        "lattices"_a, "fired"_a, "w"_a, "k"_a, "n_threads"_a);
+        "lattices"_a, "active"_a, "w"_a, "k"_a, "n_threads"_a);
     m.def(
-        "fired_sample",
+        "active_sample",
         [](const Lattices& lattices, const Blocks& blocks, const Weights& w, std::int64_t n,
            const Array<double>& uniforms, int n_threads) {
-            const std::int64_t n_sites = lattices.design->n_sites();
-            if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * n_sites)
-                throw std::invalid_argument("expected a uniform number for each sample and site");
+            const std::int64_t n_positions = lattices.design->n_positions();
+            if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * n_positions)
+                throw std::invalid_argument("expected a uniform number for each sample and position");
             return answer<std::int32_t>(lattices, blocks, w, {uniforms.size()},
                                         [&](const LatticeSource& source, std::int32_t* out) {
                                             sample(source, n, uniforms.data(), out, n_threads);
                                         });
         },
-        "lattices"_a, "fired"_a, "w"_a, "n"_a, "uniforms"_a, "n_threads"_a);
+        "lattices"_a, "active"_a, "w"_a, "n"_a, "uniforms"_a, "n_threads"_a);
 }
 
 }  // namespace
 
 void bind_lattices(nb::module_& m) {
     bind_parts(m);
-    bind_fired_objective(m);
+    bind_active_objective(m);
     bind_questions(m);
 }
 

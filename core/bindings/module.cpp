@@ -1,8 +1,8 @@
 // The door between Python and the core. Each bind_* function lives in a file of its own beside this one.
 #include <nanobind/nanobind.h>
 
-#include "bindings/bindings.hpp"
 #include "base/threads.hpp"
+#include "bindings/bindings.hpp"
 
 NB_MODULE(_core, m) {
     m.doc() = "Numeric core of crfkit: whole-dataset calls on flat arrays.";
@@ -17,7 +17,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain_batch(m);
     crfkit::bind_trees(m);
     crfkit::bind_objective(m);
-    crfkit::bind_named_sites(m);
+    crfkit::bind_named_positions(m);
     crfkit::bind_parser(m);
     crfkit::bind_stochastic(m);
     crfkit::bind_lattices(m);

@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "answers/tagger.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/brief_release.hpp"
 #include "bindings/named_questions.hpp"
 #include "bindings/position_reader.hpp"
-#include "answers/tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,38 +23,39 @@ namespace {
 using LayoutPtr = std::shared_ptr<Layout>;
 
 std::unique_ptr<Design> design_of(const LayoutPtr& layout, const Vocabulary& vocabulary,
-                                  const NamedSites& sites) {
-    return one_sequence(layout, sites.n_sites(), sites.look_up(vocabulary));
+                                  const NamedPositions& positions) {
+    return one_sequence(layout, positions.n_positions(), positions.look_up(vocabulary));
 }
 
-nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary, const NamedSites& sites) {
+nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary,
+                           const NamedPositions& positions) {
     std::unique_ptr<Design> design;
     {
         const BriefRelease release;
-        design = design_of(layout, vocabulary, sites);
+        design = design_of(layout, vocabulary, positions);
     }
     return to_python(std::move(design));
 }
 
-// [(name, value), …] of each site.
-nb::list attributes_of(const NamedSites& names) {
-    nb::list sites;
-    for (std::int64_t t = 0; t < names.n_sites(); ++t) {
+// [(name, value), …] of each position.
+nb::list attributes_of(const NamedPositions& names) {
+    nb::list positions;
+    for (std::int64_t t = 0; t < names.n_positions(); ++t) {
         nb::list attributes;
         for (std::int64_t i = names.first(t); i < names.first(t + 1); ++i)
             attributes.append(nb::make_tuple(to_python(names.name(i)), names.value(i)));
-        sites.append(attributes);
+        positions.append(attributes);
     }
-    return sites;
+    return positions;
 }
 
 nb::tuple tag_names(const Tagger& tagger, const LayoutPtr& layout, const Vocabulary& vocabulary,
-                    const NamedSites& sites, const nb::list& labels) {
+                    const NamedPositions& positions, const nb::list& labels) {
     std::unique_ptr<Design> design;
-    std::vector<std::int32_t> best(static_cast<std::size_t>(sites.n_sites()));
+    std::vector<std::int32_t> best(static_cast<std::size_t>(positions.n_positions()));
     {
         const BriefRelease release;
-        design = design_of(layout, vocabulary, sites);
+        design = design_of(layout, vocabulary, positions);
         tagger.best(*design, best.data(), 1);
     }
     return nb::make_tuple(to_python(std::move(design)), chosen(labels, layout->n_labels, best));
@@ -62,27 +63,30 @@ nb::tuple tag_names(const Tagger& tagger, const LayoutPtr& layout, const Vocabul
 
 }  // namespace
 
-void bind_named_sites(nb::module_& m) {
-    nb::class_<NamedSites>(m, "NamedSites", "The attributes of one sequence, by name.")
+void bind_named_positions(nb::module_& m) {
+    nb::class_<NamedPositions>(m, "NamedPositions", "The attributes of one sequence, by name.")
         .def(
             "__init__",
-            [](NamedSites* self, nb::handle sequence) {
-                new (self) NamedSites(read_named_sites(sequence.ptr()));
+            [](NamedPositions* self, nb::handle sequence) {
+                new (self) NamedPositions(read_named_positions(sequence.ptr()));
             },
             "sequence"_a)
-        .def("__len__", &NamedSites::n_sites)
+        .def("__len__", &NamedPositions::n_positions)
         .def("attributes", &attributes_of, "Names and values of the attributes of each position.")
-        .def("compact", &NamedSites::compact, "Frees memory, where the object is kept for long.")
-        .def_prop_ro("n_names", &NamedSites::n_names, "The number of attributes at all positions.")
+        .def("compact", &NamedPositions::compact, "Frees memory, where the object is kept for long.")
+        .def_prop_ro("n_names", &NamedPositions::n_names, "The number of attributes at all positions.")
         .def(
             "add_to",
-            [](const NamedSites& self, Vocabulary& vocabulary) { return to_python(self.add_to(vocabulary)); },
+            [](const NamedPositions& self, Vocabulary& vocabulary) {
+                return to_python(self.add_to(vocabulary));
+            },
             "vocabulary"_a,
-            "site_ptr, ids and values (None while every one is 1) of the attributes; the vocabulary grows by "
+            "position_ptr, ids and values (None while every one is 1) of the attributes; the vocabulary "
+            "grows by "
             "those that it lacks.");
-    m.def("design_of_names", &design_of_names, "layout"_a, "vocabulary"_a, "sites"_a,
+    m.def("design_of_names", &design_of_names, "layout"_a, "vocabulary"_a, "positions"_a,
           "A design of one sequence, for questions; attributes that the vocabulary lacks are left out.");
-    m.def("tag_names", &tag_names, "tagger"_a, "layout"_a, "vocabulary"_a, "sites"_a, "labels"_a,
+    m.def("tag_names", &tag_names, "tagger"_a, "layout"_a, "vocabulary"_a, "positions"_a, "labels"_a,
           "The same design, and the best labels by their names.");
 }
 

@@ -18,8 +18,8 @@ inline std::unique_ptr<Design> one_sequence(const std::shared_ptr<const Layout>&
                                             std::int64_t n_positions, const FeatureArrays& features) {
     const std::array<std::int64_t, 2> sequence_ptr{0, n_positions};
     return std::make_unique<Design>(
-        layout, sequence_ptr, FeatureList{features.site_ptr, features.ids, features.values}, FeatureList{},
-        std::vector<std::span<const double>>{}, AllowedLabels{}, Purpose::questions, 1);
+        layout, sequence_ptr, FeatureList{features.position_ptr, features.ids, features.values},
+        FeatureList{}, std::vector<std::span<const double>>{}, AllowedLabels{}, Purpose::questions, 1);
 }
 
 template <class Owned>

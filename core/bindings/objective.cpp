@@ -8,12 +8,12 @@
 
 #include <stdexcept>
 
+#include "answers/tagger.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
-#include "answers/tagger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -32,8 +32,8 @@ Purpose purpose_of(const std::string& name) {
 
 // The flat arrays of a data set, as crfkit.features.Dataset holds them.
 Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_t>& sequence_ptr,
-                   const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
-                   const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
+                   const Array<std::int64_t>& position_ptr, const Array<std::int32_t>& ids,
+                   const Maybe<double>& values, const Maybe<std::int64_t>& arc_position_ptr,
                    const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                    const std::vector<Matrix<double>>& dense, const Maybe<std::int64_t>& allowed_ptr,
                    const Maybe<std::int32_t>& allowed_labels, const std::string& purpose, int n_threads) {
@@ -41,8 +41,8 @@ Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_
     for (const auto& block : dense) blocks.push_back(view(block));
     AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
     const LockRelease release;
-    return Design(std::move(layout), view(sequence_ptr), {view(site_ptr), view(ids), view(values)},
-                  {view(arc_site_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
+    return Design(std::move(layout), view(sequence_ptr), {view(position_ptr), view(ids), view(values)},
+                  {view(arc_position_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
                   std::move(allowed), purpose_of(purpose), n_threads);
 }
 
@@ -107,14 +107,14 @@ void bind_tagging(nb::module_& m) {
             "best",
             [](const Tagger& self, const Design& design, int n_threads) {
                 return filled<std::int32_t>(
-                    {static_cast<std::size_t>(design.n_sites())},
+                    {static_cast<std::size_t>(design.n_positions())},
                     [&](std::int32_t* labels) { self.best(design, labels, n_threads); });
             },
             "design"_a, "n_threads"_a)
         .def(
             "marginals",
             [](const Tagger& self, const Design& design, int n_threads) {
-                return filled<double>({static_cast<std::size_t>(design.n_sites()),
+                return filled<double>({static_cast<std::size_t>(design.n_positions()),
                                        static_cast<std::size_t>(self.layout().n_labels)},
                                       [&](double* probs) { self.marginals(design, probs, n_threads); });
             },
@@ -123,10 +123,10 @@ void bind_tagging(nb::module_& m) {
             "log_partitions",
             [](const Tagger& self, const Design& design, const Maybe<std::int32_t>& labels,
                const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels, int n_threads) {
-                const Annotation evidence = annotation_of(labels, set_ptr, set_labels);
-                if (labels) check_annotation(self.layout(), design, evidence);
+                const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
+                if (labels) check_annotation(self.layout(), design, allowed);
                 return filled<double>({static_cast<std::size_t>(design.n_sequences())}, [&](double* out) {
-                    self.log_partitions(design, labels ? &evidence : nullptr, out, n_threads);
+                    self.log_partitions(design, labels ? &allowed : nullptr, out, n_threads);
                 });
             },
             "design"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(), "n_threads"_a)
@@ -138,7 +138,7 @@ void bind_tagging(nb::module_& m) {
                     const LockRelease release;
                     found = self.k_best(design, k, n_threads);
                 }
-                return labellings(found);
+                return label_sequences(found);
             },
             "design"_a, "k"_a, "n_threads"_a)
         .def(
@@ -146,13 +146,13 @@ void bind_tagging(nb::module_& m) {
             [](const Tagger& self, const Design& design, std::int64_t n) {
                 const bool known = n >= 0 && n < design.n_sequences();
                 const std::int64_t T = known ? design.sequence_ptr[n + 1] - design.sequence_ptr[n] : 0;
-                const auto n_sites = static_cast<std::size_t>(T);
+                const auto n_positions = static_cast<std::size_t>(T);
                 const auto n_labels = static_cast<std::size_t>(self.layout().n_labels);
-                const bool by_site = Tagger::by_site(design);
-                NewArray<double> states({n_sites, n_labels});
+                const bool by_position = Tagger::by_position(design);
+                NewArray<double> states({n_positions, n_labels});
                 NewArray<double> arcs =
-                    by_site ? NewArray<double>({n_sites ? n_sites - 1 : 0, n_labels, n_labels})
-                            : NewArray<double>({n_labels, n_labels});
+                    by_position ? NewArray<double>({n_positions ? n_positions - 1 : 0, n_labels, n_labels})
+                                : NewArray<double>({n_labels, n_labels});
                 self.scores(design, n, states.data(), arcs.data());
                 return nb::make_tuple(states.take(), arcs.take());
             },
@@ -162,7 +162,7 @@ void bind_tagging(nb::module_& m) {
             "sample",
             [](const Tagger& self, const Design& design, std::int64_t n, const Array<double>& uniforms,
                int n_threads) {
-                check_size("uniforms", uniforms.size(), n * design.n_sites());
+                check_size("uniforms", uniforms.size(), n * design.n_positions());
                 return filled<std::int32_t>({uniforms.size()}, [&](std::int32_t* labels) {
                     self.sample(design, n, uniforms.data(), labels, n_threads);
                 });
@@ -200,19 +200,19 @@ void bind_objective(nb::module_& m) {
         .def(
             "__init__",
             [](Design* self, const std::shared_ptr<Layout>& layout, const Array<std::int64_t>& sequence_ptr,
-               const Array<std::int64_t>& site_ptr, const Array<std::int32_t>& ids,
-               const Maybe<double>& values, const Maybe<std::int64_t>& arc_site_ptr,
+               const Array<std::int64_t>& position_ptr, const Array<std::int32_t>& ids,
+               const Maybe<double>& values, const Maybe<std::int64_t>& arc_position_ptr,
                const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
                const std::vector<Matrix<double>>& dense, int n_threads,
                const Maybe<std::int64_t>& allowed_ptr, const Maybe<std::int32_t>& allowed_labels,
                const std::string& purpose) {
-                new (self)
-                    Design(make_design(layout, sequence_ptr, site_ptr, ids, values, arc_site_ptr, arc_ids,
-                                       arc_values, dense, allowed_ptr, allowed_labels, purpose, n_threads));
+                new (self) Design(make_design(layout, sequence_ptr, position_ptr, ids, values,
+                                              arc_position_ptr, arc_ids, arc_values, dense, allowed_ptr,
+                                              allowed_labels, purpose, n_threads));
             },
-            "layout"_a, "sequence_ptr"_a, "site_ptr"_a, "ids"_a, "values"_a.none(), "arc_site_ptr"_a.none(),
-            "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a, "allowed_ptr"_a = nb::none(),
-            "allowed_labels"_a = nb::none(), "purpose"_a = "training")
+            "layout"_a, "sequence_ptr"_a, "position_ptr"_a, "ids"_a, "values"_a.none(),
+            "arc_position_ptr"_a.none(), "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a,
+            "allowed_ptr"_a = nb::none(), "allowed_labels"_a = nb::none(), "purpose"_a = "training")
         .def_ro("as_lattices", &Design::as_lattices)
         .def_ro("as_batches", &Design::as_batches);
     bind_training(m);

@@ -5,14 +5,14 @@
 #include <optional>
 #include <stdexcept>
 
+#include "answers/pattern_tagger.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
-#include "training/objective.hpp"
 #include "patterns/objective.hpp"
-#include "answers/pattern_tagger.hpp"
+#include "training/objective.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -68,10 +68,10 @@ void bind_pattern_objective(nb::module_& m) {
 nb::object log_partitions(const PatternTagger& self, const Trellises& trellises,
                           const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
                           const Maybe<std::int32_t>& set_labels, int n_threads) {
-    const Annotation evidence = annotation_of(labels, set_ptr, set_labels);
-    if (labels) check_annotation(self.layout(), *trellises.design, evidence);
+    const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
+    if (labels) check_annotation(self.layout(), *trellises.design, allowed);
     return filled<double>({static_cast<std::size_t>(trellises.n_sequences())}, [&](double* out) {
-        self.log_partitions(trellises, labels ? &evidence : nullptr, out, n_threads);
+        self.log_partitions(trellises, labels ? &allowed : nullptr, out, n_threads);
     });
 }
 
@@ -88,14 +88,14 @@ void bind_pattern_tagger(nb::module_& m) {
         .def(
             "best",
             [](const PatternTagger& self, const Trellises& trellises, int n_threads) {
-                return filled<std::int32_t>({static_cast<std::size_t>(trellises.design->n_sites())},
+                return filled<std::int32_t>({static_cast<std::size_t>(trellises.design->n_positions())},
                                             [&](std::int32_t* out) { self.best(trellises, out, n_threads); });
             },
             "trellises"_a, "n_threads"_a)
         .def(
             "marginals",
             [](const PatternTagger& self, const Trellises& trellises, int n_threads) {
-                return filled<double>({static_cast<std::size_t>(trellises.design->n_sites()),
+                return filled<double>({static_cast<std::size_t>(trellises.design->n_positions()),
                                        static_cast<std::size_t>(self.layout().n_labels)},
                                       [&](double* out) { self.marginals(trellises, out, n_threads); });
             },
@@ -110,15 +110,16 @@ void bind_pattern_tagger(nb::module_& m) {
                     const LockRelease release;
                     found = self.k_best(trellises, k, n_threads);
                 }
-                return labellings(found);
+                return label_sequences(found);
             },
             "trellises"_a, "k"_a, "n_threads"_a)
         .def(
             "sample",
             [](const PatternTagger& self, const Trellises& trellises, std::int64_t n,
                const Array<double>& uniforms, int n_threads) {
-                if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * trellises.design->n_sites())
-                    throw std::invalid_argument("expected a uniform number for each sample and site");
+                if (n < 0 ||
+                    static_cast<std::int64_t>(uniforms.size()) != n * trellises.design->n_positions())
+                    throw std::invalid_argument("expected a uniform number for each sample and position");
                 return filled<std::int32_t>({uniforms.size()}, [&](std::int32_t* out) {
                     self.sample(trellises, n, uniforms.data(), out, n_threads);
                 });

@@ -12,8 +12,8 @@ namespace crfkit {
 
 namespace {
 
-constexpr const char* row_block = "x";                   // the block of sites that are rows themselves
-constexpr std::int64_t sites_between_signals = 1 << 16;  // how often Ctrl-C is looked for
+constexpr const char* row_block = "x";  // the block of positions that are rows themselves
+constexpr std::int64_t positions_between_signals = 1 << 16;  // how often Ctrl-C is looked for
 
 bool has(PyObject* object, const char* attribute) { return nb::hasattr(nb::handle(object), attribute); }
 
@@ -34,9 +34,9 @@ bool is_numpy_bool(PyObject* object) {
 }
 
 // A string's header and its characters mostly lie on two cache lines.
-void prefetch_names(PyObject* site) {
-    if (!is_list_or_tuple(site)) return;
-    const auto [items, n] = items_of(site);
+void prefetch_names(PyObject* position) {
+    if (!is_list_or_tuple(position)) return;
+    const auto [items, n] = items_of(position);
     for (Py_ssize_t i = 0; i < n; ++i) {
         __builtin_prefetch(items[i]);
         __builtin_prefetch(reinterpret_cast<const char*>(items[i]) + 64);
@@ -73,8 +73,8 @@ std::string described_with_advice(PyObject* object) {
 
 // A strong reference to a container being read. When it is the last one, letting go frees the strings inside,
 // so the writer has to be done with them first. After an exception nobody asks the writer any more; one that
-// was there before is not ours (a finalizer reads sites).
-class SiteReader::Held {
+// was there before is not ours (a finalizer reads positions).
+class PositionReader::Held {
   public:
     Held(nb::object&& object, FeatureWriter& writer) : object_(std::move(object)), writer_(writer) {}
     Held(const Held&) = delete;
@@ -91,29 +91,31 @@ class SiteReader::Held {
 };
 
 // CPython's own limit on nesting holds for nested dicts too.
-class SiteReader::Deeper {
+class PositionReader::Deeper {
   public:
     Deeper() {
-        if (Py_EnterRecursiveCall(" while reading the features of a site")) throw nb::python_error();
+        if (Py_EnterRecursiveCall(" while reading the features of a position")) throw nb::python_error();
     }
     ~Deeper() { Py_LeaveRecursiveCall(); }
 };
 
-void SiteReader::complain(const std::string& words) const {
-    throw InvalidInput(at_site(static_cast<std::int64_t>(sequence_ptr_.size()) - 1, site_) + words);
+void PositionReader::complain(const std::string& words) const {
+    throw InvalidInput(at_position(static_cast<std::int64_t>(sequence_ptr_.size()) - 1, position_) + words);
 }
 
-void SiteReader::complain_of(const std::string& expected, PyObject* given) const {
+void PositionReader::complain_of(const std::string& expected, PyObject* given) const {
     complain("expected " + expected + ", got " + described_with_advice(given));
 }
 
-std::string SiteReader::full_name(PyObject* key) const { return key ? prefix_ + to_bytes(key) : row_block; }
+std::string PositionReader::full_name(PyObject* key) const {
+    return key ? prefix_ + to_bytes(key) : row_block;
+}
 
-std::string SiteReader::quoted(PyObject* key) const { return shown(to_python(full_name(key)).ptr()); }
+std::string PositionReader::quoted(PyObject* key) const { return shown(to_python(full_name(key)).ptr()); }
 
 // The object itself when it is a plain list or tuple, else a list of our own with what it gives when
 // iterated. Sets are sorted: their own order changes from process to process.
-nb::object SiteReader::list_of(PyObject* iterable, const std::string& expected) {
+nb::object PositionReader::list_of(PyObject* iterable, const std::string& expected) {
     if (is_list_or_tuple(iterable)) return nb::borrow(iterable);
     writer_.flush();
     if (!is_iterable(iterable)) complain_of(expected, iterable);
@@ -126,71 +128,71 @@ nb::object SiteReader::list_of(PyObject* iterable, const std::string& expected) 
     return list;
 }
 
-void SiteReader::let_signals_in() {
+void PositionReader::let_signals_in() {
     writer_.flush();
     if (PyErr_CheckSignals() < 0) throw nb::python_error();
 }
 
-void SiteReader::read_sequences(PyObject* sequences) {
+void PositionReader::read_sequences(PyObject* sequences) {
     const Held list(list_of(sequences, "a list of sequences"), writer_);
     for (Py_ssize_t n = 0; n < PySequence_Fast_GET_SIZE(list.ptr()); ++n) {
         const Held sequence(nb::borrow(PySequence_Fast_GET_ITEM(list.ptr(), n)), writer_);
         read_sequence(sequence.ptr());
-        sequence_ptr_.push_back(writer_.n_sites());
+        sequence_ptr_.push_back(writer_.n_positions());
     }
 }
 
-void SiteReader::read_sequence(PyObject* sequence) {
-    site_ = 0;
-    if (PyUnicode_Check(sequence) || PyDict_Check(sequence)) complain_of("a sequence of sites", sequence);
-    const Held sites(list_of(sequence, "a sequence of sites"), writer_);
-    for (; site_ < PySequence_Fast_GET_SIZE(sites.ptr()); ++site_) {
-        const Held site(nb::borrow(PySequence_Fast_GET_ITEM(sites.ptr(), site_)), writer_);
-        if (site_ + 1 < PySequence_Fast_GET_SIZE(sites.ptr()))
-            prefetch_names(PySequence_Fast_GET_ITEM(sites.ptr(), site_ + 1));
-        read_site(site.ptr());
-        writer_.end_site();
-        if (writer_.n_sites() % sites_between_signals == 0) let_signals_in();
+void PositionReader::read_sequence(PyObject* sequence) {
+    position_ = 0;
+    if (PyUnicode_Check(sequence) || PyDict_Check(sequence)) complain_of("a sequence of positions", sequence);
+    const Held positions(list_of(sequence, "a sequence of positions"), writer_);
+    for (; position_ < PySequence_Fast_GET_SIZE(positions.ptr()); ++position_) {
+        const Held position(nb::borrow(PySequence_Fast_GET_ITEM(positions.ptr(), position_)), writer_);
+        if (position_ + 1 < PySequence_Fast_GET_SIZE(positions.ptr()))
+            prefetch_names(PySequence_Fast_GET_ITEM(positions.ptr(), position_ + 1));
+        read_position(position.ptr());
+        writer_.end_position();
+        if (writer_.n_positions() % positions_between_signals == 0) let_signals_in();
     }
 }
 
-void SiteReader::read_site(PyObject* site) {
-    if (is_list_or_tuple(site)) {
-        read_names(site);
-    } else if (PyDict_CheckExact(site)) {
-        read_dict(site);
+void PositionReader::read_position(PyObject* position) {
+    if (is_list_or_tuple(position)) {
+        read_names(position);
+    } else if (PyDict_CheckExact(position)) {
+        read_dict(position);
     } else {
-        read_other_site(site);
+        read_other_position(position);
     }
 }
 
-void SiteReader::read_other_site(PyObject* site) {
+void PositionReader::read_other_position(PyObject* position) {
     writer_.flush();
-    if (PyUnicode_Check(site)) {
-        complain("expected a list of strings or a dict, got " + described(site) +
+    if (PyUnicode_Check(position)) {
+        complain("expected a list of strings or a dict, got " + described(position) +
                  "; words need a preset or a template, such as CRF(features=\"pos\"); features are a list "
                  "or a dict for each word, and [X] is written for a single sequence of these");
     }
-    if (PyBytes_Check(site) || site == Py_None) complain_of("a list of strings or a dict", site);
-    if (is_array(site)) {
-        read_array(nullptr, site);
-    } else if (PyDict_Check(site) || (!writer_.copies() && has(site, "items"))) {
-        read_mapping(site);  // python-crfsuite knows dicts alone, and takes the keys of other mappings
-    } else if (has(site, "tocsr")) {
-        read_sparse(nullptr, site);
+    if (PyBytes_Check(position) || position == Py_None) complain_of("a list of strings or a dict", position);
+    if (is_array(position)) {
+        read_array(nullptr, position);
+    } else if (PyDict_Check(position) || (!writer_.copies() && has(position, "items"))) {
+        read_mapping(position);  // python-crfsuite knows dicts alone, and takes the keys of other mappings
+    } else if (has(position, "tocsr")) {
+        read_sparse(nullptr, position);
     } else {
-        const Held names(list_of(site, "a list of strings or a dict"), writer_);
+        const Held names(list_of(position, "a list of strings or a dict"), writer_);
         read_names(names.ptr());
     }
 }
 
 // No Python code runs in this loop but for complaints, so the items stay where they are.
-void SiteReader::read_names(PyObject* list_or_tuple) {
+void PositionReader::read_names(PyObject* list_or_tuple) {
     const auto [items, n] = items_of(list_or_tuple);
     for (Py_ssize_t i = 0; i < n; ++i) push_name(items[i]);
 }
 
-void SiteReader::push_name(PyObject* string) {
+void PositionReader::push_name(PyObject* string) {
     if (!PyUnicode_Check(string)) {
         complain("expected strings as features, got " + described_with_advice(string) +
                  "; a feature with a value is written {'name': value}");
@@ -204,7 +206,7 @@ void SiteReader::push_name(PyObject* string) {
     writer_.push_composed(write_bytes(string, begin) - begin);
 }
 
-void SiteReader::read_dict(PyObject* dict) {
+void PositionReader::read_dict(PyObject* dict) {
     const Py_ssize_t size = PyDict_GET_SIZE(dict);
     Py_ssize_t position = 0;
     PyObject *key, *value;
@@ -214,7 +216,7 @@ void SiteReader::read_dict(PyObject* dict) {
     }
 }
 
-void SiteReader::read_mapping(PyObject* mapping) {
+void PositionReader::read_mapping(PyObject* mapping) {
     writer_.flush();
     const nb::object items = nb::steal(PyMapping_Items(mapping));
     if (!items.is_valid()) throw nb::python_error();
@@ -227,7 +229,7 @@ void SiteReader::read_mapping(PyObject* mapping) {
 
 // Names from dicts are composed in the writer's memory, or copied, so no pointer into a key or value is left
 // behind.
-void SiteReader::read_entry(PyObject* key, PyObject* value) {
+void PositionReader::read_entry(PyObject* key, PyObject* value) {
     if (!PyUnicode_Check(key)) complain_of("strings as names of features", key);
     make_ready(key);
     if (PyUnicode_CheckExact(value)) {
@@ -248,7 +250,7 @@ void SiteReader::read_entry(PyObject* key, PyObject* value) {
     }
 }
 
-void SiteReader::read_other_entry(PyObject* key, PyObject* value) {
+void PositionReader::read_other_entry(PyObject* key, PyObject* value) {
     const auto expected = [&] {
         return "a string, a number, a list of strings, a dict or a row as the value of " + quoted(key);
     };
@@ -274,7 +276,7 @@ void SiteReader::read_other_entry(PyObject* key, PyObject* value) {
     }
 }
 
-void SiteReader::read_nested(PyObject* key, PyObject* mapping) {
+void PositionReader::read_nested(PyObject* key, PyObject* mapping) {
     const Deeper deeper;
     const std::size_t outer = prefix_.size();
     prefix_ += to_bytes(key) + ":";
@@ -286,7 +288,7 @@ void SiteReader::read_nested(PyObject* key, PyObject* mapping) {
     prefix_.resize(outer);
 }
 
-void SiteReader::read_flags(PyObject* key, PyObject* list_or_tuple) {
+void PositionReader::read_flags(PyObject* key, PyObject* list_or_tuple) {
     const auto [items, n] = items_of(list_or_tuple);
     for (Py_ssize_t i = 0; i < n; ++i) {
         if (!PyUnicode_Check(items[i])) complain_of("strings in the list of " + quoted(key), items[i]);
@@ -298,7 +300,7 @@ void SiteReader::read_flags(PyObject* key, PyObject* list_or_tuple) {
     }
 }
 
-void SiteReader::push_number(PyObject* key, double value) {
+void PositionReader::push_number(PyObject* key, double value) {
     if (writer_.copies() && prefix_.empty() && is_ascii(key)) return writer_.push(ascii_bytes(key), value);
     char* begin = writer_.compose(prefix_.size() + most_bytes(key));
     char* end = write_bytes(key, std::copy(prefix_.begin(), prefix_.end(), begin));
@@ -307,11 +309,11 @@ void SiteReader::push_number(PyObject* key, double value) {
 
 // For names alone, False is the number 0, as in python-crfsuite: training then has a weight for the
 // attribute.
-void SiteReader::push_truth(PyObject* key, bool truth) {
+void PositionReader::push_truth(PyObject* key, bool truth) {
     if (truth || writer_.copies()) push_number(key, truth ? 1.0 : 0.0);
 }
 
-double SiteReader::finite(PyObject* number, PyObject* key) {
+double PositionReader::finite(PyObject* number, PyObject* key) {
     const double value = PyFloat_AsDouble(number);
     const bool failed = value == -1.0 && PyErr_Occurred();
     if (failed && !PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
@@ -324,8 +326,8 @@ double SiteReader::finite(PyObject* number, PyObject* key) {
     return value;
 }
 
-// Numbers go to a dense block as they are; strings are features. A site that is a row itself has no key.
-void SiteReader::read_array(PyObject* key, PyObject* array) {
+// Numbers go to a dense block as they are; strings are features. A position that is a row itself has no key.
+void PositionReader::read_array(PyObject* key, PyObject* array) {
     writer_.flush();
     const nb::handle row(array);
     if (nb::cast<int>(row.attr("ndim")) != 1) complain_of("one row of block " + quoted(key), array);
@@ -338,11 +340,11 @@ void SiteReader::read_array(PyObject* key, PyObject* array) {
     const nb::object block = to_python(full_name(key));
     if (!dense_.contains(block)) dense_[block] = nb::make_tuple(nb::list(), nb::list());
     const nb::object entry = dense_[block];
-    entry[0].attr("append")(writer_.n_sites());
+    entry[0].attr("append")(writer_.n_positions());
     entry[1].attr("append")(row);
 }
 
-void SiteReader::read_sparse(PyObject* key, PyObject* row) {
+void PositionReader::read_sparse(PyObject* key, PyObject* row) {
     writer_.flush();
     const nb::object csr = nb::handle(row).attr("tocsr")();
     const nb::object shape = csr.attr("shape");
@@ -359,13 +361,13 @@ void SiteReader::read_sparse(PyObject* key, PyObject* row) {
     }
 }
 
-NamedSites read_named_sites(PyObject* sequence) {
-    NamedSites names;
-    SiteReader(names).read_sequence(sequence);
+NamedPositions read_named_positions(PyObject* sequence) {
+    NamedPositions names;
+    PositionReader(names).read_sequence(sequence);
     return names;
 }
 
-nb::tuple SiteReader::finish() {
+nb::tuple PositionReader::finish() {
     const nb::object sequence_ptr = to_numpy(std::move(sequence_ptr_));
     const nb::tuple lists = to_python(writer_.finish());
     return nb::make_tuple(sequence_ptr, lists[0], lists[1], lists[2], dense_);

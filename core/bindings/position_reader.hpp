@@ -1,15 +1,15 @@
-// Reads the sites of Python sequences: lists of strings, dicts, rows of numbers.
+// Reads the positions of Python sequences: lists of strings, dicts, rows of numbers.
 #pragma once
 
-#include "text/feature_writer.hpp"
 #include "bindings/python_objects.hpp"
+#include "text/feature_writer.hpp"
 
 namespace crfkit {
 
 // Values of features beyond this size overflow in single precision where they are multiplied or added up.
 inline constexpr double largest_value = 1e20;
 
-// What each form of a site means:
+// What each form of a position means:
 //   ["a", "b"]                   features a and b (any iterable of strings)
 //   {"w": "Rome"}                feature w:Rome
 //   {"len": 4.0}                 feature len with this value
@@ -24,23 +24,23 @@ inline constexpr double largest_value = 1e20;
 // Two rules keep the reader safe: a pointer into a Python string waits in the writer only while no such code
 // can run (flush before), and the list that holds the string is itself held until the writer has let go of it
 // (Held).
-class SiteReader {
+class PositionReader {
   public:
-    SiteReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
-    explicit SiteReader(NamedSites& names) : writer_(names) {}  // which refuses rows of numbers
+    PositionReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
+    explicit PositionReader(NamedPositions& names) : writer_(names) {}  // which refuses rows of numbers
 
     void read_sequences(PyObject* sequences);
     void read_sequence(PyObject* sequence);
 
-    // (sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)})
+    // (sequence_ptr, position_ptr, ids, values or None, {block: (positions, rows)})
     nanobind::tuple finish();
 
   private:
     class Held;
     class Deeper;
 
-    void read_site(PyObject* site);
-    void read_other_site(PyObject* site);
+    void read_position(PyObject* position);
+    void read_other_position(PyObject* position);
     void read_names(PyObject* list_or_tuple);
     void read_dict(PyObject* dict);
     void read_mapping(PyObject* mapping);
@@ -63,12 +63,12 @@ class SiteReader {
 
     FeatureWriter writer_;
     std::vector<std::int64_t> sequence_ptr_{0};
-    std::string prefix_;     // of the names inside a nested dict, "ctx:"
-    std::int64_t site_ = 0;  // within its sequence
-    nanobind::dict dense_;   // block → (list of sites, list of rows)
+    std::string prefix_;         // of the names inside a nested dict, "ctx:"
+    std::int64_t position_ = 0;  // within its sequence
+    nanobind::dict dense_;       // block → (list of positions, list of rows)
 };
 
-// The names of one sequence of sites without dense blocks.
-NamedSites read_named_sites(PyObject* sequence);
+// The names of one sequence of positions without dense blocks.
+NamedPositions read_named_positions(PyObject* sequence);
 
 }  // namespace crfkit

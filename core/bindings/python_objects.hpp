@@ -22,8 +22,8 @@ struct InvalidInput : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-inline std::string at_site(std::int64_t sequence, std::int64_t site) {
-    return "sequence " + std::to_string(sequence) + ", site " + std::to_string(site) + ": ";
+inline std::string at_position(std::int64_t sequence, std::int64_t position) {
+    return "sequence " + std::to_string(sequence) + ", position " + std::to_string(position) + ": ";
 }
 
 // The repr of an object on one line, shortened where it is long.
@@ -106,11 +106,11 @@ nanobind::object to_numpy(std::vector<T>&& vector) {
         nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
-// (site_ptr, ids, values or None)
+// (position_ptr, ids, values or None)
 inline nanobind::tuple to_python(FeatureArrays&& arrays) {
     nanobind::object values = nanobind::none();
     if (!arrays.values.empty()) values = to_numpy(std::move(arrays.values));
-    return nanobind::make_tuple(to_numpy(std::move(arrays.site_ptr)), to_numpy(std::move(arrays.ids)),
+    return nanobind::make_tuple(to_numpy(std::move(arrays.position_ptr)), to_numpy(std::move(arrays.ids)),
                                 values);
 }
 

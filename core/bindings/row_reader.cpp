@@ -5,7 +5,7 @@ namespace nb = nanobind;
 namespace crfkit {
 
 void RowReader::complain(const std::string& words) const {
-    throw InvalidInput(at_site(sequence_, site_) + words);
+    throw InvalidInput(at_position(sequence_, position_) + words);
 }
 
 nb::object RowReader::list_of(PyObject* iterable, const char* expected) const {
@@ -21,14 +21,14 @@ nb::object RowReader::list_of(PyObject* iterable, const char* expected) const {
 }
 
 void RowReader::read_sequence(PyObject* sequence) {
-    site_ = 0;
+    position_ = 0;
     cells_.clear();
     const nb::object rows = list_of(sequence, "a list of words or rows");
-    for (; site_ < PySequence_Fast_GET_SIZE(rows.ptr()); ++site_) {
-        const nb::object row = nb::borrow(PySequence_Fast_GET_ITEM(rows.ptr(), site_));
+    for (; position_ < PySequence_Fast_GET_SIZE(rows.ptr()); ++position_) {
+        const nb::object row = nb::borrow(PySequence_Fast_GET_ITEM(rows.ptr(), position_));
         read_row(row.ptr());
     }
-    cells_.n_sites = static_cast<std::size_t>(site_);
+    cells_.n_positions = static_cast<std::size_t>(position_);
 }
 
 void RowReader::read_row(PyObject* row) {

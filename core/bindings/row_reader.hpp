@@ -1,8 +1,8 @@
 // Reads Python sequences of rows (words, or tuples of columns) for a template.
 #pragma once
 
-#include "text/extractor.hpp"
 #include "bindings/python_objects.hpp"
+#include "text/extractor.hpp"
 
 namespace crfkit {
 
@@ -46,7 +46,7 @@ class RowReader {
     std::optional<std::int64_t> n_columns_;
     Cells cells_;
     std::int64_t sequence_ = 0;
-    std::int64_t site_ = 0;
+    std::int64_t position_ = 0;
 };
 
 }  // namespace crfkit

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
-#include "training/average_gradient.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "training/average_gradient.hpp"
 #include "training/objective.hpp"
 #include "trees/objective.hpp"
 

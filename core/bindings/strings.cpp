@@ -7,9 +7,9 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "bindings/position_reader.hpp"
 #include "bindings/python_objects.hpp"
 #include "data/seen_pairs.hpp"
-#include "bindings/position_reader.hpp"
 #include "text/vocabulary.hpp"
 
 namespace nb = nanobind;
@@ -80,8 +80,8 @@ void bind_vocabulary(nb::module_& m) {
             nb::arg("blob"), nb::arg("lengths"), "The inverse of to_bytes; ValueError for anything else.");
 }
 
-nb::tuple encode_sites(nb::handle sequences, Vocabulary& vocabulary, bool grow) {
-    SiteReader reader(vocabulary, grow);
+nb::tuple encode_positions(nb::handle sequences, Vocabulary& vocabulary, bool grow) {
+    PositionReader reader(vocabulary, grow);
     reader.read_sequences(sequences.ptr());
     return reader.finish();
 }
@@ -110,48 +110,48 @@ using Int32s = Array<std::int32_t>;
 void bind_lists(nb::module_& m) {
     m.def(
         "seen_pairs",
-        [](const Int64s& site_ptr, const Int32s& ids, const Int32s& labels, std::int64_t n_features,
+        [](const Int64s& position_ptr, const Int32s& ids, const Int32s& labels, std::int64_t n_features,
            std::int64_t n_labels, const std::optional<Int64s>& set_ptr,
            const std::optional<Int32s>& set_labels) {
-            const FeatureSpans features{view(site_ptr), view(ids), n_features};
+            const FeatureSpans features{view(position_ptr), view(ids), n_features};
             const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
             return arrays_of(without_gil([&] { return seen_pairs(features, annotation); }));
         },
-        nb::arg("site_ptr"), nb::arg("ids"), nb::arg("labels"), nb::arg("n_features"), nb::arg("n_labels"),
-        nb::arg("set_ptr") = nb::none(), nb::arg("set_labels") = nb::none(),
+        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("labels"), nb::arg("n_features"),
+        nb::arg("n_labels"), nb::arg("set_ptr") = nb::none(), nb::arg("set_labels") = nb::none(),
         "(feature_ptr [F + 1], labels [P]): the labels each feature was seen with, rising.");
     m.def(
         "seen_arc_pairs",
-        [](const Int64s& sequence_ptr, const Int64s& site_ptr, const Int32s& ids, const Int32s& labels,
+        [](const Int64s& sequence_ptr, const Int64s& position_ptr, const Int32s& ids, const Int32s& labels,
            std::int64_t n_features, std::int64_t n_labels, const std::optional<Int64s>& set_ptr,
            const std::optional<Int32s>& set_labels) {
-            const FeatureSpans features{view(site_ptr), view(ids), n_features};
+            const FeatureSpans features{view(position_ptr), view(ids), n_features};
             const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
             return arrays_of(
                 without_gil([&] { return seen_arc_pairs(view(sequence_ptr), features, annotation); }));
         },
-        nb::arg("sequence_ptr"), nb::arg("site_ptr"), nb::arg("ids"), nb::arg("labels"),
+        nb::arg("sequence_ptr"), nb::arg("position_ptr"), nb::arg("ids"), nb::arg("labels"),
         nb::arg("n_features"), nb::arg("n_labels"), nb::arg("set_ptr") = nb::none(),
         nb::arg("set_labels") = nb::none(),
         "(feature_ptr [F + 1], pairs [P]): before * L + after of the arcs each arc feature was seen with, "
         "rising.");
     m.def(
-        "site_counts",
-        [](const Int64s& site_ptr, const Int32s& ids, std::int64_t n_features) {
+        "position_counts",
+        [](const Int64s& position_ptr, const Int32s& ids, std::int64_t n_features) {
             return to_numpy(
-                without_gil([&] { return site_counts({view(site_ptr), view(ids), n_features}); }));
+                without_gil([&] { return position_counts({view(position_ptr), view(ids), n_features}); }));
         },
-        nb::arg("site_ptr"), nb::arg("ids"), nb::arg("n_features"),
-        "Number of sites at which each feature stands, [F].");
+        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("n_features"),
+        "Number of positions at which each feature stands, [F].");
     m.def(
         "renamed_features",
-        [](const Int64s& site_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
+        [](const Int64s& position_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
            const Int32s& remap) {
-            return to_python(
-                without_gil([&] { return renamed(view(site_ptr), view(ids), view(values), view(remap)); }));
+            return to_python(without_gil(
+                [&] { return renamed(view(position_ptr), view(ids), view(values), view(remap)); }));
         },
-        nb::arg("site_ptr"), nb::arg("ids"), nb::arg("values").none(), nb::arg("remap"),
-        "(site_ptr, ids, values) with ids renamed by remap [F]; -1 = dropped.");
+        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("values").none(), nb::arg("remap"),
+        "(position_ptr, ids, values) with ids renamed by remap [F]; -1 = dropped.");
 }
 
 }  // namespace
@@ -160,8 +160,9 @@ void bind_strings(nb::module_& m) {
     bind_complaint(m);
     bind_vocabulary(m);
     m.attr("LARGEST_VALUE") = largest_value;
-    m.def("encode_sites", &encode_sites, nb::arg("sequences"), nb::arg("vocabulary"), nb::arg("grow"),
-          "(sequence_ptr, site_ptr, ids, values or None, {block: (sites, rows)}) of lists of sites.");
+    m.def("encode_positions", &encode_positions, nb::arg("sequences"), nb::arg("vocabulary"), nb::arg("grow"),
+          "(sequence_ptr, position_ptr, ids, values or None, {block: (positions, rows)}) of lists of "
+          "positions.");
     bind_lists(m);
 }
 

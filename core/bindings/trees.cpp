@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/threads.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
-#include "base/threads.hpp"
 #include "trees/k_best.hpp"
 #include "trees/sample.hpp"
 #include "trees/sums.hpp"
@@ -92,15 +92,16 @@ nb::tuple marginals(const Array<double>& scores, const Array<std::int64_t>& leng
     return nb::make_tuple(log_z.take(), out.take());
 }
 
-nb::object tangent(const Array<double>& scores, const Array<double>& direction,
-                   const Array<std::int64_t>& lengths, std::int64_t n_labels, bool one_root, int n_threads) {
+nb::object hessian_vector(const Array<double>& scores, const Array<double>& direction,
+                          const Array<std::int64_t>& lengths, std::int64_t n_labels, bool one_root,
+                          int n_threads) {
     const Sentences sentences(scores, lengths, n_labels, one_root);
     if (direction.size() != scores.size())
         throw std::invalid_argument("the direction must have the shape of the scores");
     NewArray<double> out({static_cast<std::size_t>(sentences.n_scores())});
     sentences.each(n_threads, [&](std::int64_t i) {
         const std::int64_t at = sentences.first_score(i);
-        tree_tangent(sentences[i], direction.data() + at, out.data() + at);
+        tree_hessian_vector(sentences[i], direction.data() + at, out.data() + at);
     });
     return out.take();
 }
@@ -173,8 +174,8 @@ void bind_trees(nb::module_& m) {
     m.def("tree_log_partition", &log_partition, "scores"_a, "lengths"_a, "n_labels"_a, "one_root"_a,
           "n_threads"_a);
     m.def("tree_marginals", &marginals, "scores"_a, "lengths"_a, "n_labels"_a, "one_root"_a, "n_threads"_a);
-    m.def("tree_tangent", &tangent, "scores"_a, "direction"_a, "lengths"_a, "n_labels"_a, "one_root"_a,
-          "n_threads"_a);
+    m.def("tree_hessian_vector", &hessian_vector, "scores"_a, "direction"_a, "lengths"_a, "n_labels"_a,
+          "one_root"_a, "n_threads"_a);
     m.def("tree_entropy", &entropy, "scores"_a, "lengths"_a, "n_labels"_a, "one_root"_a, "n_threads"_a);
     m.def("tree_best", &best, "scores"_a, "lengths"_a, "n_labels"_a, "one_root"_a, "n_threads"_a);
     m.def("tree_k_best", &k_best, "scores"_a, "lengths"_a, "n_labels"_a, "one_root"_a, "k"_a, "n_threads"_a);

@@ -7,8 +7,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
-#include "patterns/trellis_size.hpp"
 #include "patterns/trellis.hpp"
+#include "patterns/trellis_size.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -16,7 +16,8 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-// TrellisSizeError as a Python exception, with (message, sequence, site, n_states, n_arcs, weights) as args.
+// TrellisSizeError as a Python exception, with (message, sequence, position, n_states, n_arcs, weights) as
+// args.
 void bind_too_large(nb::module_& m) {
     static PyObject* type = PyErr_NewException("crfkit._core.TrellisSizeError", PyExc_ValueError, nullptr);
     m.attr("TrellisSizeError") = nb::borrow(type);
@@ -25,13 +26,13 @@ void bind_too_large(nb::module_& m) {
             std::rethrow_exception(thrown);
         } catch (const TrellisSizeError& e) {
             const nb::tuple args =
-                nb::make_tuple(e.what(), e.sequence, e.site, e.n_states, e.n_arcs, new_array(e.weights));
+                nb::make_tuple(e.what(), e.sequence, e.position, e.n_states, e.n_arcs, new_array(e.weights));
             PyErr_SetObject(type, args.ptr());
         }
     });
 }
 
-// (nodes of each site [T], arcs of each step [T + 1], the same without pools [T + 1])
+// (nodes of each position [T], arcs of each step [T + 1], the same without pools [T + 1])
 nb::tuple sizes(const Trellises& self, std::int64_t n) {
     if (n < 0 || n >= self.n_sequences()) throw nb::index_error("there is no such sequence");
     std::vector<std::int64_t> nodes, arcs, transitions;
@@ -45,7 +46,7 @@ nb::tuple sizes(const Trellises& self, std::int64_t n) {
     return nb::make_tuple(new_array(nodes), new_array(arcs), new_array(transitions));
 }
 
-// Whether the sequence was read from its last site to its first.
+// Whether the sequence was read from its last position to its first.
 bool turned(const Trellises& self, std::int64_t n) {
     if (n < 0 || n >= self.n_sequences()) throw nb::index_error("there is no such sequence");
     const auto steps = self.steps_of_sequence(n);
@@ -88,7 +89,7 @@ void bind_trellis(nb::module_& m) {
         .def_prop_ro("n_trellises", &Trellises::n_trellises)
         .def_prop_ro("n_steps", [](const Trellises& self) { return self.table.steps.size(); })
         .def_prop_ro("n_arcs", [](const Trellises& self) { return self.table.n_arcs(); })
-        .def_prop_ro("n_fired", [](const Trellises& self) { return self.table.n_fired(); })
+        .def_prop_ro("n_active", [](const Trellises& self) { return self.table.n_active(); })
         .def_prop_ro("trellis_of", [](const Trellises& self) { return new_array(self.trellis_of); })
         .def("turned", &turned, "sequence"_a)
         .def("sizes", &sizes, "sequence"_a)
@@ -100,7 +101,7 @@ void bind_trellis(nb::module_& m) {
         });
 }
 
-// (cells, grouped transitions, spans) of each site of one sequence, as seed 002 counts.
+// (cells, grouped transitions, spans) of each position of one sequence, as seed 002 counts.
 void bind_partition(nb::module_& m) {
     m.def(
         "pattern_partition",

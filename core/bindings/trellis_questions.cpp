@@ -27,23 +27,23 @@ struct Scores {
         : steps(steps_of(trellises, n)),
           trellis{trellises.table, steps, trellises.layout->n_labels, states.data(), arcs} {
         const std::int64_t A = trellises.bigrams.n_arcs();
-        const bool by_site = given_arcs.ndim() == 2;
-        const std::int64_t n_pairs = std::max<std::int64_t>(trellis.n_sites() - 1, 0);
-        if (static_cast<std::int64_t>(states.shape(0)) != std::max<std::int64_t>(trellis.n_sites(), 0) ||
+        const bool by_position = given_arcs.ndim() == 2;
+        const std::int64_t n_pairs = std::max<std::int64_t>(trellis.n_positions() - 1, 0);
+        if (static_cast<std::int64_t>(states.shape(0)) != std::max<std::int64_t>(trellis.n_positions(), 0) ||
             static_cast<std::int64_t>(states.shape(1)) != trellis.n_labels)
             throw std::invalid_argument("the states must have the shape [T, L]");
         if (given_arcs.ndim() < 1 || given_arcs.ndim() > 2 ||
-            static_cast<std::int64_t>(given_arcs.size()) != (by_site ? n_pairs : 1) * A)
+            static_cast<std::int64_t>(given_arcs.size()) != (by_position ? n_pairs : 1) * A)
             throw std::invalid_argument("the arcs must have the shape [A] or [T − 1, A]");
         if (static_cast<std::int64_t>(weights.size()) != trellises.book->n_weights)
             throw std::invalid_argument("there must be one score for each weight of the patterns");
         const LockRelease release;
-        std::vector<double> fired;
-        trellises.table.score_fired(weights.data(), fired);
-        if (by_site)
-            arcs.score_each(trellises.table, steps, given_arcs.data(), A, fired);
+        std::vector<double> active;
+        trellises.table.score_active(weights.data(), active);
+        if (by_position)
+            arcs.score_each(trellises.table, steps, given_arcs.data(), A, active);
         else
-            arcs.score_all(trellises.table, given_arcs.data(), fired);
+            arcs.score_all(trellises.table, given_arcs.data(), active);
         arcs.exponentiate(trellises.table);
     }
     Scores(const Scores&) = delete;
@@ -65,33 +65,34 @@ class Parts {
     Parts(const Trellises& trellises, const Scores& scores)
         : table_(trellises.table),
           n_arcs_(trellises.bigrams.n_arcs()),
-          n_sites_(scores.empty() ? 0 : static_cast<std::size_t>(scores.trellis.n_sites())),
-          states_({n_sites_, static_cast<std::size_t>(trellises.layout->n_labels)}),
-          arcs_({n_sites_ > 0 ? n_sites_ - 1 : 0, static_cast<std::size_t>(n_arcs_)}),
+          n_positions_(scores.empty() ? 0 : static_cast<std::size_t>(scores.trellis.n_positions())),
+          states_({n_positions_, static_cast<std::size_t>(trellises.layout->n_labels)}),
+          arcs_({n_positions_ > 0 ? n_positions_ - 1 : 0, static_cast<std::size_t>(n_arcs_)}),
           weights_({static_cast<std::size_t>(trellises.book->n_weights)}),
-          fired_(static_cast<std::size_t>(trellises.table.n_fired()), 0.0) {
-        std::fill_n(states_.data(), n_sites_ * static_cast<std::size_t>(trellises.layout->n_labels), 0.0);
-        std::fill_n(arcs_.data(), (n_sites_ > 0 ? n_sites_ - 1 : 0) * static_cast<std::size_t>(n_arcs_), 0.0);
+          active_(static_cast<std::size_t>(trellises.table.n_active()), 0.0) {
+        std::fill_n(states_.data(), n_positions_ * static_cast<std::size_t>(trellises.layout->n_labels), 0.0);
+        std::fill_n(arcs_.data(),
+                    (n_positions_ > 0 ? n_positions_ - 1 : 0) * static_cast<std::size_t>(n_arcs_), 0.0);
         std::fill_n(weights_.data(), trellises.book->n_weights, 0.0);
     }
     void collect(const TrellisRun& run, const ScoredTrellis& trellis, const std::vector<double>& of_nodes,
                  const std::vector<double>& of_arcs) {
-        run.collect(trellis, of_nodes, of_arcs, n_arcs_, states_.data(), arcs_.data(), fired_);
-        table_.add_fired(fired_, weights_.data());
+        run.collect(trellis, of_nodes, of_arcs, n_arcs_, states_.data(), arcs_.data(), active_);
+        table_.add_active(active_, weights_.data());
     }
     nb::tuple take() { return nb::make_tuple(states_.take(), arcs_.take(), weights_.take()); }
 
   private:
     const StepTable& table_;
     const std::int64_t n_arcs_;
-    const std::size_t n_sites_;
+    const std::size_t n_positions_;
     NewArray<double> states_, arcs_, weights_;
-    std::vector<double> fired_;
+    std::vector<double> active_;
 };
 
 void check_possible(double log_partition) {
     if (log_partition == -std::numeric_limits<double>::infinity())
-        throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
+        throw std::invalid_argument("no label sequence is possible: every one has a part with score −inf");
 }
 
 double log_partition(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
@@ -114,9 +115,9 @@ nb::tuple marginals(const Trellises& trellises, std::int64_t n, const States& st
     return parts.take();
 }
 
-nb::tuple tangent(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
-                  const Weights& weights, const States& d_states, const Arcs& d_arcs,
-                  const Weights& d_weights, bool in_log_space) {
+nb::tuple hessian_vector(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
+                         const Weights& weights, const States& d_states, const Arcs& d_arcs,
+                         const Weights& d_weights, bool in_log_space) {
     const Scores scores(trellises, n, states, arcs, weights);
     const Scores direction(trellises, n, d_states, d_arcs, d_weights);
     Parts parts(trellises, scores);
@@ -124,14 +125,14 @@ nb::tuple tangent(const Trellises& trellises, std::int64_t n, const States& stat
         const LockRelease release;
         TrellisRun run;
         check_possible(run.marginals(scores.trellis, in_log_space));
-        run.tangent(scores.trellis, d_states.data(), direction.arcs);
+        run.hessian_vector(scores.trellis, d_states.data(), direction.arcs);
         parts.collect(run, scores.trellis, run.node_changes, run.arc_changes);
     }
     return parts.take();
 }
 
-nb::list best_labellings(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
-                         const Weights& weights, std::int64_t k) {
+nb::list best_label_sequences(const Trellises& trellises, std::int64_t n, const States& states,
+                              const Arcs& arcs, const Weights& weights, std::int64_t k) {
     const Scores scores(trellises, n, states, arcs, weights);
     std::vector<ScoredLabels> found;
     {
@@ -141,12 +142,12 @@ nb::list best_labellings(const Trellises& trellises, std::int64_t n, const State
         else if (!scores.empty())
             found = k_best(scores.trellis, k);
     }
-    return labellings(found);
+    return label_sequences(found);
 }
 
 // (score, labels [T]); the score is −inf when nothing is possible.
-nb::tuple best_labelling(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
-                         const Weights& weights) {
+nb::tuple best_label_sequence(const Trellises& trellises, std::int64_t n, const States& states,
+                              const Arcs& arcs, const Weights& weights) {
     const Scores scores(trellises, n, states, arcs, weights);
     NewArray<std::int32_t> labels({states.shape(0)});
     std::fill_n(labels.data(), states.shape(0), 0);
@@ -162,7 +163,7 @@ nb::object draw_samples(const Trellises& trellises, std::int64_t n, const States
                         const Weights& weights, const Matrix<double>& uniforms) {
     const Scores scores(trellises, n, states, arcs, weights);
     if (uniforms.shape(1) != states.shape(0))
-        throw std::invalid_argument("there must be one uniform number a site");
+        throw std::invalid_argument("there must be one uniform number a position");
     NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
     if (!scores.empty()) {
         const LockRelease release;
@@ -192,11 +193,12 @@ void bind_trellis_questions(nb::module_& m) {
           "weights"_a, "in_log_space"_a = false);
     m.def("trellis_marginals", &marginals, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
           "in_log_space"_a = false);
-    m.def("trellis_tangent", &tangent, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
-          "d_states"_a, "d_arcs"_a, "d_weights"_a, "in_log_space"_a = false);
-    m.def("trellis_best", &best_labelling, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a);
-    m.def("trellis_k_best", &best_labellings, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
-          "k"_a);
+    m.def("trellis_hessian_vector", &hessian_vector, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a,
+          "weights"_a, "d_states"_a, "d_arcs"_a, "d_weights"_a, "in_log_space"_a = false);
+    m.def("trellis_best", &best_label_sequence, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a,
+          "weights"_a);
+    m.def("trellis_k_best", &best_label_sequences, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a,
+          "weights"_a, "k"_a);
     m.def("trellis_sample", &draw_samples, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a,
           "uniforms"_a);
     m.def("trellis_entropy", &find_entropy, "trellises"_a, "sequence"_a, "states"_a, "arcs"_a, "weights"_a);

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include "chain/viterbi.hpp"
-#include "chain/log_chain.hpp"
-#include "chain/workspace.hpp"
 #include "base/threads.hpp"
+#include "chain/log_chain.hpp"
+#include "chain/viterbi.hpp"
+#include "chain/workspace.hpp"
 
 namespace crfkit {
 namespace {
@@ -103,7 +103,7 @@ class Batch {
     void fill(std::int64_t n, Real* out) const {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
         for (std::int64_t t = 0; t < T; ++t) {
-            const Real* row = b.states + (n * b.n_sites + t) * L;
+            const Real* row = b.states + (n * b.n_positions + t) * L;
             std::copy_n(row, L, out + t * stride);
             std::fill(out + t * stride + L, out + (t + 1) * stride, WeightTables<Real>::kNever);
         }
@@ -125,7 +125,7 @@ class Batch {
   private:
     double run_chain(std::int64_t n, Room<Real>& room, double* into) {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
-        if (states_) std::fill_n(states_ + n * b.n_sites * L, b.n_sites * L, Real(0));
+        if (states_) std::fill_n(states_ + n * b.n_positions * L, b.n_positions * L, Real(0));
         if (T == 0) return 0;
         const BatchArcs<Real>& arcs = arcs_of(n, room);
         room.work.reserve(T, stride, false);
@@ -140,12 +140,12 @@ class Batch {
         }
         if (!std::isfinite(found) || !states_) return found;
         for (std::int64_t t = 0; t < T; ++t)
-            std::copy_n(room.work.probs.data() + t * stride, L, states_ + (n * b.n_sites + t) * L);
+            std::copy_n(room.work.probs.data() + t * stride, L, states_ + (n * b.n_positions + t) * L);
         if (into) add_arcs(n, arcs, room, into);
         return found;
     }
 
-    // Σ_t forward_{t−1}(a) W(a, b) pushed_t(b), in doubles after every 256 sites.
+    // Σ_t forward_{t−1}(a) W(a, b) pushed_t(b), in doubles after every 256 positions.
     void add_arcs(std::int64_t n, const BatchArcs<Real>& arcs, Room<Real>& room, double* into) const {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
         const double weight = weights_ ? weights_[n] : 1;
@@ -175,7 +175,7 @@ class Batch {
         room.pairs.resize((T - 1) * L * L);
         log_marginals(chain, room.probs.data(), room.pairs.data());
         for (std::int64_t i = 0; i < T * L; ++i)
-            states_[n * b.n_sites * L + i] = static_cast<Real>(room.probs[i]);
+            states_[n * b.n_positions * L + i] = static_cast<Real>(room.probs[i]);
         if (into)
             for (std::int64_t i = 0; i < (T - 1) * L * L; ++i)
                 into[i % (L * L)] += (weights_ ? weights_[n] : 1) * room.pairs[i];
@@ -204,7 +204,7 @@ template <class Real>
 void batch_best(const ChainBatch<Real>& batch, std::int64_t* labels, int n_threads) {
     const Batch<Real> run(batch, nullptr, nullptr, nullptr, nullptr);
     std::vector<Room<Real>> rooms(static_cast<std::size_t>(std::max(1, n_threads)));
-    std::fill_n(labels, batch.n_chains * batch.n_sites, std::int64_t(-1));
+    std::fill_n(labels, batch.n_chains * batch.n_positions, std::int64_t(-1));
     parallel_for(batch.n_chains, n_threads, [&](std::int64_t n, int worker) {
         const std::int64_t T = batch.lengths[n];
         if (T == 0) return;
@@ -214,7 +214,7 @@ void batch_best(const ChainBatch<Real>& batch, std::int64_t* labels, int n_threa
         std::vector<std::int32_t> found(static_cast<std::size_t>(T), -1);
         best_labels<Real>(run.kernels, run.arcs_of(n, room).scores.data(), run.stride, {}, T, batch.n_labels,
                           room.work.states.data(), room.work.forward.data(), found.data());
-        std::copy(found.begin(), found.end(), labels + n * batch.n_sites);
+        std::copy(found.begin(), found.end(), labels + n * batch.n_positions);
     });
 }
 

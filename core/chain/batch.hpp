@@ -5,21 +5,21 @@
 
 namespace crfkit {
 
-// Scores of N chains of up to T sites in rows without padding. What stands beyond the end of a chain is never
-// read.
+// Scores of N chains of up to T positions in rows without padding. What stands beyond the end of a chain is
+// never read.
 template <class Real>
 struct ChainBatch {
-    std::int64_t n_chains, n_sites;  // N, T
-    std::int32_t n_labels;           // L
-    const Real* states;              // [N, T, L]
-    const Real* arcs;                // [L, L], or [N, L, L] with own_arcs
+    std::int64_t n_chains, n_positions;  // N, T
+    std::int32_t n_labels;               // L
+    const Real* states;                  // [N, T, L]
+    const Real* arcs;                    // [L, L], or [N, L, L] with own_arcs
     bool own_arcs;
     const Real* start;            // [L] or null
     const Real* end;              // [L] or null
     const std::int64_t* lengths;  // [N], 0 to T
 };
 
-// log Z [N]; −inf where no labelling is possible, 0 for an empty chain. Unless null: P(y_t) into states
+// log Z [N]; −inf where no label sequence is possible, 0 for an empty chain. Unless null: P(y_t) into states
 // [N, T, L], 0 beyond the end and where nothing is possible; Σ_t P(y_{t−1}, y_t), weighted by `weights` [N]
 // (null: 1), into arcs, summed over the chains that share them.
 template <class Real>

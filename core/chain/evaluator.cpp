@@ -45,7 +45,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
     if (v && !store_) store_ = std::make_unique<MessageStore<Real>>(design_, gold_, tables_.stride);
     if (!v || !known_ || std::memcmp(known_->data(), w, n_bytes) != 0) {
         known_.reset();
-        tangent_ = false;
+        hessian_vector_ = false;
         tables_.set(w, n_threads);
         unsafe = !(tables_.arc_spread <= WeightTables<Real>::kSafeSpread);
         if (unsafe && std::is_same_v<Real, float>) return std::numeric_limits<double>::quiet_NaN();
@@ -58,7 +58,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         if (store_) known_.emplace(w, w + layout_.n_weights());
         if (!v) return value;
     }
-    tangent_ = true;
+    hessian_vector_ = true;
     direction_tables_.set(v, n_threads);
     arcs_.set(tables_, layout_.n_labels, &direction_tables_);
     arcs_.table.some_missing = some_arcs_missing_;
@@ -76,7 +76,7 @@ double Evaluator<Real>::add_all(double* out, int n_threads) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
-        residuals_.resize((block.last_site - block.first_site) * tables_.stride);
+        residuals_.resize((block.last_position - block.first_position) * tables_.stride);
         own_residuals_.assign(block.n_own * table_size(), 0);
         if (static_cast<std::int64_t>(pairs_.size()) < n_chunks)
             pairs_.resize(static_cast<std::size_t>(n_chunks));
@@ -106,14 +106,14 @@ void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int work
     pairs.n_terms = 0;
     Pace pace;
     for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n) {
-        const std::int64_t begin = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - begin;
-        const Run run{block, n, begin, n_sites, gold_.weights[n], true};
+        const std::int64_t begin = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - begin;
+        const Run run{block, n, begin, n_positions, gold_.weights[n], true};
         losses_[n] = 0;
-        if (n_sites == 0) continue;
-        pace.work(4 * n_sites * table_size());
-        work_[worker].reserve(n_sites, tables_.stride, tangent_);
-        if (tangent_) direction_.score(n, work_[worker].direction.data());
-        if (tangent_ && store_->holds(n)) {
+        if (n_positions == 0) continue;
+        pace.work(4 * n_positions * table_size());
+        work_[worker].reserve(n_positions, tables_.stride, hessian_vector_);
+        if (hessian_vector_) direction_.score(n, work_[worker].direction.data());
+        if (hessian_vector_ && store_->holds(n)) {
             if (n + 1 < block.chunks[chunk + 1])
                 store_->fetch(n + 1, design_.sequence_ptr[n + 2] - design_.sequence_ptr[n + 1]);
             run_kept(run, work_[worker], pairs);
@@ -128,27 +128,27 @@ void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int work
 template <class Real>
 void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs) {
     const std::int32_t S = tables_.stride;
-    const std::int64_t first = run.begin, n_sites = run.n_sites;
+    const std::int64_t first = run.begin, n_positions = run.n_positions;
     Real* states = messages(run, work).states;
     scorer_.score(run.n, states);
-    close_labels(design_.allowed, first, n_sites, layout_.n_labels, S, states);
+    close_labels(design_.allowed, first, n_positions, layout_.n_labels, S, states);
     const bool safe = prepare_arcs(run, work) && !unsafe;
-    const bool complete = gold_.complete(first, first + n_sites);
+    const bool complete = gold_.complete(first, first + n_positions);
     if (keeps(run.n)) store_->set(run.n, true);
 
     double loss = complete ? -gold_score(run, states, work) : 0.0;
-    if (!complete || !safe || some_arcs_missing_) std::copy_n(states, n_sites * S, work.scores.begin());
+    if (!complete || !safe || some_arcs_missing_) std::copy_n(states, n_positions * S, work.scores.begin());
     loss += safe ? run_scaled(run, work, pairs) : run_in_log_space(run, work, pairs);
     if (complete) {
-        if (!tangent_)
-            for (std::int64_t t = 0; t < n_sites; ++t)
+        if (!hessian_vector_)
+            for (std::int64_t t = 0; t < n_positions; ++t)
                 residuals(run)[t * S + gold_.labels[first + t]] -= static_cast<Real>(run.weight);
     } else {
-        for (std::int64_t t = 0; t < n_sites; ++t)
+        for (std::int64_t t = 0; t < n_positions; ++t)
             gold_.forbidden(first + t, layout_.n_labels,
                             [&](std::int32_t b) { work.scores[t * S + b] = WeightTables<Real>::kNever; });
         const Run allowed = run.allowed();
-        std::copy_n(work.scores.begin(), n_sites * S, messages(allowed, work).states);
+        std::copy_n(work.scores.begin(), n_positions * S, messages(allowed, work).states);
         loss -= safe ? run_scaled(allowed, work, pairs) : run_in_log_space(allowed, work, pairs);
     }
     losses_[run.n] = run.weight * loss;
@@ -159,16 +159,16 @@ template <class Real>
 void Evaluator<Real>::run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs) {
     prepare_arcs(run, work);
     finish_scaled(run, messages(run, work), work, pairs);
-    if (gold_.complete(run.begin, run.begin + run.n_sites)) return;
+    if (gold_.complete(run.begin, run.begin + run.n_positions)) return;
     const Run allowed = run.allowed();
     finish_scaled(allowed, messages(allowed, work), work, pairs);
 }
 
-// Fills in the arcs of sites that have their own; false where they are too far apart for scaled messages.
+// Fills in the arcs of positions that have their own; false where they are too far apart for scaled messages.
 template <class Real>
 bool Evaluator<Real>::prepare_arcs(const Run& run, Workspace<Real>& work) {
-    return run.block.n_own == 0 || prepare_own_arcs(scorer_, tangent_ ? &direction_ : nullptr,
-                                                    layout_.n_labels, run.begin, run.n_sites, work);
+    return run.block.n_own == 0 || prepare_own_arcs(scorer_, hessian_vector_ ? &direction_ : nullptr,
+                                                    layout_.n_labels, run.begin, run.n_positions, work);
 }
 
 // Where the messages of a run are, or are to be written; weight · P(y_t) goes to the residuals when `first`.
@@ -176,8 +176,8 @@ template <class Real>
 Messages<Real> Evaluator<Real>::messages(const Run& run, Workspace<Real>& work) {
     const Real weight = static_cast<Real>(run.weight);
     Real* target = run.first ? residuals(run) : work.probs.data();
-    if (keeps(run.n) || (tangent_ && store_->holds(run.n)))
-        return store_->messages(run.n, run.n_sites, run.first, work.pushed.data(), target, weight);
+    if (keeps(run.n) || (hessian_vector_ && store_->holds(run.n)))
+        return store_->messages(run.n, run.n_positions, run.first, work.pushed.data(), target, weight);
     return work.messages(target, weight);
 }
 
@@ -185,15 +185,15 @@ Messages<Real> Evaluator<Real>::messages(const Run& run, Workspace<Real>& work) 
 template <class Real>
 double Evaluator<Real>::run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs) {
     const Messages<Real> m = messages(run, work);
-    const SiteArcs<Real>* site_arcs = run.block.n_own > 0 ? work.site_arcs.data() : nullptr;
-    const double log_partition = tables_.kernels.sum_product(arcs_.table, site_arcs, run.n_sites, m);
+    const PositionArcs<Real>* position_arcs = run.block.n_own > 0 ? work.position_arcs.data() : nullptr;
+    const double log_partition = tables_.kernels.sum_product(arcs_.table, position_arcs, run.n_positions, m);
     const bool possible = log_partition > -INFINITY;
     if (some_arcs_missing_ &&
-        !(possible && messages_are_exact(m, run.n_sites, layout_.n_labels, tables_.stride)))
+        !(possible && messages_are_exact(m, run.n_positions, layout_.n_labels, tables_.stride)))
         return run_in_log_space(run, work, pairs);
     if (!possible) {  // only with weights that are not finite
         if (keeps(run.n)) store_->set(run.n, false);
-        std::fill_n(residuals(run), run.n_sites * tables_.stride, Real(0));
+        std::fill_n(residuals(run), run.n_positions * tables_.stride, Real(0));
         return std::numeric_limits<double>::quiet_NaN();
     }
     finish_scaled(run, m, work, pairs);
@@ -204,23 +204,25 @@ double Evaluator<Real>::run_scaled(const Run& run, Workspace<Real>& work, PairSu
 template <class Real>
 void Evaluator<Real>::finish_scaled(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
                                     PairSums& pairs) {
-    const SiteArcs<Real>* site_arcs = run.block.n_own > 0 ? work.site_arcs.data() : nullptr;
-    if (tangent_) tables_.kernels.tangents(arcs_.table, site_arcs, run.n_sites, m, work.tangents(m.probs));
+    const PositionArcs<Real>* position_arcs = run.block.n_own > 0 ? work.position_arcs.data() : nullptr;
+    if (hessian_vector_)
+        tables_.kernels.hessian_vectors(arcs_.table, position_arcs, run.n_positions, m,
+                                        work.hessian_vectors(m.probs));
     if (!run.first)
-        for (std::int64_t i = 0; i < run.n_sites * tables_.stride; ++i) residuals(run)[i] += m.probs[i];
+        for (std::int64_t i = 0; i < run.n_positions * tables_.stride; ++i) residuals(run)[i] += m.probs[i];
     add_pairs(run, m, work, pairs);
 }
 
-// Arc expectations of one sequence: by whole runs of sites that share their arcs, and one by one for the
+// Arc expectations of one sequence: by whole runs of positions that share their arcs, and one by one for the
 // others.
 template <class Real>
 void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
                                 PairSums& pairs) {
     const Kernels<Real>& k = tables_.kernels;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
-    const Tangents<Real> d = work.tangents(m.probs);
+    const HessianVectors<Real> d = work.hessian_vectors(m.probs);
     const auto add = [&](std::int64_t t, std::int64_t n, Real* sums) {
-        if (tangent_) return k.add_changes(m, d, t, n, L, S, sums);
+        if (hessian_vector_) return k.add_changes(m, d, t, n, L, S, sums);
         k.add_products(m.forward + (t - 1) * S, m.pushed + t * S, n, L, S, sums);
     };
     const auto add_weighted = [&](std::int64_t t, std::int64_t n) {
@@ -229,12 +231,12 @@ void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspa
         add(t, n, work.products.data());
         for (std::int64_t i = 0; i < table_size(); ++i) pairs.products[i] += m.weight * work.products[i];
     };
-    const auto own = [&](std::int64_t t) { return run.block.n_own > 0 && work.site_arcs[t].weight; };
+    const auto own = [&](std::int64_t t) { return run.block.n_own > 0 && work.position_arcs[t].weight; };
     std::vector<double> marginals;
     Pace pace;
-    for (std::int64_t t = 1; t < run.n_sites;) {
+    for (std::int64_t t = 1; t < run.n_positions;) {
         std::int64_t end = t;
-        while (end < run.n_sites && end - t < kPairsPerFlush && !own(end)) ++end;
+        while (end < run.n_positions && end - t < kPairsPerFlush && !own(end)) ++end;
         pace.work((end - t + 1) * table_size());
         if (end > t) {
             add_weighted(t, end - t);
@@ -244,29 +246,30 @@ void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspa
             continue;
         }
         const std::int64_t before = (t - 1) * S, here = t * S;
-        const SiteArcs<Real>& arcs = work.site_arcs[t];
+        const PositionArcs<Real>& arcs = work.position_arcs[t];
         marginals.assign(static_cast<std::size_t>(table_size()), 0.0);
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b) {
                 const std::int64_t at = static_cast<std::int64_t>(a) * S + b;
                 const double left = m.forward[before + a], right = m.pushed[here + b];
                 marginals[at] =
-                    tangent_ ? arcs.weight[at] * (left * d.pushed[here + b] + d.forward[before + a] * right) +
-                                   arcs.moved[at] * left * right
-                             : arcs.weight[at] * left * right;
+                    hessian_vector_
+                        ? arcs.weight[at] * (left * d.pushed[here + b] + d.forward[before + a] * right) +
+                              arcs.moved[at] * left * right
+                        : arcs.weight[at] * left * right;
             }
         add_own_pair(run, run.begin + t, marginals.data(), pairs);
         ++t;
     }
 }
 
-// Arc marginals [L, S] of one site that is not covered by `products`.
+// Arc marginals [L, S] of one position that is not covered by `products`.
 template <class Real>
-void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t site, const double* marginals,
+void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t position, const double* marginals,
                                    PairSums& pairs) {
     double* direct = pairs.direct.of(table_size());
     for (std::int64_t i = 0; i < table_size(); ++i) direct[i] += run.weight * marginals[i];
-    const std::int64_t own = run.block.n_own > 0 ? run.block.own[site - run.block.first_site] : -1;
+    const std::int64_t own = run.block.n_own > 0 ? run.block.own[position - run.block.first_position] : -1;
     if (own < 0) return;
     Real* sums = own_residuals_.data() + own * table_size();
     for (std::int64_t i = 0; i < table_size(); ++i) sums[i] += static_cast<Real>(run.weight * marginals[i]);
@@ -276,22 +279,23 @@ void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t site, const doub
 template <class Real>
 double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work, PairSums& pairs) {
     if (keeps(run.n)) store_->set(run.n, false);
-    const std::int64_t n_sites = run.n_sites;
+    const std::int64_t n_positions = run.n_positions;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
-    const std::vector<SiteArcs<Real>> none;
-    const auto& site_arcs = run.block.n_own > 0 ? work.site_arcs : none;
-    const PlainChain chain(work.scores.data(), tables_.arcs, work.own_scores, site_arcs, n_sites, L, S);
-    std::vector<double> states(static_cast<std::size_t>(n_sites) * L), arcs(states.size() * L);
+    const std::vector<PositionArcs<Real>> none;
+    const auto& position_arcs = run.block.n_own > 0 ? work.position_arcs : none;
+    const PlainChain chain(work.scores.data(), tables_.arcs, work.own_scores, position_arcs, n_positions, L,
+                           S);
+    std::vector<double> states(static_cast<std::size_t>(n_positions) * L), arcs(states.size() * L);
     const double log_partition = log_marginals(chain.view, states.data(), arcs.data());
-    if (tangent_) {
+    if (hessian_vector_) {
         const PlainChain direction(work.direction.data(), direction_tables_.arcs, work.own_direction,
-                                   site_arcs, n_sites, L, S);
-        log_tangent(chain.view, direction.view, states.data(), arcs.data());
+                                   position_arcs, n_positions, L, S);
+        log_hessian_vector(chain.view, direction.view, states.data(), arcs.data());
     }
     Real* out = residuals(run);
-    if (run.first) std::fill_n(out, n_sites * S, Real(0));
+    if (run.first) std::fill_n(out, n_positions * S, Real(0));
     std::vector<double> padded(static_cast<std::size_t>(table_size()));
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         for (std::int32_t b = 0; b < L; ++b)
             out[t * S + b] += static_cast<Real>(run.weight * states[t * L + b]);
         if (t == 0) continue;
@@ -308,17 +312,17 @@ double Evaluator<Real>::gold_score(const Run& run, const Real* states, Workspace
     const std::int64_t S = tables_.stride;
     double score = 0;
     const Real* own = work.own_scores.data();
-    for (std::int64_t t = 0; t < run.n_sites; ++t) {
+    for (std::int64_t t = 0; t < run.n_positions; ++t) {
         const std::int64_t label = gold_.labels[run.begin + t];
         score += states[t * S + label];
         if (t == 0) continue;
         const std::int64_t pair = gold_.labels[run.begin + t - 1] * S + label;
-        if (run.block.n_own > 0 && work.site_arcs[t].weight) {
+        if (run.block.n_own > 0 && work.position_arcs[t].weight) {
             score += own[pair];
             own += table_size();
-            if (!tangent_)
-                own_residuals_[run.block.own[run.begin + t - run.block.first_site] * table_size() + pair] -=
-                    static_cast<Real>(run.weight);
+            if (!hessian_vector_)
+                own_residuals_[run.block.own[run.begin + t - run.block.first_position] * table_size() +
+                               pair] -= static_cast<Real>(run.weight);
         } else {
             score += tables_.arcs[pair];
         }
@@ -346,7 +350,7 @@ void Evaluator<Real>::collect(const Block& block) {
         for (std::int64_t i = 0; i < table_size(); ++i) {
             double sum = static_cast<double>(arcs_.table.weight[i]) * pairs.products[i];
             if (pairs.flushed.used) sum += pairs.flushed.sums[i];
-            if (!tangent_) shared_[i] += sum;
+            if (!hessian_vector_) shared_[i] += sum;
             expected_[i] += pairs.direct.used ? sum + pairs.direct.sums[i] : sum;
         }
     }
@@ -354,8 +358,8 @@ void Evaluator<Real>::collect(const Block& block) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
         if (first == last) continue;
         for (std::int32_t b = 0; b < L; ++b) {
-            start_[b] += residuals_[(first - block.first_site) * S + b];
-            end_[b] += residuals_[(last - 1 - block.first_site) * S + b];
+            start_[b] += residuals_[(first - block.first_position) * S + b];
+            end_[b] += residuals_[(last - 1 - block.first_position) * S + b];
         }
     }
 }

@@ -9,16 +9,16 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
+#include "chain/message_store.hpp"
+#include "chain/workspace.hpp"
 #include "data/annotation.hpp"
 #include "data/blocks.hpp"
-#include "base/buffer.hpp"
 #include "data/design.hpp"
-#include "kernels/kernels.hpp"
 #include "data/layout.hpp"
-#include "chain/message_store.hpp"
 #include "data/residual_sums.hpp"
 #include "data/scorer.hpp"
-#include "chain/workspace.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit {
 
@@ -40,7 +40,7 @@ class Evaluator {
         // [S, S] Σ forward_{t−1} ⊗ pushed_t (and for changes, Σ forward_{t−1} ⊗ pushed'_t + F_{t−1} ⊗
         // pushed_t): still to be multiplied by the arcs' weights
         Buffer<Real> products;
-        std::int64_t n_terms = 0;  // pairs of sites summed up in `products`
+        std::int64_t n_terms = 0;  // pairs of positions summed up in `products`
         struct Table {
             Buffer<double> sums;
             bool used = false;
@@ -52,15 +52,16 @@ class Evaluator {
             }
         };
         Table flushed;  // [L, S] what `products` gave before
-        Table direct;  // [L, S] Σ of arc marginals of sites with arcs of their own, and of those in log space
+        Table direct;   // [L, S] Σ of arc marginals of positions with arcs of their own, and of those in log
+                        // space
     };
     // One sequence with all labels (first), or with those that its annotation allows.
     struct Run {
         const Block& block;
-        std::int64_t n, begin, n_sites;
+        std::int64_t n, begin, n_positions;
         double weight;
         bool first;
-        Run allowed() const { return {block, n, begin, n_sites, -weight, false}; }
+        Run allowed() const { return {block, n, begin, n_positions, -weight, false}; }
     };
 
     double add_all(double* out, int n_threads);
@@ -68,7 +69,7 @@ class Evaluator {
     void run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs);
     void run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs);
     bool prepare_arcs(const Run& run, Workspace<Real>& work);
-    bool keeps(std::int64_t n) const { return !tangent_ && store_ && store_->has_room(n); }
+    bool keeps(std::int64_t n) const { return !hessian_vector_ && store_ && store_->has_room(n); }
     Messages<Real> messages(const Run& run, Workspace<Real>& work);
     double run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs);
     void finish_scaled(const Run& run, const Messages<Real>& messages, Workspace<Real>& work,
@@ -76,13 +77,13 @@ class Evaluator {
     double run_in_log_space(const Run& run, Workspace<Real>& work, PairSums& pairs);
     double gold_score(const Run& run, const Real* states, Workspace<Real>& work);
     void add_pairs(const Run& run, const Messages<Real>& messages, Workspace<Real>& work, PairSums& pairs);
-    void add_own_pair(const Run& run, std::int64_t site, const double* marginals, PairSums& pairs);
+    void add_own_pair(const Run& run, std::int64_t position, const double* marginals, PairSums& pairs);
     void flush(PairSums& pairs);
     void collect(const Block& block);
     void write_arcs(double* out) const;
 
     Real* residuals(const Run& run) {
-        return residuals_.data() + (run.begin - run.block.first_site) * tables_.stride;
+        return residuals_.data() + (run.begin - run.block.first_position) * tables_.stride;
     }
     std::int64_t table_size() const { return static_cast<std::int64_t>(layout_.n_labels) * tables_.stride; }
 
@@ -93,19 +94,19 @@ class Evaluator {
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
     const bool some_arcs_missing_;
-    bool tangent_ = false;
+    bool hessian_vector_ = false;
     SharedArcs<Real> arcs_;
     std::vector<Workspace<Real>> work_;
     std::vector<PairSums> pairs_;
     ResidualSums<Real> sums_;
     std::unique_ptr<MessageStore<Real>> store_;  // from the first Hessian product on
     std::optional<std::vector<double>> known_;   // [D] the weights whose messages it has, if any
-    Buffer<Real> residuals_;                     // [sites of a block, S]
-    Buffer<Real> own_residuals_;                 // [sites of a block with arcs of their own, L, S]
+    Buffer<Real> residuals_;                     // [positions of a block, S]
+    Buffer<Real> own_residuals_;                 // [positions of a block with arcs of their own, L, S]
     std::vector<double> losses_;                 // [N]
     std::vector<double> observed_,
         expected_;                     // [L, S] of arcs; expected − observed, or the change of expected
-    std::vector<double> shared_;       // [L, S] expected, at sites without arcs of their own
+    std::vector<double> shared_;       // [L, S] expected, at positions without arcs of their own
     std::vector<double> start_, end_;  // [S]
 };
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "base/interruption.hpp"
 #include "base/compensated_sum.hpp"
+#include "base/interruption.hpp"
 
 namespace crfkit {
 namespace {
@@ -53,12 +53,12 @@ double given_before(const ChainView& chain, const double* arcs, const double* ne
     return normalise(out, chain.n_labels);
 }
 
-// Normalised backward messages [T, L]: log of what follows site t, up to a constant per site.
+// Normalised backward messages [T, L]: log of what follows position t, up to a constant per position.
 std::vector<double> log_backward(const ChainView& chain) {
     const std::int32_t L = chain.n_labels;
-    std::vector<double> messages(static_cast<std::size_t>(chain.n_sites) * L, 0.0), next(L), terms(L);
+    std::vector<double> messages(static_cast<std::size_t>(chain.n_positions) * L, 0.0), next(L), terms(L);
     Pace pace;
-    for (std::int64_t t = chain.n_sites - 1; t > 0; --t) {
+    for (std::int64_t t = chain.n_positions - 1; t > 0; --t) {
         pace.work(kExp * L * L);
         for (std::int32_t b = 0; b < L; ++b) next[b] = chain.state(t)[b] + messages[t * L + b];
         for (std::int32_t a = 0; a < L; ++a)
@@ -86,16 +86,16 @@ void move_probabilities(double* p, const double* changes, std::int64_t n) {
 
 void require_possible(double log_partition) {
     if (!(log_partition > kNever))
-        throw std::invalid_argument("no labelling is possible: every one has a part with score −inf");
+        throw std::invalid_argument("no label sequence is possible: every one has a part with score −inf");
 }
 
 LogForward::LogForward(const ChainView& chain)
-    : messages(static_cast<std::size_t>(chain.n_sites) * chain.n_labels), log_partition(0) {
+    : messages(static_cast<std::size_t>(chain.n_positions) * chain.n_labels), log_partition(0) {
     const std::int32_t L = chain.n_labels;
     std::vector<double> terms(L);
     Total total;
     Pace pace;
-    for (std::int64_t t = 0; t < chain.n_sites; ++t) {
+    for (std::int64_t t = 0; t < chain.n_positions; ++t) {
         pace.work(kExp * L * L);
         double* row = &messages[t * L];
         for (std::int32_t b = 0; b < L; ++b) {
@@ -119,7 +119,7 @@ double log_marginals(const ChainView& chain, double* states, double* arcs) {
     require_possible(forward.log_partition);
     const std::vector<double> backward = log_backward(chain);
     Pace pace;
-    for (std::int64_t t = 0; t < chain.n_sites; ++t) {
+    for (std::int64_t t = 0; t < chain.n_positions; ++t) {
         pace.work(kExp * L * L);
         double* row = states + t * L;
         for (std::int32_t b = 0; b < L; ++b) row[b] = forward.messages[t * L + b] + backward[t * L + b];
@@ -136,10 +136,10 @@ double log_marginals(const ChainView& chain, double* states, double* arcs) {
 }
 
 // u_t(b) = E[change of score up to t | y_t = b], q_t(a) = E[change after t | y_t = a], both centred at each
-// site; d P(part) = P(part) · (u + change of the part + q − mean).
-void log_tangent(const ChainView& chain, const ChainView& direction, double* states, double* arcs) {
+// position; d P(part) = P(part) · (u + change of the part + q − mean).
+void log_hessian_vector(const ChainView& chain, const ChainView& direction, double* states, double* arcs) {
     const std::int32_t L = chain.n_labels;
-    const std::int64_t T = chain.n_sites;
+    const std::int64_t T = chain.n_positions;
     const LogForward forward(chain);
     require_possible(forward.log_partition);
     const std::vector<double> backward = log_backward(chain);
@@ -188,7 +188,7 @@ void log_tangent(const ChainView& chain, const ChainView& direction, double* sta
 
 double entropy(const ChainView& chain) {
     const std::int32_t L = chain.n_labels;
-    const std::int64_t T = chain.n_sites;
+    const std::int64_t T = chain.n_positions;
     if (T == 0) return 0;
     std::vector<double> probs(static_cast<std::size_t>(T) * L), terms(L);
     log_marginals(chain, probs.data(), nullptr);
@@ -214,7 +214,7 @@ double entropy(const ChainView& chain) {
 
 void sample(const ChainView& chain, std::int64_t n, const double* uniforms, std::int32_t* output) {
     const std::int32_t L = chain.n_labels;
-    const std::int64_t T = chain.n_sites;
+    const std::int64_t T = chain.n_positions;
     if (T == 0) return;
     const LogForward forward(chain);
     require_possible(forward.log_partition);

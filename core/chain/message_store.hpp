@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/annotation.hpp"
 #include "base/buffer.hpp"
+#include "data/annotation.hpp"
 #include "data/design.hpp"
 #include "kernels/kernels.hpp"
 
@@ -42,9 +42,9 @@ class MessageStore {
 
     // Where the messages of a sequence are: with all its labels (first), and with those that its annotation
     // allows. `pushed` and `probs` are the caller's.
-    Messages<Real> messages(std::int64_t n, std::int64_t n_sites, bool first, Real* pushed, Real* probs,
+    Messages<Real> messages(std::int64_t n, std::int64_t n_positions, bool first, Real* pushed, Real* probs,
                             Real weight) {
-        const std::int64_t row = ptr_[n] + (first ? 0 : n_sites), at = row * stride_;
+        const std::int64_t row = ptr_[n] + (first ? 0 : n_positions), at = row * stride_;
         return {states_.data() + at,
                 forward_.data() + at,
                 backward_.data() + at,
@@ -55,17 +55,18 @@ class MessageStore {
     }
 
     // Asks the memory for a sequence that comes next, while there is other work to do.
-    void fetch(std::int64_t n, std::int64_t n_sites) const {
+    void fetch(std::int64_t n, std::int64_t n_positions) const {
         if (ptr_[n] < 0) return;
         constexpr std::int64_t line = 64 / sizeof(Real);
-        const std::int64_t begin = ptr_[n] * stride_, end = begin + std::min(n_sites, kMostFetched) * stride_;
+        const std::int64_t begin = ptr_[n] * stride_,
+                           end = begin + std::min(n_positions, kMostFetched) * stride_;
         for (std::int64_t i = begin; i < end; i += line)
             for (const Buffer<Real>* rows : {&states_, &forward_, &backward_})
                 __builtin_prefetch(rows->data() + i, 0, 2);
     }
 
   private:
-    static constexpr std::int64_t kMostFetched = 256;  // sites
+    static constexpr std::int64_t kMostFetched = 256;  // positions
 
     std::int64_t stride_;                       // S
     std::vector<std::int64_t> ptr_;             // [N] first row of a sequence, −1 where it is not kept

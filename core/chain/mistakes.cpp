@@ -3,9 +3,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "chain/viterbi.hpp"
 #include "base/interruption.hpp"
 #include "base/threads.hpp"
+#include "chain/viterbi.hpp"
 
 namespace crfkit {
 
@@ -47,60 +47,61 @@ void RowMistakes<Real>::expect(std::int64_t n) const {
 
 template <class Real>
 void RowMistakes<Real>::predict(std::int64_t n) {
-    const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
+    const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
     cells_.clear();
-    work_.scores.resize(n_sites * tables_.stride);
-    work_.forward.resize(n_sites * tables_.stride);
+    work_.scores.resize(n_positions * tables_.stride);
+    work_.forward.resize(n_positions * tables_.stride);
     scorer_.score(n, work_.scores.data());
-    close_labels(design_.allowed, first, n_sites, layout_.n_labels, tables_.stride, work_.scores.data());
+    close_labels(design_.allowed, first, n_positions, layout_.n_labels, tables_.stride, work_.scores.data());
     if (design_.arcs.ptr.size() > 0) {
-        prepare_own_arcs<Real>(scorer_, nullptr, layout_.n_labels, first, n_sites, work_);
-        own_ = work_.arc_scores(n_sites, tables_.arcs.size());
+        prepare_own_arcs<Real>(scorer_, nullptr, layout_.n_labels, first, n_positions, work_);
+        own_ = work_.arc_scores(n_positions, tables_.arcs.size());
     }
-    label(n_sites, predicted_);
+    label(n_positions, predicted_);
 }
 
 template <class Real>
 void RowMistakes<Real>::correct(std::int64_t n) {
-    const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
-    for (std::int64_t t = 0; t < n_sites; ++t)
+    const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
+    for (std::int64_t t = 0; t < n_positions; ++t)
         gold_.forbidden(first + t, layout_.n_labels, [&](std::int32_t b) {
             work_.scores[t * tables_.stride + b] = WeightTables<Real>::kNever;
         });
-    label(n_sites, right_);
+    label(n_positions, right_);
 }
 
 template <class Real>
-void RowMistakes<Real>::label(std::int64_t n_sites, std::vector<std::int32_t>& labels) {
-    const double score = best_labels<Real>(tables_, own_, n_sites, layout_.n_labels, work_.scores.data(),
+void RowMistakes<Real>::label(std::int64_t n_positions, std::vector<std::int32_t>& labels) {
+    const double score = best_labels<Real>(tables_, own_, n_positions, layout_.n_labels, work_.scores.data(),
                                            work_.forward.data(), labels.data());
-    if (!std::isfinite(score))  // that some labelling is possible was seen to beforehand
+    if (!std::isfinite(score))  // that some label sequence is possible was seen to beforehand
         throw std::overflow_error(
             "the scores of a sequence left the range of numbers, expected smaller values of features");
 }
 
 template <class Real>
-void RowMistakes<Real>::add_site(std::int64_t site, std::int32_t label, double sign, Difference& difference) {
+void RowMistakes<Real>::add_position(std::int64_t position, std::int32_t label, double sign,
+                                     Difference& difference) {
     const std::int64_t S = tables_.stride, L = layout_.n_labels;
     const auto add = [&](std::int64_t weight, Real* place, double count) {
         difference.add(weight, count);
         cells_.push_back({weight, place});
     };
     const Firing &rows = design_.rows, &entries = design_.entries;
-    for (std::int64_t i = rows.ptr[site]; i < rows.ptr[site + 1]; ++i) {
+    for (std::int64_t i = rows.ptr[position]; i < rows.ptr[position + 1]; ++i) {
         const std::int64_t cell = rows.ids[i] * S + label;
         if (pairs_[cell] >= 0)
             add(pairs_[cell], tables_.rows.data() + cell,
                 rows.values.size() > 0 ? sign * rows.values[i] : sign);
     }
-    for (std::int64_t i = entries.ptr[site]; i < entries.ptr[site + 1]; ++i)
+    for (std::int64_t i = entries.ptr[position]; i < entries.ptr[position + 1]; ++i)
         if (design_.entry_labels[i] == label)
             add(entries.ids[i], tables_.weights.data() + entries.ids[i],
                 entries.values.size() > 0 ? sign * entries.values[i] : sign);
     for (std::size_t k = 0; k < design_.dense.size(); ++k) {
         const std::int64_t n_columns = layout_.dense_columns[k], begin = layout_.dense_begin(k);
         for (std::int64_t c = 0; c < n_columns; ++c)
-            if (const double value = design_.dense[k][site * n_columns + c]; value != 0)
+            if (const double value = design_.dense[k][position * n_columns + c]; value != 0)
                 add(begin + c * L + label, tables_.dense[k].data() + c * S + label, sign * value);
     }
 }

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "training/mistakes.hpp"
-#include "data/scorer.hpp"
 #include "chain/workspace.hpp"
+#include "data/scorer.hpp"
 #include "data/weight_tables.hpp"
+#include "training/mistakes.hpp"
 
 namespace crfkit {
 
@@ -27,9 +27,10 @@ class RowMistakes : public ChainMistakes {
   private:
     void predict(std::int64_t n) override;
     void correct(std::int64_t n) override;
-    void add_site(std::int64_t site, std::int32_t label, double sign, Difference& difference) override;
+    void add_position(std::int64_t position, std::int32_t label, double sign,
+                      Difference& difference) override;
     void read_arc(std::int32_t before, std::int32_t after);
-    void label(std::int64_t n_sites, std::vector<std::int32_t>& labels);
+    void label(std::int64_t n_positions, std::vector<std::int32_t>& labels);
 
     // A weight, and where the tables have it.
     struct Cell {
@@ -40,8 +41,8 @@ class RowMistakes : public ChainMistakes {
     Scorer<Real> scorer_;
     Buffer<std::int32_t> pairs_;  // [n_rows, S] the pair of each cell of the rows, −1: none
     Workspace<Real> work_;
-    std::vector<const Real*> own_;  // [T] arc scores into each site that has its own; empty: none has
-    std::vector<Cell> cells_;       // of the sites of the mistake found last
+    std::vector<const Real*> own_;  // [T] arc scores into each position that has its own; empty: none has
+    std::vector<Cell> cells_;       // of the positions of the mistake found last
 };
 
 }  // namespace crfkit

@@ -24,18 +24,18 @@ class Padded {
         : kernels(kernels_for<double>(chain.n_labels)),
           stride(stride_for(kernels, chain.n_labels)),
           chain_(chain) {
-        const std::int64_t L = chain.n_labels, T = chain.n_sites;
+        const std::int64_t L = chain.n_labels, T = chain.n_positions;
         work.reserve(T, stride, direction != nullptr);
         pad_rows(chain.states, T, -std::numeric_limits<double>::infinity(), work.states.data());
         if (direction) pad_rows(direction->states, T, 0.0, work.direction.data());
-        if (chain.arcs_by_site || (direction && direction->arcs_by_site)) {
-            site_arcs.assign(static_cast<std::size_t>(T), {0, nullptr, nullptr});
+        if (chain.arcs_by_position || (direction && direction->arcs_by_position)) {
+            position_arcs.assign(static_cast<std::size_t>(T), {0, nullptr, nullptr});
             tables_.assign((T - 1) * L * stride, 0);
             if (direction) moved_.assign((T - 1) * L * stride, 0);
             for (std::int64_t t = 1; t < T; ++t) {
                 const std::int64_t at = (t - 1) * L * stride;
                 const double peak = fill_tables(t, direction, at);
-                site_arcs[t] = {peak, tables_.data() + at, direction ? moved_.data() + at : nullptr};
+                position_arcs[t] = {peak, tables_.data() + at, direction ? moved_.data() + at : nullptr};
             }
             shared = {chain.n_labels, stride, 0, nullptr, nullptr, nullptr, nullptr};
         } else {
@@ -54,34 +54,35 @@ class Padded {
     }
 
     double sum_product() {
-        return kernels.sum_product(shared, own(), chain_.n_sites, work.messages(work.probs.data(), 1));
+        return kernels.sum_product(shared, own(), chain_.n_positions, work.messages(work.probs.data(), 1));
     }
     // Leaves the change of the state marginals in work.probs.
-    void tangents() {
+    void hessian_vectors() {
         const Messages<double> messages = work.messages(work.probs.data(), 1);
-        kernels.tangents(shared, own(), chain_.n_sites, messages, work.tangents(work.probs.data()));
+        kernels.hessian_vectors(shared, own(), chain_.n_positions, messages,
+                                work.hessian_vectors(work.probs.data()));
     }
 
     // Rows of S numbers cut to L.
     void copy_rows(const Buffer<double>& rows, double* out) const {
-        for (std::int64_t t = 0; t < chain_.n_sites; ++t)
+        for (std::int64_t t = 0; t < chain_.n_positions; ++t)
             std::copy_n(rows.data() + t * stride, chain_.n_labels, out + t * chain_.n_labels);
     }
     const double* weight(std::int64_t t) const {
-        return site_arcs.empty() ? tables_.data() : site_arcs[t].weight;
+        return position_arcs.empty() ? tables_.data() : position_arcs[t].weight;
     }
     const double* moved(std::int64_t t) const {
-        return site_arcs.empty() ? moved_.data() : site_arcs[t].moved;
+        return position_arcs.empty() ? moved_.data() : position_arcs[t].moved;
     }
 
     const Kernels<double>& kernels;
     const std::int32_t stride;
     Workspace<double> work;
     ArcTable<double> shared;
-    std::vector<SiteArcs<double>> site_arcs;
+    std::vector<PositionArcs<double>> position_arcs;
 
   private:
-    const SiteArcs<double>* own() const { return site_arcs.empty() ? nullptr : site_arcs.data(); }
+    const PositionArcs<double>* own() const { return position_arcs.empty() ? nullptr : position_arcs.data(); }
 
     void pad_rows(const double* rows, std::int64_t n, double pad, double* out) const {
         for (std::int64_t t = 0; t < n; ++t) {
@@ -111,7 +112,7 @@ class Padded {
 
 bool scaled_is_exact(const ChainView& chain) {
     const std::int64_t L = chain.n_labels;
-    for (std::int64_t t = 1; t < (chain.arcs_by_site ? chain.n_sites : 2); ++t)
+    for (std::int64_t t = 1; t < (chain.arcs_by_position ? chain.n_positions : 2); ++t)
         if (!(range(chain.arcs_into(t), L).second <= WeightTables<double>::kSafeSpread)) return false;
     return true;
 }
@@ -124,7 +125,7 @@ double scaled_marginals(const ChainView& chain, double* states, double* arcs) {
     const double log_partition = padded.sum_product();
     require_possible(log_partition);
     padded.copy_rows(padded.work.probs, states);
-    for (std::int64_t t = 1; arcs && t < chain.n_sites; ++t) {
+    for (std::int64_t t = 1; arcs && t < chain.n_positions; ++t) {
         const double* before = padded.work.forward.data() + (t - 1) * padded.stride;
         const double* after = padded.work.pushed.data() + t * padded.stride;
         for (std::int64_t a = 0; a < L; ++a)
@@ -134,14 +135,14 @@ double scaled_marginals(const ChainView& chain, double* states, double* arcs) {
     return log_partition;
 }
 
-void scaled_tangent(const ChainView& chain, const ChainView& direction, double* states, double* arcs) {
+void scaled_hessian_vector(const ChainView& chain, const ChainView& direction, double* states, double* arcs) {
     const std::int64_t L = chain.n_labels;
     Padded padded(chain, &direction);
     require_possible(padded.sum_product());
-    padded.tangents();
+    padded.hessian_vectors();
     const Workspace<double>& work = padded.work;
     padded.copy_rows(work.probs, states);
-    for (std::int64_t t = 1; arcs && t < chain.n_sites; ++t) {
+    for (std::int64_t t = 1; arcs && t < chain.n_positions; ++t) {
         const std::int64_t before = (t - 1) * padded.stride, here = t * padded.stride;
         for (std::int64_t a = 0; a < L; ++a)
             for (std::int64_t b = 0; b < L; ++b) {

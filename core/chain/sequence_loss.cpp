@@ -9,7 +9,7 @@ namespace crfkit {
 namespace {
 
 // The lists of things begin.. of a data set, as the kernels read them.
-SiteLists<double> lists_from(const TouchedLists& lists, std::int64_t begin) {
+PositionLists<double> lists_from(const TouchedLists& lists, std::int64_t begin) {
     return {lists.ptr.data() + begin, lists.places.data(),
             lists.values.size() > 0 ? lists.values.data() : nullptr};
 }
@@ -22,14 +22,14 @@ ChainSequences::ChainSequences(const Layout& model, const Design& data, const An
       design(data),
       gold(annotation),
       stride(stride_for(kernels_for<double>(model.n_labels), model.n_labels)) {
-    const auto first_site = [&](std::int64_t n) { return design.sequence_ptr[n]; };
+    const auto first_position = [&](std::int64_t n) { return design.sequence_ptr[n]; };
     const std::int64_t N = design.n_sequences();
-    rows = TouchedLists(design.rows, N, first_site, static_cast<std::int64_t>(layout.row_features.size()),
+    rows = TouchedLists(design.rows, N, first_position, static_cast<std::int64_t>(layout.row_features.size()),
                         n_threads);
-    singles = TouchedLists(design.entries, N, first_site,
+    singles = TouchedLists(design.entries, N, first_position,
                            static_cast<std::int64_t>(layout.pair_labels.size()), n_threads);
     if (design.arcs.ptr.size() > 0)
-        arcs = TouchedLists(design.arcs, N, first_site, layout.n_arc_features(), n_threads);
+        arcs = TouchedLists(design.arcs, N, first_position, layout.n_arc_features(), n_threads);
     single_labels.resize(singles.ids.size());
     for (std::int64_t u = 0; u < single_labels.size(); ++u)
         single_labels[u] = layout.pair_labels[singles.ids[u]];
@@ -85,10 +85,10 @@ void ChainSequence::load(std::int64_t n) {
     const Design& design = source_.design;
     n_ = n;
     first_ = design.sequence_ptr[n];
-    n_sites_ = design.sequence_ptr[n + 1] - first_;
+    n_positions_ = design.sequence_ptr[n + 1] - first_;
     n_own_ = 0;
     clear();
-    if (n_sites_ == 0) return;
+    if (n_positions_ == 0) return;
     const std::int64_t S = stride(), weights = source_.first_slot();
     for (std::int64_t u = source_.rows.begin(n); u < source_.rows.end(n); ++u) {
         const std::int64_t row = source_.rows.ids[u];
@@ -103,11 +103,11 @@ void ChainSequence::load(std::int64_t n) {
         touch(triples + layout.arc_ptr[f], triples + layout.arc_ptr[f + 1]);
     }
     if (design.arcs.ptr.size() > 0)
-        for (std::int64_t t = 0; t < n_sites_; ++t) n_own_ += scorer_.has_own_arcs(first_ + t);
+        for (std::int64_t t = 0; t < n_positions_; ++t) n_own_ += scorer_.has_own_arcs(first_ + t);
 }
 
 double ChainSequence::differentiate(const double* weights, double* residuals) {
-    if (n_sites_ == 0) return 0;
+    if (n_positions_ == 0) return 0;
     const FlushSubnormals flush;
     const std::int64_t S = stride();
     const Annotation& gold = source_.gold;
@@ -118,18 +118,18 @@ double ChainSequence::differentiate(const double* weights, double* residuals) {
         return std::numeric_limits<double>::quiet_NaN();
     }
     std::fill(arc_residuals(residuals), residuals + n_residuals(), 0.0);
-    const bool complete = gold.complete(first_, first_ + n_sites_);
+    const bool complete = gold.complete(first_, first_ + n_positions_);
     double loss = complete ? -take_off_gold(arc_residuals(residuals)) : 0.0;
     if (!complete || !safe_ || some_arcs_missing_)
-        std::copy_n(work_.states.begin(), n_sites_ * S, work_.scores.begin());
+        std::copy_n(work_.states.begin(), n_positions_ * S, work_.scores.begin());
     loss += add_marginals(weight, true, residuals);
     if (complete) {
-        for (std::int64_t t = 0; t < n_sites_; ++t) residuals[t * S + gold.labels[first_ + t]] -= weight;
+        for (std::int64_t t = 0; t < n_positions_; ++t) residuals[t * S + gold.labels[first_ + t]] -= weight;
     } else {
-        for (std::int64_t t = 0; t < n_sites_; ++t)
+        for (std::int64_t t = 0; t < n_positions_; ++t)
             gold.forbidden(first_ + t, source_.layout.n_labels,
                            [&](std::int32_t b) { work_.scores[t * S + b] = WeightTables<double>::kNever; });
-        std::copy_n(work_.scores.begin(), n_sites_ * S, work_.states.begin());
+        std::copy_n(work_.scores.begin(), n_positions_ * S, work_.states.begin());
         loss -= add_marginals(-weight, false, residuals);
     }
     return weight * loss;
@@ -140,7 +140,7 @@ void ChainSequence::score(const double* weights) {
     const Layout& layout = source_.layout;
     const Design& design = source_.design;
     const std::int64_t S = stride();
-    work_.reserve(n_sites_, S, false);
+    work_.reserve(n_positions_, S, false);
     const double* rows = weights;
     const double* singles = rows + (source_.rows.end(n_) - source_.rows.begin(n_)) * S;
     const double* dense = singles + (source_.singles.end(n_) - source_.singles.begin(n_));
@@ -148,24 +148,24 @@ void ChainSequence::score(const double* weights) {
     safe_ = true;
     score_arcs(arcs);
     const auto values = [](const Buffer<double>& of) { return of.size() > 0 ? of.data() : nullptr; };
-    const SiteFeatures<double> features{design.rows.ptr.data() + first_,
-                                        source_.rows.numbers.data(),
-                                        values(design.rows.values),
-                                        design.entries.ptr.data() + first_,
-                                        source_.singles.numbers.data(),
-                                        design.entry_labels.data(),
-                                        values(design.entries.values),
-                                        rows,
-                                        singles};
+    const PositionFeatures<double> features{design.rows.ptr.data() + first_,
+                                            source_.rows.numbers.data(),
+                                            values(design.rows.values),
+                                            design.entries.ptr.data() + first_,
+                                            source_.singles.numbers.data(),
+                                            design.entry_labels.data(),
+                                            values(design.entries.values),
+                                            rows,
+                                            singles};
     double* states = work_.states.data();
-    tables_.kernels.score_sites(features, n_sites_, tables_.stride, tables_.base.data(), states);
+    tables_.kernels.score_positions(features, n_positions_, tables_.stride, tables_.base.data(), states);
     score_dense(dense);
-    double* last = states + (n_sites_ - 1) * S;
+    double* last = states + (n_positions_ - 1) * S;
     for (std::int32_t b = 0; b < layout.n_labels; ++b) {
         states[b] += tables_.start[b];
         last[b] += tables_.end[b];
     }
-    close_labels(design.allowed, first_, n_sites_, layout.n_labels, tables_.stride, states);
+    close_labels(design.allowed, first_, n_positions_, layout.n_labels, tables_.stride, states);
 }
 
 const double* ChainSequence::score_dense(const double* weights) {
@@ -176,7 +176,7 @@ const double* ChainSequence::score_dense(const double* weights) {
         dense_.assign(columns * S, 0.0);
         for (std::int64_t c = 0; c < columns; ++c, weights += L)
             std::copy_n(weights, L, dense_.data() + c * S);
-        tables_.kernels.score_dense(source_.design.dense[k].data() + first_ * columns, n_sites_, columns,
+        tables_.kernels.score_dense(source_.design.dense[k].data() + first_ * columns, n_positions_, columns,
                                     dense_.data(), tables_.stride, work_.states.data());
     }
     return weights;
@@ -195,7 +195,7 @@ const double* ChainSequence::score_arcs(const double* weights) {
         for (std::int64_t p = layout.arc_ptr[f]; p < layout.arc_ptr[f + 1]; ++p)
             tables_.triples[p] = *weights++;
     }
-    safe_ = prepare_own_arcs<double>(scorer_, nullptr, layout.n_labels, first_, n_sites_, work_) && safe_;
+    safe_ = prepare_own_arcs<double>(scorer_, nullptr, layout.n_labels, first_, n_positions_, work_) && safe_;
     return weights;
 }
 
@@ -206,13 +206,13 @@ double ChainSequence::take_off_gold(double* arcs) const {
     const double* own_scores = work_.own_scores.data();
     double* own = arcs + table_size();
     double score = 0;
-    for (std::int64_t t = 0; t < n_sites_; ++t) {
+    for (std::int64_t t = 0; t < n_positions_; ++t) {
         const std::int64_t label = gold.labels[first_ + t];
         score += work_.states[t * S + label];
         if (t == 0) continue;
         const std::int64_t pair = gold.labels[first_ + t - 1] * S + label;
         arcs[pair] -= gold.weights[n_];
-        if (n_own_ > 0 && work_.site_arcs[t].weight) {
+        if (n_own_ > 0 && work_.position_arcs[t].weight) {
             score += own_scores[pair];
             own[pair] -= gold.weights[n_];
             own_scores += table_size();
@@ -224,43 +224,44 @@ double ChainSequence::take_off_gold(double* arcs) const {
     return score;
 }
 
-// Adds weight · P of sites and arcs to the residuals; those of sites are set when `first`. Returns log Z.
+// Adds weight · P of positions and arcs to the residuals; those of positions are set when `first`. Returns
+// log Z.
 double ChainSequence::add_marginals(double weight, bool first, double* residuals) {
     if (!safe_) return add_in_log_space(weight, first, residuals);
     const std::int64_t S = stride();
     const Messages<double> m = work_.messages(first ? residuals : work_.probs.data(), weight);
-    const SiteArcs<double>* site_arcs = n_own_ > 0 ? work_.site_arcs.data() : nullptr;
-    const double log_partition = tables_.kernels.sum_product(shared_.table, site_arcs, n_sites_, m);
+    const PositionArcs<double>* position_arcs = n_own_ > 0 ? work_.position_arcs.data() : nullptr;
+    const double log_partition = tables_.kernels.sum_product(shared_.table, position_arcs, n_positions_, m);
     const bool possible = log_partition > -INFINITY;
     if (some_arcs_missing_ &&
-        !(possible && messages_are_exact(m, n_sites_, source_.layout.n_labels, tables_.stride)))
+        !(possible && messages_are_exact(m, n_positions_, source_.layout.n_labels, tables_.stride)))
         return add_in_log_space(weight, first, residuals);
     if (!possible) {  // only with weights that are not finite
         std::fill_n(residuals, n_residuals(), 0.0);
         return std::numeric_limits<double>::quiet_NaN();
     }
     if (!first)
-        for (std::int64_t i = 0; i < n_sites_ * S; ++i) residuals[i] += m.probs[i];
+        for (std::int64_t i = 0; i < n_positions_ * S; ++i) residuals[i] += m.probs[i];
     add_pairs(m, weight, arc_residuals(residuals));
     return log_partition;
 }
 
-// P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b): W is the same for all sites without arcs of
-// their own.
+// P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b): W is the same for all positions without
+// arcs of their own.
 void ChainSequence::add_pairs(const Messages<double>& m, double weight, double* arcs) {
     const std::int64_t S = stride(), size = table_size();
     products_.assign(S * S, 0.0);
     double* own = arcs + size;
-    for (std::int64_t t = 1; t < n_sites_;) {
+    for (std::int64_t t = 1; t < n_positions_;) {
         std::int64_t end = t;
-        while (end < n_sites_ && !(n_own_ > 0 && work_.site_arcs[end].weight)) ++end;
+        while (end < n_positions_ && !(n_own_ > 0 && work_.position_arcs[end].weight)) ++end;
         if (end > t) {
             tables_.kernels.add_products(m.forward + (t - 1) * S, m.pushed + t * S, end - t,
                                          source_.layout.n_labels, tables_.stride, products_.data());
             t = end;
             continue;
         }
-        const double* W = work_.site_arcs[t].weight;
+        const double* W = work_.position_arcs[t].weight;
         for (std::int32_t a = 0; a < source_.layout.n_labels; ++a) {
             const double left = weight * m.forward[(t - 1) * S + a];
             for (std::int64_t b = 0; b < S; ++b) {
@@ -279,19 +280,20 @@ void ChainSequence::add_pairs(const Messages<double>& m, double weight, double* 
 double ChainSequence::add_in_log_space(double weight, bool first, double* residuals) {
     const std::int64_t S = stride();
     const std::int32_t L = source_.layout.n_labels;
-    const std::vector<SiteArcs<double>> none;
-    const auto& site_arcs = n_own_ > 0 ? work_.site_arcs : none;
-    const PlainChain chain(work_.scores.data(), tables_.arcs, work_.own_scores, site_arcs, n_sites_, L, S);
-    std::vector<double> states(static_cast<std::size_t>(n_sites_) * L), pairs(states.size() * L);
+    const std::vector<PositionArcs<double>> none;
+    const auto& position_arcs = n_own_ > 0 ? work_.position_arcs : none;
+    const PlainChain chain(work_.scores.data(), tables_.arcs, work_.own_scores, position_arcs, n_positions_,
+                           L, S);
+    std::vector<double> states(static_cast<std::size_t>(n_positions_) * L), pairs(states.size() * L);
     const double log_partition = log_marginals(chain.view, states.data(), pairs.data());
-    if (first) std::fill_n(residuals, n_sites_ * S, 0.0);
+    if (first) std::fill_n(residuals, n_positions_ * S, 0.0);
     double* arcs = arc_residuals(residuals);
     double* own = arcs + table_size();
     const double* marginal = pairs.data();
-    for (std::int64_t t = 0; t < n_sites_; ++t) {
+    for (std::int64_t t = 0; t < n_positions_; ++t) {
         for (std::int32_t b = 0; b < L; ++b) residuals[t * S + b] += weight * states[t * L + b];
         if (t == 0) continue;
-        const bool mine = n_own_ > 0 && work_.site_arcs[t].weight;
+        const bool mine = n_own_ > 0 && work_.position_arcs[t].weight;
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b, ++marginal) {
                 arcs[a * S + b] += weight * *marginal;
@@ -303,7 +305,7 @@ double ChainSequence::add_in_log_space(double weight, bool first, double* residu
 }
 
 void ChainSequence::gradient(const double* residuals, double* gradient) {
-    if (n_sites_ == 0) return;
+    if (n_positions_ == 0) return;
     const std::int64_t S = stride(), begin = source_.rows.begin(n_), n_rows = source_.rows.end(n_) - begin;
     if (numbers_.size() < n_rows) {
         numbers_.resize(n_rows);
@@ -328,7 +330,7 @@ double* ChainSequence::sum_dense(const double* residuals, double* gradient) {
     for (std::size_t k = 0; k < layout.dense_columns.size(); ++k) {
         const std::int64_t columns = layout.dense_columns[k];
         dense_.assign(columns * S, 0.0);
-        tables_.kernels.sum_dense(source_.design.dense[k].data() + first_ * columns, n_sites_, columns, 0,
+        tables_.kernels.sum_dense(source_.design.dense[k].data() + first_ * columns, n_positions_, columns, 0,
                                   columns, residuals, tables_.stride, dense_.data());
         for (std::int64_t c = 0; c < columns; ++c, gradient += L)
             std::copy_n(dense_.data() + c * S, L, gradient);
@@ -339,15 +341,16 @@ double* ChainSequence::sum_dense(const double* residuals, double* gradient) {
 double* ChainSequence::sum_arcs(const double* residuals, double* gradient) const {
     const Layout& layout = source_.layout;
     const std::int64_t S = stride(), L = layout.n_labels;
-    const double* last = residuals + (n_sites_ - 1) * S;
-    const double* arcs = residuals + n_sites_ * S;
+    const double* last = residuals + (n_positions_ - 1) * S;
+    const double* arcs = residuals + n_positions_ * S;
     for (std::size_t i = 0; i < layout.arc_before.size(); ++i) {
         const std::int64_t a = layout.arc_before[i], b = layout.arc_after[i];
         *gradient++ = a == L ? residuals[b] : b == L ? last[a] : arcs[a * S + b];
     }
     if (n_own_ == 0) return gradient;
-    std::vector<std::int64_t> number(static_cast<std::size_t>(n_sites_));  // among the sites with own arcs
-    for (std::int64_t t = 0, own = 0; t < n_sites_; ++t)
+    std::vector<std::int64_t> number(
+        static_cast<std::size_t>(n_positions_));  // among the positions with own arcs
+    for (std::int64_t t = 0, own = 0; t < n_positions_; ++t)
         if (scorer_.has_own_arcs(first_ + t)) number[t] = own++;
     const TouchedLists& lists = source_.arcs;
     for (std::int64_t u = lists.begin(n_); u < lists.end(n_); ++u) {

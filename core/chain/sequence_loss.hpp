@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 
+#include "chain/workspace.hpp"
 #include "data/annotation.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
-#include "chain/workspace.hpp"
-#include "training/sequence_loss.hpp"
 #include "data/touched_lists.hpp"
+#include "training/sequence_loss.hpp"
 
 namespace crfkit {
 
@@ -44,23 +44,25 @@ class ChainSequences final : public SequenceSource {
     void each_in_rows(const Function& found) const;
 };
 
-// Residuals, with S = stride, where P are marginals and C counts the arcs into site t that have features:
-//   sites [T, S]     weight · (P(y_t) − P_gold(y_t))
+// Residuals, with S = stride, where P are marginals and C counts the arcs into position t that have features:
+//   positions [T, S]     weight · (P(y_t) − P_gold(y_t))
 //   arcs  [L, S]     weight · Σ_t (P(y_{t−1}, y_t) − P_gold)
-//   own   [C, L, S]  the same for each site whose arcs have features
+//   own   [C, L, S]  the same for each position whose arcs have features
 class ChainSequence final : public SequenceLoss {
   public:
     explicit ChainSequence(const ChainSequences& source);
 
     void load(std::int64_t n) override;
-    std::int64_t n_residuals() const override { return n_sites_ * stride() + (1 + n_own_) * table_size(); }
+    std::int64_t n_residuals() const override {
+        return n_positions_ * stride() + (1 + n_own_) * table_size();
+    }
     double differentiate(const double* weights, double* residuals) override;
     void gradient(const double* residuals, double* gradient) override;
 
   private:
     std::int64_t stride() const { return tables_.stride; }
     std::int64_t table_size() const { return source_.layout.n_labels * stride(); }
-    double* arc_residuals(double* residuals) const { return residuals + n_sites_ * stride(); }
+    double* arc_residuals(double* residuals) const { return residuals + n_positions_ * stride(); }
 
     void score(const double* weights);
     const double* score_dense(const double* weights);
@@ -79,7 +81,7 @@ class ChainSequence final : public SequenceLoss {
     Workspace<double> work_;
     const bool some_arcs_missing_;
     bool safe_ = true;
-    std::int64_t n_ = 0, first_ = 0, n_sites_ = 0, n_own_ = 0;
+    std::int64_t n_ = 0, first_ = 0, n_positions_ = 0, n_own_ = 0;
     Buffer<double> dense_, products_;
     Buffer<std::int32_t> numbers_;  // 0, 1, 2, …
 };

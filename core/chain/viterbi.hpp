@@ -9,21 +9,21 @@
 
 namespace crfkit {
 
-// scores [T, S]; arcs [L, S]; `own` is empty or has, for every site, the arc scores [L, S] into it (null:
-// those of all sites). messages [T, S] is scratch. Ties: the lower label, at the last site first. Returns the
-// score of the labels, −inf when nothing is possible: then there are no labels.
+// scores [T, S]; arcs [L, S]; `own` is empty or has, for every position, the arc scores [L, S] into it (null:
+// those of all positions). messages [T, S] is scratch. Ties: the lower label, at the last position first.
+// Returns the score of the labels, −inf when nothing is possible: then there are no labels.
 template <class Real>
 double best_labels(const Kernels<Real>& kernels, const Real* arcs, std::int32_t stride,
-                   std::span<const Real* const> own, std::int64_t n_sites, std::int32_t n_labels,
+                   std::span<const Real* const> own, std::int64_t n_positions, std::int32_t n_labels,
                    const Real* scores, Real* messages, std::int32_t* labels) {
     const std::int64_t S = stride, L = n_labels;
-    const double score = kernels.max_sum(arcs, own.empty() ? nullptr : own.data(), n_sites, n_labels, stride,
-                                         scores, messages);
+    const double score = kernels.max_sum(arcs, own.empty() ? nullptr : own.data(), n_positions, n_labels,
+                                         stride, scores, messages);
     if (!(score > -std::numeric_limits<double>::infinity())) return score;
-    const Real* row = messages + (n_sites - 1) * S;
+    const Real* row = messages + (n_positions - 1) * S;
     std::int64_t label = std::max_element(row, row + L) - row;
-    labels[n_sites - 1] = static_cast<std::int32_t>(label);
-    for (std::int64_t t = n_sites - 1; t > 0; --t) {  // which label before gave the best?
+    labels[n_positions - 1] = static_cast<std::int32_t>(label);
+    for (std::int64_t t = n_positions - 1; t > 0; --t) {  // which label before gave the best?
         const Real* into = (own.empty() || !own[t] ? arcs : own[t]) + label;
         row = messages + (t - 1) * S;
         label = 0;
@@ -40,9 +40,10 @@ double best_labels(const Kernels<Real>& kernels, const Real* arcs, std::int32_t 
 
 // The same with the arcs of a model.
 template <class Real>
-double best_labels(const WeightTables<Real>& tables, std::span<const Real* const> own, std::int64_t n_sites,
-                   std::int32_t n_labels, const Real* scores, Real* messages, std::int32_t* labels) {
-    return best_labels<Real>(tables.kernels, tables.arcs.data(), tables.stride, own, n_sites, n_labels,
+double best_labels(const WeightTables<Real>& tables, std::span<const Real* const> own,
+                   std::int64_t n_positions, std::int32_t n_labels, const Real* scores, Real* messages,
+                   std::int32_t* labels) {
+    return best_labels<Real>(tables.kernels, tables.arcs.data(), tables.stride, own, n_positions, n_labels,
                              scores, messages, labels);
 }
 

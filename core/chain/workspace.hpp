@@ -1,5 +1,5 @@
-// One sequence of a data set at the current weights: scores, messages, marginals and their tangents, by the
-// scaled kernels where these are exact and in log space elsewhere.
+// One sequence of a data set at the current weights: scores, messages, marginals and their Hessian–vector
+// products, by the scaled kernels where these are exact and in log space elsewhere.
 #pragma once
 
 #include <cmath>
@@ -29,7 +29,8 @@ class FlushSubnormals {
 #endif
 };
 
-// The arcs that hold at every site, as the kernels want them; with a direction, its product with them too.
+// The arcs that hold at every position, as the kernels want them; with a direction, its product with them
+// too.
 template <class Real>
 class SharedArcs {
   public:
@@ -65,33 +66,33 @@ struct Workspace {
         scale;  // scores: only where they are needed twice
     Buffer<Real> direction, d_forward, d_backward, d_pushed, shift, extra;
     Buffer<Real> own_scores, own_weight, own_direction, own_moved, products;
-    std::vector<SiteArcs<Real>> site_arcs;
+    std::vector<PositionArcs<Real>> position_arcs;
 
-    void reserve(std::int64_t n_sites, std::int64_t stride, bool tangent) {
+    void reserve(std::int64_t n_positions, std::int64_t stride, bool hessian_vector) {
         for (Buffer<Real>* rows : {&scores, &states, &forward, &backward, &pushed, &probs})
-            rows->resize(n_sites * stride);
-        scale.resize(n_sites);
-        if (!tangent) return;
+            rows->resize(n_positions * stride);
+        scale.resize(n_positions);
+        if (!hessian_vector) return;
         for (Buffer<Real>* rows : {&direction, &d_forward, &d_backward, &d_pushed})
-            rows->resize(n_sites * stride);
-        shift.resize(n_sites);
+            rows->resize(n_positions * stride);
+        shift.resize(n_positions);
         extra.resize(stride);
     }
     // weight · P(y_t) goes to `out` [T, S].
     Messages<Real> messages(Real* out, Real weight) {
         return {states.data(), forward.data(), backward.data(), pushed.data(), scale.data(), out, weight};
     }
-    Tangents<Real> tangents(Real* out) {
+    HessianVectors<Real> hessian_vectors(Real* out) {
         return {direction.data(), d_forward.data(), d_backward.data(), d_pushed.data(), shift.data(), out,
                 extra.data()};
     }
-    // After prepare_own_arcs: the arc scores into each site, tables of `size` numbers (null: the shared
+    // After prepare_own_arcs: the arc scores into each position, tables of `size` numbers (null: the shared
     // ones).
-    std::vector<const Real*> arc_scores(std::int64_t n_sites, std::int64_t size) const {
-        std::vector<const Real*> tables(static_cast<std::size_t>(n_sites), nullptr);
+    std::vector<const Real*> arc_scores(std::int64_t n_positions, std::int64_t size) const {
+        std::vector<const Real*> tables(static_cast<std::size_t>(n_positions), nullptr);
         const Real* own = own_scores.data();
-        for (std::int64_t t = 1; t < n_sites; ++t)
-            if (site_arcs[t].weight) {
+        for (std::int64_t t = 1; t < n_positions; ++t)
+            if (position_arcs[t].weight) {
                 tables[t] = own;
                 own += size;
             }
@@ -99,22 +100,22 @@ struct Workspace {
     }
 };
 
-// Closes the labels that are not allowed at the sites of a sequence: rows [T, S] of scores.
+// Closes the labels that are not allowed at the positions of a sequence: rows [T, S] of scores.
 template <class Real>
-void close_labels(const AllowedLabels& allowed, std::int64_t first_site, std::int64_t n_sites,
+void close_labels(const AllowedLabels& allowed, std::int64_t first_position, std::int64_t n_positions,
                   std::int32_t n_labels, std::int32_t stride, Real* states) {
     if (allowed.empty()) return;
-    for (std::int64_t t = 0; t < n_sites; ++t)
-        allowed.forbidden(first_site + t, n_labels,
+    for (std::int64_t t = 0; t < n_positions; ++t)
+        allowed.forbidden(first_position + t, n_labels,
                           [&](std::int32_t b) { states[t * stride + b] = WeightTables<Real>::kNever; });
 }
 
 // Whether scaled messages have lost nothing that matters, where some arcs do not exist (see kMostFollowing).
 template <class Real>
-bool messages_are_exact(const Messages<Real>& messages, std::int64_t n_sites, std::int32_t n_labels,
+bool messages_are_exact(const Messages<Real>& messages, std::int64_t n_positions, std::int32_t n_labels,
                         std::int32_t stride) {
     constexpr Real most = kMostFollowing<Real>;
-    for (std::int64_t t = 0; t < n_sites; ++t)
+    for (std::int64_t t = 0; t < n_positions; ++t)
         for (std::int32_t b = 0; b < n_labels; ++b) {
             const std::int64_t i = t * stride + b;
             if (messages.states[i] > 0 &&
@@ -124,33 +125,33 @@ bool messages_are_exact(const Messages<Real>& messages, std::int64_t n_sites, st
     return true;
 }
 
-// Fills in the arcs of the sites that have their own. Returns whether all of them are safe for scaled
+// Fills in the arcs of the positions that have their own. Returns whether all of them are safe for scaled
 // arithmetic.
 template <class Real>
 bool prepare_own_arcs(const Scorer<Real>& scorer, const Scorer<Real>* direction, std::int32_t n_labels,
-                      std::int64_t first_site, std::int64_t n_sites, Workspace<Real>& work) {
+                      std::int64_t first_position, std::int64_t n_positions, Workspace<Real>& work) {
     const std::int64_t size = static_cast<std::int64_t>(n_labels) * scorer.tables().stride;
-    work.site_arcs.assign(static_cast<std::size_t>(n_sites), SiteArcs<Real>{0, nullptr, nullptr});
+    work.position_arcs.assign(static_cast<std::size_t>(n_positions), PositionArcs<Real>{0, nullptr, nullptr});
     std::int64_t n_own = 0;
-    for (std::int64_t t = 1; t < n_sites; ++t) n_own += scorer.has_own_arcs(first_site + t);
+    for (std::int64_t t = 1; t < n_positions; ++t) n_own += scorer.has_own_arcs(first_position + t);
     for (Buffer<Real>* tables : {&work.own_scores, &work.own_weight}) tables->resize(n_own * size);
     if (direction)
         for (Buffer<Real>* tables : {&work.own_direction, &work.own_moved}) tables->resize(n_own * size);
     bool safe = true;
-    for (std::int64_t t = 1, at = 0; t < n_sites; ++t) {
-        if (!scorer.has_own_arcs(first_site + t)) continue;
+    for (std::int64_t t = 1, at = 0; t < n_positions; ++t) {
+        if (!scorer.has_own_arcs(first_position + t)) continue;
         Real* scores = work.own_scores.data() + at;
         Real* weight = work.own_weight.data() + at;
-        scorer.score_arcs(first_site + t, scores);
+        scorer.score_arcs(first_position + t, scores);
         const auto [peak, spread] = scorer.tables().range(scores);
         safe = safe && spread <= WeightTables<Real>::kSafeSpread;
         scorer.tables().kernels.exp_shifted(scores, static_cast<Real>(peak), weight, size);
-        work.site_arcs[t] = {static_cast<double>(static_cast<Real>(peak)), weight, nullptr};
+        work.position_arcs[t] = {static_cast<double>(static_cast<Real>(peak)), weight, nullptr};
         if (direction) {
-            direction->score_arcs(first_site + t, work.own_direction.data() + at);
+            direction->score_arcs(first_position + t, work.own_direction.data() + at);
             for (std::int64_t i = at; i < at + size; ++i)
                 work.own_moved[i] = work.own_weight[i] * work.own_direction[i];
-            work.site_arcs[t].moved = work.own_moved.data() + at;
+            work.position_arcs[t].moved = work.own_moved.data() + at;
         }
         at += size;
     }
@@ -165,20 +166,20 @@ struct PlainChain {
     PlainChain(const PlainChain&) = delete;
     template <class Real>
     PlainChain(const Real* padded_states, const Buffer<Real>& shared_arcs, const Buffer<Real>& own_arcs,
-               const std::vector<SiteArcs<Real>>& site_arcs, std::int64_t n_sites, std::int32_t L,
+               const std::vector<PositionArcs<Real>>& position_arcs, std::int64_t n_positions, std::int32_t L,
                std::int64_t stride) {
-        const bool by_site = !site_arcs.empty();
-        for (std::int64_t t = 0; t < n_sites; ++t)
+        const bool by_position = !position_arcs.empty();
+        for (std::int64_t t = 0; t < n_positions; ++t)
             for (std::int32_t b = 0; b < L; ++b) states.push_back(padded_states[t * stride + b]);
         const Real* own = own_arcs.data();
-        for (std::int64_t t = 1; t < (by_site ? n_sites : 2); ++t) {
-            const bool mine = by_site && site_arcs[t].weight;
+        for (std::int64_t t = 1; t < (by_position ? n_positions : 2); ++t) {
+            const bool mine = by_position && position_arcs[t].weight;
             const Real* table = mine ? own : shared_arcs.data();
             for (std::int32_t a = 0; a < L; ++a)
                 for (std::int32_t b = 0; b < L; ++b) arcs.push_back(table[a * stride + b]);
             if (mine) own += L * stride;
         }
-        view = {n_sites, L, states.data(), arcs.data(), by_site};
+        view = {n_positions, L, states.data(), arcs.data(), by_position};
     }
 };
 

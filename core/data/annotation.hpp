@@ -16,7 +16,7 @@ struct Annotation {
     std::vector<std::int32_t> set_labels;  //         none listed meaning all
     std::vector<double> weights;           // [N] weight of each sequence
 
-    // Whether label b is possible at site t.
+    // Whether label b is possible at position t.
     bool possible(std::int64_t t, std::int32_t b) const {
         if (labels[t] >= 0) return labels[t] == b;
         if (set_ptr.empty() || set_ptr[t + 1] == set_ptr[t]) return true;
@@ -27,7 +27,7 @@ struct Annotation {
             if (labels[t] < 0) return false;
         return true;
     }
-    // Calls forbid(b) for every label b that is not possible at site t.
+    // Calls forbid(b) for every label b that is not possible at position t.
     template <class Function>
     void forbidden(std::int64_t t, std::int32_t n_labels, Function forbid) const {
         if (labels[t] >= 0) {

@@ -24,16 +24,17 @@ struct GatherTask {
 };
 
 struct Block {
-    std::int64_t first_site, last_site;
+    std::int64_t first_position, last_position;
     std::vector<std::int64_t> chunks;  // sequences chunks[i]..chunks[i+1]−1 are done one after the other
-    Inverted rows, entries, arcs;      // arcs: `sites` counts the sites that have arcs of their own
+    Inverted rows, entries, arcs;      // arcs: `positions` counts the positions that have arcs of their own
     std::vector<std::int32_t> entry_labels;
-    std::vector<std::int32_t> own;  // [sites] number of the site among those with arcs of their own, or −1
+    std::vector<std::int32_t>
+        own;  // [positions] number of the position among those with arcs of their own, or −1
     std::int64_t n_own = 0;
     std::vector<GatherTask> tasks;
 };
 
-// Sequences first..last−1 cut into at most n_chunks chunks of about equally many sites.
+// Sequences first..last−1 cut into at most n_chunks chunks of about equally many positions.
 std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
                                      std::int64_t n_chunks);
 

@@ -20,15 +20,16 @@ class Recursions {
           gold_(gold),
           marks_(static_cast<std::size_t>(bigrams.n_labels), 0) {}
 
-    // Appends the candidates of sequence n site by site: their number to counts, themselves to labels.
+    // Appends the candidates of sequence n position by position: their number to counts, themselves to
+    // labels.
     void run(std::int64_t n, std::vector<std::int64_t>& counts, std::vector<std::int32_t>& labels) {
-        const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
-        if (n_sites == 0) {
+        const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
+        if (n_positions == 0) {
             if (!bigrams_.empty_exists) refuse(n, 0);
             return;
         }
-        sets_.resize(static_cast<std::size_t>(n_sites));
-        for (std::int64_t i = 0; i < n_sites; ++i) {
+        sets_.resize(static_cast<std::size_t>(n_positions));
+        for (std::int64_t i = 0; i < n_positions; ++i) {
             allow(first + i, sets_[i]);
             if (i == 0)
                 keep(sets_[i], bigrams_.can_start);
@@ -36,10 +37,10 @@ class Recursions {
                 follow(sets_[i - 1], sets_[i], bigrams_.out_ptr, bigrams_.out_after, true);
         }
         keep(sets_.back(), bigrams_.can_end);
-        for (std::int64_t i = n_sites - 2; i >= 0 && !bigrams_.soft; --i)
+        for (std::int64_t i = n_positions - 2; i >= 0 && !bigrams_.soft; --i)
             follow(sets_[i + 1], sets_[i], bigrams_.in_ptr, bigrams_.in_before, false);
         for (const auto& set : sets_) {
-            if (set.empty()) refuse(n, n_sites);
+            if (set.empty()) refuse(n, n_positions);
             counts.push_back(static_cast<std::int64_t>(set.size()));
             labels.insert(labels.end(), set.begin(), set.end());
         }
@@ -48,23 +49,24 @@ class Recursions {
   private:
     using Set = std::vector<std::int32_t>;
 
-    [[noreturn]] void refuse(std::int64_t n, std::int64_t n_sites) const {
-        throw std::invalid_argument("sequence " + std::to_string(n) + " with " + std::to_string(n_sites) +
-                                    (n_sites == 1 ? " site: " : " sites: ") +
-                                    (gold_ ? "its labels are not possible" : "no labelling is possible") +
-                                    " with these bigrams and allowed labels");
+    [[noreturn]] void refuse(std::int64_t n, std::int64_t n_positions) const {
+        throw std::invalid_argument(
+            "sequence " + std::to_string(n) + " with " + std::to_string(n_positions) +
+            (n_positions == 1 ? " position: " : " positions: ") +
+            (gold_ ? "its labels are not possible" : "no label sequence is possible") +
+            " with these bigrams and allowed labels");
     }
     // P_t
-    void allow(std::int64_t site, Set& set) const {
+    void allow(std::int64_t position, Set& set) const {
         set.clear();
         const auto& allowed = design_.allowed;
-        if (!allowed.ptr.empty() && allowed.ptr[site + 1] > allowed.ptr[site]) {
-            set.assign(allowed.labels.begin() + allowed.ptr[site],
-                       allowed.labels.begin() + allowed.ptr[site + 1]);
+        if (!allowed.ptr.empty() && allowed.ptr[position + 1] > allowed.ptr[position]) {
+            set.assign(allowed.labels.begin() + allowed.ptr[position],
+                       allowed.labels.begin() + allowed.ptr[position + 1]);
         } else {
             for (std::int32_t b = 0; b < bigrams_.n_labels; ++b) set.push_back(b);
         }
-        if (gold_) std::erase_if(set, [&](std::int32_t b) { return !gold_->possible(site, b); });
+        if (gold_) std::erase_if(set, [&](std::int32_t b) { return !gold_->possible(position, b); });
     }
     static void keep(Set& set, const std::vector<std::uint8_t>& flags) {
         std::erase_if(set, [&](std::int32_t b) { return !flags[b]; });
@@ -136,8 +138,8 @@ Candidates candidates_of(const Bigrams& bigrams, const Design& design, const Ann
     Candidates found;
     std::vector<std::int64_t> counts;
     Recursions(bigrams, design, gold).run(n, counts, found.labels);
-    found.site_ptr.push_back(0);
-    for (const std::int64_t count : counts) found.site_ptr.push_back(found.site_ptr.back() + count);
+    found.position_ptr.push_back(0);
+    for (const std::int64_t count : counts) found.position_ptr.push_back(found.position_ptr.back() + count);
     return found;
 }
 
@@ -153,10 +155,11 @@ Candidates find_candidates(const Bigrams& bigrams, const Design& design, int n_t
                       recursions.run(n, parts[task].counts, parts[task].labels);
                   });
     Candidates found;
-    found.site_ptr.reserve(static_cast<std::size_t>(design.n_sites()) + 1);
-    found.site_ptr.push_back(0);
+    found.position_ptr.reserve(static_cast<std::size_t>(design.n_positions()) + 1);
+    found.position_ptr.push_back(0);
     for (Part& part : parts) {
-        for (const std::int64_t count : part.counts) found.site_ptr.push_back(found.site_ptr.back() + count);
+        for (const std::int64_t count : part.counts)
+            found.position_ptr.push_back(found.position_ptr.back() + count);
         found.labels.insert(found.labels.end(), part.labels.begin(), part.labels.end());
         part = Part{};
     }

@@ -1,5 +1,5 @@
-// The labels that are really possible at each site: those that a labelling of the whole sequence may have
-// there.
+// The labels that are really possible at each position: those that a label sequence of the whole sequence may
+// have there.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace crfkit {
 
-// Site t has the labels labels[site_ptr[t]..site_ptr[t+1]−1], ascending.
+// Position t has the labels labels[position_ptr[t]..position_ptr[t+1]−1], ascending.
 //
-// With P_t the labels allowed at site t and only the arcs of a set B (seed 000, corrected):
+// With P_t the labels allowed at position t and only the arcs of a set B (seed 000, corrected):
 //   t_0 = P_0 ∩ {may start},   t_i = P_i ∩ {b : some a in t_{i−1} has an arc a → b}
 //   q_{n−1} = P_{n−1} ∩ {may end},   q_i = P_i ∩ {a : some b in q_{i+1} has an arc a → b}
 //   r_i = t_i ∩ q_i
 // Start and end are no labels, so they never stand in the way inside the recursions.
 struct Candidates {
-    std::vector<std::int64_t> site_ptr;  // [sites + 1]
-    std::vector<std::int32_t> labels;    // [nodes]
+    std::vector<std::int64_t> position_ptr;  // [positions + 1]
+    std::vector<std::int32_t> labels;        // [nodes]
 
     std::int64_t n_nodes() const { return static_cast<std::int64_t>(labels.size()); }
 };
@@ -28,16 +28,16 @@ struct Candidates {
 // The pairs of labels that a layout lets exist; all of them are listed that have a score of their own.
 Bigrams existing_bigrams(const Layout& layout);
 
-// The candidates of every site of a data set. Throws std::invalid_argument, naming the sequence, where no
-// labelling is possible.
+// The candidates of every position of a data set. Throws std::invalid_argument, naming the sequence, where no
+// label sequence is possible.
 Candidates find_candidates(const Bigrams& bigrams, const Design& design, int n_threads);
 
-// The same for one sequence, whose first site becomes site 0; with `gold` only what it admits.
+// The same for one sequence, whose first position becomes position 0; with `gold` only what it admits.
 Candidates candidates_of(const Bigrams& bigrams, const Design& design, const Annotation* gold,
                          std::int64_t n);
 
-// Throws std::invalid_argument, naming the sequence, where no labelling is possible; with `gold`, none that
-// it admits.
+// Throws std::invalid_argument, naming the sequence, where no label sequence is possible; with `gold`, none
+// that it admits.
 void check_possible(const Bigrams& bigrams, const Design& design, const Annotation* gold, int n_threads);
 
 }  // namespace crfkit

@@ -8,7 +8,7 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kSitesPerTask = 4096;
+constexpr std::int64_t kPositionsPerTask = 4096;
 constexpr double kFewArcs = 0.3;  // share of all arcs; up to here lists of arcs are quicker than tables
 constexpr std::int32_t kFewLabels = 64;  // up to here whole rows of labels are quicker than lattices
 
@@ -18,16 +18,17 @@ void fill(Buffer<Number>& to, std::span<const Number> from) {
     std::copy(from.begin(), from.end(), to.begin());
 }
 
-void check(const FeatureList& list, std::int64_t n_sites, std::int64_t n_features, const char* what) {
+void check(const FeatureList& list, std::int64_t n_positions, std::int64_t n_features, const char* what) {
     const std::string name(what);
-    if (static_cast<std::int64_t>(list.site_ptr.size()) != n_sites + 1)
-        throw std::invalid_argument(name + ": site_ptr has " + std::to_string(list.site_ptr.size()) +
-                                    " entries, expected " + std::to_string(n_sites + 1));
-    if (list.site_ptr.front() != 0 || list.site_ptr.back() != static_cast<std::int64_t>(list.ids.size()))
-        throw std::invalid_argument(name + ": site_ptr must start at 0 and end at the number of ids");
-    for (std::int64_t i = 0; i < n_sites; ++i)
-        if (list.site_ptr[i + 1] < list.site_ptr[i])
-            throw std::invalid_argument(name + ": site_ptr must not decrease");
+    if (static_cast<std::int64_t>(list.position_ptr.size()) != n_positions + 1)
+        throw std::invalid_argument(name + ": position_ptr has " + std::to_string(list.position_ptr.size()) +
+                                    " entries, expected " + std::to_string(n_positions + 1));
+    if (list.position_ptr.front() != 0 ||
+        list.position_ptr.back() != static_cast<std::int64_t>(list.ids.size()))
+        throw std::invalid_argument(name + ": position_ptr must start at 0 and end at the number of ids");
+    for (std::int64_t i = 0; i < n_positions; ++i)
+        if (list.position_ptr[i + 1] < list.position_ptr[i])
+            throw std::invalid_argument(name + ": position_ptr must not decrease");
     for (const std::int32_t id : list.ids)
         if (id < 0 || id >= n_features)
             throw std::invalid_argument(name + ": feature id " + std::to_string(id) + ", expected 0 to " +
@@ -51,10 +52,11 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     for (std::size_t n = 1; n < sequence_ptr.size(); ++n)
         if (sequence_ptr[n] < sequence_ptr[n - 1])
             throw std::invalid_argument("sequence_ptr must not decrease");
-    if (n_sites() > INT32_MAX) throw std::invalid_argument("more than 2,147,483,647 sites in one data set");
-    check(states, n_sites(), layout.n_features(), "state features");
+    if (n_positions() > INT32_MAX)
+        throw std::invalid_argument("more than 2,147,483,647 positions in one data set");
+    check(states, n_positions(), layout.n_features(), "state features");
     check_allowed();
-    const bool with_arc_features = !arc_features.site_ptr.empty() && layout.n_arc_features() > 0;
+    const bool with_arc_features = !arc_features.position_ptr.empty() && layout.n_arc_features() > 0;
     const bool plain = !with_arc_features && blocks.empty();
     if (!plain && !layout.facets.empty())
         throw std::invalid_argument("features of arcs and dense blocks do not go with facets");
@@ -66,7 +68,7 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     as_batches = plain && purpose != Purpose::patterns && !as_lattices && !by_sequence && many &&
                  layout.bigrams && layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
     if (as_lattices || as_batches || purpose == Purpose::questions) {
-        fill(features.ptr, states.site_ptr);
+        fill(features.ptr, states.position_ptr);
         fill(features.ids, states.ids);
         fill(features.values, states.values);
     } else {
@@ -74,15 +76,16 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     }
 
     if (with_arc_features) {
-        check(arc_features, n_sites(), layout.n_arc_features(), "arc features");
-        fill(arcs.ptr, arc_features.site_ptr);
+        check(arc_features, n_positions(), layout.n_arc_features(), "arc features");
+        fill(arcs.ptr, arc_features.position_ptr);
         fill(arcs.ids, arc_features.ids);
         fill(arcs.values, arc_features.values);
         for (std::size_t n = 0; n + 1 < sequence_ptr.size(); ++n) {
             const std::int64_t first = sequence_ptr[n];
             if (first < sequence_ptr[n + 1] && arcs.ptr[first + 1] > arcs.ptr[first])
-                throw std::invalid_argument("sequence " + std::to_string(n) +
-                                            ": an arc feature at its first site, into which no arc leads");
+                throw std::invalid_argument(
+                    "sequence " + std::to_string(n) +
+                    ": an arc feature at its first position, into which no arc leads");
         }
     }
 
@@ -91,7 +94,7 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
                                     " dense blocks, the model " +
                                     std::to_string(layout.dense_columns.size()));
     for (std::size_t k = 0; k < blocks.size(); ++k) {
-        if (static_cast<std::int64_t>(blocks[k].size()) != n_sites() * layout.dense_columns[k])
+        if (static_cast<std::int64_t>(blocks[k].size()) != n_positions() * layout.dense_columns[k])
             throw std::invalid_argument("dense block " + std::to_string(k) + " has the wrong size");
         dense.emplace_back(static_cast<std::int64_t>(blocks[k].size()));
         std::copy(blocks[k].begin(), blocks[k].end(), dense.back().begin());
@@ -101,15 +104,16 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
 void Design::check_allowed() const {
     if (allowed.empty()) return;
     const auto& [ptr, labels] = allowed;
-    if (static_cast<std::int64_t>(ptr.size()) != n_sites() + 1 || ptr.front() != 0 ||
+    if (static_cast<std::int64_t>(ptr.size()) != n_positions() + 1 || ptr.front() != 0 ||
         ptr.back() != static_cast<std::int64_t>(labels.size()))
         throw std::invalid_argument(
-            "allowed_ptr must have one entry more than there are sites and end at the labels");
-    for (std::int64_t t = 0; t < n_sites(); ++t) {
+            "allowed_ptr must have one entry more than there are positions and end at the labels");
+    for (std::int64_t t = 0; t < n_positions(); ++t) {
         if (ptr[t + 1] < ptr[t]) throw std::invalid_argument("allowed_ptr must not decrease");
         for (std::int64_t i = ptr[t]; i < ptr[t + 1]; ++i)
             if (labels[i] < 0 || labels[i] >= layout_->n_labels || (i > ptr[t] && labels[i] <= labels[i - 1]))
-                throw std::invalid_argument("allowed_labels must be ascending label ids within each site");
+                throw std::invalid_argument(
+                    "allowed_labels must be ascending label ids within each position");
     }
 }
 
@@ -120,16 +124,16 @@ void Design::check_layout(const Layout& layout) const {
 }
 
 void Design::split_states(const Layout& layout, const FeatureList& states, int n_threads) {
-    const std::int64_t n = n_sites(), n_tasks = (n + kSitesPerTask - 1) / kSitesPerTask;
+    const std::int64_t n = n_positions(), n_tasks = (n + kPositionsPerTask - 1) / kPositionsPerTask;
     rows.ptr.assign(n + 1, 0);
     entries.ptr.assign(n + 1, 0);
     const auto range = [&](std::int64_t task) {
-        return std::pair(task * kSitesPerTask, std::min(n, (task + 1) * kSitesPerTask));
+        return std::pair(task * kPositionsPerTask, std::min(n, (task + 1) * kPositionsPerTask));
     };
     parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
         const auto [begin, end] = range(task);
         for (std::int64_t t = begin; t < end; ++t)
-            for (std::int64_t i = states.site_ptr[t]; i < states.site_ptr[t + 1]; ++i) {
+            for (std::int64_t i = states.position_ptr[t]; i < states.position_ptr[t + 1]; ++i) {
                 const std::int32_t f = states.ids[i];
                 if (layout.row_of[f] >= 0)
                     ++rows.ptr[t + 1];
@@ -153,7 +157,7 @@ void Design::split_states(const Layout& layout, const FeatureList& states, int n
         const auto [begin, end] = range(task);
         for (std::int64_t t = begin; t < end; ++t) {
             std::int64_t row = rows.ptr[t], entry = entries.ptr[t];
-            for (std::int64_t i = states.site_ptr[t]; i < states.site_ptr[t + 1]; ++i) {
+            for (std::int64_t i = states.position_ptr[t]; i < states.position_ptr[t + 1]; ++i) {
                 const std::int32_t f = states.ids[i];
                 if (layout.row_of[f] >= 0) {
                     if (valued) rows.values[row] = states.values[i];
@@ -171,13 +175,13 @@ void Design::split_states(const Layout& layout, const FeatureList& states, int n
 }
 
 // A counting sort. Ids come out ascending, so that what is added up for them is written from front to back.
-// scratch[id] is 0 on entry and on return; meanwhile it counts, then points to where the next site of the id
-// goes.
+// scratch[id] is 0 on entry and on return; meanwhile it counts, then points to where the next position of the
+// id goes.
 Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
                 std::vector<std::int32_t>& scratch) {
     const std::int64_t begin = firing.ptr[first], end = firing.ptr[last];
     if (end - begin > INT32_MAX)
-        throw std::invalid_argument("more than 2,147,483,647 features in one block of sites");
+        throw std::invalid_argument("more than 2,147,483,647 features in one block of positions");
     Inverted out;
     std::int64_t n = 0;
     for (std::int64_t i = begin; i < end; ++i) n += scratch[firing.ids[i]]++ == 0;
@@ -191,12 +195,12 @@ Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
         scratch[id] = static_cast<std::int32_t>(out.ptr[n++]);
     }
     const bool valued = firing.values.size() > 0;
-    out.sites.resize(end - begin);
+    out.positions.resize(end - begin);
     if (valued) out.values.resize(end - begin);
     for (std::int64_t t = first; t < last; ++t)
         for (std::int64_t i = firing.ptr[t]; i < firing.ptr[t + 1]; ++i) {
             const std::int32_t place = scratch[firing.ids[i]]++;
-            out.sites[place] = static_cast<std::int32_t>(t - first);
+            out.positions[place] = static_cast<std::int32_t>(t - first);
             if (valued) out.values[place] = firing.values[i];
         }
     std::fill(scratch.begin(), scratch.end(), 0);

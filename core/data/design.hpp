@@ -1,4 +1,5 @@
-// The features of a data set, compiled against a layout: what fires at each site, as rows and single weights.
+// The features of a data set, compiled against a layout: what fires at each position, as rows and single
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +13,21 @@
 
 namespace crfkit {
 
-// Features seen at each site, as the user's data has them. values is empty when all are 1.
+// Features seen at each position, as the user's data has them. values is empty when all are 1.
 struct FeatureList {
-    std::span<const std::int64_t> site_ptr;  // [T + 1]
+    std::span<const std::int64_t> position_ptr;  // [T + 1]
     std::span<const std::int32_t> ids;
     std::span<const double> values;
 };
 
-// The labels allowed at each site: labels[ptr[t]..ptr[t+1]−1], ascending; an empty list allows all. Both
+// The labels allowed at each position: labels[ptr[t]..ptr[t+1]−1], ascending; an empty list allows all. Both
 // vectors are empty when nothing is restricted.
 struct AllowedLabels {
     std::vector<std::int64_t> ptr;  // [T + 1]
     std::vector<std::int32_t> labels;
 
     bool empty() const { return ptr.empty(); }
-    // Calls forbid(b) for every label b that is not allowed at site t.
+    // Calls forbid(b) for every label b that is not allowed at position t.
     template <class Function>
     void forbidden(std::int64_t t, std::int32_t n_labels, const Function& forbid) const {
         if (ptr.empty() || ptr[t + 1] == ptr[t]) return;
@@ -34,7 +35,7 @@ struct AllowedLabels {
     }
 };
 
-// A flat list per site.
+// A flat list per position.
 struct Firing {
     Buffer<std::int64_t> ptr;  // [T + 1]
     Buffer<std::int32_t> ids;
@@ -53,16 +54,16 @@ class Design {
            AllowedLabels allowed, Purpose purpose, int n_threads);
 
     std::int64_t n_sequences() const { return static_cast<std::int64_t>(sequence_ptr.size()) - 1; }
-    std::int64_t n_sites() const { return sequence_ptr.back(); }
+    std::int64_t n_positions() const { return sequence_ptr.back(); }
     // Throws std::invalid_argument unless this is the layout that the data was compiled against, or one equal
     // to it.
     void check_layout(const Layout& layout) const;
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     AllowedLabels allowed;
-    // Many labels of which few are possible at a site: each sequence is a lattice of its candidates. Many
+    // Many labels of which few are possible at a position: each sequence is a lattice of its candidates. Many
     // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
-    // they came; otherwise sites are scored through `rows` and `entries`.
+    // they came; otherwise positions are scored through `rows` and `entries`.
     bool as_lattices = false, as_batches = false;
     // Only a design for training has its features told apart into `rows` and `entries`.
     bool is_split() const { return rows.ptr.size() > 0; }
@@ -79,12 +80,12 @@ class Design {
     std::shared_ptr<const Layout> layout_;
 };
 
-// The same lists turned round: for each id that fires in sites first..last−1, the sites (counted from
+// The same lists turned round: for each id that fires in positions first..last−1, the positions (counted from
 // `first`).
 struct Inverted {
     Buffer<std::int32_t> ids;
     Buffer<std::int64_t> ptr;  // [n + 1]
-    Buffer<std::int32_t> sites;
+    Buffer<std::int32_t> positions;
     Buffer<double> values;
     std::int64_t n() const { return ids.size(); }
 };

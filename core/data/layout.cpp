@@ -75,7 +75,8 @@ Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
     check_range(after, n_outcomes(), "arc_after");
     for (std::size_t i = 0; i < before.size(); ++i)
         if (before[i] == labels && after[i] == labels)
-            throw std::invalid_argument("an arc from the start straight to the end has no site to stand at");
+            throw std::invalid_argument(
+                "an arc from the start straight to the end has no position to stand at");
     if (bigrams && bigrams->n_labels != labels)
         throw std::invalid_argument("the bigrams are of another number of labels");
     if (pairs.size() > INT32_MAX || pairs_at.size() > INT32_MAX)

@@ -1,4 +1,4 @@
-// Φ w at one site, from features as they came: no table is expanded beforehand.
+// Φ w at one position, from features as they came: no table is expanded beforehand.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace crfkit {
 
-// row[outcome − shift] += value · weight for every weight of the features of a site; weights [P] are those of
-// the state pairs, outcomes the labels (shift 0) or facets that they score.
+// row[outcome − shift] += value · weight for every weight of the features of a position; weights [P] are
+// those of the state pairs, outcomes the labels (shift 0) or facets that they score.
 template <class Weight, class Score>
-void add_site_scores(const Layout& layout, const Firing& features, std::int64_t site, const Weight* weights,
-                     std::int32_t shift, Score* row) {
-    for (std::int64_t i = features.ptr[site]; i < features.ptr[site + 1]; ++i) {
+void add_position_scores(const Layout& layout, const Firing& features, std::int64_t position,
+                         const Weight* weights, std::int32_t shift, Score* row) {
+    for (std::int64_t i = features.ptr[position]; i < features.ptr[position + 1]; ++i) {
         const std::int32_t f = features.ids[i];
         const Score value = features.values.size() > 0 ? static_cast<Score>(features.values[i]) : Score(1);
         for (std::int64_t p = layout.pair_ptr[f]; p < layout.pair_ptr[f + 1]; ++p)

@@ -37,12 +37,13 @@ void ResidualSums<Real>::add(std::size_t i, const GatherTask& task, const Real* 
                              const Real* own_residuals, double* out) {
     const Block& block = blocks_[i];
     if (task.kind == Gather::rows) {
-        const SiteLists<Real> lists{block.rows.ptr.data(), block.rows.sites.data(), row_values_[i].data()};
+        const PositionLists<Real> lists{block.rows.ptr.data(), block.rows.positions.data(),
+                                        row_values_[i].data()};
         kernels_.sum_rows(lists, task.first, task.last, block.rows.ids.data(), residuals, stride_,
                           row_sums_.data());
     } else if (task.kind == Gather::entries) {
-        const SiteLists<Real> lists{block.entries.ptr.data(), block.entries.sites.data(),
-                                    entry_values_[i].data()};
+        const PositionLists<Real> lists{block.entries.ptr.data(), block.entries.positions.data(),
+                                        entry_values_[i].data()};
         std::vector<double> sums(static_cast<std::size_t>(task.last - task.first));
         kernels_.sum_entries(lists, task.first, task.last, block.entry_labels.data(), residuals, stride_,
                              sums.data());
@@ -60,9 +61,9 @@ void ResidualSums<Real>::add_dense(const Block& block, const GatherTask& task, c
                                    double* out) const {
     const std::int64_t columns = layout_.dense_columns[task.index], L = layout_.n_labels;
     std::vector<double> sums(static_cast<std::size_t>(columns * stride_), 0.0);
-    kernels_.sum_dense(dense_[task.index].data() + block.first_site * columns,
-                       block.last_site - block.first_site, columns, task.first, task.last, residuals, stride_,
-                       sums.data());
+    kernels_.sum_dense(dense_[task.index].data() + block.first_position * columns,
+                       block.last_position - block.first_position, columns, task.first, task.last, residuals,
+                       stride_, sums.data());
     double* block_out = out + layout_.dense_begin(task.index);
     for (std::int64_t c = task.first; c < task.last; ++c)
         for (std::int64_t b = 0; b < L; ++b) block_out[c * L + b] += sums[c * stride_ + b];
@@ -73,7 +74,8 @@ void ResidualSums<Real>::add_arcs(std::size_t i, const GatherTask& task, const R
                                   double* out) const {
     const Block& block = blocks_[i];
     const std::int32_t S = stride_, L = layout_.n_labels;
-    const SiteLists<Real> lists{block.arcs.ptr.data(), block.arcs.sites.data(), arc_values_[i].data()};
+    const PositionLists<Real> lists{block.arcs.ptr.data(), block.arcs.positions.data(),
+                                    arc_values_[i].data()};
     const std::vector<std::int32_t> here(static_cast<std::size_t>(block.arcs.n()), 0);
     std::vector<double> sums;
     double* triples = out + layout_.triples_begin();

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/blocks.hpp"
 #include "base/buffer.hpp"
+#include "data/blocks.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
 #include "data/scorer.hpp"

@@ -7,9 +7,9 @@
 
 #include "base/buffer.hpp"
 #include "data/design.hpp"
-#include "kernels/kernels.hpp"
 #include "data/layout.hpp"
 #include "data/weight_tables.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit {
 
@@ -49,29 +49,29 @@ class Scorer {
 
     // states [T, S] of sequence n, start and end scores folded in, −inf where a label is not allowed.
     void score(std::int64_t n, Real* states) const {
-        const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
-        if (n_sites == 0) return;
+        const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
+        if (n_positions == 0) return;
         const std::int32_t stride = tables_.stride;
-        score_features(first, n_sites, states);
+        score_features(first, n_positions, states);
         for (std::size_t k = 0; k < dense_.size(); ++k)
-            tables_.kernels.score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_sites,
+            tables_.kernels.score_dense(dense_[k].data() + first * layout_.dense_columns[k], n_positions,
                                         layout_.dense_columns[k], tables_.dense[k].data(), stride, states);
-        Real* last = states + (n_sites - 1) * stride;
+        Real* last = states + (n_positions - 1) * stride;
         for (std::int32_t b = 0; b < layout_.n_labels; ++b) {
             states[b] += tables_.start[b];
             last[b] += tables_.end[b];
         }
     }
 
-    // Whether a site of the data set has arcs of its own.
-    bool has_own_arcs(std::int64_t site) const {
-        return design_.arcs.ptr.size() > 0 && design_.arcs.ptr[site + 1] > design_.arcs.ptr[site];
+    // Whether a position of the data set has arcs of its own.
+    bool has_own_arcs(std::int64_t position) const {
+        return design_.arcs.ptr.size() > 0 && design_.arcs.ptr[position + 1] > design_.arcs.ptr[position];
     }
 
-    // The arc scores [L, S] into a site that has arcs of its own.
-    void score_arcs(std::int64_t site, Real* table) const {
+    // The arc scores [L, S] into a position that has arcs of its own.
+    void score_arcs(std::int64_t position, Real* table) const {
         std::copy(tables_.arcs.begin(), tables_.arcs.end(), table);
-        for (std::int64_t i = design_.arcs.ptr[site]; i < design_.arcs.ptr[site + 1]; ++i) {
+        for (std::int64_t i = design_.arcs.ptr[position]; i < design_.arcs.ptr[position + 1]; ++i) {
             const std::int64_t f = design_.arcs.ids[i];
             const Real value = arc_values_.data() ? arc_values_.data()[i] : Real(1);
             for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p) {
@@ -83,19 +83,19 @@ class Scorer {
     }
 
   private:
-    void score_features(std::int64_t first, std::int64_t n_sites, Real* states) const {
+    void score_features(std::int64_t first, std::int64_t n_positions, Real* states) const {
         const Kernels<Real>& k = tables_.kernels;
         if (design_.is_split()) {
-            const SiteFeatures<Real> features{design_.rows.ptr.data() + first,
-                                              design_.rows.ids.data(),
-                                              row_values_.data(),
-                                              design_.entries.ptr.data() + first,
-                                              design_.entries.ids.data(),
-                                              design_.entry_labels.data(),
-                                              entry_values_.data(),
-                                              tables_.rows.data(),
-                                              tables_.weights.data()};
-            k.score_sites(features, n_sites, tables_.stride, tables_.base.data(), states);
+            const PositionFeatures<Real> features{design_.rows.ptr.data() + first,
+                                                  design_.rows.ids.data(),
+                                                  row_values_.data(),
+                                                  design_.entries.ptr.data() + first,
+                                                  design_.entries.ids.data(),
+                                                  design_.entry_labels.data(),
+                                                  entry_values_.data(),
+                                                  tables_.rows.data(),
+                                                  tables_.weights.data()};
+            k.score_positions(features, n_positions, tables_.stride, tables_.base.data(), states);
         } else {
             const ListedFeatures<Real> features{design_.features.ptr.data() + first,
                                                 design_.features.ids.data(),
@@ -105,7 +105,7 @@ class Scorer {
                                                 layout_.pair_labels.data(),
                                                 tables_.rows.data(),
                                                 tables_.weights.data()};
-            k.score_listed(features, n_sites, tables_.stride, tables_.base.data(), states);
+            k.score_listed(features, n_positions, tables_.stride, tables_.base.data(), states);
         }
     }
 

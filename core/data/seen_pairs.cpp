@@ -30,9 +30,9 @@ void check_range(std::span<const std::int32_t> numbers, std::int64_t lowest, std
     }
 }
 
-// A label (or a pair of labels, written as two digits in base L) that is possible at a site.
+// A label (or a pair of labels, written as two digits in base L) that is possible at a position.
 struct Sighting {
-    std::int64_t site;
+    std::int64_t position;
     std::int32_t before;  // 0 where only the label counts
     std::int32_t label;
 };
@@ -59,9 +59,10 @@ SeenPairs collect(const FeatureSpans& features, const std::vector<Sighting>& sig
     const auto visit = [&](const auto& note) {
         std::fill(last.begin(), last.end(), -1);
         for (const auto& s : sightings) {
-            pace.work(16 * (features.site_ptr[s.site + 1] - features.site_ptr[s.site]));
+            pace.work(16 * (features.position_ptr[s.position + 1] - features.position_ptr[s.position]));
             const auto key = static_cast<std::int32_t>(s.before * n_labels + s.label);
-            for (std::int64_t k = features.site_ptr[s.site]; k < features.site_ptr[s.site + 1]; ++k) {
+            for (std::int64_t k = features.position_ptr[s.position];
+                 k < features.position_ptr[s.position + 1]; ++k) {
                 const std::int32_t f = features.ids[k];
                 if (last[f] != key) note(f, last[f] = key);
             }
@@ -78,37 +79,37 @@ SeenPairs collect(const FeatureSpans& features, const std::vector<Sighting>& sig
 }  // namespace
 
 void FeatureSpans::check() const {
-    if (site_ptr.empty()) throw std::invalid_argument("site_ptr must have at least one entry");
+    if (position_ptr.empty()) throw std::invalid_argument("position_ptr must have at least one entry");
     if (n_features < 0) throw std::invalid_argument("n_features must not be negative");
-    check_offsets(site_ptr, n_sites(), ids.size(), "site_ptr");
+    check_offsets(position_ptr, n_positions(), ids.size(), "position_ptr");
     check_range(ids, 0, n_features, "feature id");
 }
 
-void LabelSpans::check(std::int64_t n_sites) const {
-    if (static_cast<std::int64_t>(labels.size()) != n_sites) {
-        throw std::invalid_argument("labels for " + std::to_string(labels.size()) + " sites, but there are " +
-                                    std::to_string(n_sites));
+void LabelSpans::check(std::int64_t n_positions) const {
+    if (static_cast<std::int64_t>(labels.size()) != n_positions) {
+        throw std::invalid_argument("labels for " + std::to_string(labels.size()) +
+                                    " positions, but there are " + std::to_string(n_positions));
     }
     if (n_labels < 0) throw std::invalid_argument("n_labels must not be negative");
     check_range(labels, -1, n_labels, "label");
     if (set_ptr.empty()) return;
-    check_offsets(set_ptr, n_sites, set_labels.size(), "set_ptr");
+    check_offsets(set_ptr, n_positions, set_labels.size(), "set_ptr");
     check_range(set_labels, 0, n_labels, "label");
 }
 
-std::span<const std::int32_t> LabelSpans::at(std::int64_t site) const {
-    if (labels[site] >= 0) return labels.subspan(site, 1);
+std::span<const std::int32_t> LabelSpans::at(std::int64_t position) const {
+    if (labels[position] >= 0) return labels.subspan(position, 1);
     if (set_ptr.empty()) return {};
-    return set_labels.subspan(set_ptr[site], set_ptr[site + 1] - set_ptr[site]);
+    return set_labels.subspan(set_ptr[position], set_ptr[position + 1] - set_ptr[position]);
 }
 
 SeenPairs seen_pairs(const FeatureSpans& features, const LabelSpans& labels) {
     features.check();
-    labels.check(features.n_sites());
+    labels.check(features.n_positions());
     std::vector<Sighting> sightings;
     sightings.reserve(labels.labels.size() + labels.set_labels.size());
-    for (std::int64_t site = 0; site < features.n_sites(); ++site) {
-        for (const std::int32_t label : labels.at(site)) sightings.push_back({site, 0, label});
+    for (std::int64_t position = 0; position < features.n_positions(); ++position) {
+        for (const std::int32_t label : labels.at(position)) sightings.push_back({position, 0, label});
     }
     sort_by(sightings, labels.n_labels, [](const Sighting& s) { return s.label; });
     return collect(features, sightings, labels.n_labels);
@@ -117,17 +118,18 @@ SeenPairs seen_pairs(const FeatureSpans& features, const LabelSpans& labels) {
 SeenPairs seen_arc_pairs(std::span<const std::int64_t> sequence_ptr, const FeatureSpans& features,
                          const LabelSpans& labels) {
     features.check();
-    labels.check(features.n_sites());
+    labels.check(features.n_positions());
     if (sequence_ptr.empty()) throw std::invalid_argument("sequence_ptr must have at least one entry");
-    check_offsets(sequence_ptr, static_cast<std::int64_t>(sequence_ptr.size()) - 1, features.n_sites(),
+    check_offsets(sequence_ptr, static_cast<std::int64_t>(sequence_ptr.size()) - 1, features.n_positions(),
                   "sequence_ptr");
     if (labels.n_labels > 46340) throw std::invalid_argument("pairs of more than 46340 labels do not fit");
     std::vector<Sighting> sightings;
     for (std::size_t n = 0; n + 1 < sequence_ptr.size(); ++n) {
-        for (std::int64_t site = sequence_ptr[n] + 1; site < sequence_ptr[n + 1]; ++site) {
-            if (features.site_ptr[site] == features.site_ptr[site + 1]) continue;
-            for (const std::int32_t before : labels.at(site - 1)) {
-                for (const std::int32_t after : labels.at(site)) sightings.push_back({site, before, after});
+        for (std::int64_t position = sequence_ptr[n] + 1; position < sequence_ptr[n + 1]; ++position) {
+            if (features.position_ptr[position] == features.position_ptr[position + 1]) continue;
+            for (const std::int32_t before : labels.at(position - 1)) {
+                for (const std::int32_t after : labels.at(position))
+                    sightings.push_back({position, before, after});
             }
         }
     }
@@ -136,37 +138,38 @@ SeenPairs seen_arc_pairs(std::span<const std::int64_t> sequence_ptr, const Featu
     return collect(features, sightings, labels.n_labels);
 }
 
-std::vector<std::int64_t> site_counts(const FeatureSpans& features) {
+std::vector<std::int64_t> position_counts(const FeatureSpans& features) {
     features.check();
     std::vector<std::int64_t> counts(features.n_features, 0);
-    std::vector<std::int64_t> last(features.n_features, -1);  // the last site at which the feature was met
-    for (std::int64_t site = 0; site < features.n_sites(); ++site) {
-        for (std::int64_t k = features.site_ptr[site]; k < features.site_ptr[site + 1]; ++k) {
+    std::vector<std::int64_t> last(features.n_features,
+                                   -1);  // the last position at which the feature was met
+    for (std::int64_t position = 0; position < features.n_positions(); ++position) {
+        for (std::int64_t k = features.position_ptr[position]; k < features.position_ptr[position + 1]; ++k) {
             const std::int32_t f = features.ids[k];
-            counts[f] += last[f] != site;
-            last[f] = site;
+            counts[f] += last[f] != position;
+            last[f] = position;
         }
     }
     return counts;
 }
 
-FeatureArrays renamed(std::span<const std::int64_t> site_ptr, std::span<const std::int32_t> ids,
+FeatureArrays renamed(std::span<const std::int64_t> position_ptr, std::span<const std::int32_t> ids,
                       std::span<const double> values, std::span<const std::int32_t> remap) {
-    const FeatureSpans features{site_ptr, ids, static_cast<std::int64_t>(remap.size())};
+    const FeatureSpans features{position_ptr, ids, static_cast<std::int64_t>(remap.size())};
     features.check();
     if (!values.empty() && values.size() != features.ids.size()) {
         throw std::invalid_argument("values must have one entry for each id");
     }
     FeatureArrays kept;
-    kept.site_ptr.reserve(features.site_ptr.size());
-    for (std::int64_t site = 0; site < features.n_sites(); ++site) {
-        for (std::int64_t k = features.site_ptr[site]; k < features.site_ptr[site + 1]; ++k) {
+    kept.position_ptr.reserve(features.position_ptr.size());
+    for (std::int64_t position = 0; position < features.n_positions(); ++position) {
+        for (std::int64_t k = features.position_ptr[position]; k < features.position_ptr[position + 1]; ++k) {
             const std::int32_t id = remap[features.ids[k]];
             if (id < 0) continue;
             kept.ids.push_back(id);
             if (!values.empty()) kept.values.push_back(values[k]);
         }
-        kept.site_ptr.push_back(kept.ids.size());
+        kept.position_ptr.push_back(kept.ids.size());
     }
     return kept;
 }

@@ -10,13 +10,13 @@
 
 namespace crfkit {
 
-// The features of T sites: site i has ids[site_ptr[i] : site_ptr[i + 1]], each id in 0..F−1.
+// The features of T positions: position i has ids[position_ptr[i] : position_ptr[i + 1]], each id in 0..F−1.
 struct FeatureSpans {
-    std::span<const std::int64_t> site_ptr;  // [T + 1]
-    std::span<const std::int32_t> ids;       // [nnz]
-    std::int64_t n_features;                 // F
+    std::span<const std::int64_t> position_ptr;  // [T + 1]
+    std::span<const std::int32_t> ids;           // [nnz]
+    std::int64_t n_features;                     // F
 
-    std::int64_t n_sites() const { return static_cast<std::int64_t>(site_ptr.size()) - 1; }
+    std::int64_t n_positions() const { return static_cast<std::int64_t>(position_ptr.size()) - 1; }
     // Throws std::invalid_argument unless the offsets rise from 0 to nnz and every id is below F.
     void check() const;
 };
@@ -24,15 +24,15 @@ struct FeatureSpans {
 // What is known of the right labels: one label, a set of possible labels, or nothing.
 struct LabelSpans {
     std::span<const std::int32_t> labels;   // [T] the label, −1 where not exactly one is known
-    std::span<const std::int64_t> set_ptr;  // [T + 1] or empty; where labels is −1, site i may have
+    std::span<const std::int64_t> set_ptr;  // [T + 1] or empty; where labels is −1, position i may have
     std::span<const std::int32_t>
         set_labels;         //     set_labels[set_ptr[i] : set_ptr[i + 1]]; none listed: nothing is known
     std::int64_t n_labels;  // L
 
     // Throws std::invalid_argument unless there are T entries and every label is below L.
-    void check(std::int64_t n_sites) const;
-    // The labels that count as seen at a site: none where nothing is known.
-    std::span<const std::int32_t> at(std::int64_t site) const;
+    void check(std::int64_t n_positions) const;
+    // The labels that count as seen at a position: none where nothing is known.
+    std::span<const std::int32_t> at(std::int64_t position) const;
 };
 
 // Feature f was seen with labels[feature_ptr[f] : feature_ptr[f + 1]], rising.
@@ -45,15 +45,16 @@ struct SeenPairs {
 SeenPairs seen_pairs(const FeatureSpans& features, const LabelSpans& labels);
 
 // The same for features of arcs: in place of a label stands before·L + after, for the arc that enters the
-// site. The first site of a sequence has no such arc. L is at most 46340, so that a pair fits.
+// position. The first position of a sequence has no such arc. L is at most 46340, so that a pair fits.
 SeenPairs seen_arc_pairs(std::span<const std::int64_t> sequence_ptr, const FeatureSpans& features,
                          const LabelSpans& labels);
 
-// Number of sites at which each feature stands, [F]; a feature that stands twice at a site counts once there.
-std::vector<std::int64_t> site_counts(const FeatureSpans& features);
+// Number of positions at which each feature stands, [F]; a feature that stands twice at a position counts
+// once there.
+std::vector<std::int64_t> position_counts(const FeatureSpans& features);
 
 // The list with ids renamed by remap [F] (−1 = dropped); `values` is empty or has one number for each id.
-FeatureArrays renamed(std::span<const std::int64_t> site_ptr, std::span<const std::int32_t> ids,
+FeatureArrays renamed(std::span<const std::int64_t> position_ptr, std::span<const std::int32_t> ids,
                       std::span<const double> values, std::span<const std::int32_t> remap);
 
 }  // namespace crfkit

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "kernels/kernels.hpp"
-#include "data/layout.hpp"
 #include "base/threads.hpp"
+#include "data/layout.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit {
 
@@ -21,9 +21,9 @@ class WeightTables {
   public:
     // How far apart arc scores may lie for scaled arithmetic to stay exact. Let r be this spread and m the
     // logarithm of the smallest normal number (−87 in single precision, −708 in double). Arcs change the odds
-    // between two labels of a site by at most e^r on either side, and a site's forward message adds up to at
-    // least e^−r before it is scaled. So a label whose message underflows has a probability below e^(m + 2r),
-    // and no message exceeds e^2r.
+    // between two labels of a position by at most e^r on either side, and a position's forward message adds
+    // up to at least e^−r before it is scaled. So a label whose message underflows has a probability below
+    // e^(m + 2r), and no message exceeds e^2r.
     static constexpr double kSafeSpread = std::is_same_v<Real, float> ? 30 : 230;
     static constexpr Real kNever = -std::numeric_limits<Real>::infinity();
 
@@ -41,7 +41,7 @@ class WeightTables {
     std::vector<Buffer<Real>> dense;      // [K, S] each
     Buffer<Real> base;                    // [S] 0, and `pad`
     Buffer<Real> start, end;              // [S] scores of the first and last label
-    Buffer<Real> arcs;                    // [L, S] arc scores that hold at every site
+    Buffer<Real> arcs;                    // [L, S] arc scores that hold at every position
     Buffer<Real> triples;                 // weights of the arc features
     double arc_peak = 0, arc_spread = 0;  // maximum of the arc scores, and how far the minimum lies below it
 

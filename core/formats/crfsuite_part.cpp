@@ -6,11 +6,11 @@
 
 namespace crfkit {
 
-CrfsuitePart part_of(const CrfsuiteFile& file, const NamedSites& sites) {
+CrfsuitePart part_of(const CrfsuiteFile& file, const NamedPositions& positions) {
     std::vector<std::int64_t> pair_ptr{0};
     std::vector<std::int32_t> pair_labels;
     CrfsuitePart part;
-    part.features = sites.look_up_each([&](std::string_view name) {
+    part.features = positions.look_up_each([&](std::string_view name) {
         const std::optional<std::uint32_t> attribute = file.attributes().find(name);
         if (!attribute) return Vocabulary::absent;
         file.read_attribute(*attribute, pair_labels, part.weights);

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "data/layout.hpp"
 #include "formats/crfsuite_file.hpp"
 #include "text/feature_arrays.hpp"
-#include "data/layout.hpp"
 #include "text/named_positions.hpp"
 
 namespace crfkit {
@@ -20,6 +20,6 @@ struct CrfsuitePart {
 };
 
 // Throws std::invalid_argument where the file is damaged, or has no labels.
-CrfsuitePart part_of(const CrfsuiteFile& file, const NamedSites& sites);
+CrfsuitePart part_of(const CrfsuiteFile& file, const NamedPositions& positions);
 
 }  // namespace crfkit

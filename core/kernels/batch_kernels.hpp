@@ -1,12 +1,13 @@
-// Sum-product and its tangent over chains whose arcs are few, for a whole batch of sequences at once: the
-// lanes of a vector are sequences, so that no arc asks for a gather. Included only by kernels.cpp.
+// Sum-product and its Hessian–vector product over chains whose arcs are few, for a whole batch of sequences
+// at once: the lanes of a vector are sequences, so that no arc asks for a gather. Included only by
+// kernels.cpp.
 #pragma once
 
 #include <cstdint>
 
 #include "base/interruption.hpp"
-#include "kernels/kernels.hpp"
 #include "base/simd.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
 
@@ -93,7 +94,7 @@ inline void push_out(const SparseArcs<Real>& arcs, const Real* x, Real* out) {
     push_sparse(arcs.out_ptr, arcs.out_after, arcs.out_weight, arcs.unlisted, arcs.n_labels, x, out);
 }
 
-// 1 where site t is the last of a lane, else 0.
+// 1 where position t is the last of a lane, else 0.
 template <class Real>
 inline Lane<Real> is_last(const BatchMessages<Real>& m, std::int64_t t) {
     alignas(64) Real flags[kBatch<Real>];
@@ -104,12 +105,12 @@ inline Lane<Real> is_last(const BatchMessages<Real>& m, std::int64_t t) {
 
 // The recursions of Messages (kernels.hpp), lane by lane. Beyond the end of a lane all its messages are 0.
 template <class Real>
-void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const BatchMessages<Real>& m) {
+void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_positions, const BatchMessages<Real>& m) {
     constexpr std::int64_t W = kBatch<Real>;
     using L = Lane<Real>;
     const std::int64_t size = arcs.n_labels * W;
     Pace pace;
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = m.forward + t * size;
         const Real* states = m.states + t * size;
@@ -125,10 +126,10 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const
         inverse(mass).put(m.inverse_mass + t * W);
     }
     L largest{}, cancelled{};
-    for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+    for (std::int64_t t = n_positions - 1; t >= 0; --t) {
         pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = m.backward + t * size;
-        if (t + 1 < n_sites)
+        if (t + 1 < n_positions)
             push_out(arcs, m.pushed + (t + 1) * size, row);
         else
             for (std::int64_t i = 0; i < size; i += W) L{}.put(row + i);
@@ -154,13 +155,13 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_sites, const
 
 // The recursions of Tangents (chain_kernels.hpp), lane by lane. Leaves the change of P(y_t) in m.probs.
 template <class Real>
-void batch_tangents(const SparseArcs<Real>& arcs, std::int64_t n_sites, const BatchMessages<Real>& m,
-                    const BatchTangents<Real>& d) {
+void batch_hessian_vectors(const SparseArcs<Real>& arcs, std::int64_t n_positions,
+                           const BatchMessages<Real>& m, const BatchHessianVectors<Real>& d) {
     constexpr std::int64_t W = kBatch<Real>;
     using L = Lane<Real>;
     const std::int64_t size = arcs.n_labels * W;
     Pace pace;
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = d.forward + t * size;
         if (t > 0) {
@@ -181,17 +182,17 @@ void batch_tangents(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Ba
         for (std::int64_t i = 0; i < size; i += W)
             (L::at(row + i) - L::at(m.forward + t * size + i) * shift).put(row + i);
     }
-    for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+    for (std::int64_t t = n_positions - 1; t >= 0; --t) {
         pace.work(arcs.in_ptr[arcs.n_labels] * W);
         Real* row = d.backward + t * size;
-        if (t + 1 < n_sites) {
+        if (t + 1 < n_positions) {
             push_out(arcs, d.pushed + (t + 1) * size, row);
             push_sparse(arcs.out_ptr, arcs.out_after, arcs.out_moved, Real(0), arcs.n_labels,
                         m.pushed + (t + 1) * size, d.extra);
         }
         L mean{};
         for (std::int64_t i = 0; i < size; i += W) {
-            const L g = t + 1 < n_sites ? L::at(row + i) + L::at(d.extra + i) : L{};
+            const L g = t + 1 < n_positions ? L::at(row + i) + L::at(d.extra + i) : L{};
             g.put(row + i);
             mean = mean + L::at(d.forward + t * size + i) * L::at(m.backward + t * size + i) +
                    L::at(m.forward + t * size + i) * g;
@@ -210,15 +211,15 @@ void batch_tangents(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Ba
 
 // sums[k] += Σ_t Σ_lane left_{t−1}(before_k) · right_t(b) for the arcs k into every label b, t = 1..T−1.
 template <class Real>
-void batch_products(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Real* left, const Real* right,
-                    double* sums) {
+void batch_products(const SparseArcs<Real>& arcs, std::int64_t n_positions, const Real* left,
+                    const Real* right, double* sums) {
     constexpr std::int64_t W = kBatch<Real>, tile = 4;
     using L = Lane<Real>;
     const std::int64_t size = arcs.n_labels * W;
     Pace pace;
-    for (std::int64_t first = 1; first < n_sites; first += tile) {
+    for (std::int64_t first = 1; first < n_positions; first += tile) {
         pace.work(arcs.in_ptr[arcs.n_labels] * W * tile);
-        const std::int64_t n = first + tile <= n_sites ? tile : n_sites - first;
+        const std::int64_t n = first + tile <= n_positions ? tile : n_positions - first;
         for (std::int32_t b = 0; b < arcs.n_labels; ++b) {
             L columns[tile] = {};
             for (std::int64_t i = 0; i < n; ++i) columns[i] = L::at(right + (first + i) * size + b * W);

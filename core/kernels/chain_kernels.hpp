@@ -5,13 +5,13 @@
 #include <cstdint>
 
 #include "base/interruption.hpp"
-#include "kernels/kernels.hpp"
 #include "base/simd.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
 
 // each(b, Σ_a x(a) · table(a, b)) for whole vectors of labels b: a message pushed through the arcs of one
-// site. NV vectors wide, held in registers; several independent sums over a hide the latency of the
+// position. NV vectors wide, held in registers; several independent sums over a hide the latency of the
 // additions.
 template <class Real, int NV, class Function>
 inline void push_columns(const Real* table, std::int32_t n_labels, std::int32_t stride, const Real* x,
@@ -121,8 +121,8 @@ Real exponentiate(Real* row, std::int64_t n) {
 
 // Replaces each row of scores by exp(score − its maximum), and adds up the maxima. False if a row has none.
 template <class Real>
-bool exponentiate_rows(Real* states, std::int64_t n_sites, const ArcTable<Real>& arcs, Total& peaks) {
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+bool exponentiate_rows(Real* states, std::int64_t n_positions, const ArcTable<Real>& arcs, Total& peaks) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         Real* row = states + t * arcs.stride;
         const Real peak = arcs.some_missing ? exponentiate(row, arcs.stride) : peak_of(row, arcs.stride);
         if (!(peak > -INFINITY)) return false;
@@ -147,8 +147,8 @@ struct LogProduct {
 
 // Adds the arcs' peaks and Σ_t log |forward_t|₁ to `log_partition`. False when nothing is possible.
 template <class Real, int NV>
-bool forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                  const Messages<Real>& m, Total& log_partition) {
+bool forward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                  std::int64_t n_positions, const Messages<Real>& m, Total& log_partition) {
     const std::int32_t stride = arcs.stride;
     LogProduct total;
     Vector<Real> mass{};
@@ -158,16 +158,16 @@ bool forward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, s
         mass += v;
     });
     Pace pace;
-    for (std::int64_t t = 1; t < n_sites; ++t) {
+    for (std::int64_t t = 1; t < n_positions; ++t) {
         pace.work(static_cast<std::int64_t>(stride) * stride);
-        const bool own = site_arcs && site_arcs[t].weight;
+        const bool own = position_arcs && position_arcs[t].weight;
         const Real before = sum<Real>(mass);
         const Real scale = Real(1) / before;
         m.scale[t] = scale;
         total.multiply(before);
-        log_partition.add(own ? site_arcs[t].peak : arcs.peak);
+        log_partition.add(own ? position_arcs[t].peak : arcs.peak);
         Real* row = m.forward + t * stride;
-        push<Real, NV>(own ? site_arcs[t].weight : arcs.weight, arcs.n_labels, stride, row - stride, row);
+        push<Real, NV>(own ? position_arcs[t].weight : arcs.weight, arcs.n_labels, stride, row - stride, row);
         mass = Vector<Real>{};
         const Vector<Real> factor = broadcast(scale);
         each_vector<Real>(stride, [&](std::int32_t j) {
@@ -192,10 +192,10 @@ inline Vector<Real> pushed_of(Vector<Real> states, Vector<Real> backward, Vector
 }
 
 template <class Real, int NV>
-void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                   const Messages<Real>& m) {
+void backward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                   std::int64_t n_positions, const Messages<Real>& m) {
     const std::int32_t stride = arcs.stride;
-    const std::int64_t last = n_sites - 1;
+    const std::int64_t last = n_positions - 1;
     const Vector<Real> weight = broadcast(m.weight);
     each_vector<Real>(stride, [&](std::int32_t j) {
         const Vector<Real> v = broadcast(m.scale[0]);
@@ -212,8 +212,8 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
             store<Real>(m.pushed + here + j,
                         arcs.some_missing ? pushed_of<Real>(states, b, factor) : states * b * factor);
         });
-        if (site_arcs && site_arcs[t].weight)
-            pull<Real>(site_arcs[t].weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
+        if (position_arcs && position_arcs[t].weight)
+            pull<Real>(position_arcs[t].weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
         else
             push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
         each_vector<Real>(stride, [&](std::int32_t j) {
@@ -227,12 +227,12 @@ void backward_pass(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, 
 }
 
 template <class Real, int NV>
-double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                            const Messages<Real>& m) {
+double sum_product_of_width(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                            std::int64_t n_positions, const Messages<Real>& m) {
     Total log_partition;
-    if (!exponentiate_rows(m.states, n_sites, arcs, log_partition)) return -INFINITY;
-    if (!forward_pass<Real, NV>(arcs, site_arcs, n_sites, m, log_partition)) return -INFINITY;
-    backward_pass<Real, NV>(arcs, site_arcs, n_sites, m);
+    if (!exponentiate_rows(m.states, n_positions, arcs, log_partition)) return -INFINITY;
+    if (!forward_pass<Real, NV>(arcs, position_arcs, n_positions, m, log_partition)) return -INFINITY;
+    backward_pass<Real, NV>(arcs, position_arcs, n_positions, m);
     return log_partition.value();
 }
 
@@ -255,13 +255,13 @@ double sum_product_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* si
     }
 
 template <class Real>
-double sum_product(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                   const Messages<Real>& m) {
-    CRFKIT_BY_WIDTH(sum_product_of_width, arcs, site_arcs, n_sites, m)
+double sum_product(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                   std::int64_t n_positions, const Messages<Real>& m) {
+    CRFKIT_BY_WIDTH(sum_product_of_width, arcs, position_arcs, n_positions, m)
 }
 
-// Σ_k left_k ⊗ right_k over TERMS pairs of rows at each site. ROWS × NV accumulators stay in registers while
-// t runs over the sites.
+// Σ_k left_k ⊗ right_k over TERMS pairs of rows at each position. ROWS × NV accumulators stay in registers
+// while t runs over the positions.
 template <class Real, int TERMS, int ROWS, int NV>
 inline void add_products_tile(const Real* const* left, const Real* const* right, std::int64_t row,
                               std::int64_t column, std::int64_t n, std::int32_t stride, Real* out) {
@@ -324,7 +324,7 @@ void add_products(const Real* left, const Real* right, std::int64_t n, std::int3
 }
 
 template <class Real>
-void add_changes(const Messages<Real>& m, const Tangents<Real>& d, std::int64_t t, std::int64_t n,
+void add_changes(const Messages<Real>& m, const HessianVectors<Real>& d, std::int64_t t, std::int64_t n,
                  std::int32_t n_labels, std::int32_t stride, Real* out) {
     const std::int64_t here = t * stride, before = here - stride;
     const Real* left[] = {m.forward + before, d.forward + before};
@@ -347,19 +347,19 @@ inline void best_columns(const Real* table, std::int32_t n_labels, std::int32_t 
 }
 
 template <class Real>
-double max_sum(const Real* arcs, const Real* const* site_arcs, std::int64_t n_sites, std::int32_t n_labels,
-               std::int32_t stride, const Real* states, Real* best) {
+double max_sum(const Real* arcs, const Real* const* position_arcs, std::int64_t n_positions,
+               std::int32_t n_labels, std::int32_t stride, const Real* states, Real* best) {
     constexpr int lanes = Lanes<Real>::count;
     double total = 0;
     Pace pace;
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         pace.work(static_cast<std::int64_t>(stride) * stride);
         Real* row = best + t * stride;
         const Real* score = states + t * stride;
         if (t == 0) {
             each_vector<Real>(stride, [&](std::int32_t j) { store<Real>(row + j, load(score + j)); });
         } else {
-            const Real* table = site_arcs && site_arcs[t] ? site_arcs[t] : arcs;
+            const Real* table = position_arcs && position_arcs[t] ? position_arcs[t] : arcs;
             std::int32_t c = 0;
             for (; c + 4 * lanes <= stride; c += 4 * lanes)
                 best_columns<Real, 4>(table + c, n_labels, stride, row - stride, score + c, row + c);

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "kernels/kernels.hpp"
-#include "kernels/update_kernels.hpp"
 #include "kernels/tree_rows.hpp"
+#include "kernels/update_kernels.hpp"
 #include "kernels/vectors.hpp"
 
 namespace crfkit {

@@ -1,14 +1,14 @@
-// Φ w and Φᵀ r for the sites of a sequence. Included only by kernels.cpp.
+// Φ w and Φᵀ r for the positions of a sequence. Included only by kernels.cpp.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/kernels.hpp"
 #include "base/simd.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
 
-// One tile of NV vectors of a site's row: base + Σ value · row.
+// One tile of NV vectors of a position's row: base + Σ value · row.
 template <class Real, int NV>
 inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids,
                             const Real* values, std::int64_t n, const Real* base, Real* out) {
@@ -30,10 +30,10 @@ inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::in
     for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[j]);
 }
 
-// A site's whole row: base + Σ value · row over n rows.
+// A position's whole row: base + Σ value · row over n rows.
 template <class Real>
-inline void sum_rows_of_site(const Real* rows, std::int32_t stride, const std::int32_t* ids,
-                             const Real* values, std::int64_t n, const Real* base, Real* out) {
+inline void sum_rows_of_position(const Real* rows, std::int32_t stride, const std::int32_t* ids,
+                                 const Real* values, std::int64_t n, const Real* base, Real* out) {
     constexpr int lanes = Lanes<Real>::count;
     std::int32_t c = 0;
     for (; c + 4 * lanes <= stride; c += 4 * lanes)
@@ -51,13 +51,13 @@ inline void sum_rows_of_site(const Real* rows, std::int32_t stride, const std::i
 }
 
 template <class Real>
-void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
-                 Real* states) {
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+void score_positions(const PositionFeatures<Real>& f, std::int64_t n_positions, std::int32_t stride,
+                     const Real* base, Real* states) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         const std::int64_t first = f.row_ptr[t], n = f.row_ptr[t + 1] - first;
         Real* out = states + t * stride;
-        sum_rows_of_site(f.rows, stride, f.row_ids + first, f.row_values ? f.row_values + first : nullptr, n,
-                         base, out);
+        sum_rows_of_position(f.rows, stride, f.row_ids + first, f.row_values ? f.row_values + first : nullptr,
+                             n, base, out);
         for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
             const Real weight = f.weights[f.entry_ids[i]];
             out[f.entry_labels[i]] += f.entry_values ? f.entry_values[i] * weight : weight;
@@ -66,16 +66,17 @@ void score_sites(const SiteFeatures<Real>& f, std::int64_t n_sites, std::int32_t
 }
 
 template <class Real>
-void score_listed(const ListedFeatures<Real>& f, std::int64_t n_sites, std::int32_t stride, const Real* base,
-                  Real* states) {
+void score_listed(const ListedFeatures<Real>& f, std::int64_t n_positions, std::int32_t stride,
+                  const Real* base, Real* states) {
     constexpr std::int64_t most = 64;  // features looked at in one go
     std::int32_t rows[most], singles[most];
     Real row_values[most], single_values[most];
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         Real* out = states + t * stride;
-        std::int64_t begin = f.site_ptr[t];
+        std::int64_t begin = f.position_ptr[t];
         do {
-            const std::int64_t end = begin + most < f.site_ptr[t + 1] ? begin + most : f.site_ptr[t + 1];
+            const std::int64_t end =
+                begin + most < f.position_ptr[t + 1] ? begin + most : f.position_ptr[t + 1];
             std::int64_t n_rows = 0, n_singles = 0;
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int32_t row = f.row_of[f.ids[i]];
@@ -89,20 +90,20 @@ void score_listed(const ListedFeatures<Real>& f, std::int64_t n_sites, std::int3
                     singles[n_singles++] = f.ids[i];
                 }
             }
-            sum_rows_of_site(f.rows, stride, rows, f.values ? row_values : nullptr, n_rows,
-                             begin == f.site_ptr[t] ? base : out, out);
+            sum_rows_of_position(f.rows, stride, rows, f.values ? row_values : nullptr, n_rows,
+                                 begin == f.position_ptr[t] ? base : out, out);
             for (std::int64_t i = 0; i < n_singles; ++i)
                 for (std::int64_t p = f.pair_ptr[singles[i]]; p < f.pair_ptr[singles[i] + 1]; ++p)
                     out[f.pair_labels[p]] += single_values[i] * f.weights[p];
             begin = end;
-        } while (begin < f.site_ptr[t + 1]);
+        } while (begin < f.position_ptr[t + 1]);
     }
 }
 
 template <class Real>
-void score_dense(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,
+void score_dense(const Real* x, std::int64_t n_positions, std::int64_t n_columns, const Real* weights,
                  std::int32_t stride, Real* states) {
-    for (std::int64_t t = 0; t < n_sites; ++t)
+    for (std::int64_t t = 0; t < n_positions; ++t)
         for (std::int64_t k = 0; k < n_columns; ++k) {
             const Real value = x[t * n_columns + k];
             if (value == 0) continue;
@@ -128,7 +129,7 @@ inline void add_to_doubles(Vector<Real> part, double* sums) {
 }
 
 template <class Real, int NV>
-inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, const Real* residuals,
+inline void sum_residual_rows(const PositionLists<Real>& lists, std::int64_t list, const Real* residuals,
                               std::int32_t stride, double* sums) {
     constexpr int lanes = Lanes<Real>::count;
     const std::int64_t last = lists.ptr[list + 1];
@@ -136,7 +137,7 @@ inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, c
         const std::int64_t end = begin + kFlush < last ? begin + kFlush : last;
         Vector<Real> part[NV] = {};
         for (std::int64_t i = begin; i < end; ++i) {
-            const Real* row = residuals + static_cast<std::int64_t>(lists.sites[i]) * stride;
+            const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i]) * stride;
             if (lists.values) {
                 const Vector<Real> factor = broadcast(lists.values[i]);
                 for (int j = 0; j < NV; ++j) part[j] += factor * load(row + j * lanes);
@@ -150,7 +151,7 @@ inline void sum_residual_rows(const SiteLists<Real>& lists, std::int64_t list, c
 
 // Tiles of NV vectors for all lists, so that the width is known inside the loop over lists.
 template <class Real, int NV>
-inline void sum_rows_tile(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+inline void sum_rows_tile(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                           const std::int32_t* targets, const Real* residuals, std::int32_t stride,
                           double* table) {
     for (std::int64_t list = first; list < last; ++list)
@@ -159,7 +160,7 @@ inline void sum_rows_tile(const SiteLists<Real>& lists, std::int64_t first, std:
 }
 
 template <class Real>
-void sum_rows(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+void sum_rows(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
               const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table) {
     constexpr int lanes = Lanes<Real>::count;
     std::int32_t c = 0;
@@ -178,13 +179,13 @@ void sum_rows(const SiteLists<Real>& lists, std::int64_t first, std::int64_t las
 }
 
 template <class Real>
-void sum_entries(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+void sum_entries(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                  const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums) {
     for (std::int64_t list = first; list < last; ++list) {
         double total = 0;
         const Real* column = residuals + labels[list];
         for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
-            const Real r = column[static_cast<std::int64_t>(lists.sites[i]) * stride];
+            const Real r = column[static_cast<std::int64_t>(lists.positions[i]) * stride];
             total += lists.values ? lists.values[i] * r : r;
         }
         sums[list - first] = total;

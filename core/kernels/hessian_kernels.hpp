@@ -1,29 +1,31 @@
 // How the marginals of one chain move when its scores move. Included only by kernels.cpp.
 //
-// Let u_t(y) = E[change of score up to site t | y_t = y] and q_t(y) = E[change after site t | y_t = y]. Kept
-// are F_t = forward_t ∘ u_t and G_t = backward_t ∘ q_t, which obey the recursions of the messages with the
-// change added, where d_t is the change of the states and W' = W ∘ (change of the arcs):
+// Let u_t(y) = E[change of score up to position t | y_t = y] and q_t(y) = E[change after position t | y_t =
+// y]. Kept are F_t = forward_t ∘ u_t and G_t = backward_t ∘ q_t, which obey the recursions of the messages
+// with the change added, where d_t is the change of the states and W' = W ∘ (change of the arcs):
 //   F_t     = (F_{t−1} W + forward_{t−1} W') ∘ U_t scale_t + forward_t ∘ d_t
 //   G_{t−1} = W P_t + W' pushed_t,                              P_t = U_t scale_t ∘ G_t + d_t ∘ pushed_t
 // and  d P(y_t) = F_t ∘ backward_t + forward_t ∘ G_t,  up to the multiple of P(y_t) that makes it sum to 0.
 //
-// u and q matter only up to a constant per site. Both are centred as they go, so that no digits are lost in
-// long chains: u_t by shift_t, the mean of u_{t−1}; q at the last site by the mean of u there, and q_{t−1} by
-// shift_t, which leaves E[u_t + q_t] = 0 at every site but for rounding. No step waits for a sum then.
+// u and q matter only up to a constant per position. Both are centred as they go, so that no digits are lost
+// in long chains: u_t by shift_t, the mean of u_{t−1}; q at the last position by the mean of u there, and
+// q_{t−1} by shift_t, which leaves E[u_t + q_t] = 0 at every position but for rounding. No step waits for a
+// sum then.
 //
 // `pushed` holds pushed'_t = P_t − shift_t pushed_t, so that the change of the arc marginals is
 //   W(a,b) (forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b)) + W'(a,b) forward_{t−1}(a)
 //   pushed_t(b).
 //
-// What is pushed through W' does not depend on other sites: it is done beforehand, for several sites at once.
+// What is pushed through W' does not depend on other positions: it is done beforehand, for several positions
+// at once.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/chain_kernels.hpp"
 #include "base/interruption.hpp"
-#include "kernels/kernels.hpp"
 #include "base/simd.hpp"
+#include "kernels/chain_kernels.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
 
@@ -80,33 +82,34 @@ inline void push_rows(const Real* table, std::int32_t n_labels, std::int32_t str
     if (r < n_rows) push_tiles<Real, 1>(table, n_labels, stride, x + r * stride, out + r * stride);
 }
 
-// run(t, n) for every run of n sites from t on that share their arcs, own(t) for every site that has its own;
-// t ≥ 1.
+// run(t, n) for every run of n positions from t on that share their arcs, own(t) for every position that has
+// its own; t ≥ 1.
 template <class Real, class Run, class Own>
-inline void each_run(const SiteArcs<Real>* site_arcs, std::int64_t n_sites, Run run, Own own) {
-    if (!site_arcs) return run(1, n_sites - 1);
-    for (std::int64_t t = 1; t < n_sites;) {
+inline void each_run(const PositionArcs<Real>* position_arcs, std::int64_t n_positions, Run run, Own own) {
+    if (!position_arcs) return run(1, n_positions - 1);
+    for (std::int64_t t = 1; t < n_positions;) {
         std::int64_t end = t;
-        while (end < n_sites && !site_arcs[end].weight) ++end;
+        while (end < n_positions && !position_arcs[end].weight) ++end;
         if (end > t) run(t, end - t);
-        if (end < n_sites) own(end);
+        if (end < n_positions) own(end);
         t = end + 1;
     }
 }
 
 // F_t, shift_t, and pushed_t once more. Uses d.backward for forward_{t−1} W' (row t). Returns the mean of u
-// at the last site.
+// at the last position.
 template <class Real, int NV>
-Real tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                     const Messages<Real>& m, const Tangents<Real>& d) {
+Real hessian_vector_forward(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                            std::int64_t n_positions, const Messages<Real>& m,
+                            const HessianVectors<Real>& d) {
     const std::int32_t S = arcs.stride, L = arcs.n_labels;
     each_run(
-        site_arcs, n_sites,
+        position_arcs, n_positions,
         [&](std::int64_t t, std::int64_t n) {
             push_rows<Real>(arcs.moved, L, S, m.forward + (t - 1) * S, n, d.backward + t * S);
         },
         [&](std::int64_t t) {
-            push<Real, NV>(site_arcs[t].moved, L, S, m.forward + (t - 1) * S, d.backward + t * S);
+            push<Real, NV>(position_arcs[t].moved, L, S, m.forward + (t - 1) * S, d.backward + t * S);
         });
     const Vector<Real> first = broadcast(m.scale[0]);
     d.shift[0] = 0;
@@ -118,10 +121,10 @@ Real tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs
         mass += v;
     });
     Pace pace;
-    for (std::int64_t t = 1; t < n_sites; ++t) {
+    for (std::int64_t t = 1; t < n_positions; ++t) {
         pace.work(static_cast<std::int64_t>(S) * S);
         const std::int64_t here = t * S;
-        const Real* table = site_arcs && site_arcs[t].weight ? site_arcs[t].weight : arcs.weight;
+        const Real* table = position_arcs && position_arcs[t].weight ? position_arcs[t].weight : arcs.weight;
         const Vector<Real> factor = broadcast(m.scale[t]);
         d.shift[t] = sum<Real>(mass) * m.scale[t];
         const Vector<Real> shift = broadcast(d.shift[t]);
@@ -139,27 +142,28 @@ Real tangent_forward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs
     return sum<Real>(mass) * m.scale[0];
 }
 
-// G_t and what follows from both. `mean` is that of u at the last site: q is −mean there.
+// G_t and what follows from both. `mean` is that of u at the last position: q is −mean there.
 template <class Real, int NV>
-void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                      const Messages<Real>& m, const Tangents<Real>& d, Real mean) {
+void hessian_vector_backward(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                             std::int64_t n_positions, const Messages<Real>& m, const HessianVectors<Real>& d,
+                             Real mean) {
     const std::int32_t S = arcs.stride, L = arcs.n_labels;
-    const std::int64_t last = (n_sites - 1) * S;
+    const std::int64_t last = (n_positions - 1) * S;
     each_vector<Real>(S, [&](std::int32_t j) {
         store<Real>(d.backward + last + j, load(m.backward + last + j) * broadcast(-mean));
     });
     each_run(
-        site_arcs, n_sites,
+        position_arcs, n_positions,
         [&](std::int64_t t, std::int64_t n) {
             push_rows<Real>(arcs.moved_transposed, L, S, m.pushed + t * S, n, d.backward + (t - 1) * S);
         },
         [&](std::int64_t t) {
-            pull<Real>(site_arcs[t].moved, L, S, m.pushed + t * S, d.backward + (t - 1) * S);
+            pull<Real>(position_arcs[t].moved, L, S, m.pushed + t * S, d.backward + (t - 1) * S);
         });
     const Vector<Real> weight = broadcast(m.weight);
-    Real excess = 0;  // half the mean that rounding left at the site after; all of it would swing back
+    Real excess = 0;  // half the mean that rounding left at the position after; all of it would swing back
     Pace pace;
-    for (std::int64_t t = n_sites - 1; t >= 0; --t) {
+    for (std::int64_t t = n_positions - 1; t >= 0; --t) {
         pace.work(static_cast<std::int64_t>(S) * S);
         const std::int64_t here = t * S;
         const Vector<Real> factor = broadcast(m.scale[t]), centre = broadcast(d.shift[t] + excess);
@@ -176,8 +180,8 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
         });
         if (t == 0) return;
         Real* row = d.backward + here - S;
-        if (site_arcs && site_arcs[t].weight) {
-            pull<Real>(site_arcs[t].weight, L, S, d.pushed + here, d.extra);
+        if (position_arcs && position_arcs[t].weight) {
+            pull<Real>(position_arcs[t].weight, L, S, d.pushed + here, d.extra);
             each_vector<Real>(
                 S, [&](std::int32_t j) { store<Real>(row + j, load(row + j) + load(d.extra + j)); });
         } else {
@@ -190,16 +194,17 @@ void tangent_backward(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arc
 }
 
 template <class Real, int NV>
-void tangents_of_width(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                       const Messages<Real>& m, const Tangents<Real>& d) {
-    const Real mean = tangent_forward<Real, NV>(arcs, site_arcs, n_sites, m, d);
-    tangent_backward<Real, NV>(arcs, site_arcs, n_sites, m, d, mean);
+void hessian_vectors_of_width(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                              std::int64_t n_positions, const Messages<Real>& m,
+                              const HessianVectors<Real>& d) {
+    const Real mean = hessian_vector_forward<Real, NV>(arcs, position_arcs, n_positions, m, d);
+    hessian_vector_backward<Real, NV>(arcs, position_arcs, n_positions, m, d, mean);
 }
 
 template <class Real>
-void tangents(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-              const Messages<Real>& m, const Tangents<Real>& d) {
-    CRFKIT_BY_WIDTH(tangents_of_width, arcs, site_arcs, n_sites, m, d)
+void hessian_vectors(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                     std::int64_t n_positions, const Messages<Real>& m, const HessianVectors<Real>& d) {
+    CRFKIT_BY_WIDTH(hessian_vectors_of_width, arcs, position_arcs, n_positions, m, d)
 }
 
 #undef CRFKIT_BY_WIDTH

@@ -1,6 +1,6 @@
 // The numeric kernels, as a table of functions: one table per instruction set and precision.
 //
-// Letters: T sites, L labels, S = stride: L rounded up to whole vectors and to a multiple of 8. Rows of
+// Letters: T positions, L labels, S = stride: L rounded up to whole vectors and to a multiple of 8. Rows of
 // labels [S] are aligned to a vector and padded: pads hold −inf among scores and 0 among weights, messages
 // and probabilities.
 #pragma once
@@ -18,18 +18,18 @@ struct ArcTable {
     double peak;             // maximum of the scores
     const Real* weight;      // [L, S]  row = label before
     const Real* transposed;  // [L, S]  row = label after
-    // Only for tangents: weight · direction, with direction the change of each arc's score.
+    // Only for Hessian–vector products: weight · direction, with direction the change of each arc's score.
     const Real* moved;             // [L, S]
     const Real* moved_transposed;  // [L, S]
     bool some_missing = false;     // some arcs do not exist: see kMostFollowing
 };
 
-// Arcs that belong to one site of one sequence (features on arcs): fields as above, without transposes.
+// Arcs that belong to one position of one sequence (features on arcs): fields as above, without transposes.
 template <class Real>
-struct SiteArcs {
+struct PositionArcs {
     double peak;
     const Real* weight;  // [L, S]; null: the shared table holds here
-    const Real* moved;   // [L, S]; only for tangents
+    const Real* moved;   // [L, S]; only for Hessian–vector products
 };
 
 // Messages of one sequence. With U_t = exp(states_t − peak_t):
@@ -49,9 +49,9 @@ struct Messages {
     Real weight;
 };
 
-// Directional derivatives of the messages (weighted by the messages themselves), see tangent_kernels.hpp.
+// Directional derivatives of the messages (weighted by the messages themselves), see hessian_kernels.hpp.
 template <class Real>
-struct Tangents {
+struct HessianVectors {
     Real* direction;  // [T, S] in: change of the state scores (start and end folded in)
     Real* forward;    // [T, S]
     Real* backward;   // [T, S]
@@ -61,9 +61,9 @@ struct Tangents {
     Real* extra;      // [S] scratch
 };
 
-// What fires at the sites of a sequence: whole rows of weights, and single weights.
+// What fires at the positions of a sequence: whole rows of weights, and single weights.
 template <class Real>
-struct SiteFeatures {
+struct PositionFeatures {
     const std::int64_t* row_ptr;       // [T + 1]
     const std::int32_t* row_ids;       // index of the row of weights
     const Real* row_values;            // or null: all 1
@@ -78,22 +78,22 @@ struct SiteFeatures {
 // The same as features, before they are told apart into rows and single weights.
 template <class Real>
 struct ListedFeatures {
-    const std::int64_t* site_ptr;     // [T + 1]
-    const std::int32_t* ids;          // features
-    const Real* values;               // or null: all 1
-    const std::int32_t* row_of;       // [F] row of weights of a feature, −1: single weights
-    const std::int64_t* pair_ptr;     // [F + 1] its single weights
-    const std::int32_t* pair_labels;  // the labels that they score
-    const Real* rows;                 // [n_rows, S]
-    const Real* weights;              // [n_weights]
+    const std::int64_t* position_ptr;  // [T + 1]
+    const std::int32_t* ids;           // features
+    const Real* values;                // or null: all 1
+    const std::int32_t* row_of;        // [F] row of weights of a feature, −1: single weights
+    const std::int64_t* pair_ptr;      // [F + 1] its single weights
+    const std::int32_t* pair_labels;   // the labels that they score
+    const Real* rows;                  // [n_rows, S]
+    const Real* weights;               // [n_weights]
 };
 
-// A transposed list: which sites each row (or single weight) fires at.
+// A transposed list: which positions each row (or single weight) fires at.
 template <class Real>
-struct SiteLists {
-    const std::int64_t* ptr;    // [n + 1]
-    const std::int32_t* sites;  // row number in `residuals`
-    const Real* values;         // or null: all 1
+struct PositionLists {
+    const std::int64_t* ptr;        // [n + 1]
+    const std::int32_t* positions;  // row number in `residuals`
+    const Real* values;             // or null: all 1
 };
 
 // Where some arcs do not exist, a label that underflows may be the only way to a likely one, so it has to be
@@ -130,7 +130,7 @@ struct SparseArcs {
     const std::int64_t* in_ptr;     // [L + 1]
     const std::int32_t* in_before;  // [A]
     const Real* in_weight;          // [A] weight − unlisted
-    const Real* in_moved;           // [A] weight · change of the score; only for tangents
+    const Real* in_moved;           // [A] weight · change of the score; only for Hessian–vector products
     const std::int64_t* out_ptr;    // [L + 1]
     const std::int32_t* out_after;  // [A]
     const Real* out_weight;         // [A]
@@ -142,7 +142,7 @@ struct SparseArcs {
 template <class Real>
 struct BatchMessages {
     const std::int32_t* lengths;  // [W]
-    Real* states;                 // [T, L, W] exp(score − peak of the site); 0 beyond the end of a lane
+    Real* states;                 // [T, L, W] exp(score − peak of the position); 0 beyond the end of a lane
     Real* forward;                // [T, L, W]
     Real* backward;               // [T, L, W]
     Real* pushed;                 // [T, L, W]
@@ -154,7 +154,7 @@ struct BatchMessages {
 };
 
 template <class Real>
-struct BatchTangents {
+struct BatchHessianVectors {
     Real* direction;  // [T, L, W] in: change of the state scores
     Real* forward;    // [T, L, W]
     Real* backward;   // [T, L, W]
@@ -183,7 +183,7 @@ struct StepArcs {
 // recursions are those of Messages, with nodes in place of labels.
 template <class Real>
 struct StepMessages {
-    const Real* states;  // [L, W] exp(score − peak) of the site before; null at the source
+    const Real* states;  // [L, W] exp(score − peak) of the position before; null at the source
     const Real* scale;   // [W] inverse mass of the level before that, by which `forward` was multiplied
     Real* forward;       // [n_before + n_pools, W]
     Real* following;     // [n_pools + n_after, W] backward of the pools, pushed of the nodes after
@@ -200,49 +200,51 @@ struct Kernels {
     // is done.
     Real (*exponentiate)(Real* row, std::int64_t n);
 
-    // states[t] = base + Σ value · row + Σ value · weight, for T sites.
-    void (*score_sites)(const SiteFeatures<Real>& features, std::int64_t n_sites, std::int32_t stride,
-                        const Real* base, Real* states);
+    // states[t] = base + Σ value · row + Σ value · weight, for T positions.
+    void (*score_positions)(const PositionFeatures<Real>& features, std::int64_t n_positions,
+                            std::int32_t stride, const Real* base, Real* states);
 
-    void (*score_listed)(const ListedFeatures<Real>& features, std::int64_t n_sites, std::int32_t stride,
+    void (*score_listed)(const ListedFeatures<Real>& features, std::int64_t n_positions, std::int32_t stride,
                          const Real* base, Real* states);
 
     // states[t] += x[t] W for a dense block: x [T, K], W [K, S].
-    void (*score_dense)(const Real* x, std::int64_t n_sites, std::int64_t n_columns, const Real* weights,
+    void (*score_dense)(const Real* x, std::int64_t n_positions, std::int64_t n_columns, const Real* weights,
                         std::int32_t stride, Real* states);
 
-    // Forward and backward messages and P(y_t). Returns log Z; −inf when no labelling is possible (backward
-    // messages and probabilities are then not filled in). `site_arcs` is null or has T entries; entry t
-    // describes the arc into site t.
-    double (*sum_product)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                          const Messages<Real>& messages);
+    // Forward and backward messages and P(y_t). Returns log Z; −inf when no label sequence is possible
+    // (backward messages and probabilities are then not filled in). `position_arcs` is null or has T entries;
+    // entry t describes the arc into position t.
+    double (*sum_product)(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                          std::int64_t n_positions, const Messages<Real>& messages);
 
     // The change of P(y_t) along a direction, from the states, forward, backward and scale that sum_product
     // left; fills in `pushed` again.
-    void (*tangents)(const ArcTable<Real>& arcs, const SiteArcs<Real>* site_arcs, std::int64_t n_sites,
-                     const Messages<Real>& messages, const Tangents<Real>& tangents);
+    void (*hessian_vectors)(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
+                            std::int64_t n_positions, const Messages<Real>& messages,
+                            const HessianVectors<Real>& hessian_vectors);
 
     // out[a, b] += Σ_t left[t](a) · right[t](b), t = 0..n−1.   left, right [n, S], out [S, S].
     void (*add_products)(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
                          std::int32_t stride, Real* out);
 
-    // out[a, b] += Σ forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b) over n sites from t on, where
-    // pushed' and F are the tangents' `pushed` and `forward`.
-    void (*add_changes)(const Messages<Real>& messages, const Tangents<Real>& tangents, std::int64_t t,
-                        std::int64_t n, std::int32_t n_labels, std::int32_t stride, Real* out);
+    // out[a, b] += Σ forward_{t−1}(a) · pushed'_t(b) + F_{t−1}(a) · pushed_t(b) over n positions from t on,
+    // where pushed' and F are the Hessian–vector products' `pushed` and `forward`.
+    void (*add_changes)(const Messages<Real>& messages, const HessianVectors<Real>& hessian_vectors,
+                        std::int64_t t, std::int64_t n, std::int32_t n_labels, std::int32_t stride,
+                        Real* out);
 
-    // best[t](b) = states[t](b) + max_a (best[t−1](a) + arcs(a, b)), lowered by its maximum at every site.
-    // Returns the sum of what was subtracted: the score of the best labelling.
-    double (*max_sum)(const Real* arcs, const Real* const* site_arcs, std::int64_t n_sites,
+    // best[t](b) = states[t](b) + max_a (best[t−1](a) + arcs(a, b)), lowered by its maximum at every
+    // position. Returns the sum of what was subtracted: the score of the best label sequence.
+    double (*max_sum)(const Real* arcs, const Real* const* position_arcs, std::int64_t n_positions,
                       std::int32_t n_labels, std::int32_t stride, const Real* states, Real* best);
 
-    // table[targets[list]](s) += Σ_i value_i · residuals[site_i](s) for lists first..last−1.
+    // table[targets[list]](s) += Σ_i value_i · residuals[position_i](s) for lists first..last−1.
     // residuals [n, S], table [·, S].
-    void (*sum_rows)(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+    void (*sum_rows)(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                      const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table);
 
-    // sums[list − first] = Σ_i value_i · residuals[site_i](labels[list]) for lists first..last−1.
-    void (*sum_entries)(const SiteLists<Real>& lists, std::int64_t first, std::int64_t last,
+    // sums[list − first] = Σ_i value_i · residuals[position_i](labels[list]) for lists first..last−1.
+    void (*sum_entries)(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                         const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums);
 
     // sums[k, s] += Σ_t x[t, k] · residuals[t](s) for columns first..last−1 of a dense block x [n, K]; sums
@@ -251,21 +253,22 @@ struct Kernels {
                       std::int64_t last, const Real* residuals, std::int32_t stride, double* sums);
 
     // Messages and P(y_t) of a batch, and their change along a direction (after sum_product; into probs).
-    void (*batch_sum_product)(const SparseArcs<Real>& arcs, std::int64_t n_sites,
+    void (*batch_sum_product)(const SparseArcs<Real>& arcs, std::int64_t n_positions,
                               const BatchMessages<Real>& messages);
-    void (*batch_tangents)(const SparseArcs<Real>& arcs, std::int64_t n_sites,
-                           const BatchMessages<Real>& messages, const BatchTangents<Real>& tangents);
+    void (*batch_hessian_vectors)(const SparseArcs<Real>& arcs, std::int64_t n_positions,
+                                  const BatchMessages<Real>& messages,
+                                  const BatchHessianVectors<Real>& hessian_vectors);
     // sums[k] += Σ_t Σ_lane left_{t−1}(before_k) · right_t(after_k), t = 1..T−1, for all listed arcs k.
-    void (*batch_products)(const SparseArcs<Real>& arcs, std::int64_t n_sites, const Real* left,
+    void (*batch_products)(const SparseArcs<Real>& arcs, std::int64_t n_positions, const Real* left,
                            const Real* right, double* sums);
 
     // From the forward messages of the nodes before a step, scaled by inverse_mass, to those of its pools and
     // of the nodes after it: `after` [n_after, W], its sum `mass` [W] and the inverse of that. states [L, W]
-    // of the site after; null at the sink.
+    // of the position after; null at the sink.
     void (*trellis_forward)(const StepArcs<Real>& step, const Real* states, const Real* inverse_mass,
                             Real* forward, Real* after, Real* mass, Real* next_inverse_mass);
     // From pushed of the nodes after a step to backward of its pools (both in `following`), pushed [n_before,
-    // W] of the nodes before and P(label) [L, W] of their site; raises `largest` [W] as in BatchMessages.
+    // W] of the nodes before and P(label) [L, W] of their position; raises `largest` [W] as in BatchMessages.
     void (*trellis_backward)(const StepArcs<Real>& step, std::int32_t n_labels,
                              const StepMessages<Real>& messages, Real* pushed, Real* probs, Real* largest);
     // sums[e] += Σ_lane forward(source) · following(destination) for all arcs e that may have a score.

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "base/simd.hpp"
 #include "kernels/batch_kernels.hpp"
 #include "kernels/kernels.hpp"
-#include "base/simd.hpp"
 
 namespace crfkit::CRFKIT_ISA {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "data/bigrams.hpp"
-#include "lattice/lattice.hpp"
 #include "data/layout.hpp"
+#include "lattice/lattice.hpp"
 
 namespace crfkit {
 

@@ -9,12 +9,12 @@
 
 namespace crfkit {
 
-// Sites first_site..last_site−1, whose residuals are kept until they are added up by feature.
+// Positions first_position..last_position−1, whose residuals are kept until they are added up by feature.
 struct BatchBlock {
-    std::int64_t first_site, last_site;
+    std::int64_t first_position, last_position;
     std::vector<std::int32_t> sequences;  // longest first: batch i has the kBatch entries from i · kBatch on
     std::int64_t first_sequence, last_sequence;
-    Inverted features;                // for each feature its sites, counted from first_site
+    Inverted features;                // for each feature its positions, counted from first_position
     std::vector<std::int64_t> tasks;  // features tasks[i]..tasks[i+1]−1 belong together
 };
 

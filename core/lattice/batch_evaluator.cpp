@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "base/compensated_sum.hpp"
+#include "base/threads.hpp"
 #include "chain/workspace.hpp"
 #include "data/position_scores.hpp"
-#include "base/threads.hpp"
-#include "base/compensated_sum.hpp"
 
 namespace crfkit {
 namespace {
@@ -50,7 +50,7 @@ void BatchEvaluator<Real>::set_arcs() {
     for (std::int64_t k = 0; k < n; ++k) {
         in_weight_[k] = static_cast<Real>(std::max(arcs.weights[k], least) - unlisted);
         in_moved_[k] =
-            tangent_ ? static_cast<Real>(arcs.weights[k] * direction_.tables.arcs.scores[k]) : Real(0);
+            hessian_vector_ ? static_cast<Real>(arcs.weights[k] * direction_.tables.arcs.scores[k]) : Real(0);
     }
     for (std::int64_t k = 0; k < n; ++k) {
         out_weight_[k] = in_weight_[bigrams.out_arc[k]];
@@ -63,9 +63,9 @@ void BatchEvaluator<Real>::set_arcs() {
 
 template <class Real>
 double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
-    tangent_ = v != nullptr;
+    hessian_vector_ = v != nullptr;
     set(w, scores_);
-    if (tangent_) set(v, direction_);
+    if (hessian_vector_) set(v, direction_);
     set_arcs();
     arcs_.assign(static_cast<std::size_t>(bigrams_.n_arcs()), 0.0);
     start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
@@ -75,7 +75,7 @@ double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* 
     for (const BatchBlock& block : blocks_) {
         const auto n_batches =
             (static_cast<std::int64_t>(block.sequences.size()) + kBatch<Real> - 1) / kBatch<Real>;
-        residuals_.resize((block.last_site - block.first_site) * stride_);
+        residuals_.resize((block.last_position - block.first_position) * stride_);
         batch_arcs_.resize(std::max(batch_arcs_.size(), static_cast<std::size_t>(n_batches)));
         parallel_for(n_batches, n_threads, [&](std::int64_t batch, int worker) {
             const FlushSubnormals flush;
@@ -94,25 +94,25 @@ double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* 
     return value;
 }
 
-// The scores of one site for all labels [S], start and end folded in; `pad` in the padding. Labels that may
-// not start or end are closed, when the pad closes too.
+// The scores of one position for all labels [S], start and end folded in; `pad` in the padding. Labels that
+// may not start or end are closed, when the pad closes too.
 template <class Real>
-void BatchEvaluator<Real>::score_site(const Scores& scores, std::int64_t n, std::int64_t site, double pad,
-                                      Real* row) const {
+void BatchEvaluator<Real>::score_position(const Scores& scores, std::int64_t n, std::int64_t position,
+                                          double pad, Real* row) const {
     const std::int32_t L = layout_.n_labels;
     std::fill(row, row + L, Real(0));
     std::fill(row + L, row + stride_, static_cast<Real>(pad));
-    add_site_scores(layout_, design_.features, site, scores.pairs.data(), 0, row);
+    add_position_scores(layout_, design_.features, position, scores.pairs.data(), 0, row);
     const auto fold = [&](const std::vector<double>& ends, const std::vector<std::uint8_t>& possible) {
         for (std::int32_t b = 0; b < L; ++b)
             row[b] = pad == kNever && !possible[b] ? static_cast<Real>(kNever)
                                                    : row[b] + static_cast<Real>(ends[b]);
     };
-    if (site == design_.sequence_ptr[n]) fold(scores.tables.start, bigrams_.can_start);
-    if (site + 1 == design_.sequence_ptr[n + 1]) fold(scores.tables.end, bigrams_.can_end);
+    if (position == design_.sequence_ptr[n]) fold(scores.tables.start, bigrams_.can_start);
+    if (position + 1 == design_.sequence_ptr[n + 1]) fold(scores.tables.end, bigrams_.can_end);
 }
 
-// Site t of all lanes: states (and direction), the peaks that were taken off, and the scores of the gold
+// Position t of all lanes: states (and direction), the peaks that were taken off, and the scores of the gold
 // labels.
 template <class Real>
 void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std::int64_t t, Workspace& work) {
@@ -125,14 +125,14 @@ void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std:
     };
     work.rows.assign(W * S, 0);
     for (int lane = 0; lane < n_lanes; ++lane) {
-        const std::int64_t n = sequences[lane], first = design_.sequence_ptr[n], site = first + t;
-        if (site >= design_.sequence_ptr[n + 1]) continue;
+        const std::int64_t n = sequences[lane], first = design_.sequence_ptr[n], position = first + t;
+        if (position >= design_.sequence_ptr[n + 1]) continue;
         Real* row = work.rows.data() + lane * S;
-        score_site(scores_, n, site, kNever, row);
-        if (gold_.labels[site] >= 0) {
-            work.gold[lane].add(row[gold_.labels[site]]);
-            const std::int32_t k = t > 0 && gold_.labels[site - 1] >= 0
-                                       ? bigrams_.find(gold_.labels[site - 1], gold_.labels[site])
+        score_position(scores_, n, position, kNever, row);
+        if (gold_.labels[position] >= 0) {
+            work.gold[lane].add(row[gold_.labels[position]]);
+            const std::int32_t k = t > 0 && gold_.labels[position - 1] >= 0
+                                       ? bigrams_.find(gold_.labels[position - 1], gold_.labels[position])
                                        : -1;
             if (k >= 0) work.gold[lane].add(scores_.tables.arcs.scores[k]);
         }
@@ -140,12 +140,12 @@ void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std:
         if (t > 0) work.peaks[lane].add(scores_.tables.arcs.peak);
     }
     interleave(work.states.data() + t * L * W);
-    if (!tangent_) return;
+    if (!hessian_vector_) return;
     work.rows.assign(W * S, 0);
     for (int lane = 0; lane < n_lanes; ++lane) {
-        const std::int64_t n = sequences[lane], site = design_.sequence_ptr[n] + t;
-        if (site < design_.sequence_ptr[n + 1])
-            score_site(direction_, n, site, 0.0, work.rows.data() + lane * S);
+        const std::int64_t n = sequences[lane], position = design_.sequence_ptr[n] + t;
+        if (position < design_.sequence_ptr[n + 1])
+            score_position(direction_, n, position, 0.0, work.rows.data() + lane * S);
     }
     interleave(work.direction.data() + t * L * W);
 }
@@ -166,7 +166,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     for (Buffer<Real>* rows : {&work.forward, &work.backward, &work.pushed, &work.probs}) rows->resize(size);
     work.states.resize(size);
     for (Buffer<Real>* masses : {&work.mass, &work.inverse_mass, &work.shift}) masses->resize(T * W);
-    if (tangent_) {
+    if (hessian_vector_) {
         for (Buffer<Real>* rows : {&work.d_forward, &work.d_backward, &work.d_pushed}) rows->resize(size);
         work.direction.resize(size);
         work.extra.resize(layout_.n_labels * W);
@@ -187,9 +187,10 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
                                        largest,
                                        cancelled};
     kernels_.batch_sum_product(sparse_, T, messages);
-    const BatchTangents<Real> tangents{work.direction.data(), work.d_forward.data(), work.d_backward.data(),
-                                       work.d_pushed.data(),  work.shift.data(),     work.extra.data()};
-    if (tangent_) kernels_.batch_tangents(sparse_, T, messages, tangents);
+    const BatchHessianVectors<Real> hessian_vectors{work.direction.data(),  work.d_forward.data(),
+                                                    work.d_backward.data(), work.d_pushed.data(),
+                                                    work.shift.data(),      work.extra.data()};
+    if (hessian_vector_) kernels_.batch_hessian_vectors(sparse_, T, messages, hessian_vectors);
     write_residuals(block, sequences, n_lanes, T, work);
 
     for (int lane = 0; lane < n_lanes; ++lane) {
@@ -202,17 +203,17 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
             log_partition += std::log(static_cast<double>(work.mass[t * W + lane]));
         }
         if (!exact || !std::isfinite(log_partition)) {
-            Real* residuals = residuals_.data() + (design_.sequence_ptr[n] - block.first_site) * stride_;
+            Real* residuals = residuals_.data() + (design_.sequence_ptr[n] - block.first_position) * stride_;
             std::fill(residuals, residuals + lengths[lane] * stride_, Real(0));
             log_partition = run_alone(block, n, gold_.weights[n], false, arcs, work);
             for (std::int64_t i = lane; i < size; i += W) {  // leaves nothing in the batch
                 work.forward[i] = work.pushed[i] = 0;
-                if (tangent_) work.d_forward[i] = work.d_pushed[i] = 0;
+                if (hessian_vector_) work.d_forward[i] = work.d_pushed[i] = 0;
             }
         }
         if (gold_.complete(design_.sequence_ptr[n], design_.sequence_ptr[n + 1])) {
             losses_[n] = gold_.weights[n] * (log_partition - work.gold[lane].value());
-            if (!tangent_) take_gold(block, n, arcs);
+            if (!hessian_vector_) take_gold(block, n, arcs);
         } else {
             const double allowed = run_alone(block, n, -gold_.weights[n], true, arcs, work);
             losses_[n] = gold_.weights[n] * (log_partition - allowed);
@@ -221,20 +222,20 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     add_products(T, batch, sequences, n_lanes, work);
 }
 
-// weight · P(y_t) of all lanes (or its change) into the residuals of their sites.
+// weight · P(y_t) of all lanes (or its change) into the residuals of their positions.
 template <class Real>
 void BatchEvaluator<Real>::write_residuals(const BatchBlock& block, const std::int32_t* sequences,
-                                           int n_lanes, std::int64_t n_sites, const Workspace& work) {
+                                           int n_lanes, std::int64_t n_positions, const Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
     const std::int64_t L = layout_.n_labels;
-    for (std::int64_t t = 0; t < n_sites; ++t) {
+    for (std::int64_t t = 0; t < n_positions; ++t) {
         Real* rows[W];
         Real weights[W];
-        int n_open = 0;  // longest first: the lanes that reach site t come first
+        int n_open = 0;  // longest first: the lanes that reach position t come first
         for (; n_open < n_lanes; ++n_open) {
-            const std::int64_t n = sequences[n_open], site = design_.sequence_ptr[n] + t;
-            if (site >= design_.sequence_ptr[n + 1]) break;
-            rows[n_open] = residuals_.data() + (site - block.first_site) * stride_;
+            const std::int64_t n = sequences[n_open], position = design_.sequence_ptr[n] + t;
+            if (position >= design_.sequence_ptr[n + 1]) break;
+            rows[n_open] = residuals_.data() + (position - block.first_position) * stride_;
             weights[n_open] = static_cast<Real>(gold_.weights[n]);
         }
         const Real* probs = work.probs.data() + t * L * W;
@@ -245,10 +246,10 @@ void BatchEvaluator<Real>::write_residuals(const BatchBlock& block, const std::i
 
 // Arc expectations of a batch: weight · Σ forward_{t−1}(a) W(a, b) pushed_t(b), or their changes.
 template <class Real>
-void BatchEvaluator<Real>::add_products(std::int64_t n_sites, std::int64_t batch,
+void BatchEvaluator<Real>::add_products(std::int64_t n_positions, std::int64_t batch,
                                         const std::int32_t* sequences, int n_lanes, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
-    const std::int64_t size = n_sites * layout_.n_labels * W;
+    const std::int64_t size = n_positions * layout_.n_labels * W;
     alignas(64) Real weights[W] = {};
     bool all_one = true;
     for (int lane = 0; lane < n_lanes; ++lane) {
@@ -258,19 +259,21 @@ void BatchEvaluator<Real>::add_products(std::int64_t n_sites, std::int64_t batch
     if (!all_one)
         for (std::int64_t i = 0; i < size; ++i) {
             work.forward[i] *= weights[i % W];
-            if (tangent_) work.d_forward[i] *= weights[i % W];
+            if (hessian_vector_) work.d_forward[i] *= weights[i % W];
         }
     double* arcs = batch_arcs_[batch].data();
     work.plain.assign(arcs_.size(), 0.0);
-    kernels_.batch_products(sparse_, n_sites, work.forward.data(), work.pushed.data(), work.plain.data());
-    if (!tangent_) {
+    kernels_.batch_products(sparse_, n_positions, work.forward.data(), work.pushed.data(), work.plain.data());
+    if (!hessian_vector_) {
         for (std::size_t k = 0; k < arcs_.size(); ++k)
             arcs[k] += scores_.tables.arcs.weights[k] * work.plain[k];
         return;
     }
     work.changes.assign(arcs_.size(), 0.0);
-    kernels_.batch_products(sparse_, n_sites, work.forward.data(), work.d_pushed.data(), work.changes.data());
-    kernels_.batch_products(sparse_, n_sites, work.d_forward.data(), work.pushed.data(), work.changes.data());
+    kernels_.batch_products(sparse_, n_positions, work.forward.data(), work.d_pushed.data(),
+                            work.changes.data());
+    kernels_.batch_products(sparse_, n_positions, work.d_forward.data(), work.pushed.data(),
+                            work.changes.data());
     for (std::size_t k = 0; k < arcs_.size(); ++k)
         arcs[k] += scores_.tables.arcs.weights[k] *
                    (work.changes[k] + direction_.tables.arcs.scores[k] * work.plain[k]);
@@ -280,15 +283,16 @@ void BatchEvaluator<Real>::add_products(std::int64_t n_sites, std::int64_t batch
 template <class Real>
 void BatchEvaluator<Real>::take_gold(const BatchBlock& block, std::int64_t n, double* arcs) {
     for (std::int64_t t = design_.sequence_ptr[n]; t < design_.sequence_ptr[n + 1]; ++t) {
-        residuals_[(t - block.first_site) * stride_ + gold_.labels[t]] -= static_cast<Real>(gold_.weights[n]);
+        residuals_[(t - block.first_position) * stride_ + gold_.labels[t]] -=
+            static_cast<Real>(gold_.weights[n]);
         if (t == design_.sequence_ptr[n]) continue;
         const std::int32_t k = bigrams_.find(gold_.labels[t - 1], gold_.labels[t]);
         if (k >= 0) arcs[k] -= gold_.weights[n];
     }
 }
 
-// One sequence as a lattice, in double: where lanes are not exact, and for the labellings that an incomplete
-// annotation admits. Adds weight · P (or its change) to residuals and arcs. Returns log Z.
+// One sequence as a lattice, in double: where lanes are not exact, and for the label sequences that an
+// incomplete annotation admits. Adds weight · P (or its change) to residuals and arcs. Returns log Z.
 template <class Real>
 double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only,
                                        double* arcs, Workspace& work) {
@@ -298,23 +302,23 @@ double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, 
     lattice.build(bigrams_, candidates, 0, design_.sequence_ptr[n + 1] - first);
     work.node_scores.clear();
     work.node_direction.clear();
-    for (std::int64_t t = 0; t < lattice.n_sites(); ++t) {
+    for (std::int64_t t = 0; t < lattice.n_positions(); ++t) {
         const auto copy = [&](const Scores& scores, double pad, std::vector<double>& to) {
-            score_site(scores, n, first + t, pad, work.rows.data());
-            for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j)
+            score_position(scores, n, first + t, pad, work.rows.data());
+            for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
                 to.push_back(work.rows[lattice.labels[j]]);
         };
         copy(scores_, kNever, work.node_scores);
-        if (tangent_) copy(direction_, 0.0, work.node_direction);
+        if (hessian_vector_) copy(direction_, 0.0, work.node_direction);
     }
     const double log_partition = lattice.marginals(scores_.tables.arcs, work.node_scores);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (tangent_) lattice.tangent(work.node_direction, direction_.tables.arcs.scores);
-    const auto& nodes = tangent_ ? lattice.node_changes : lattice.node_probs;
-    const auto& links = tangent_ ? lattice.arc_changes : lattice.arc_probs;
-    for (std::int64_t t = 0; t < lattice.n_sites(); ++t)
-        for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j)
-            residuals_[(first + t - block.first_site) * stride_ + lattice.labels[j]] +=
+    if (hessian_vector_) lattice.hessian_vector(work.node_direction, direction_.tables.arcs.scores);
+    const auto& nodes = hessian_vector_ ? lattice.node_changes : lattice.node_probs;
+    const auto& links = hessian_vector_ ? lattice.arc_changes : lattice.arc_probs;
+    for (std::int64_t t = 0; t < lattice.n_positions(); ++t)
+        for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
+            residuals_[(first + t - block.first_position) * stride_ + lattice.labels[j]] +=
                 static_cast<Real>(weight * nodes[j]);
     for (std::size_t e = 0; e < links.size(); ++e)
         if (lattice.arc[e] >= 0) arcs[lattice.arc[e]] += weight * links[e];
@@ -328,8 +332,8 @@ void BatchEvaluator<Real>::collect(const BatchBlock& block) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
         if (first == last) continue;
         for (std::int32_t b = 0; b < layout_.n_labels; ++b) {
-            start_[b] += residuals_[(first - block.first_site) * stride_ + b];
-            end_[b] += residuals_[(last - 1 - block.first_site) * stride_ + b];
+            start_[b] += residuals_[(first - block.first_position) * stride_ + b];
+            end_[b] += residuals_[(last - 1 - block.first_position) * stride_ + b];
         }
     }
 }
@@ -343,7 +347,7 @@ void BatchEvaluator<Real>::gather(const BatchBlock& block, std::int64_t task, do
         const std::int64_t first = layout_.pair_ptr[f], n = layout_.pair_ptr[f + 1] - first;
         const std::int32_t* labels = layout_.pair_labels.data() + first;
         for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
-            const Real* row = residuals_.data() + lists.sites[i] * static_cast<std::int64_t>(stride_);
+            const Real* row = residuals_.data() + lists.positions[i] * static_cast<std::int64_t>(stride_);
             const double value = lists.values.size() > 0 ? lists.values[i] : 1.0;
             for (std::int64_t p = 0; p < n; ++p) out[first + p] += value * row[labels[p]];
         }

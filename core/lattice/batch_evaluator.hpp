@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/annotation.hpp"
-#include "lattice/arc_model.hpp"
-#include "lattice/batch_data.hpp"
 #include "base/buffer.hpp"
+#include "base/compensated_sum.hpp"
+#include "data/annotation.hpp"
 #include "data/candidates.hpp"
 #include "kernels/kernels.hpp"
+#include "lattice/arc_model.hpp"
+#include "lattice/batch_data.hpp"
 #include "lattice/lattice.hpp"
-#include "base/compensated_sum.hpp"
 
 namespace crfkit {
 
@@ -32,12 +32,12 @@ class BatchEvaluator {
         ArcTables tables;
     };
     struct Workspace {
-        Buffer<Real> rows;                                        // [W, S] scores of one site of each lane
-        Buffer<Real> states, forward, backward, pushed, probs;    // [T, L, W]
-        Buffer<Real> mass, inverse_mass;                          // [T, W]
+        Buffer<Real> rows;                                      // [W, S] scores of one position of each lane
+        Buffer<Real> states, forward, backward, pushed, probs;  // [T, L, W]
+        Buffer<Real> mass, inverse_mass;                        // [T, W]
         Buffer<Real> direction, d_forward, d_backward, d_pushed;  // [T, L, W]
         Buffer<Real> shift, extra;
-        std::vector<Total> peaks, gold;  // [W] over the sites of a lane: peaks, scores of the gold labels
+        std::vector<Total> peaks, gold;  // [W] over the positions of a lane: peaks, scores of the gold labels
         Lattice lattice;
         std::vector<double> node_scores, node_direction;
         std::vector<double> plain, changes;  // [A] products of messages
@@ -47,11 +47,12 @@ class BatchEvaluator {
     void set_arcs();
     void run_batch(const BatchBlock& block, std::int64_t batch, Workspace& work);
     void load(const std::int32_t* sequences, int n_lanes, std::int64_t t, Workspace& work);
-    void score_site(const Scores& scores, std::int64_t n, std::int64_t site, double pad, Real* row) const;
-    void add_products(std::int64_t n_sites, std::int64_t batch, const std::int32_t* sequences, int n_lanes,
-                      Workspace& work);
+    void score_position(const Scores& scores, std::int64_t n, std::int64_t position, double pad,
+                        Real* row) const;
+    void add_products(std::int64_t n_positions, std::int64_t batch, const std::int32_t* sequences,
+                      int n_lanes, Workspace& work);
     void write_residuals(const BatchBlock& block, const std::int32_t* sequences, int n_lanes,
-                         std::int64_t n_sites, const Workspace& work);
+                         std::int64_t n_positions, const Workspace& work);
     void take_gold(const BatchBlock& block, std::int64_t n, double* arcs);
     double run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only, double* arcs,
                      Workspace& work);
@@ -66,12 +67,12 @@ class BatchEvaluator {
     const std::vector<BatchBlock>& blocks_;
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
-    bool tangent_ = false;
+    bool hessian_vector_ = false;
     Scores scores_, direction_;
     Buffer<Real> in_weight_, in_moved_, out_weight_, out_moved_;  // [A]
     SparseArcs<Real> sparse_;
     std::vector<Workspace> work_;
-    Buffer<Real> residuals_;                       // [sites of a block, S]
+    Buffer<Real> residuals_;                       // [positions of a block, S]
     std::vector<std::vector<double>> batch_arcs_;  // [batches][A] expectations of arcs
     std::vector<double> arcs_, start_, end_;       // [A], [L], [L]
     std::vector<double> losses_;                   // [N]

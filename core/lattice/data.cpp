@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
-#include "data/blocks.hpp"
 #include "base/threads.hpp"
+#include "data/blocks.hpp"
 
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kSitesPerTask = 1024;
+constexpr std::int64_t kPositionsPerTask = 1024;
 constexpr std::int64_t kNodesPerBlock = 1 << 19;  // their residuals stay in the cache
 constexpr std::int64_t kChunksPerBlock = 16;
 constexpr std::int64_t kArcSums = 1 << 21;         // numbers in the arc expectations of all chunks together
-constexpr std::int64_t kFacetResiduals = 1 << 20;  // numbers by site and facet in a block
+constexpr std::int64_t kFacetResiduals = 1 << 20;  // numbers by position and facet in a block
 constexpr std::int64_t kTermsPerTask = 1 << 15;
 
 // Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
@@ -36,18 +36,19 @@ void intersect(const Layout& layout, std::int32_t feature, const std::int32_t* l
 
 Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads) {
     const Firing& features = design.features;
-    const std::int64_t n_sites = design.n_sites(), n_tasks = (n_sites + kSitesPerTask - 1) / kSitesPerTask;
+    const std::int64_t n_positions = design.n_positions(),
+                       n_tasks = (n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
     Firing out;
     out.ptr.assign(candidates.n_nodes() + 1, 0);
     // Calls found(node, p, i) for every weight p of every node, i being the place of the feature.
     const auto each = [&](const auto& found) {
         parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
-            for (std::int64_t t = task * kSitesPerTask; t < std::min(n_sites, (task + 1) * kSitesPerTask);
-                 ++t)
+            for (std::int64_t t = task * kPositionsPerTask;
+                 t < std::min(n_positions, (task + 1) * kPositionsPerTask); ++t)
                 for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
-                    const std::int64_t node = candidates.site_ptr[t];
+                    const std::int64_t node = candidates.position_ptr[t];
                     const std::int32_t* labels = candidates.labels.data() + node;
-                    const std::int64_t n = candidates.site_ptr[t + 1] - node;
+                    const std::int64_t n = candidates.position_ptr[t + 1] - node;
                     const auto hit = [&](std::int64_t k, std::int64_t p) { found(node + k, p, i); };
                     intersect(layout, features.ids[i], labels, n, hit);
                 }
@@ -74,17 +75,18 @@ LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Desig
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {
-    const auto node_of = [&](std::int64_t n) { return data.candidates.site_ptr[design.sequence_ptr[n]]; };
+    const auto node_of = [&](std::int64_t n) { return data.candidates.position_ptr[design.sequence_ptr[n]]; };
     const std::int64_t n_chunks = std::clamp<std::int64_t>(
         kArcSums / std::max<std::int64_t>(1, data.model.bigrams.n_arcs()), 2, kChunksPerBlock);
     const bool by_facet = !layout.facets.empty();
-    const std::int64_t most_sites =
-        by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_sites();
+    const std::int64_t most_positions =
+        by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_positions();
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
-        while (last < design.n_sequences() &&
-               (last == first || (node_of(last + 1) - node_of(first) <= kNodesPerBlock &&
-                                  design.sequence_ptr[last + 1] - design.sequence_ptr[first] <= most_sites)))
+        while (
+            last < design.n_sequences() &&
+            (last == first || (node_of(last + 1) - node_of(first) <= kNodesPerBlock &&
+                               design.sequence_ptr[last + 1] - design.sequence_ptr[first] <= most_positions)))
             ++last;
         blocks.push_back({node_of(first),
                           node_of(last),
@@ -98,7 +100,7 @@ std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& de
         LatticeBlock& block = blocks[i];
         std::vector<std::int32_t> scratch(
             by_facet ? static_cast<std::size_t>(layout.n_features()) : layout.pair_labels.size(), 0);
-        block.lists = by_facet ? invert(design.features, block.first_site, block.last_site, scratch)
+        block.lists = by_facet ? invert(design.features, block.first_position, block.last_position, scratch)
                                : invert(data.weights, block.first_node, block.last_node, scratch);
         block.tasks = cut_lists(block.lists, by_facet ? kTermsPerTask / 16 : kTermsPerTask);
     });

@@ -4,22 +4,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "lattice/arc_model.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
+#include "lattice/arc_model.hpp"
 
 namespace crfkit {
 
-// Which weights score each node: ids of state pairs, in the form of a Firing with nodes in place of sites.
-// A node with label b has the pairs (f, b) of the features f of its site.
+// Which weights score each node: ids of state pairs, in the form of a Firing with nodes in place of
+// positions. A node with label b has the pairs (f, b) of the features f of its position.
 Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads);
 
 // Sequences chunks.front()..chunks.back()−1, cut into chunks that are done one after the other. `lists` are
 // for each weight of the block the nodes that it scores, counted from first_node; where labels have facets,
-// for each feature its sites, counted from first_site.
+// for each feature its positions, counted from first_position.
 struct LatticeBlock {
-    std::int64_t first_node, last_node, first_site, last_site;
+    std::int64_t first_node, last_node, first_position, last_position;
     std::vector<std::int64_t> chunks;
     Inverted lists;
     std::vector<std::int64_t> tasks;  // lists tasks[i]..tasks[i+1]−1 belong together
@@ -31,7 +31,7 @@ struct LatticeData {
 
     const ArcModel& model;
     Candidates candidates;
-    Firing weights;  // of nodes; empty where labels have facets: then sites are scored by facet
+    Firing weights;  // of nodes; empty where labels have facets: then positions are scored by facet
 };
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,

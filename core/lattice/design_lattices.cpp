@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "data/candidates.hpp"
+#include "data/position_scores.hpp"
 #include "lattice/data.hpp"
 #include "lattice/scorer.hpp"
-#include "data/position_scores.hpp"
 
 namespace crfkit {
 namespace {
 
-// The lattices of a design whose sites have few candidates, at given weights.
+// The lattices of a design whose positions have few candidates, at given weights.
 class DesignLattices : public LatticeSource {
   public:
     DesignLattices(const Layout& layout, const Design& design, const ArcModel& model, const ArcTables& tables,
@@ -35,7 +35,7 @@ class DesignLattices : public LatticeSource {
     LatticeScorer<double> scorer_;
 };
 
-// The lattices of a design whose sites may have any label: each is made when it is asked for.
+// The lattices of a design whose positions may have any label: each is made when it is asked for.
 class OpenLattices : public LatticeSource {
   public:
     OpenLattices(const Layout& layout, const Design& design, const ArcModel& model, const ArcTables& tables,
@@ -45,19 +45,19 @@ class OpenLattices : public LatticeSource {
     std::span<const std::int64_t> sequence_ptr() const override { return design_.sequence_ptr; }
     std::int32_t n_labels() const override { return layout_.n_labels; }
     void load(std::int64_t n, ScoredLattice& room) const override {
-        const std::int64_t first = design_.sequence_ptr[n], n_sites = design_.sequence_ptr[n + 1] - first;
+        const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
         const Candidates candidates = candidates_of(model_.bigrams, design_, nullptr, n);
         Lattice& lattice = room.lattice;
-        lattice.build(model_.bigrams, candidates, 0, n_sites);
+        lattice.build(model_.bigrams, candidates, 0, n_positions);
         room.nodes.clear();
         std::vector<double> row;  // [L]
-        for (std::int64_t t = 0; t < n_sites; ++t) {
+        for (std::int64_t t = 0; t < n_positions; ++t) {
             row.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-            add_site_scores(layout_, design_.features, first + t, w_, 0, row.data());
-            for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j) {
+            add_position_scores(layout_, design_.features, first + t, w_, 0, row.data());
+            for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j) {
                 const std::int32_t label = lattice.labels[j];
                 room.nodes.push_back(row[label] + (t == 0 ? tables_.start[label] : 0.0) +
-                                     (t + 1 == n_sites ? tables_.end[label] : 0.0));
+                                     (t + 1 == n_positions ? tables_.end[label] : 0.0));
             }
         }
         room.arcs = &tables_.arcs;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/interruption.hpp"
-#include "lattice/lattice_loss.hpp"
 #include "base/threads.hpp"
+#include "lattice/lattice_loss.hpp"
 
 namespace crfkit {
 
@@ -22,10 +22,10 @@ LatticeEvaluator<Real>::LatticeEvaluator(const Layout& layout, const Design& des
 
 template <class Real>
 double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
-    tangent_ = v != nullptr;
+    hessian_vector_ = v != nullptr;
     data_.model.score(w, tables_);
     scorer_.set(w, tables_);
-    if (tangent_) {
+    if (hessian_vector_) {
         data_.model.score(v, direction_tables_);
         direction_.set(v, direction_tables_);
     }
@@ -37,7 +37,7 @@ double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double
     for (const LatticeBlock& block : blocks_) {
         const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
         residuals_.resize(block.last_node - block.first_node);
-        facet_residuals_.resize((block.last_site - block.first_site) * layout_.facets.n);
+        facet_residuals_.resize((block.last_position - block.first_position) * layout_.facets.n);
         chunk_arcs_.resize(std::max(chunk_arcs_.size(), static_cast<std::size_t>(n_chunks)));
         work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
         parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
@@ -65,15 +65,15 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
     losses_[n] = 0;
     if (first == last) return;
     check_interruption();
-    Real* residuals = residuals_.data() + (data_.candidates.site_ptr[first] - block.first_node);
+    Real* residuals = residuals_.data() + (data_.candidates.position_ptr[first] - block.first_node);
     work.lattice.build(data_.model.bigrams, data_.candidates, first, last);
     std::fill(residuals, residuals + work.lattice.n_nodes(), Real(0));
     scorer_.score(n, work.scores);
-    if (tangent_) direction_.score(n, work.direction);
+    if (hessian_vector_) direction_.score(n, work.direction);
     const LatticeDirection direction{work.direction, direction_tables_.arcs.scores};
     losses_[n] =
-        lattice_loss<Real>(work.lattice, scorer_.arcs(), work.scores, tangent_ ? &direction : nullptr, gold_,
-                           first, gold_.weights[n], {residuals, arc_sums});
+        lattice_loss<Real>(work.lattice, scorer_.arcs(), work.scores, hessian_vector_ ? &direction : nullptr,
+                           gold_, first, gold_.weights[n], {residuals, arc_sums});
     if (!layout_.facets.empty()) add_by_facet(block, n);
 }
 
@@ -81,11 +81,11 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
 template <class Real>
 void LatticeEvaluator<Real>::add_by_facet(const LatticeBlock& block, std::int64_t n) {
     const Facets& facets = layout_.facets;
-    const auto& [site_ptr, labels] = data_.candidates;
+    const auto& [position_ptr, labels] = data_.candidates;
     for (std::int64_t t = design_.sequence_ptr[n]; t < design_.sequence_ptr[n + 1]; ++t) {
-        Real* row = facet_residuals_.data() + (t - block.first_site) * facets.n;
+        Real* row = facet_residuals_.data() + (t - block.first_position) * facets.n;
         std::fill(row, row + facets.n, Real(0));
-        for (std::int64_t node = site_ptr[t]; node < site_ptr[t + 1]; ++node)
+        for (std::int64_t node = position_ptr[t]; node < position_ptr[t + 1]; ++node)
             for (std::int64_t i = facets.ptr[labels[node]]; i < facets.ptr[labels[node] + 1]; ++i)
                 row[facets.ids[i] - layout_.n_labels - 1] += residuals_[node - block.first_node];
     }
@@ -96,13 +96,13 @@ template <class Real>
 void LatticeEvaluator<Real>::collect(const LatticeBlock& block) {
     for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk)
         for (std::size_t i = 0; i < arcs_.size(); ++i) arcs_[i] += chunk_arcs_[chunk][i];
-    const auto& [site_ptr, labels] = data_.candidates;
+    const auto& [position_ptr, labels] = data_.candidates;
     for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
         if (first == last) continue;
-        for (std::int64_t node = site_ptr[first]; node < site_ptr[first + 1]; ++node)
+        for (std::int64_t node = position_ptr[first]; node < position_ptr[first + 1]; ++node)
             start_[labels[node]] += residuals_[node - block.first_node];
-        for (std::int64_t node = site_ptr[last - 1]; node < site_ptr[last]; ++node)
+        for (std::int64_t node = position_ptr[last - 1]; node < position_ptr[last]; ++node)
             end_[labels[node]] += residuals_[node - block.first_node];
     }
 }
@@ -115,10 +115,10 @@ void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task
         double sum = 0;
         if (lists.values.size() > 0)
             for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
-                sum += lists.values[i] * residuals_[lists.sites[i]];
+                sum += lists.values[i] * residuals_[lists.positions[i]];
         else
             for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
-                sum += residuals_[lists.sites[i]];
+                sum += residuals_[lists.positions[i]];
         out[lists.ids[list]] += sum;
     }
 }
@@ -135,7 +135,7 @@ void LatticeEvaluator<Real>::gather_by_facet(const LatticeBlock& block, std::int
                            last = layout_.pair_ptr[lists.ids[list] + 1];
         for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
             const Real* row =
-                facet_residuals_.data() + lists.sites[i] * static_cast<std::int64_t>(layout_.facets.n);
+                facet_residuals_.data() + lists.positions[i] * static_cast<std::int64_t>(layout_.facets.n);
             const double value = lists.values.size() > 0 ? lists.values[i] : 1.0;
             for (std::int64_t p = first; p < last; ++p) out[p] += value * row[outcomes[p] - shift];
         }

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/annotation.hpp"
 #include "base/buffer.hpp"
-#include "lattice/lattice.hpp"
+#include "data/annotation.hpp"
 #include "lattice/data.hpp"
+#include "lattice/lattice.hpp"
 #include "lattice/scorer.hpp"
 
 namespace crfkit {
@@ -45,10 +45,10 @@ class LatticeEvaluator {
     const std::vector<LatticeBlock>& blocks_;
     ArcTables tables_, direction_tables_;
     LatticeScorer<Real> scorer_, direction_;
-    bool tangent_ = false;
+    bool hessian_vector_ = false;
     std::vector<Workspace> work_;
     Buffer<Real> residuals_;                       // [nodes of a block]
-    Buffer<Real> facet_residuals_;                 // [sites of a block, facets]
+    Buffer<Real> facet_residuals_;                 // [positions of a block, facets]
     std::vector<std::vector<double>> chunk_arcs_;  // [chunks][A] Σ of arc marginals
     std::vector<double> arcs_, start_, end_;       // [A], [L], [L] gradient of the arcs' scores
     std::vector<double> losses_;                   // [N]

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/threads.hpp"
 #include "data/blocks.hpp"
 #include "lattice/lattice_loss.hpp"
 #include "training/objective.hpp"
-#include "base/threads.hpp"
 
 namespace crfkit {
 namespace {
@@ -38,8 +38,8 @@ Lattices::Lattices(std::shared_ptr<const Layout> model, std::shared_ptr<const De
         build(n, lattice);
         std::int64_t& count = arc_ptr[n + 1];
         count = lattice.arc.size() - std::count(lattice.arc.begin(), lattice.arc.end(), -1);
-        for (std::int64_t j = 0; j < lattice.site_ptr[1]; ++j) count += starts_[lattice.labels[j]] != 0;
-        for (std::int64_t j = lattice.site_ptr[lattice.n_sites() - 1]; j < lattice.n_nodes(); ++j)
+        for (std::int64_t j = 0; j < lattice.position_ptr[1]; ++j) count += starts_[lattice.labels[j]] != 0;
+        for (std::int64_t j = lattice.position_ptr[lattice.n_positions() - 1]; j < lattice.n_nodes(); ++j)
             count += ends_[lattice.labels[j]] != 0;
     });
     std::partial_sum(arc_ptr.begin(), arc_ptr.end(), arc_ptr.begin());
@@ -53,24 +53,25 @@ void Lattices::build(std::int64_t n, Lattice& lattice) const {
 }
 
 std::int64_t Lattices::n_starts(const Lattice& lattice) const {
-    return std::count_if(lattice.labels.begin(), lattice.labels.begin() + lattice.site_ptr[1],
+    return std::count_if(lattice.labels.begin(), lattice.labels.begin() + lattice.position_ptr[1],
                          [&](std::int32_t label) { return starts_[label] != 0; });
 }
 
 ArcList Lattices::arcs(int n_threads) const {
     ArcList out;
-    for (auto* list : {&out.before, &out.after, &out.site}) list->resize(static_cast<std::size_t>(n_arcs()));
+    for (auto* list : {&out.before, &out.after, &out.position})
+        list->resize(static_cast<std::size_t>(n_arcs()));
     std::vector<Lattice> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (design->sequence_ptr[n] == design->sequence_ptr[n + 1]) return;
         Lattice& lattice = rooms[worker];
         build(n, lattice);
-        const auto set = [&](std::int64_t k, std::int32_t before, std::int32_t after, std::int64_t site) {
+        const auto set = [&](std::int64_t k, std::int32_t before, std::int32_t after, std::int64_t position) {
             out.before[arc_ptr[n] + k] = before;
             out.after[arc_ptr[n] + k] = after;
-            out.site[arc_ptr[n] + k] = static_cast<std::int32_t>(site);
+            out.position[arc_ptr[n] + k] = static_cast<std::int32_t>(position);
         };
-        const std::int64_t first = n_starts(lattice), T = lattice.n_sites();
+        const std::int64_t first = n_starts(lattice), T = lattice.n_positions();
         each_boundary_arc(n, lattice, [&](std::int64_t k, std::int64_t j) {
             if (k < first)
                 set(k, bigrams.n_labels, lattice.labels[j], 0);
@@ -78,7 +79,7 @@ ArcList Lattices::arcs(int n_threads) const {
                 set(k, lattice.labels[j], bigrams.n_labels, T);
         });
         for (std::int64_t t = 1; t < T; ++t)
-            for (std::int64_t j = lattice.site_ptr[t]; j < lattice.site_ptr[t + 1]; ++j)
+            for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
                 for (std::int64_t e = lattice.in_ptr[j]; e < lattice.in_ptr[j + 1]; ++e)
                     if (lattice.arc[e] >= 0)
                         set(first + lattice.arc[e], lattice.labels[lattice.from[e]], lattice.labels[j], t);
@@ -86,20 +87,20 @@ ArcList Lattices::arcs(int n_threads) const {
     return out;
 }
 
-void Lattices::check(const Fired& fired, std::int64_t n_weights) const {
-    if (fired.n_parts != (fired.on_arcs ? n_arcs() : candidates.n_nodes()))
-        throw std::invalid_argument("fired: there must be as many parts as the lattices have");
-    if (fired.first_weight > n_weights - fired.n_weights)
-        throw std::invalid_argument("fired: it names weights beyond the last one");
+void Lattices::check(const ActiveFeatures& active, std::int64_t n_weights) const {
+    if (active.n_parts != (active.on_arcs ? n_arcs() : candidates.n_nodes()))
+        throw std::invalid_argument("active: there must be as many parts as the lattices have");
+    if (active.first_weight > n_weights - active.n_weights)
+        throw std::invalid_argument("active: it names weights beyond the last one");
 }
 
-void Lattices::score(const std::vector<Fired>& fired, const double* w, std::int64_t n, const Lattice& lattice,
-                     std::vector<double>& nodes, std::vector<double>& arcs) const {
-    const std::int64_t first_node = candidates.site_ptr[design->sequence_ptr[n]];
+void Lattices::score(const std::vector<ActiveFeatures>& active, const double* w, std::int64_t n,
+                     const Lattice& lattice, std::vector<double>& nodes, std::vector<double>& arcs) const {
+    const std::int64_t first_node = candidates.position_ptr[design->sequence_ptr[n]];
     const std::int64_t first_arc = arc_ptr[n], n_arcs = arc_ptr[n + 1] - first_arc;
     nodes.assign(lattice.labels.size(), 0.0);
     arcs.assign(static_cast<std::size_t>(n_arcs), 0.0);
-    for (const Fired& block : fired) {
+    for (const ActiveFeatures& block : active) {
         if (block.on_arcs)
             block.score(first_arc, n_arcs, w, arcs.data());
         else
@@ -115,7 +116,7 @@ void Lattices::score(const std::vector<Fired>& fired, const double* w, std::int6
     arcs.erase(arcs.begin(), arcs.begin() + first);
 }
 
-FiredObjective::FiredObjective(std::shared_ptr<const Lattices> lattices, Annotation gold, int n_threads)
+FunctionObjective::FunctionObjective(std::shared_ptr<const Lattices> lattices, Annotation gold, int n_threads)
     : lattices_(std::move(lattices)), gold_(std::move(gold)) {
     const Design& design = *lattices_->design;
     check_annotation(*lattices_->layout, design, gold_);
@@ -124,18 +125,19 @@ FiredObjective::FiredObjective(std::shared_ptr<const Lattices> lattices, Annotat
     check_possible(lattices_->bigrams, design, &gold_, n_threads);
 }
 
-double FiredObjective::evaluate(const std::vector<Fired>& fired, const double* w, const double* v,
-                                std::int64_t n_weights, double* out, int n_threads) const {
-    for (const Fired& block : fired) lattices_->check(block, n_weights);
+double FunctionObjective::evaluate(const std::vector<ActiveFeatures>& active, const double* w,
+                                   const double* v, std::int64_t n_weights, double* out,
+                                   int n_threads) const {
+    for (const ActiveFeatures& block : active) lattices_->check(block, n_weights);
     Residuals residuals;
-    const double value = differentiate(fired, w, v, residuals, n_threads);
-    gather(fired, residuals, n_weights, out, n_threads);
+    const double value = differentiate(active, w, v, residuals, n_threads);
+    gather(active, residuals, n_weights, out, n_threads);
     return value;
 }
 
 // First half, sequence by sequence: scores → value and residuals of all parts.
-double FiredObjective::differentiate(const std::vector<Fired>& fired, const double* w, const double* v,
-                                     Residuals& residuals, int n_threads) const {
+double FunctionObjective::differentiate(const std::vector<ActiveFeatures>& active, const double* w,
+                                        const double* v, Residuals& residuals, int n_threads) const {
     const Lattices& lattices = *lattices_;
     const auto& ptr = lattices.design->sequence_ptr;
     struct Room {
@@ -151,11 +153,11 @@ double FiredObjective::differentiate(const std::vector<Fired>& fired, const doub
         auto& [scored, node_direction, arc_direction] = rooms[worker];
         Lattice& lattice = scored.lattice;
         lattices.build(n, lattice);
-        lattices.score(fired, w, n, lattice, scored.nodes, scored.own_arcs.scores);
+        lattices.score(active, w, n, lattice, scored.nodes, scored.own_arcs.scores);
         scored.own_arcs.exponentiate(lattices.bigrams.soft);
-        if (v) lattices.score(fired, v, n, lattice, node_direction, arc_direction);
+        if (v) lattices.score(active, v, n, lattice, node_direction, arc_direction);
         const LatticeDirection direction{node_direction, arc_direction};
-        double* nodes = residuals.nodes.data() + lattices.candidates.site_ptr[ptr[n]];
+        double* nodes = residuals.nodes.data() + lattices.candidates.position_ptr[ptr[n]];
         double* arcs = residuals.arcs.data() + lattices.arc_ptr[n];
         losses[n] =
             lattice_loss<double>(lattice, scored.own_arcs, scored.nodes, v ? &direction : nullptr, gold_,
@@ -167,11 +169,11 @@ double FiredObjective::differentiate(const std::vector<Fired>& fired, const doub
 
 // Second half: Φᵀ residuals, in a few buffers of D numbers each. How many there are, and what each of them
 // sums, depends on the data alone.
-void FiredObjective::gather(const std::vector<Fired>& fired, const Residuals& residuals,
-                            std::int64_t n_weights, double* out, int n_threads) const {
+void FunctionObjective::gather(const std::vector<ActiveFeatures>& active, const Residuals& residuals,
+                               std::int64_t n_weights, double* out, int n_threads) const {
     const Lattices& lattices = *lattices_;
     std::int64_t n_entries = 0;
-    for (const Fired& block : fired) n_entries += block.n_entries();
+    for (const ActiveFeatures& block : active) n_entries += block.n_entries();
     const std::int64_t worth = std::min(kBufferNumbers, n_entries) / std::max<std::int64_t>(n_weights, 1);
     const auto chunks = cut_evenly(*lattices.design, 0, lattices.n_sequences(),
                                    std::clamp<std::int64_t>(worth, 1, kMostBuffers));
@@ -179,9 +181,9 @@ void FiredObjective::gather(const std::vector<Fired>& fired, const Residuals& re
     const auto sum = [&](std::int64_t chunk, double* to) {
         const std::int64_t first = chunks[chunk], last = chunks[chunk + 1];
         const auto node = [&](std::int64_t n) {
-            return lattices.candidates.site_ptr[lattices.design->sequence_ptr[n]];
+            return lattices.candidates.position_ptr[lattices.design->sequence_ptr[n]];
         };
-        for (const Fired& block : fired) {
+        for (const ActiveFeatures& block : active) {
             const std::int64_t begin = block.on_arcs ? lattices.arc_ptr[first] : node(first);
             const std::int64_t end = block.on_arcs ? lattices.arc_ptr[last] : node(last);
             const auto& of_parts = block.on_arcs ? residuals.arcs : residuals.nodes;
@@ -205,14 +207,15 @@ void FiredObjective::gather(const std::vector<Fired>& fired, const Residuals& re
     });
 }
 
-FiredSource::FiredSource(const Lattices& lattices, const std::vector<Fired>& fired, std::span<const double> w)
-    : lattices_(lattices), fired_(fired), w_(w.data()) {
-    for (const Fired& block : fired) lattices.check(block, static_cast<std::int64_t>(w.size()));
+ActiveSource::ActiveSource(const Lattices& lattices, const std::vector<ActiveFeatures>& active,
+                           std::span<const double> w)
+    : lattices_(lattices), active_(active), w_(w.data()) {
+    for (const ActiveFeatures& block : active) lattices.check(block, static_cast<std::int64_t>(w.size()));
 }
 
-void FiredSource::load(std::int64_t n, ScoredLattice& room) const {
+void ActiveSource::load(std::int64_t n, ScoredLattice& room) const {
     lattices_.build(n, room.lattice);
-    lattices_.score(fired_, w_, n, room.lattice, room.nodes, room.own_arcs.scores);
+    lattices_.score(active_, w_, n, room.lattice, room.nodes, room.own_arcs.scores);
     room.own_arcs.exponentiate(lattices_.bigrams.soft);
     room.arcs = &room.own_arcs;
 }

@@ -7,19 +7,20 @@
 #include <span>
 #include <vector>
 
+#include "answers/lattice_questions.hpp"
 #include "data/annotation.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
-#include "lattice/part_features.hpp"
-#include "answers/lattice_questions.hpp"
 #include "data/layout.hpp"
+#include "lattice/part_features.hpp"
 
 namespace crfkit {
 
-// The arcs of lattices, written out: sequence after sequence, first those out of the start (before = L, site
-// 0), then those into each site, and last those into the end (after = L, site = length of the sequence).
+// The arcs of lattices, written out: sequence after sequence, first those out of the start (before = L,
+// position 0), then those into each position, and last those into the end (after = L, position = length of
+// the sequence).
 struct ArcList {
-    std::vector<std::int32_t> before, after, site;  // [A]
+    std::vector<std::int32_t> before, after, position;  // [A]
 };
 
 // The nodes and arcs of some sequences. Arcs are those between labels that a layout lists as existing, and
@@ -28,7 +29,7 @@ struct ArcList {
 class Lattices {
   public:
     // starts, ends [L]: whether the arc from the start into a label, from a label into the end is one of the
-    // parts. Throws std::invalid_argument, naming the sequence, where no labelling is possible.
+    // parts. Throws std::invalid_argument, naming the sequence, where no label sequence is possible.
     Lattices(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
              std::span<const std::uint8_t> starts, std::span<const std::uint8_t> ends, int n_threads);
 
@@ -37,12 +38,12 @@ class Lattices {
     ArcList arcs(int n_threads) const;
     // Throws std::invalid_argument unless all weights are below n_weights and there is one part for each of
     // ours.
-    void check(const Fired& fired, std::int64_t n_weights) const;
+    void check(const ActiveFeatures& active, std::int64_t n_weights) const;
 
-    // The scores that `fired` gives to sequence n at w, start and end folded into the nodes; `lattice` must
+    // The scores that `active` gives to sequence n at w, start and end folded into the nodes; `lattice` must
     // be built already, with arcs numbered as listed.
-    void score(const std::vector<Fired>& fired, const double* w, std::int64_t n, const Lattice& lattice,
-               std::vector<double>& nodes, std::vector<double>& arcs) const;
+    void score(const std::vector<ActiveFeatures>& active, const double* w, std::int64_t n,
+               const Lattice& lattice, std::vector<double>& nodes, std::vector<double>& arcs) const;
     // The lattice of sequence n. Listed arcs between labels are numbered from 0, in their order.
     void build(std::int64_t n, Lattice& lattice) const;
     // Calls function(k, node) for every arc k out of the start and every arc into the end; arcs and nodes
@@ -50,10 +51,11 @@ class Lattices {
     template <class Function>
     void each_boundary_arc(std::int64_t n, const Lattice& lattice, const Function& function) const {
         std::int64_t k = 0;
-        for (std::int64_t j = 0; j < lattice.site_ptr[1]; ++j)
+        for (std::int64_t j = 0; j < lattice.position_ptr[1]; ++j)
             if (starts_[lattice.labels[j]]) function(k++, j);
         k = arc_ptr[n + 1] - arc_ptr[n];
-        for (std::int64_t j = lattice.n_nodes() - 1; j >= lattice.site_ptr[lattice.n_sites() - 1]; --j)
+        for (std::int64_t j = lattice.n_nodes() - 1; j >= lattice.position_ptr[lattice.n_positions() - 1];
+             --j)
             if (ends_[lattice.labels[j]]) function(--k, j);
     }
     // How many arcs of sequence n come out of the start: the first one between labels has this number.
@@ -70,23 +72,23 @@ class Lattices {
 };
 
 // Σ_n weight_n (log Z_n − log Z_gold,n) over the sequences of some lattices.
-class FiredObjective {
+class FunctionObjective {
   public:
     // Throws std::invalid_argument where the annotation does not fit, or is not possible.
-    FiredObjective(std::shared_ptr<const Lattices> lattices, Annotation gold, int n_threads);
+    FunctionObjective(std::shared_ptr<const Lattices> lattices, Annotation gold, int n_threads);
 
     // Adds the gradient at w, or H·v when v is given, to out [D]. Returns the value.
-    double evaluate(const std::vector<Fired>& fired, const double* w, const double* v, std::int64_t n_weights,
-                    double* out, int n_threads) const;
+    double evaluate(const std::vector<ActiveFeatures>& active, const double* w, const double* v,
+                    std::int64_t n_weights, double* out, int n_threads) const;
 
   private:
     // weight · (P − P_gold) of every part, or how it moves.
     struct Residuals {
         std::vector<double> nodes, arcs;
     };
-    double differentiate(const std::vector<Fired>& fired, const double* w, const double* v,
+    double differentiate(const std::vector<ActiveFeatures>& active, const double* w, const double* v,
                          Residuals& residuals, int n_threads) const;
-    void gather(const std::vector<Fired>& fired, const Residuals& residuals, std::int64_t n_weights,
+    void gather(const std::vector<ActiveFeatures>& active, const Residuals& residuals, std::int64_t n_weights,
                 double* out, int n_threads) const;
 
     std::shared_ptr<const Lattices> lattices_;
@@ -94,9 +96,10 @@ class FiredObjective {
 };
 
 // The same lattices at given weights, for the questions of lattice_questions.hpp. All must outlive it.
-class FiredSource : public LatticeSource {
+class ActiveSource : public LatticeSource {
   public:
-    FiredSource(const Lattices& lattices, const std::vector<Fired>& fired, std::span<const double> w);
+    ActiveSource(const Lattices& lattices, const std::vector<ActiveFeatures>& active,
+                 std::span<const double> w);
 
     std::span<const std::int64_t> sequence_ptr() const override { return lattices_.design->sequence_ptr; }
     std::int32_t n_labels() const override { return lattices_.bigrams.n_labels; }
@@ -104,7 +107,7 @@ class FiredSource : public LatticeSource {
 
   private:
     const Lattices& lattices_;
-    const std::vector<Fired>& fired_;
+    const std::vector<ActiveFeatures>& active_;
     const double* w_;
 };
 

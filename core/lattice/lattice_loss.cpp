@@ -14,7 +14,7 @@ double add_marginals(Lattice& lattice, const ArcScores& arcs, const std::vector<
                      const LatticeResiduals<Real>& residuals) {
     const double log_partition = lattice.marginals(arcs, scores);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (direction) lattice.tangent(direction->nodes, direction->arcs);
+    if (direction) lattice.hessian_vector(direction->nodes, direction->arcs);
     const std::vector<double>& of_nodes = direction ? lattice.node_changes : lattice.node_probs;
     const std::vector<double>& of_arcs = direction ? lattice.arc_changes : lattice.arc_probs;
     for (std::size_t i = 0; i < of_nodes.size(); ++i)
@@ -28,12 +28,12 @@ double add_marginals(Lattice& lattice, const ArcScores& arcs, const std::vector<
 // changes: one output does not move.
 template <class Real>
 double take_off_gold(const Lattice& lattice, const ArcScores& arcs, const std::vector<double>& scores,
-                     bool moving, const Annotation& gold, std::int64_t first_site, double weight,
+                     bool moving, const Annotation& gold, std::int64_t first_position, double weight,
                      const LatticeResiduals<Real>& residuals) {
     double score = 0;
     std::int64_t before = -1;
-    for (std::int64_t t = 0; t < lattice.n_sites(); ++t) {
-        const std::int64_t node = lattice.find_node(t, gold.labels[first_site + t]);
+    for (std::int64_t t = 0; t < lattice.n_positions(); ++t) {
+        const std::int64_t node = lattice.find_node(t, gold.labels[first_position + t]);
         score += scores[node];
         if (!moving) residuals.nodes[node] -= static_cast<Real>(weight);
         const std::int64_t e = t ? lattice.find_arc(before, node) : -1;
@@ -49,15 +49,15 @@ double take_off_gold(const Lattice& lattice, const ArcScores& arcs, const std::v
 
 template <class Real>
 double lattice_loss(Lattice& lattice, const ArcScores& arcs, std::vector<double>& scores,
-                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_site,
+                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_position,
                     double weight, const LatticeResiduals<Real>& residuals) {
-    const std::int64_t n_sites = lattice.n_sites();
+    const std::int64_t n_positions = lattice.n_positions();
     double loss = add_marginals(lattice, arcs, scores, direction, weight, residuals);
-    if (gold.complete(first_site, first_site + n_sites)) {
-        loss -=
-            take_off_gold(lattice, arcs, scores, direction != nullptr, gold, first_site, weight, residuals);
+    if (gold.complete(first_position, first_position + n_positions)) {
+        loss -= take_off_gold(lattice, arcs, scores, direction != nullptr, gold, first_position, weight,
+                              residuals);
     } else {
-        lattice.close(gold, first_site, scores);
+        lattice.close(gold, first_position, scores);
         loss -= add_marginals(lattice, arcs, scores, direction, -weight, residuals);
     }
     return weight * loss;

@@ -23,12 +23,12 @@ struct LatticeResiduals {
     double* arcs;  // by the number of the arc
 };
 
-// `scores` [nodes] is changed where the labels of the sequence, which begins at `first_site` of `gold`, are
-// not all known. Without direction the residuals are ∇, with one ∇² · direction. NaN when no labelling is
-// possible.
+// `scores` [nodes] is changed where the labels of the sequence, which begins at `first_position` of `gold`,
+// are not all known. Without direction the residuals are ∇, with one ∇² · direction. NaN when no label
+// sequence is possible.
 template <class Real>
 double lattice_loss(Lattice& lattice, const ArcScores& arcs, std::vector<double>& scores,
-                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_site,
+                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_position,
                     double weight, const LatticeResiduals<Real>& residuals);
 
 extern template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,

@@ -54,12 +54,13 @@ void LatticeMistakes::correct(std::int64_t n) {
 
 void LatticeMistakes::label(std::vector<std::int32_t>& labels) {
     const double score = room_.lattice.best(tables_.arcs, room_.nodes, labels.data());
-    if (!std::isfinite(score))  // that some labelling is possible was seen to beforehand
+    if (!std::isfinite(score))  // that some label sequence is possible was seen to beforehand
         throw std::overflow_error(
             "the scores of a sequence left the range of numbers, expected smaller values of features");
 }
 
-void LatticeMistakes::add_site(std::int64_t site, std::int32_t label, double sign, Difference& difference) {
+void LatticeMistakes::add_position(std::int64_t position, std::int32_t label, double sign,
+                                   Difference& difference) {
     const Firing& features = design_.features;
     const Facets& facets = layout_.facets;
     std::span<const std::int32_t> outcomes(&label, 1);
@@ -67,7 +68,7 @@ void LatticeMistakes::add_site(std::int64_t site, std::int32_t label, double sig
         outcomes =
             std::span(facets.ids).subspan(facets.ptr[label], facets.ptr[label + 1] - facets.ptr[label]);
     const std::int32_t* pairs = layout_.pair_labels.data();
-    for (std::int64_t i = features.ptr[site]; i < features.ptr[site + 1]; ++i) {
+    for (std::int64_t i = features.ptr[position]; i < features.ptr[position + 1]; ++i) {
         const std::int32_t f = features.ids[i];
         const std::int32_t *begin = pairs + layout_.pair_ptr[f], *end = pairs + layout_.pair_ptr[f + 1];
         for (const std::int32_t outcome : outcomes) {

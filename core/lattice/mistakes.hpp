@@ -1,4 +1,4 @@
-// Mistakes found on lattices of the candidates of each site.
+// Mistakes found on lattices of the candidates of each position.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class LatticeMistakes : public ChainMistakes {
   private:
     void predict(std::int64_t n) override;
     void correct(std::int64_t n) override;
-    void add_site(std::int64_t site, std::int32_t label, double sign, Difference& difference) override;
+    void add_position(std::int64_t position, std::int32_t label, double sign,
+                      Difference& difference) override;
     void label(std::vector<std::int32_t>& labels);
     void read_ends();
 

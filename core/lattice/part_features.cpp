@@ -21,8 +21,8 @@ double dot(const double* a, const double* b, std::int64_t n) {
 
 }  // namespace
 
-void Fired::check() const {
-    const auto refuse = [](const std::string& what) { throw std::invalid_argument("fired: " + what); };
+void ActiveFeatures::check() const {
+    const auto refuse = [](const std::string& what) { throw std::invalid_argument("active: " + what); };
     if (n_parts < 0 || n_weights < 0 || n_weights > INT32_MAX || first_weight < 0)
         refuse("the numbers of parts and weights are out of range");
     if (!dense.empty() || (ids.empty() && ptr.empty())) {
@@ -48,7 +48,7 @@ void Fired::check() const {
     if (!values.empty() && values.size() != ids.size()) refuse("values and ids must have the same length");
 }
 
-void Fired::score(std::int64_t first, std::int64_t n, const double* weights, double* scores) const {
+void ActiveFeatures::score(std::int64_t first, std::int64_t n, const double* weights, double* scores) const {
     const double* w = weights + first_weight;
     for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t part = first + i;
@@ -65,7 +65,7 @@ void Fired::score(std::int64_t first, std::int64_t n, const double* weights, dou
     }
 }
 
-void Fired::add(std::int64_t first, std::int64_t n, const double* residuals, double* out) const {
+void ActiveFeatures::add(std::int64_t first, std::int64_t n, const double* residuals, double* out) const {
     double* to = out + first_weight;
     for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t part = first + i;

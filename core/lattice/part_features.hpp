@@ -12,7 +12,7 @@ namespace crfkit {
 //              (none given: all 1)
 //   one each   part p has the weight ids[p] with value 1; −1: none
 // Score and residual of a part: s = Σ_k value_k w_k,   ∂/∂w_k += residual · value_k.
-struct Fired {
+struct ActiveFeatures {
     bool on_arcs;
     std::int64_t first_weight, n_weights, n_parts;
     std::span<const double> dense;

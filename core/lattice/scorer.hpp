@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "lattice/lattice.hpp"
-#include "lattice/data.hpp"
 #include "data/layout.hpp"
 #include "data/position_scores.hpp"
+#include "lattice/data.hpp"
+#include "lattice/lattice.hpp"
 
 namespace crfkit {
 
@@ -37,53 +37,57 @@ class LatticeScorer {
     // The scores of the nodes of sequence n, start and end folded in.
     void score(std::int64_t n, std::vector<double>& scores) const {
         score_features(n, scores);
-        const std::int64_t first_site = design_.sequence_ptr[n], last_site = design_.sequence_ptr[n + 1];
-        if (last_site == first_site) return;
-        const auto& [site_ptr, labels] = data_.candidates;
-        const std::int64_t first = site_ptr[first_site], last = site_ptr[last_site];
-        for (std::int64_t node = first; node < site_ptr[first_site + 1]; ++node)
+        const std::int64_t first_position = design_.sequence_ptr[n],
+                           last_position = design_.sequence_ptr[n + 1];
+        if (last_position == first_position) return;
+        const auto& [position_ptr, labels] = data_.candidates;
+        const std::int64_t first = position_ptr[first_position], last = position_ptr[last_position];
+        for (std::int64_t node = first; node < position_ptr[first_position + 1]; ++node)
             scores[node - first] += tables_->start[labels[node]];
-        for (std::int64_t node = site_ptr[last_site - 1]; node < last; ++node)
+        for (std::int64_t node = position_ptr[last_position - 1]; node < last; ++node)
             scores[node - first] += tables_->end[labels[node]];
     }
     // The same without start and end.
     void score_features(std::int64_t n, std::vector<double>& scores) const {
-        const std::int64_t first_site = design_.sequence_ptr[n], last_site = design_.sequence_ptr[n + 1];
-        const auto& site_ptr = data_.candidates.site_ptr;
-        const std::int64_t first = site_ptr[first_site], last = site_ptr[last_site];
+        const std::int64_t first_position = design_.sequence_ptr[n],
+                           last_position = design_.sequence_ptr[n + 1];
+        const auto& position_ptr = data_.candidates.position_ptr;
+        const std::int64_t first = position_ptr[first_position], last = position_ptr[last_position];
         scores.resize(static_cast<std::size_t>(last - first));
         if (layout_.facets.empty())
             score_nodes(first, last, scores);
         else
-            score_by_facet(first_site, last_site, scores);
+            score_by_facet(first_position, last_position, scores);
     }
 
     const ArcScores& arcs() const { return tables_->arcs; }
 
   private:
     void score_nodes(std::int64_t first, std::int64_t last, std::vector<double>& scores) const {
-        const Firing& fired = data_.weights;
+        const Firing& active = data_.weights;
         for (std::int64_t node = first; node < last; ++node) {
             double sum = 0;
-            if (fired.values.size() > 0)
-                for (std::int64_t i = fired.ptr[node]; i < fired.ptr[node + 1]; ++i)
-                    sum += fired.values[i] * weights_[fired.ids[i]];
+            if (active.values.size() > 0)
+                for (std::int64_t i = active.ptr[node]; i < active.ptr[node + 1]; ++i)
+                    sum += active.values[i] * weights_[active.ids[i]];
             else
-                for (std::int64_t i = fired.ptr[node]; i < fired.ptr[node + 1]; ++i)
-                    sum += weights_[fired.ids[i]];
+                for (std::int64_t i = active.ptr[node]; i < active.ptr[node + 1]; ++i)
+                    sum += weights_[active.ids[i]];
             scores[node - first] = sum;
         }
     }
-    // A site's features score facets, and the facets of its candidates add up.
-    void score_by_facet(std::int64_t first_site, std::int64_t last_site, std::vector<double>& scores) const {
+    // A position's features score facets, and the facets of its candidates add up.
+    void score_by_facet(std::int64_t first_position, std::int64_t last_position,
+                        std::vector<double>& scores) const {
         const Facets& facets = layout_.facets;
         const std::int32_t shift = layout_.n_labels + 1;
         std::vector<double> by_facet;  // [facets]
         std::size_t node = 0;
-        for (std::int64_t t = first_site; t < last_site; ++t) {
+        for (std::int64_t t = first_position; t < last_position; ++t) {
             by_facet.assign(static_cast<std::size_t>(facets.n), 0.0);
-            add_site_scores(layout_, design_.features, t, weights_, shift, by_facet.data());
-            for (std::int64_t k = data_.candidates.site_ptr[t]; k < data_.candidates.site_ptr[t + 1]; ++k) {
+            add_position_scores(layout_, design_.features, t, weights_, shift, by_facet.data());
+            for (std::int64_t k = data_.candidates.position_ptr[t]; k < data_.candidates.position_ptr[t + 1];
+                 ++k) {
                 const std::int32_t b = data_.candidates.labels[k];
                 double sum = 0;
                 for (std::int64_t i = facets.ptr[b]; i < facets.ptr[b + 1]; ++i)

@@ -9,12 +9,13 @@ namespace crfkit {
 LatticeSequences::LatticeSequences(const Layout& model, const Design& compiled, const Annotation& annotation,
                                    const LatticeData& lattices, int n_threads)
     : layout(model), design(compiled), gold(annotation), data(lattices) {
-    const auto first_site = [&](std::int64_t n) { return design.sequence_ptr[n]; };
-    const auto first_node = [&](std::int64_t n) { return data.candidates.site_ptr[first_site(n)]; };
-    lists = layout.facets.empty()
-                ? TouchedLists(data.weights, n_sequences(), first_node,
-                               static_cast<std::int64_t>(layout.pair_labels.size()), n_threads)
-                : TouchedLists(design.features, n_sequences(), first_site, layout.n_features(), n_threads);
+    const auto first_position = [&](std::int64_t n) { return design.sequence_ptr[n]; };
+    const auto first_node = [&](std::int64_t n) { return data.candidates.position_ptr[first_position(n)]; };
+    lists =
+        layout.facets.empty()
+            ? TouchedLists(data.weights, n_sequences(), first_node,
+                           static_cast<std::int64_t>(layout.pair_labels.size()), n_threads)
+            : TouchedLists(design.features, n_sequences(), first_position, layout.n_features(), n_threads);
 }
 
 void LatticeSequences::each_run(const std::function<void(Run)>& function) const {
@@ -37,10 +38,10 @@ void LatticeSequence::load(std::int64_t n) {
     const Layout& layout = source_.layout;
     n_ = n;
     first_ = source_.design.sequence_ptr[n];
-    n_sites_ = source_.design.sequence_ptr[n + 1] - first_;
+    n_positions_ = source_.design.sequence_ptr[n + 1] - first_;
     clear();
-    if (n_sites_ == 0) return;
-    lattice_.build(source_.data.model.bigrams, source_.data.candidates, first_, first_ + n_sites_);
+    if (n_positions_ == 0) return;
+    lattice_.build(source_.data.model.bigrams, source_.data.candidates, first_, first_ + n_positions_);
     for (std::int64_t u = source_.lists.begin(n); u < source_.lists.end(n); ++u) {
         const std::int64_t id = source_.lists.ids[u];
         if (layout.facets.empty())
@@ -75,13 +76,14 @@ void LatticeSequence::touch_arc(std::span<const std::int64_t> weights) {
     }
 }
 
-// function(node, weights) for the nodes of the first site with the weights of the arc from the start, and for
-// those of the last site with the weights of the arc into the end.
+// function(node, weights) for the nodes of the first position with the weights of the arc from the start, and
+// for those of the last position with the weights of the arc into the end.
 template <class Function>
 void LatticeSequence::each_boundary_node(const Function& function) const {
     const ArcModel& model = source_.data.model;
-    for (std::int64_t j = 0; j < lattice_.site_ptr[1]; ++j) function(j, model.of_start(lattice_.labels[j]));
-    for (std::int64_t j = lattice_.site_ptr[n_sites_ - 1]; j < lattice_.n_nodes(); ++j)
+    for (std::int64_t j = 0; j < lattice_.position_ptr[1]; ++j)
+        function(j, model.of_start(lattice_.labels[j]));
+    for (std::int64_t j = lattice_.position_ptr[n_positions_ - 1]; j < lattice_.n_nodes(); ++j)
         function(j, model.of_end(lattice_.labels[j]));
 }
 
@@ -92,7 +94,7 @@ double LatticeSequence::sum_of(std::span<const std::int64_t> weights, const doub
 }
 
 double LatticeSequence::differentiate(const double* weights, double* residuals) {
-    if (n_sites_ == 0) return 0;
+    if (n_positions_ == 0) return 0;
     const ArcModel& model = source_.data.model;
     scores_.assign(static_cast<std::size_t>(lattice_.n_nodes()), 0.0);
     if (source_.layout.facets.empty())
@@ -118,13 +120,13 @@ void LatticeSequence::score_nodes(const double* weights) {
             scores_[lists.places[i]] += lists.values.size() > 0 ? lists.values[i] * *weights : *weights;
 }
 
-// Features score the facets of their sites, and the facets of a node's label add up.
+// Features score the facets of their positions, and the facets of a node's label add up.
 void LatticeSequence::score_facets(const double* weights) {
     const Layout& layout = source_.layout;
     const Facets& facets = layout.facets;
     const TouchedLists& lists = source_.lists;
     const std::int32_t shift = layout.n_labels + 1;
-    by_facet_.assign(static_cast<std::size_t>(n_sites_ * facets.n), 0.0);
+    by_facet_.assign(static_cast<std::size_t>(n_positions_ * facets.n), 0.0);
     for (std::int64_t u = lists.begin(n_); u < lists.end(n_); ++u) {
         const std::int64_t f = lists.ids[u], n = layout.pair_ptr[f + 1] - layout.pair_ptr[f];
         const std::int32_t* pairs = layout.pair_labels.data() + layout.pair_ptr[f];
@@ -135,14 +137,14 @@ void LatticeSequence::score_facets(const double* weights) {
         }
         weights += n;
     }
-    for (std::int64_t t = 0; t < n_sites_; ++t)
-        for (std::int64_t j = lattice_.site_ptr[t]; j < lattice_.site_ptr[t + 1]; ++j)
+    for (std::int64_t t = 0; t < n_positions_; ++t)
+        for (std::int64_t j = lattice_.position_ptr[t]; j < lattice_.position_ptr[t + 1]; ++j)
             for (std::int64_t i = facets.ptr[lattice_.labels[j]]; i < facets.ptr[lattice_.labels[j] + 1]; ++i)
                 scores_[j] += by_facet_[t * facets.n + facets.ids[i] - shift];
 }
 
 void LatticeSequence::gradient(const double* residuals, double* gradient) {
-    if (n_sites_ == 0) return;
+    if (n_positions_ == 0) return;
     if (source_.layout.facets.empty()) {
         const TouchedLists& lists = source_.lists;
         for (std::int64_t u = lists.begin(n_), k = 0; u < lists.end(n_); ++u, ++k) {
@@ -170,9 +172,9 @@ void LatticeSequence::sum_facets(const double* residuals, double* gradient) {
     const Facets& facets = layout.facets;
     const TouchedLists& lists = source_.lists;
     const std::int32_t shift = layout.n_labels + 1;
-    by_facet_.assign(static_cast<std::size_t>(n_sites_ * facets.n), 0.0);
-    for (std::int64_t t = 0; t < n_sites_; ++t)
-        for (std::int64_t j = lattice_.site_ptr[t]; j < lattice_.site_ptr[t + 1]; ++j)
+    by_facet_.assign(static_cast<std::size_t>(n_positions_ * facets.n), 0.0);
+    for (std::int64_t t = 0; t < n_positions_; ++t)
+        for (std::int64_t j = lattice_.position_ptr[t]; j < lattice_.position_ptr[t + 1]; ++j)
             for (std::int64_t i = facets.ptr[lattice_.labels[j]]; i < facets.ptr[lattice_.labels[j] + 1]; ++i)
                 by_facet_[t * facets.n + facets.ids[i] - shift] += residuals[j];
     for (std::int64_t u = lists.begin(n_); u < lists.end(n_); ++u) {

@@ -9,11 +9,11 @@
 
 #include "data/annotation.hpp"
 #include "data/design.hpp"
-#include "lattice/lattice.hpp"
-#include "lattice/data.hpp"
 #include "data/layout.hpp"
-#include "training/sequence_loss.hpp"
 #include "data/touched_lists.hpp"
+#include "lattice/data.hpp"
+#include "lattice/lattice.hpp"
+#include "training/sequence_loss.hpp"
 
 namespace crfkit {
 
@@ -34,7 +34,7 @@ class LatticeSequences final : public SequenceSource {
     const Design& design;
     const Annotation& gold;
     const LatticeData& data;
-    TouchedLists lists;  // of weights and the nodes they score; with facets, of features and their sites
+    TouchedLists lists;  // of weights and the nodes they score; with facets, of features and their positions
 };
 
 // Residuals: weight · (P − P_gold) of all nodes, then of all arcs of the lattice.
@@ -44,7 +44,7 @@ class LatticeSequence final : public SequenceLoss {
 
     void load(std::int64_t n) override;
     std::int64_t n_residuals() const override {
-        return n_sites_ == 0 ? 0 : lattice_.n_nodes() + static_cast<std::int64_t>(numbers_.size());
+        return n_positions_ == 0 ? 0 : lattice_.n_nodes() + static_cast<std::int64_t>(numbers_.size());
     }
     double differentiate(const double* weights, double* residuals) override;
     void gradient(const double* residuals, double* gradient) override;
@@ -66,7 +66,7 @@ class LatticeSequence final : public SequenceLoss {
     std::vector<std::int64_t> arc_places_;  // [weights of arcs] place among those of the sequence, or −1
     std::vector<std::int64_t> arc_ids_;     // the weights of arcs that the sequence touches, ascending
     std::vector<double> scores_, by_facet_;
-    std::int64_t n_ = 0, first_ = 0, n_sites_ = 0, n_state_weights_ = 0;
+    std::int64_t n_ = 0, first_ = 0, n_positions_ = 0, n_state_weights_ = 0;
 };
 
 }  // namespace crfkit

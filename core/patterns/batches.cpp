@@ -76,8 +76,8 @@ PatternBatches::PatternBatches(const Trellises& trellises, const Annotation& gol
     n_chunks_ = std::clamp<std::int64_t>(std::min(n_summed / (4 * n_arcs), kArcBytes / (8 * n_arcs)), 1, 16);
 }
 
-// Each labelling is one path. Read from the left, several nodes may still be on it, but never two ways lead
-// to one of them.
+// Each label sequence is one path. Read from the left, several nodes may still be on it, but never two ways
+// lead to one of them.
 void PatternBatches::add_gold(const Trellises& trellises, const Annotation& gold, std::int64_t n) {
     const StepTable& table = trellises.table;
     const auto steps = trellises.steps_of_sequence(n);

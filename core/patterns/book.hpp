@@ -1,8 +1,8 @@
 // All patterns of a model as one automaton over labels.
 //
-// A pattern begins at a site in a start state and reads the labels from there on. A state has a few ways out,
-// (label set, next state), with disjoint sets: at most one of them reads a label, and where none does the
-// match has failed. Arriving in a state may fire a weight; a match that fired may go on.
+// A pattern begins at a position in a start state and reads the labels from there on. A state has a few ways
+// out, (label set, next state), with disjoint sets: at most one of them reads a label, and where none does
+// the match has failed. Arriving in a state may fire a weight; a match that active may go on.
 //
 // Letters: L labels, S label sets, Q states.
 #pragma once
@@ -27,7 +27,7 @@ struct PatternBook {
     std::vector<std::int64_t> out_ptr;     // [Q + 1] the ways out of each state
     std::vector<std::int32_t> out_set, out_next;
     std::vector<std::int32_t> fires;      // [Q] the weight that fires on arriving; −1: none
-    std::vector<std::uint8_t> last_only;  // [Q] whether it fires at the last site alone
+    std::vector<std::uint8_t> last_only;  // [Q] whether it fires at the last position alone
     std::int32_t n_weights;               // one more than the highest that fires
 
     std::int32_t n_states() const { return static_cast<std::int32_t>(fires.size()); }
@@ -37,13 +37,13 @@ struct PatternBook {
     }
 };
 
-// A book read from the last site to the first. Only patterns without loops can be turned round: a start in
-// state q is then the configurations configurations[ptr[q]..ptr[q+1]−1], one for each way to fire.
+// A book read from the last position to the first. Only patterns without loops can be turned round: a start
+// in state q is then the configurations configurations[ptr[q]..ptr[q+1]−1], one for each way to fire.
 struct ReversedBook {
     struct Configuration {
-        std::int32_t length;  // in sites
-        std::int32_t state;   // its start in `book`, at the site where it ends
-        bool last_only;       // it must end at the last site of the sequence
+        std::int32_t length;  // in positions
+        std::int32_t state;   // its start in `book`, at the position where it ends
+        bool last_only;       // it must end at the last position of the sequence
     };
     PatternBook book;
     std::vector<std::int64_t> ptr;  // [Q + 1]

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/interruption.hpp"
-#include "chain/workspace.hpp"
 #include "base/threads.hpp"
+#include "chain/workspace.hpp"
 
 namespace crfkit {
 
@@ -32,7 +32,7 @@ PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annot
 
 template <class Real>
 double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
-    tangent_ = v != nullptr;
+    hessian_vector_ = v != nullptr;
     tables_.set(w, n_threads);
     arc_scores_.score_weights(trellises_, model_, w);
     exponentiated_.reset();
@@ -55,7 +55,7 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     sums_.clear(out, n_threads);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
-        residuals_.assign((block.last_site - block.first_site) * tables_.stride, 0);
+        residuals_.assign((block.last_position - block.first_position) * tables_.stride, 0);
         parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
             const FlushSubnormals flush;
             const auto [first, last] = batches_.chunk(i, chunk);
@@ -94,7 +94,7 @@ void PatternEvaluator<Real>::run_batch(const Block& block, std::span<const std::
             const auto n = std::min<std::size_t>(left.size(), kBatch<Real>);
             const Lanes lanes{left.first(n), admitted};
             left = left.subspan(n);
-            if (!wide && !tangent_) {
+            if (!wide && !hessian_vector_) {
                 run_lanes(block, lanes, steps, sums, work);
                 continue;
             }
@@ -135,7 +135,7 @@ void PatternEvaluator<Real>::run_lanes(const Block& block, const Lanes& lanes,
     for (std::int64_t t = 0; t < T; ++t) add_residuals(block, lanes, t, weights, work);
 }
 
-// exp(score − peak) of all sites, lanes innermost; 0 for labels that are closed and in lanes without a
+// exp(score − peak) of all positions, lanes innermost; 0 for labels that are closed and in lanes without a
 // sequence.
 template <class Real>
 void PatternEvaluator<Real>::load(const Lanes& lanes, std::int64_t T, Workspace& work) {
@@ -157,8 +157,8 @@ void PatternEvaluator<Real>::load(const Lanes& lanes, std::int64_t T, Workspace&
                 work.states[(t * L + b) * W + lane] = work.rows[(lane * T + t) * S + b];
 }
 
-// The site scores [T, S] of a sequence, −inf for labels that are not allowed or not admitted; those of its
-// gold labels are noted.
+// The position scores [T, S] of a sequence, −inf for labels that are not allowed or not admitted; those of
+// its gold labels are noted.
 template <class Real>
 void PatternEvaluator<Real>::score(std::int64_t n, bool admitted, Real* rows) {
     const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
@@ -176,7 +176,7 @@ void PatternEvaluator<Real>::score(std::int64_t n, bool admitted, Real* rows) {
                         [&](std::int32_t b) { rows[(t - first) * S + b] = WeightTables<Real>::kNever; });
 }
 
-// Forward messages of all levels: 0 the source, t + 1 site t, T + 1 the sink.
+// Forward messages of all levels: 0 the source, t + 1 position t, T + 1 the sink.
 template <class Real>
 void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
@@ -203,7 +203,7 @@ void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, W
     }
 }
 
-// What follows every node, and P(label) of all sites.
+// What follows every node, and P(label) of all positions.
 template <class Real>
 void PatternEvaluator<Real>::pass_backward(std::span<const std::int32_t> steps, Workspace& work,
                                            Real* largest) {
@@ -217,13 +217,13 @@ void PatternEvaluator<Real>::pass_backward(std::span<const std::int32_t> steps, 
     for (std::int64_t s = T; s >= 0; --s) {
         if (s % 64 == 63) check_interruption();
         const Step& step = table_.steps[steps[s]];
-        const std::int64_t site = (s - 1) * L * W;
-        const StepMessages<Real> messages{s > 0 ? work.states.data() + site : nullptr,
+        const std::int64_t position = (s - 1) * L * W;
+        const StepMessages<Real> messages{s > 0 ? work.states.data() + position : nullptr,
                                           s > 0 ? work.inverse_mass.data() + (s - 1) * W : nullptr,
                                           work.forward.data() + work.forward_at[s],
                                           work.following.data() + work.following_at[s]};
         Real* pushed = s > 0 ? work.following.data() + work.following_at[s] - step.n_before * W : nullptr;
-        Real* probs = s > 0 ? work.probs.data() + site : nullptr;
+        Real* probs = s > 0 ? work.probs.data() + position : nullptr;
         tables_.kernels.trellis_backward(arcs_.of(step), layout_.n_labels, messages, pushed, probs, largest);
     }
 }
@@ -251,7 +251,7 @@ void PatternEvaluator<Real>::add_products(std::span<const std::int32_t> steps, c
     }
 }
 
-// Adds weight · P(label) of site t to the residuals of all lanes that have a weight, and takes the gold
+// Adds weight · P(label) of position t to the residuals of all lanes that have a weight, and takes the gold
 // labels of completely labelled sequences off.
 template <class Real>
 void PatternEvaluator<Real>::add_residuals(const Block& block, const Lanes& lanes, std::int64_t t,
@@ -282,7 +282,7 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
     work.rows.resize(std::max(work.rows.size(), T * S));
     score(n, admitted, work.rows.data());
     widen(work.scores);
-    if (tangent_) {
+    if (hessian_vector_) {
         direction_.score(n, work.rows.data());
         widen(work.direction);
     }
@@ -291,9 +291,9 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
                                 arc_scores_};
     const double log_partition = work.run.marginals(trellis);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (tangent_) work.run.tangent(trellis, work.direction.data(), arc_direction_);
-    const auto& nodes = tangent_ ? work.run.node_changes : work.run.node_probs;
-    const auto& arcs = tangent_ ? work.run.arc_changes : work.run.arc_probs;
+    if (hessian_vector_) work.run.hessian_vector(trellis, work.direction.data(), arc_direction_);
+    const auto& nodes = hessian_vector_ ? work.run.node_changes : work.run.node_probs;
+    const auto& arcs = hessian_vector_ ? work.run.arc_changes : work.run.arc_probs;
     sums.direct.resize(sums.products.size(), 0.0);
     for (std::int64_t t = 0; t <= T; ++t) {
         const Step& step = trellis.step(t);
@@ -316,7 +316,7 @@ void PatternEvaluator<Real>::collect(const Block& block) {
     for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
         if (first == last) continue;
-        if (!tangent_ && gold_.complete(first, last))
+        if (!hessian_vector_ && gold_.complete(first, last))
             for (std::int64_t t = first; t < last; ++t)
                 residuals(block, t)[gold_.labels[t]] -= static_cast<Real>(gold_.weights[n]);
         for (std::int32_t b = 0; b < L; ++b) {
@@ -332,7 +332,7 @@ template <class Real>
 double PatternEvaluator<Real>::write_arcs(double* out) {
     const auto gold = batches_.gold_arcs();
     std::vector<double> by_arc(static_cast<std::size_t>(model_.bigrams.n_arcs()), 0.0);
-    std::vector<double> by_fired(static_cast<std::size_t>(table_.n_fired()), 0.0);
+    std::vector<double> by_active(static_cast<std::size_t>(table_.n_active()), 0.0);
     double score = 0;
     for (std::size_t i = 0; i < table_.steps.size(); ++i) {
         const Step& step = table_.steps[i];
@@ -344,16 +344,16 @@ double PatternEvaluator<Real>::write_arcs(double* out) {
                 residual += arcs_.weight(k) * sums.products[k];
                 if (!sums.direct.empty()) residual += sums.direct[k];
             }
-            if (!tangent_) {
+            if (!hessian_vector_) {
                 residual -= gold[k];
                 score += gold[k] * scores[k - step.first_arc];
             }
             if (table_.arc[k] >= 0) by_arc[table_.arc[k]] += residual;
-            if (table_.fired[k] >= 0) by_fired[table_.fired[k]] += residual;
+            if (table_.active[k] >= 0) by_active[table_.active[k]] += residual;
         }
     }
     model_.add_gradient(by_arc, start_, end_, out);
-    table_.add_fired(by_fired, out + trellises_.first_weight);
+    table_.add_active(by_active, out + trellises_.first_weight);
     return score;
 }
 

@@ -11,17 +11,17 @@
 #include <span>
 #include <vector>
 
-#include "data/annotation.hpp"
-#include "lattice/arc_model.hpp"
-#include "data/blocks.hpp"
 #include "base/buffer.hpp"
+#include "base/compensated_sum.hpp"
 #include "base/forks.hpp"
-#include "kernels/kernels.hpp"
-#include "patterns/batches.hpp"
+#include "data/annotation.hpp"
+#include "data/blocks.hpp"
 #include "data/residual_sums.hpp"
 #include "data/scorer.hpp"
+#include "kernels/kernels.hpp"
+#include "lattice/arc_model.hpp"
+#include "patterns/batches.hpp"
 #include "patterns/step_weights.hpp"
-#include "base/compensated_sum.hpp"
 #include "patterns/trellis.hpp"
 #include "patterns/trellis_run.hpp"
 
@@ -44,7 +44,7 @@ class PatternEvaluator {
         Buffer<Real> forward, following;                     // of all levels, see StepMessages
         std::vector<std::int64_t> forward_at, following_at;  // [T + 2] where those of a step begin
         Buffer<Real> mass, inverse_mass;                     // [T + 2, W] of each level
-        std::vector<Total> peaks;                            // [W] Σ of the peaks of a lane's sites
+        std::vector<Total> peaks;                            // [W] Σ of the peaks of a lane's positions
         std::vector<double> scores, direction;               // [T, L]
         TrellisRun run;
     };
@@ -74,8 +74,8 @@ class PatternEvaluator {
     double run_alone(const Block& block, std::int64_t n, bool admitted, ChunkSums& sums, Workspace& work);
     void collect(const Block& block);
     double write_arcs(double* out);
-    Real* residuals(const Block& block, std::int64_t site) {
-        return residuals_.data() + (site - block.first_site) * tables_.stride;
+    Real* residuals(const Block& block, std::int64_t position) {
+        return residuals_.data() + (position - block.first_position) * tables_.stride;
     }
 
     const Trellises& trellises_;
@@ -89,7 +89,7 @@ class PatternEvaluator {
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
     ResidualSums<Real> sums_;
-    bool tangent_ = false;
+    bool hessian_vector_ = false;
 
     StepScores arc_scores_, arc_direction_;
     Once exponentiated_;  // whether arc_scores_ has its weights
@@ -97,7 +97,7 @@ class PatternEvaluator {
 
     std::vector<Workspace> work_;
     std::vector<ChunkSums> chunks_;
-    Buffer<Real> residuals_;                    // [sites of a block, S]
+    Buffer<Real> residuals_;                    // [positions of a block, S]
     std::vector<double> start_, end_;           // [L]
     std::vector<double> losses_, gold_scores_;  // [N] weight · log Z (less that of the admitted); of labels
 };

@@ -6,13 +6,13 @@
 #include <mutex>
 #include <vector>
 
+#include "base/forks.hpp"
 #include "data/annotation.hpp"
 #include "data/blocks.hpp"
-#include "base/forks.hpp"
 #include "patterns/batches.hpp"
 #include "patterns/evaluator.hpp"
-#include "training/penalty.hpp"
 #include "patterns/trellis.hpp"
+#include "training/penalty.hpp"
 
 namespace crfkit {
 

@@ -24,7 +24,7 @@ PatternReach::PatternReach(const PatternBook& book, const InternedLists& label_s
 void PatternReach::run(std::span<const std::int32_t> labels, std::span<const std::int32_t> starts,
                        std::vector<std::int32_t>& useful) {
     const std::size_t T = labels.size();
-    active_.assign(T + 1, 0);  // of site t at t + 1; nothing is active before the first site
+    active_.assign(T + 1, 0);  // of position t at t + 1; nothing is active before the first position
     for (std::size_t t = 0; t < T; ++t) active_[t + 1] = find_active(active_[t], starts[t], labels[t]);
     useful.assign(T, 0);
     for (std::size_t t = T; t-- > 1;)

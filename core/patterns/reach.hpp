@@ -1,6 +1,6 @@
-// Which states of a book can be alive at each site of a sequence and still fire.
+// Which states of a book can be alive at each position of a sequence and still fire.
 //
-// With Z(w) the labels that way w reads and R_t the labels possible at site t:
+// With Z(w) the labels that way w reads and R_t the labels possible at position t:
 //   active_t = {next(w) : w leaves a state of active_{t−1} ∪ starts_t, Z(w) ∩ R_t ≠ ∅}
 //   useful_t = {q in active_t : some way w out of q has Z(w) ∩ R_{t+1} ≠ ∅ and next(w) fires at t + 1 or is
 //   in useful_{t+1}}
@@ -22,7 +22,8 @@ class PatternReach {
     // `label_sets` are lists of labels, `start_sets` lists of (state, value, count); both may grow meanwhile.
     PatternReach(const PatternBook& book, const InternedLists& label_sets, const InternedLists& start_sets);
 
-    // useful_t of one sequence as numbers in `sets`, from the label sets R_t and the start sets of its sites.
+    // useful_t of one sequence as numbers in `sets`, from the label sets R_t and the start sets of its
+    // positions.
     void run(std::span<const std::int32_t> labels, std::span<const std::int32_t> starts,
              std::vector<std::int32_t>& useful);
 

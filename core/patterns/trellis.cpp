@@ -13,10 +13,10 @@ namespace crfkit {
 namespace {
 
 constexpr std::int64_t kMostConfigurations = 1 << 16;  // to be turned round
-// Reading from the last site is tried where the patterns add more than this share of nodes.
+// Reading from the last position is tried where the patterns add more than this share of nodes.
 constexpr double kWorthTurning = 0.2;
 constexpr double kWorthSaving = 0.05;  // share of the arcs; and done where it saves so many
-constexpr std::size_t kTried = 32;     // inputs that are read from the last site before all are
+constexpr std::size_t kTried = 32;     // inputs that are read from the last position before all are
 
 // The inputs of a data set, each once.
 class Inputs {
@@ -28,7 +28,7 @@ class Inputs {
         std::sort(values_.begin(), values_.end());
         values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
         forward_.emplace(book, bigrams, false, values_, label_sets_);
-        std::int32_t common = -1;  // the start set of the sites where nothing else begins
+        std::int32_t common = -1;  // the start set of the positions where nothing else begins
         const auto start_set = [&](std::int64_t t) {
             if (starts.ptr[t] != starts.ptr[t + 1]) return forward_->start_set(starts_at(starts, values_, t));
             if (common < 0) common = forward_->start_set(starts_at(starts, values_, t));
@@ -41,7 +41,7 @@ class Inputs {
             check_interruption();
             TrellisInput input{{}, {}, n};
             for (std::int64_t t = design.sequence_ptr[n]; t < design.sequence_ptr[n + 1]; ++t) {
-                const std::int64_t begin = candidates.site_ptr[t], end = candidates.site_ptr[t + 1];
+                const std::int64_t begin = candidates.position_ptr[t], end = candidates.position_ptr[t + 1];
                 input.labels.push_back(
                     label_sets_.add(std::span(candidates.labels).subspan(begin, end - begin)));
                 input.starts.push_back(start_set(t));
@@ -51,13 +51,13 @@ class Inputs {
             of_sequence.push_back(known.add(key));
             if (of_sequence.back() == static_cast<std::int32_t>(inputs.size())) {
                 inputs.push_back(std::move(input));
-                first_sites_.push_back(design.sequence_ptr[n]);
+                first_positions_.push_back(design.sequence_ptr[n]);
             }
         }
     }
 
     TrellisReading& forward() { return *forward_; }
-    // Makes ready to read from the last site; false where a pattern has a loop.
+    // Makes ready to read from the last position; false where a pattern has a loop.
     bool can_turn(const PatternBook& book, const Bigrams& bigrams) {
         std::vector<std::uint8_t> begins(static_cast<std::size_t>(book.n_states()), 0);
         for (const auto& states : {starts_.states, starts_.common})
@@ -66,11 +66,11 @@ class Inputs {
         if (reversed_) backward_.emplace(reversed_->book, bigrams, true, values_, label_sets_);
         return reversed_.has_value();
     }
-    // Every so-many-th input, as read from the last site.
+    // Every so-many-th input, as read from the last position.
     std::vector<TrellisInput> turned(std::size_t stride) {
         std::vector<TrellisInput> out;
         for (std::size_t k = 0; k < inputs.size(); k += stride)
-            out.push_back(turn(inputs[k], first_sites_[k]));
+            out.push_back(turn(inputs[k], first_positions_[k]));
         return out;
     }
     TrellisReading& backward() { return *backward_; }
@@ -80,13 +80,13 @@ class Inputs {
     std::vector<std::int32_t> of_sequence;  // [N]
 
   private:
-    TrellisInput turn(const TrellisInput& input, std::int64_t first_site) {
+    TrellisInput turn(const TrellisInput& input, std::int64_t first_position) {
         const auto T = static_cast<std::int64_t>(input.labels.size());
-        if (starts_.ptr[first_site] == starts_.ptr[first_site + T]) return turn_common(input);
+        if (starts_.ptr[first_position] == starts_.ptr[first_position + T]) return turn_common(input);
         std::vector<std::vector<PatternStart>> starts(
-            static_cast<std::size_t>(T));  // by the site they end at
+            static_cast<std::size_t>(T));  // by the position they end at
         for (std::int64_t t = 0; t < T; ++t)
-            for (const PatternStart& start : starts_at(starts_, values_, first_site + t))
+            for (const PatternStart& start : starts_at(starts_, values_, first_position + t))
                 for (std::int64_t i = reversed_->ptr[start.state]; i < reversed_->ptr[start.state + 1]; ++i) {
                     const auto& [length, state, last_only] = reversed_->configurations[i];
                     const std::int64_t end = t + length - 1;
@@ -97,8 +97,8 @@ class Inputs {
         return out;
     }
 
-    // The same for an input in which nothing but the common patterns begins: what ends at a site depends on
-    // how many sites there are up to it, and on whether it is the last one.
+    // The same for an input in which nothing but the common patterns begins: what ends at a position depends
+    // on how many positions there are up to it, and on whether it is the last one.
     TrellisInput turn_common(const TrellisInput& input) {
         const auto T = static_cast<std::int64_t>(input.labels.size());
         TrellisInput out{{input.labels.rbegin(), input.labels.rend()}, {}, input.sequence};
@@ -124,10 +124,10 @@ class Inputs {
 
     const PatternStarts& starts_;
     std::array<std::vector<std::int32_t>, 2>
-        common_ends_;  // [last site or not] start sets by site; −1: not made
+        common_ends_;  // [last position or not] start sets by position; −1: not made
     std::vector<double> values_;
     InternedLists label_sets_;
-    std::vector<std::int64_t> first_sites_;  // of the inputs
+    std::vector<std::int64_t> first_positions_;  // of the inputs
     std::optional<ReversedBook> reversed_;
     std::optional<TrellisReading> forward_, backward_;
 };
@@ -145,7 +145,7 @@ class TableWriter {
   public:
     explicit TableWriter(StepTable& table) : table_(table) {
         table_.level_ptr.assign(1, 0);
-        table_.fired_ptr.assign(1, 0);
+        table_.active_ptr.assign(1, 0);
     }
 
     // The numbers in the table of steps of a reading; readings must come one after the other.
@@ -153,7 +153,7 @@ class TableWriter {
         reading_ = &reading;
         steps_.assign(static_cast<std::size_t>(reading.n_steps()), -1);
         levels_.assign(static_cast<std::size_t>(reading.levels().size()), -1);
-        fired_.assign(static_cast<std::size_t>(reading.fired().size()), -1);
+        active_.assign(static_cast<std::size_t>(reading.active().size()), -1);
     }
     std::int32_t write(std::int32_t number) {
         if (steps_[number] >= 0) return steps_[number];
@@ -173,7 +173,8 @@ class TableWriter {
         append(table_.in_ptr, sorted.in_ptr);
         append(table_.out_ptr, sorted.out_ptr);
         append(table_.out_arc, sorted.out_arc);
-        for (const std::int32_t set : sorted.fired) table_.fired.push_back(set < 0 ? -1 : write_fired(set));
+        for (const std::int32_t set : sorted.active)
+            table_.active.push_back(set < 0 ? -1 : write_active(set));
         table_.steps.push_back(step);
         return steps_[number] = static_cast<std::int32_t>(table_.steps.size()) - 1;
     }
@@ -186,20 +187,20 @@ class TableWriter {
         table_.level_ptr.push_back(static_cast<std::int64_t>(table_.level_labels.size()));
         return levels_[number] = static_cast<std::int32_t>(table_.level_ptr.size()) - 2;
     }
-    std::int32_t write_fired(std::int32_t number) {
-        if (fired_[number] >= 0) return fired_[number];
-        const auto list = reading_->fired()[number];
+    std::int32_t write_active(std::int32_t number) {
+        if (active_[number] >= 0) return active_[number];
+        const auto list = reading_->active()[number];
         for (std::size_t i = 0; i < list.size(); i += 3) {
-            table_.fired_weights.push_back(list[i]);
-            table_.fired_values.push_back(std::bit_cast<double>(std::array{list[i + 1], list[i + 2]}));
+            table_.active_weights.push_back(list[i]);
+            table_.active_values.push_back(std::bit_cast<double>(std::array{list[i + 1], list[i + 2]}));
         }
-        table_.fired_ptr.push_back(static_cast<std::int64_t>(table_.fired_weights.size()));
-        return fired_[number] = static_cast<std::int32_t>(table_.n_fired()) - 1;
+        table_.active_ptr.push_back(static_cast<std::int64_t>(table_.active_weights.size()));
+        return active_[number] = static_cast<std::int32_t>(table_.n_active()) - 1;
     }
 
     StepTable& table_;
     const TrellisReading* reading_ = nullptr;
-    std::vector<std::int32_t> steps_, levels_, fired_;  // numbers of the reading → numbers in the table
+    std::vector<std::int32_t> steps_, levels_, active_;  // numbers of the reading → numbers in the table
 };
 
 // Whether the patterns add so many nodes that the other direction may need fewer.
@@ -213,8 +214,8 @@ bool worth_turning(const Inputs& data, TrellisReading& forward, const StepLists&
     return static_cast<double>(n_nodes) > (1 + kWorthTurning) * static_cast<double>(n_labels);
 }
 
-// The steps of all inputs read from the last site; none where that is not possible, or saves nothing among
-// some that are tried first.
+// The steps of all inputs read from the last position; none where that is not possible, or saves nothing
+// among some that are tried first.
 StepLists read_backwards(Inputs& data, const PatternBook& book, const Bigrams& bigrams,
                          const StepLists& forward, const TrellisLimits& limits, int n_threads) {
     if (!worth_turning(data, data.forward(), forward) || !data.can_turn(book, bigrams)) return {};
@@ -237,26 +238,26 @@ StepLists read_backwards(Inputs& data, const PatternBook& book, const Bigrams& b
 
 TrellisSizeError::TrellisSizeError(std::int64_t n, std::int64_t t, std::int64_t states, std::int64_t arcs,
                                    std::vector<std::int32_t> alive)
-    : std::runtime_error("sequence " + std::to_string(n) + ", site " + std::to_string(t) +
+    : std::runtime_error("sequence " + std::to_string(n) + ", position " + std::to_string(t) +
                          ": the trellis has too many states (" + std::to_string(states) +
                          " here so far) or arcs (" + std::to_string(arcs) + " so far)"),
       sequence(n),
-      site(t),
+      position(t),
       n_states(states),
       n_arcs(arcs),
       weights(std::move(alive)) {}
 
-void StepTable::score_fired(const double* w, std::vector<double>& scores) const {
-    scores.assign(static_cast<std::size_t>(n_fired()), 0.0);
-    for (std::int64_t s = 0; s < n_fired(); ++s)
-        for (std::int64_t i = fired_ptr[s]; i < fired_ptr[s + 1]; ++i)
-            scores[s] += fired_values[i] * w[fired_weights[i]];
+void StepTable::score_active(const double* w, std::vector<double>& scores) const {
+    scores.assign(static_cast<std::size_t>(n_active()), 0.0);
+    for (std::int64_t s = 0; s < n_active(); ++s)
+        for (std::int64_t i = active_ptr[s]; i < active_ptr[s + 1]; ++i)
+            scores[s] += active_values[i] * w[active_weights[i]];
 }
 
-void StepTable::add_fired(const std::vector<double>& numbers, double* w) const {
-    for (std::int64_t s = 0; s < n_fired(); ++s)
-        for (std::int64_t i = fired_ptr[s]; i < fired_ptr[s + 1]; ++i)
-            w[fired_weights[i]] += fired_values[i] * numbers[s];
+void StepTable::add_active(const std::vector<double>& numbers, double* w) const {
+    for (std::int64_t s = 0; s < n_active(); ++s)
+        for (std::int64_t i = active_ptr[s]; i < active_ptr[s + 1]; ++i)
+            w[active_weights[i]] += active_values[i] * numbers[s];
 }
 
 Trellises::Trellises(std::shared_ptr<const Layout> model, std::shared_ptr<const Design> data,
@@ -271,7 +272,7 @@ Trellises::Trellises(std::shared_ptr<const Layout> model, std::shared_ptr<const 
     if (book->n_labels != layout->n_labels)
         throw std::invalid_argument("the pattern book is of another number of labels");
     if (first < 0) throw std::invalid_argument("first_weight must be 0 or more");
-    check_starts(*book, design->n_sites(), starts);
+    check_starts(*book, design->n_positions(), starts);
     Inputs inputs(*book, bigrams, *design, starts, n_threads);
     const StepLists forward = inputs.forward().unroll(inputs.inputs, limits, n_threads);
     const StepLists backward = read_backwards(inputs, *book, bigrams, forward, limits, n_threads);

@@ -1,14 +1,14 @@
-// All labellings of a sequence as paths, in which the patterns that fire are features of arcs.
+// All label sequences of a sequence as paths, in which the patterns that fire are features of arcs.
 //
-// A level is the list of the nodes of one site: (label, what is alive), where alive are the patterns that
+// A level is the list of the nodes of one position: (label, what is alive), where alive are the patterns that
 // have begun and may still fire, each with its state. Equal levels are one. A step leads from a level to the
 // next one, perhaps through pool nodes, and equal steps are one as well: a trellis is a list of steps, and
-// the steps of a whole data set stand in one table. Every labelling is exactly one path. Nothing here depends
-// on weights.
+// the steps of a whole data set stand in one table. Every label sequence is exactly one path. Nothing here
+// depends on weights.
 //
-// A sequence of T sites has T + 1 steps: from the source to site 0, from site t − 1 to site t, from site T −
-// 1 to the sink. The score of a path is
-//   Σ_t score(t, label of its node) + Σ_{its arcs} (score of the first-order arc + Σ_{fired} value ·
+// A sequence of T positions has T + 1 steps: from the source to position 0, from position t − 1 to position
+// t, from position T − 1 to the sink. The score of a path is
+//   Σ_t score(t, label of its node) + Σ_{its arcs} (score of the first-order arc + Σ_{active} value ·
 //   w[weight])
 // where the arcs from START and to END belong to the scores of the first and the last node.
 #pragma once
@@ -55,20 +55,21 @@ struct StepTable {
 
     // Of the arcs of all steps. Node numbers and arc numbers are those of the step.
     std::vector<std::int32_t> source, destination;
-    std::vector<std::int32_t> arc;    // number among the listed bigrams; −1: none, score 0
-    std::vector<std::int32_t> fired;  // fired set; −1: nothing fires
+    std::vector<std::int32_t> arc;     // number among the listed bigrams; −1: none, score 0
+    std::vector<std::int32_t> active;  // active set; −1: nothing fires
     // Arcs into node n_before + j of a step: in_ptr[first_in + j]..in_ptr[first_in + j + 1]−1.
     std::vector<std::int32_t> in_ptr;
     // Arcs out of node i: out_arc[first_arc + k] with k from out_ptr[first_out + i] to
     // out_ptr[first_out + i + 1]−1.
     std::vector<std::int32_t> out_ptr, out_arc;
 
-    // Fired sets: (weight, value) pairs, weights ascending and counted from the first one of the patterns.
-    std::vector<std::int64_t> fired_ptr;  // [fired sets + 1]
-    std::vector<std::int32_t> fired_weights;
-    std::vector<double> fired_values;
+    // ActiveFeatures sets: (weight, value) pairs, weights ascending and counted from the first one of the
+    // patterns.
+    std::vector<std::int64_t> active_ptr;  // [active sets + 1]
+    std::vector<std::int32_t> active_weights;
+    std::vector<double> active_values;
 
-    std::int64_t n_fired() const { return static_cast<std::int64_t>(fired_ptr.size()) - 1; }
+    std::int64_t n_active() const { return static_cast<std::int64_t>(active_ptr.size()) - 1; }
     std::int64_t n_arcs() const { return static_cast<std::int64_t>(source.size()); }
     std::span<const std::int32_t> labels(std::int32_t level) const {
         return std::span(level_labels).subspan(level_ptr[level], level_ptr[level + 1] - level_ptr[level]);
@@ -78,39 +79,39 @@ struct StepTable {
         return step.silent_out ? source[step.first_arc + e] >= step.n_before
                                : destination[step.first_arc + e] < step.n_sources();
     }
-    // Σ value · w[weight] of every fired set, w counted from the first weight of the patterns.
-    void score_fired(const double* w, std::vector<double>& scores) const;
-    // w[weight] += value · numbers[fired set].
-    void add_fired(const std::vector<double>& numbers, double* w) const;
+    // Σ value · w[weight] of every active set, w counted from the first weight of the patterns.
+    void score_active(const double* w, std::vector<double>& scores) const;
+    // w[weight] += value · numbers[active set].
+    void add_active(const std::vector<double>& numbers, double* w) const;
 };
 
 // A trellis that would have too many states or arcs. No memory for it has been taken.
 struct TrellisSizeError : std::runtime_error {
-    TrellisSizeError(std::int64_t sequence, std::int64_t site, std::int64_t n_states, std::int64_t n_arcs,
+    TrellisSizeError(std::int64_t sequence, std::int64_t position, std::int64_t n_states, std::int64_t n_arcs,
                      std::vector<std::int32_t> weights);
-    std::int64_t sequence, site;        // where
-    std::int64_t n_states;              // at this site, as far as they have been counted
+    std::int64_t sequence, position;    // where
+    std::int64_t n_states;              // at this position, as far as they have been counted
     std::int64_t n_arcs;                // in all steps so far
     std::vector<std::int32_t> weights;  // of the patterns that are alive there, ascending
 };
 
-// Where patterns begin: site t of the data set has the starts ptr[t]..ptr[t+1]−1.
+// Where patterns begin: position t of the data set has the starts ptr[t]..ptr[t+1]−1.
 struct PatternStarts {
-    std::span<const std::int64_t> ptr;  // [sites + 1]
+    std::span<const std::int64_t> ptr;  // [positions + 1]
     std::span<const std::int32_t> states;
     std::span<const double> values;             // empty: all 1
-    std::span<const std::int32_t> common = {};  // states that begin at every site too, with the value 1
+    std::span<const std::int32_t> common = {};  // states that begin at every position too, with the value 1
 };
 
 struct TrellisLimits {
-    std::int64_t max_states;  // nodes of one site
+    std::int64_t max_states;  // nodes of one position
     std::int64_t max_arcs;    // of all steps together
 };
 
 // The trellises of a data set. Sequences with the same length, candidates and starts share one.
 class Trellises {
   public:
-    // Throws std::invalid_argument where no labelling is possible or the arrays do not fit together, and
+    // Throws std::invalid_argument where no label sequence is possible or the arrays do not fit together, and
     // TrellisSizeError. `first_weight`: place of the patterns' first weight in w [D].
     Trellises(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
               std::shared_ptr<const PatternBook> book, const PatternStarts& starts, std::int64_t first_weight,

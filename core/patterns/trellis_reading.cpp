@@ -17,12 +17,12 @@ constexpr std::int64_t kStepsAtOnce = 32;  // made before the limit of arcs is l
 
 }  // namespace
 
-void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternStarts& starts) {
+void check_starts(const PatternBook& book, std::int64_t n_positions, const PatternStarts& starts) {
     const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("starts: ") + what); };
     const auto n = static_cast<std::int64_t>(starts.states.size());
-    if (static_cast<std::int64_t>(starts.ptr.size()) != n_sites + 1 || starts.ptr.front() != 0 ||
+    if (static_cast<std::int64_t>(starts.ptr.size()) != n_positions + 1 || starts.ptr.front() != 0 ||
         starts.ptr.back() != n || !std::is_sorted(starts.ptr.begin(), starts.ptr.end()))
-        refuse("there must be one list for each site");
+        refuse("there must be one list for each position");
     if (!starts.values.empty() && starts.values.size() != starts.states.size())
         refuse("there must be one value for each, or none at all");
     for (const std::int32_t state : starts.states)
@@ -34,13 +34,13 @@ void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternSt
 }
 
 std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
-                                    std::int64_t site) {
+                                    std::int64_t position) {
     std::vector<PatternStart> out;
     const auto add = [&](std::int32_t state, double value) {
         const auto place = std::lower_bound(values.begin(), values.end(), value) - values.begin();
         if (value != 0) out.push_back({state, static_cast<std::int32_t>(place)});
     };
-    for (std::int64_t i = starts.ptr[site]; i < starts.ptr[site + 1]; ++i)
+    for (std::int64_t i = starts.ptr[position]; i < starts.ptr[position + 1]; ++i)
         add(starts.states[i], starts.values.empty() ? 1.0 : starts.values[i]);
     for (const std::int32_t state : starts.common) add(state, 1.0);
     return out;
@@ -54,7 +54,7 @@ TrellisReading::TrellisReading(const PatternBook& book, const Bigrams& bigrams, 
       reach_(book, label_sets, alive_),
       material_{book, bigrams, backwards, values, label_sets, alive_, levels_, reach_.sets, cells} {
     alive_.add({});
-    const std::int32_t edge[] = {-1, 0};  // the one node beyond the first site, or the last
+    const std::int32_t edge[] = {-1, 0};  // the one node beyond the first position, or the last
     levels_.add(edge);
 }
 
@@ -131,9 +131,9 @@ void TrellisReading::make(const std::vector<Missing>& missing, const TrellisLimi
 
 // Gives the lists of a step their numbers, and its nodes the order of their level. Returns the level.
 std::int32_t TrellisReading::number(MadeStep& made) {
-    std::vector<std::int32_t> alive, fired;
+    std::vector<std::int32_t> alive, active;
     for (std::int32_t i = 0; i < made.alive.size(); ++i) alive.push_back(alive_.add(made.alive[i]));
-    for (std::int32_t i = 0; i < made.fired.size(); ++i) fired.push_back(fired_.add(made.fired[i]));
+    for (std::int32_t i = 0; i < made.active.size(); ++i) active.push_back(active_.add(made.active[i]));
     const auto n = static_cast<std::int32_t>(made.node_labels.size());
     for (std::int32_t& set : made.node_alive) set = alive[set];
     std::vector<std::int32_t> order(static_cast<std::size_t>(n)), place(order.size()), level;
@@ -149,7 +149,7 @@ std::int32_t TrellisReading::number(MadeStep& made) {
     const std::int32_t first = made.n_before + made.n_pools;
     for (StepArc& arc : made.arcs) {
         if (arc.destination >= first) arc.destination = first + place[arc.destination - first];
-        if (arc.fired >= 0) arc.fired = fired[arc.fired];
+        if (arc.active >= 0) arc.active = active[arc.active];
     }
     return levels_.add(level);
 }
@@ -173,7 +173,7 @@ void TrellisReading::refuse(const Missing& where, const MadeStep& made) const {
     }
     std::sort(weights.begin(), weights.end());
     weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
-    throw TrellisSizeError(where.sequence, where.site, static_cast<std::int64_t>(made.node_labels.size()),
+    throw TrellisSizeError(where.sequence, where.position, static_cast<std::int64_t>(made.node_labels.size()),
                            n_arcs_, std::move(weights));
 }
 

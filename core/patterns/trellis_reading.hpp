@@ -1,12 +1,12 @@
-// The trellises of many inputs, read site by site in one direction.
+// The trellises of many inputs, read position by position in one direction.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "data/bigrams.hpp"
 #include "base/interned_lists.hpp"
+#include "data/bigrams.hpp"
 #include "patterns/book.hpp"
 #include "patterns/reach.hpp"
 #include "patterns/trellis.hpp"
@@ -20,21 +20,21 @@ struct PatternStart {
     auto operator<=>(const PatternStart&) const = default;
 };
 
-// The starts of a site whose value is not 0, common ones last; `values` are all values, ascending.
+// The starts of a position whose value is not 0, common ones last; `values` are all values, ascending.
 std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
-                                    std::int64_t site);
-// Throws std::invalid_argument, in words, unless these are starts of the book at so many sites.
-void check_starts(const PatternBook& book, std::int64_t n_sites, const PatternStarts& starts);
+                                    std::int64_t position);
+// Throws std::invalid_argument, in words, unless these are starts of the book at so many positions.
+void check_starts(const PatternBook& book, std::int64_t n_positions, const PatternStarts& starts);
 
-// What a trellis depends on, in the order in which its sites are read.
+// What a trellis depends on, in the order in which its positions are read.
 struct TrellisInput {
-    std::vector<std::int32_t> labels;  // [T] number of the label set of each site
+    std::vector<std::int32_t> labels;  // [T] number of the label set of each position
     std::vector<std::int32_t> starts;  // [T] number of its start set, from TrellisReading::start_set
     std::int64_t sequence;             // a sequence that has it, for messages
 };
 
-// All inputs advance together, one site at a time. The steps that are new at a site are made by several
-// threads and numbered in the order in which the inputs first ask for them.
+// All inputs advance together, one position at a time. The steps that are new at a position are made by
+// several threads and numbered in the order in which the inputs first ask for them.
 class TrellisReading {
   public:
     // Everything given must outlive it. `values`: those of the starts, by number; `cells`: as in
@@ -43,7 +43,7 @@ class TrellisReading {
                    const std::vector<double>& values, const InternedLists& label_sets, bool cells = false);
 
     std::int32_t start_set(std::vector<PatternStart> starts);
-    // The steps of each input, from the first site to the last. Throws TrellisSizeError.
+    // The steps of each input, from the first position to the last. Throws TrellisSizeError.
     std::vector<std::vector<std::int32_t>> unroll(const std::vector<TrellisInput>& inputs,
                                                   const TrellisLimits& limits, int n_threads);
 
@@ -51,12 +51,12 @@ class TrellisReading {
     std::int32_t n_steps() const { return static_cast<std::int32_t>(steps_.size()); }
     const InternedLists& alive() const { return alive_; }
     const InternedLists& levels() const { return levels_; }
-    const InternedLists& fired() const { return fired_; }
+    const InternedLists& active() const { return active_; }
 
   private:
     struct Missing {
         StepKey key;
-        std::int64_t sequence, site;
+        std::int64_t sequence, position;
     };
     void make(const std::vector<Missing>& missing, const TrellisLimits& limits, int n_threads);
     std::int32_t number(MadeStep& made);
@@ -64,13 +64,13 @@ class TrellisReading {
 
     const PatternBook& book_;
     const bool backwards_;
-    const bool anchored_;  // some pattern fires at the last site alone
-    InternedLists alive_, levels_, fired_;
+    const bool anchored_;  // some pattern fires at the last position alone
+    InternedLists alive_, levels_, active_;
     PatternReach reach_;
     StepMaterial material_;
     InternedLists keys_;  // of the steps, in their order
     std::vector<SortedStep> steps_;
-    std::vector<std::int32_t> next_level_;  // [steps] that of the site read last
+    std::vector<std::int32_t> next_level_;  // [steps] that of the position read last
     std::int64_t n_arcs_ = 0;
 };
 

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "base/interruption.hpp"
 #include "base/compensated_sum.hpp"
+#include "base/interruption.hpp"
 
 namespace crfkit {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-// A message below this may have lost digits, or underflow at the next site.
+// A message below this may have lost digits, or underflow at the next position.
 constexpr double kTiny = 1e-250;
 
 // Calls function(destination, first arc, end of arcs, label) for the pools and then the nodes after a step;
@@ -47,40 +47,40 @@ double highest(const std::int32_t* source, const double* scores, std::int32_t fi
 }  // namespace
 
 void StepScores::score(const StepTable& table, const Step& step, const double* arcs,
-                       const std::vector<double>& fired) {
+                       const std::vector<double>& active) {
     first_.push_back(static_cast<std::int64_t>(scores_.size()));
     for (std::int64_t e = step.first_arc; e < step.first_arc + step.n_arcs; ++e)
         scores_.push_back((table.arc[e] >= 0 ? arcs[table.arc[e]] : 0.0) +
-                          (table.fired[e] >= 0 ? fired[table.fired[e]] : 0.0));
+                          (table.active[e] >= 0 ? active[table.active[e]] : 0.0));
 }
 
-void StepScores::score_all(const StepTable& table, const double* arcs, const std::vector<double>& fired) {
+void StepScores::score_all(const StepTable& table, const double* arcs, const std::vector<double>& active) {
     each_ = false;
     scores_.clear();
     first_.clear();
     steps_.resize(table.steps.size());
     for (std::size_t s = 0; s < table.steps.size(); ++s) {
         steps_[s] = static_cast<std::int32_t>(s);
-        score(table, table.steps[s], arcs, fired);
+        score(table, table.steps[s], arcs, active);
     }
 }
 
 void StepScores::score_weights(const Trellises& trellises, const ArcModel& model, const double* w) {
     ArcTables tables;
-    std::vector<double> fired;
+    std::vector<double> active;
     model.score(w, tables);
-    trellises.table.score_fired(w + trellises.first_weight, fired);
-    score_all(trellises.table, tables.arcs.scores.data(), fired);
+    trellises.table.score_active(w + trellises.first_weight, active);
+    score_all(trellises.table, tables.arcs.scores.data(), active);
 }
 
 void StepScores::score_each(const StepTable& table, std::span<const std::int32_t> steps, const double* arcs,
-                            std::int64_t n_arcs, const std::vector<double>& fired) {
+                            std::int64_t n_arcs, const std::vector<double>& active) {
     each_ = true;
     scores_.clear();
     first_.clear();
     steps_.assign(steps.begin(), steps.end());
     for (std::size_t t = 0; t < steps.size(); ++t)  // the arcs of the first and the last step have no number
-        score(table, table.steps[steps[t]], arcs + (t > 0 ? t - 1 : 0) * n_arcs, fired);
+        score(table, table.steps[steps[t]], arcs + (t > 0 ? t - 1 : 0) * n_arcs, active);
 }
 
 void StepScores::exponentiate(const StepTable& table) {
@@ -122,7 +122,7 @@ bool TrellisRun::push(const ScoredTrellis& trellis, std::int64_t t, double peak,
     const Step& step = trellis.step(t);
     const std::int32_t* source = trellis.table.source.data() + step.first_arc;
     const double* weights = trellis.arcs.weights(t, trellis.steps[t]);
-    const double* states = trellis.site(t);
+    const double* states = trellis.position(t);
     double* forward = forward_.data() + node_begin[t];
     double* back = back_.data() + arc_begin[t];
     bool exact = true;
@@ -151,11 +151,11 @@ bool TrellisRun::push(const ScoredTrellis& trellis, std::int64_t t, double peak,
 bool TrellisRun::forward_scaled(const ScoredTrellis& trellis) {
     Total total;
     Pace pace;
-    for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+    for (std::int64_t t = 0; t <= trellis.n_positions(); ++t) {
         pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         double peak = 0;
-        if (const double* states = trellis.site(t)) {
+        if (const double* states = trellis.position(t)) {
             peak = kNever;
             for (const std::int32_t label : trellis.table.labels(step.after))
                 peak = std::max(peak, states[label]);
@@ -188,12 +188,12 @@ void TrellisRun::forward_in_log_space(const ScoredTrellis& trellis) {
     Total sum_of_steps;
     forward_[0] = 0;
     Pace pace;
-    for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+    for (std::int64_t t = 0; t <= trellis.n_positions(); ++t) {
         pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* scores = trellis.arcs.scores(t, trellis.steps[t]);
-        const double* states = trellis.site(t);
+        const double* states = trellis.position(t);
         double* forward = forward_.data() + node_begin[t];
         double* back = back_.data() + arc_begin[t];
         double top = kNever;
@@ -236,7 +236,7 @@ void TrellisRun::backward(const ScoredTrellis& trellis) {
     arc_probs.resize(back_.size());
     node_probs.back() = 1;
     Pace pace;
-    for (std::int64_t t = trellis.n_sites(); t >= 0; --t) {
+    for (std::int64_t t = trellis.n_positions(); t >= 0; --t) {
         pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
@@ -254,15 +254,15 @@ double TrellisRun::marginals(const ScoredTrellis& trellis, bool in_log_space) {
     return log_partition_;
 }
 
-// u(j) = d log f(j) = d score(j) + Σ_e back(e) (u(src e) + d score(e)), up to a constant for each site;
+// u(j) = d log f(j) = d score(j) + Σ_e back(e) (u(src e) + d score(e)), up to a constant for each position;
 // d back(e) = back(e) (u(src e) + d score(e) − their mean over the arcs into the node).
-void TrellisRun::tangent(const ScoredTrellis& trellis, const double* states, const StepScores& arcs) {
+void TrellisRun::hessian_vector(const ScoredTrellis& trellis, const double* states, const StepScores& arcs) {
     slope_.assign(forward_.size(), 0.0);
     arriving_.assign(forward_.size(), 0.0);
     node_changes.assign(forward_.size(), 0.0);
     arc_changes.resize(back_.size());
     Pace pace;
-    for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+    for (std::int64_t t = 0; t <= trellis.n_positions(); ++t) {
         pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
@@ -281,7 +281,7 @@ void TrellisRun::tangent(const ScoredTrellis& trellis, const double* states, con
                          });
         for (std::int32_t j = step.n_sources(); j < step.n_nodes(); ++j) slope[j] -= mean;
     }
-    for (std::int64_t t = trellis.n_sites(); t >= 0; --t) {
+    for (std::int64_t t = trellis.n_positions(); t >= 0; --t) {
         pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
@@ -299,7 +299,7 @@ void TrellisRun::tangent(const ScoredTrellis& trellis, const double* states, con
     }
 }
 
-// A labelling is one path, so that −log p(path) = Σ −log back(e) over its arcs.
+// A label sequence is one path, so that −log p(path) = Σ −log back(e) over its arcs.
 double TrellisRun::entropy() const {
     Total total;
     for (std::size_t e = 0; e < back_.size(); ++e)
@@ -307,11 +307,11 @@ double TrellisRun::entropy() const {
     return std::max(0.0, total.value());
 }
 
-// From the sink to the first site: arcs by their probability given the node. One number a site is enough for
-// the arc into a node and the arc into its pool: what is left of it is as uniform as it was.
+// From the sink to the first position: arcs by their probability given the node. One number a position is
+// enough for the arc into a node and the arc into its pool: what is left of it is as uniform as it was.
 void TrellisRun::sample(const ScoredTrellis& trellis, std::int64_t n, const double* uniforms,
                         std::int32_t* labels) const {
-    const std::int64_t T = trellis.n_sites();
+    const std::int64_t T = trellis.n_positions();
     const auto draw = [](const double* probs, std::int32_t first, std::int32_t last, double& u) {
         std::int32_t chosen = first;
         for (std::int32_t e = first; e < last; ++e) {
@@ -346,14 +346,14 @@ void TrellisRun::sample(const ScoredTrellis& trellis, std::int64_t n, const doub
 double TrellisRun::best(const ScoredTrellis& trellis, std::int32_t* labels) {
     place(trellis);
     forward_[0] = 0;
-    const std::int64_t T = trellis.n_sites();
+    const std::int64_t T = trellis.n_positions();
     Pace pace;
     for (std::int64_t t = 0; t <= T; ++t) {
         pace.work(16 * trellis.step(t).n_arcs);
         const Step& step = trellis.step(t);
         const std::int32_t* source = trellis.table.source.data() + step.first_arc;
         const double* scores = trellis.arcs.scores(t, trellis.steps[t]);
-        const double* states = trellis.site(t);
+        const double* states = trellis.position(t);
         double* top = forward_.data() + node_begin[t];
         each_destination(trellis.table, step,
                          [&](std::int32_t j, std::int32_t e0, std::int32_t e1, std::int32_t label) {
@@ -385,19 +385,19 @@ double TrellisRun::best(const ScoredTrellis& trellis, std::int32_t* labels) {
 
 void TrellisRun::collect(const ScoredTrellis& trellis, const std::vector<double>& of_nodes,
                          const std::vector<double>& of_arcs, std::int64_t n_arcs, double* states,
-                         double* arcs, std::vector<double>& fired) const {
+                         double* arcs, std::vector<double>& active) const {
     const StepTable& table = trellis.table;
-    for (std::int64_t t = 0; t <= trellis.n_sites(); ++t) {
+    for (std::int64_t t = 0; t <= trellis.n_positions(); ++t) {
         const Step& step = trellis.step(t);
-        if (t < trellis.n_sites()) {
+        if (t < trellis.n_positions()) {
             const double* nodes = of_nodes.data() + node_begin[t] + step.n_sources();
             for (const std::int32_t label : table.labels(step.after))
                 states[t * trellis.n_labels + label] += *nodes++;
         }
         for (std::int64_t e = 0; e < step.n_arcs; ++e) {
-            const std::int32_t arc = table.arc[step.first_arc + e], set = table.fired[step.first_arc + e];
+            const std::int32_t arc = table.arc[step.first_arc + e], set = table.active[step.first_arc + e];
             if (arc >= 0) arcs[(t - 1) * n_arcs + arc] += of_arcs[arc_begin[t] + e];
-            if (set >= 0) fired[set] += of_arcs[arc_begin[t] + e];
+            if (set >= 0) active[set] += of_arcs[arc_begin[t] + e];
         }
     }
 }

@@ -9,7 +9,8 @@
 namespace crfkit {
 namespace {
 
-// For each site, the sites that patterns reach back over: the earliest start is carried along by state.
+// For each position, the positions that patterns reach back over: the earliest start is carried along by
+// state.
 std::vector<std::int64_t> find_spans(const PatternBook& book, const PatternStarts& starts,
                                      const TrellisInput& input, const InternedLists& label_sets,
                                      const InternedLists& start_sets) {

@@ -10,11 +10,11 @@
 
 namespace crfkit {
 
-// By site t of one sequence. The sparsity of section 4 is κ(t) = grouped transitions / L^span.
+// By position t of one sequence. The sparsity of section 4 is κ(t) = grouped transitions / L^span.
 struct Partition {
-    std::vector<std::int64_t> cells;        // labellings up to t that no pattern tells apart: alive sets
+    std::vector<std::int64_t> cells;        // label sequences up to t that no pattern tells apart: alive sets
     std::vector<std::int64_t> transitions;  // from cells to cells, by what fires
-    std::vector<std::int64_t> spans;        // sites from the first of a pattern that reads t to t itself
+    std::vector<std::int64_t> spans;        // positions from the first of a pattern that reads t to t itself
 };
 
 // Of one sequence without arcs between labels, all labels possible. Throws TrellisSizeError.

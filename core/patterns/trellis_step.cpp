@@ -149,23 +149,23 @@ StepMaker::Outcome StepMaker::outcome(const Elements& arrived) {
     const std::int32_t place = arrivals_.add(arrived);
     if (place < static_cast<std::int32_t>(outcomes_.size())) return outcomes_[place];
     const PatternBook& book = material_.book;
-    std::vector<std::pair<std::int32_t, double>> fired;
+    std::vector<std::pair<std::int32_t, double>> active;
     std::vector<std::int32_t> alive, list;
     for (const auto& [state, value, count] : united(arrived)) {
         if (book.fires[state] >= 0 && (last_ || !book.last_only[state]))
-            fired.emplace_back(book.fires[state], material_.values[value] * count);
+            active.emplace_back(book.fires[state], material_.values[value] * count);
         if (useful_[state]) alive.insert(alive.end(), {state, value, count});
     }
-    std::sort(fired.begin(), fired.end());
-    for (std::size_t i = 0; i < fired.size();) {
-        const std::int32_t weight = fired[i].first;
+    std::sort(active.begin(), active.end());
+    for (std::size_t i = 0; i < active.size();) {
+        const std::int32_t weight = active[i].first;
         double sum = 0;
-        for (; i < fired.size() && fired[i].first == weight; ++i) sum += fired[i].second;
+        for (; i < active.size() && active[i].first == weight; ++i) sum += active[i].second;
         if (sum == 0) continue;
         list.push_back(weight);
         push_halves(sum, list);
     }
-    outcomes_.push_back({step_.alive.add(alive), list.empty() ? -1 : step_.fired.add(list)});
+    outcomes_.push_back({step_.alive.add(alive), list.empty() ? -1 : step_.active.add(list)});
     return outcomes_.back();
 }
 
@@ -194,7 +194,7 @@ std::int64_t StepMaker::count_transitions(const std::vector<Outcome>& row,
                                           const std::vector<std::size_t>& possible) const {
     if (!material_.cells) return static_cast<std::int64_t>(possible.size());
     std::vector<std::pair<std::int32_t, std::int32_t>> outcomes;
-    for (const std::size_t c : possible) outcomes.emplace_back(row[c].alive, row[c].fired);
+    for (const std::size_t c : possible) outcomes.emplace_back(row[c].alive, row[c].active);
     std::sort(outcomes.begin(), outcomes.end());
     return std::unique(outcomes.begin(), outcomes.end()) - outcomes.begin();
 }
@@ -204,7 +204,7 @@ StepMaker::Outcome StepMaker::common_outcome(std::span<const std::size_t> rows, 
     const Outcome first = rows_[rows[0]][c];
     if (std::ranges::all_of(rows, [&](std::size_t row) { return rows_[row][c] == first; })) return first;
     std::vector<std::pair<std::int32_t, std::int32_t>> sorted;
-    for (const std::size_t row : rows) sorted.emplace_back(rows_[row][c].alive, rows_[row][c].fired);
+    for (const std::size_t row : rows) sorted.emplace_back(rows_[row][c].alive, rows_[row][c].active);
     std::sort(sorted.begin(), sorted.end());
     std::size_t most = 0;
     Outcome common{};
@@ -243,7 +243,7 @@ bool StepMaker::link_group(const StepKey& key, std::span<const std::int32_t> nod
     std::vector<std::uint8_t> excepted(nodes.size());
     const auto link = [&](std::int32_t source, std::int32_t place, const Outcome& to) {
         const std::int32_t node = find_node(labels_[possible[place]], to.alive);
-        step_.arcs.push_back({source, node, arcs[place], to.fired});
+        step_.arcs.push_back({source, node, arcs[place], to.active});
     };
     for (const auto& [pooled, places] : plan_pools(static_cast<std::int64_t>(nodes.size()), exceptions)) {
         std::fill(excepted.begin(), excepted.end(), !pooled);
@@ -295,7 +295,7 @@ SortedStep sort_step(std::int32_t before, std::int32_t after, const MadeStep& ma
         out.source.push_back(arc.source);
         out.destination.push_back(arc.destination);
         out.arc.push_back(arc.arc);
-        out.fired.push_back(arc.fired);
+        out.active.push_back(arc.active);
         ++out.in_ptr[arc.destination - step.n_before + 1];
         ++out.out_ptr[arc.source + 1];
     }

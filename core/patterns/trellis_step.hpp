@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "data/bigrams.hpp"
 #include "base/interned_lists.hpp"
+#include "data/bigrams.hpp"
 #include "patterns/book.hpp"
 #include "patterns/trellis.hpp"
 
@@ -17,7 +17,7 @@ namespace crfkit {
 struct StepMaterial {
     const PatternBook& book;
     const Bigrams& bigrams;
-    bool backwards;                     // sites are read from the last to the first
+    bool backwards;                     // positions are read from the last to the first
     const std::vector<double>& values;  // of the starts, by number
     const InternedLists& label_sets;    // lists of labels, ascending
     const InternedLists& alive;         // lists of (state, value, count): starts, and what is alive
@@ -29,16 +29,16 @@ struct StepMaterial {
     bool linked() const { return !bigrams.soft || bigrams.n_arcs() > 0; }
 };
 
-// From the nodes of a level, read the labels of a site at which some patterns start.
+// From the nodes of a level, read the labels of a position at which some patterns start.
 struct StepKey {
     std::int32_t level, starts, labels;
     std::int32_t useful;  // states that are worth remembering afterwards
-    std::int32_t last;    // 1: patterns may fire that do so at the last site alone; 2: it is the sink
+    std::int32_t last;    // 1: patterns may fire that do so at the last position alone; 2: it is the sink
 };
 
 struct StepArc {
     std::int32_t source, destination;  // in the numbers of the step
-    std::int32_t arc, fired;
+    std::int32_t arc, active;
 };
 
 // The nodes that a step leads to, and its arcs.
@@ -50,10 +50,10 @@ struct StepLinks {
     std::int64_t n_transitions = 0;
 };
 
-// A step with lists of its own: `node_alive` and `StepArc::fired` are numbers in `alive` and in `fired`.
+// A step with lists of its own: `node_alive` and `StepArc::active` are numbers in `alive` and in `active`.
 struct MadeStep : StepLinks {
     std::int32_t n_before = 0;
-    InternedLists alive, fired;  // fired: (weight, both halves of its value)
+    InternedLists alive, active;  // active: (weight, both halves of its value)
 };
 
 // Makes steps, one after the other; each thread has its own.
@@ -64,9 +64,9 @@ class StepMaker {
     MadeStep make(const StepKey& key, const TrellisLimits& limits);
 
   private:
-    // What reading a label leads to: numbers in `alive` and `fired` of the step; fired −1: nothing.
+    // What reading a label leads to: numbers in `alive` and `active` of the step; active −1: nothing.
     struct Outcome {
-        std::int32_t alive, fired;
+        std::int32_t alive, active;
         bool operator==(const Outcome&) const = default;
     };
     using Elements = std::vector<std::int32_t>;  // (state, value, count), one after the other
@@ -101,14 +101,14 @@ class StepMaker {
     InternedLists nodes_;                                   // (label, alive)
 };
 
-// The arcs of a finished step, in the order of the table; numbers of levels and fired sets are global.
+// The arcs of a finished step, in the order of the table; numbers of levels and active sets are global.
 struct SortedStep {
     Step step;
-    std::vector<std::int32_t> source, destination, arc, fired;
+    std::vector<std::int32_t> source, destination, arc, active;
     std::vector<std::int32_t> in_ptr, out_ptr, out_arc;
 };
 
-// Sorts the arcs by destination and by source. With `backwards`, what was read from the last site to the
+// Sorts the arcs by destination and by source. With `backwards`, what was read from the last position to the
 // first is turned round: the level before becomes the level after.
 SortedStep sort_step(std::int32_t before, std::int32_t after, const MadeStep& made, bool backwards);
 

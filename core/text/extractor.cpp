@@ -19,12 +19,12 @@ char* append(char* out, std::string_view bytes) {
     return out + bytes.size();
 }
 
-// _B-1, _B-2, … before the first site, _B+1, _B+2, … after the last.
-char* append_number(char* out, std::int64_t site, std::int64_t n_sites) {
+// _B-1, _B-2, … before the first position, _B+1, _B+2, … after the last.
+char* append_number(char* out, std::int64_t position, std::int64_t n_positions) {
     *out++ = '_';
     *out++ = 'B';
-    if (site >= 0) *out++ = '+';
-    return std::to_chars(out, out + longest_number, site < 0 ? site : site - n_sites + 1).ptr;
+    if (position >= 0) *out++ = '+';
+    return std::to_chars(out, out + longest_number, position < 0 ? position : position - n_positions + 1).ptr;
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::size_t TemplateProgram::longest_boundary() const {
 }
 
 void Cells::clear() {
-    n_sites = 0;
+    n_positions = 0;
     bytes.clear();
     ends.assign(1, 0);
 }
@@ -130,16 +130,16 @@ void Extractor::give_back(std::unique_ptr<TransformMemo> memo) { memo_ = std::mo
 std::vector<std::string_view> Extractor::values_of(const Cells& cells, TransformMemo& memo,
                                                    const ApplyTransform& apply) const {
     if (memo.n_bytes() > memo_limit) memo = TransformMemo(program_);
-    std::vector<std::int32_t> numbers(cells.n_sites * columns_.size());
+    std::vector<std::int32_t> numbers(cells.n_positions * columns_.size());
     for (std::size_t cell = 0; cell < numbers.size(); ++cell) {
         numbers[cell] = memo.number(cell % columns_.size(), cells[cell], apply);
     }
     std::vector<std::string_view> values;
-    values.reserve(program_.transforms.size() * cells.n_sites);
+    values.reserve(program_.transforms.size() * cells.n_positions);
     for (std::size_t j = 0; j < program_.transforms.size(); ++j) {
         const auto& [column, identity] = program_.transforms[j];
         const std::size_t k = std::lower_bound(columns_.begin(), columns_.end(), column) - columns_.begin();
-        for (std::size_t i = 0; i < cells.n_sites; ++i) {
+        for (std::size_t i = 0; i < cells.n_positions; ++i) {
             const std::size_t cell = i * columns_.size() + k;
             values.push_back(identity ? cells[cell]
                                       : memo.result(static_cast<std::int32_t>(j), numbers[cell]));
@@ -151,46 +151,47 @@ std::vector<std::string_view> Extractor::values_of(const Cells& cells, Transform
 void Extractor::extract(const Cells& cells, TransformMemo& memo, const ApplyTransform& apply,
                         FeatureWriter& states, FeatureWriter& arcs) const {
     const auto values = values_of(cells, memo, apply);
-    const auto n_sites = static_cast<std::int64_t>(cells.n_sites);
+    const auto n_positions = static_cast<std::int64_t>(cells.n_positions);
     Pace pace;
-    for (std::int64_t i = 0; i < n_sites; ++i) {
+    for (std::int64_t i = 0; i < n_positions; ++i) {
         pace.work(256 * static_cast<std::int64_t>(program_.lines.size()));
         for (const auto& line : program_.lines) {
             if (line.on_arcs && i == 0) continue;
-            compose(line, i, n_sites, values, line.on_arcs ? arcs : states);
+            compose(line, i, n_positions, values, line.on_arcs ? arcs : states);
         }
-        states.end_site();
-        arcs.end_site();
+        states.end_position();
+        arcs.end_position();
     }
 }
 
-char* Extractor::append_boundary(char* out, std::int32_t transform, std::int64_t site,
-                                 std::int64_t n_sites) const {
-    if (program_.boundaries.empty()) return append_number(out, site, n_sites);
+char* Extractor::append_boundary(char* out, std::int32_t transform, std::int64_t position,
+                                 std::int64_t n_positions) const {
+    if (program_.boundaries.empty()) return append_number(out, position, n_positions);
     const auto& [before, after] = program_.boundaries[transform];
-    const auto& texts = site < 0 ? before : after;
-    const auto distance = static_cast<std::size_t>(site < 0 ? -site : site - n_sites + 1);
+    const auto& texts = position < 0 ? before : after;
+    const auto distance = static_cast<std::size_t>(position < 0 ? -position : position - n_positions + 1);
     return append(out, texts[std::min(distance, texts.size()) - 1]);
 }
 
-void Extractor::compose(const TemplateLine& line, std::int64_t i, std::int64_t n_sites,
+void Extractor::compose(const TemplateLine& line, std::int64_t i, std::int64_t n_positions,
                         const std::vector<std::string_view>& values, FeatureWriter& writer) const {
     std::size_t most = line.tail.size();
     for (const auto& macro : line.macros) {
-        const std::int64_t site = macro.site(i, n_sites);
+        const std::int64_t position = macro.position(i, n_positions);
         most += macro.literal.size() + longest_boundary_;
-        if (site < 0 || site >= n_sites) continue;
-        const std::string_view value = values[macro.transform * n_sites + site];
+        if (position < 0 || position >= n_positions) continue;
+        const std::string_view value = values[macro.transform * n_positions + position];
         if (!value.data()) return;
         most += value.size();
     }
     char* begin = writer.compose(most);
     char* end = begin;
     for (const auto& macro : line.macros) {
-        const std::int64_t site = macro.site(i, n_sites);
+        const std::int64_t position = macro.position(i, n_positions);
         end = append(end, macro.literal);
-        end = site < 0 || site >= n_sites ? append_boundary(end, macro.transform, site, n_sites)
-                                          : append(end, values[macro.transform * n_sites + site]);
+        end = position < 0 || position >= n_positions
+                  ? append_boundary(end, macro.transform, position, n_positions)
+                  : append(end, values[macro.transform * n_positions + position]);
     }
     end = append(end, line.tail);
     if (program_.cut_at_zero) end = std::find(begin, end, '\0');

@@ -20,17 +20,18 @@ struct Transform {
     bool identity;  // the value itself
 };
 
-// What the row of a macro is counted from: the current site, the first site, or the end of the sequence.
-enum class Anchor { site, first, end };
+// What the row of a macro is counted from: the current position, the first position, or the end of the
+// sequence.
+enum class Anchor { position, first, end };
 
 struct Macro {
     std::string literal;  // what stands before it
     std::int32_t transform;
     std::int32_t row;  // offset from the anchor
-    Anchor anchor = Anchor::site;
+    Anchor anchor = Anchor::position;
 
-    std::int64_t site(std::int64_t current, std::int64_t n_sites) const {
-        return row + (anchor == Anchor::site ? current : anchor == Anchor::end ? n_sites : 0);
+    std::int64_t position(std::int64_t current, std::int64_t n_positions) const {
+        return row + (anchor == Anchor::position ? current : anchor == Anchor::end ? n_positions : 0);
     }
 };
 
@@ -43,7 +44,7 @@ struct Boundaries {
 
 // The feature `literal value literal value … tail`; without it wherever one of the values is nothing.
 struct TemplateLine {
-    bool on_arcs;  // a feature of the arc that enters the site: none at the first site of a sequence
+    bool on_arcs;  // a feature of the arc that enters the position: none at the first position of a sequence
     std::vector<Macro> macros;
     std::string tail;
 };
@@ -66,10 +67,10 @@ struct TemplateProgram {
 using ApplyTransform =
     std::function<std::optional<std::string>(std::int32_t transform, std::string_view value)>;
 
-// The columns of one sequence that a program reads: cell (i, k) is the value of column columns()[k] at site
-// i.
+// The columns of one sequence that a program reads: cell (i, k) is the value of column columns()[k] at
+// position i.
 struct Cells {
-    std::size_t n_sites = 0;
+    std::size_t n_positions = 0;
     std::string bytes;
     std::vector<std::size_t> ends{0};
 
@@ -124,20 +125,21 @@ class Extractor {
     std::unique_ptr<TransformMemo> take_memo();
     void give_back(std::unique_ptr<TransformMemo> memo);
 
-    // Adds the features of one sequence to both writers, and ends its sites there.
+    // Adds the features of one sequence to both writers, and ends its positions there.
     void extract(const Cells& cells, TransformMemo& memo, const ApplyTransform& apply, FeatureWriter& states,
                  FeatureWriter& arcs) const;
 
   private:
-    // What each transform gives at each site, [transforms, T]; data() is null where it is nothing.
+    // What each transform gives at each position, [transforms, T]; data() is null where it is nothing.
     std::vector<std::string_view> values_of(const Cells& cells, TransformMemo& memo,
                                             const ApplyTransform& apply) const;
 
-    void compose(const TemplateLine& line, std::int64_t i, std::int64_t n_sites,
+    void compose(const TemplateLine& line, std::int64_t i, std::int64_t n_positions,
                  const std::vector<std::string_view>& values, FeatureWriter& writer) const;
 
-    // Writes what a macro reads at a site outside the sequence; the byte behind it.
-    char* append_boundary(char* out, std::int32_t transform, std::int64_t site, std::int64_t n_sites) const;
+    // Writes what a macro reads at a position outside the sequence; the byte behind it.
+    char* append_boundary(char* out, std::int32_t transform, std::int64_t position,
+                          std::int64_t n_positions) const;
 
     TemplateProgram program_;
     std::vector<std::int32_t> columns_;

@@ -1,4 +1,4 @@
-// The features of sites as flat lists of ids.
+// The features of positions as flat lists of ids.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace crfkit {
 
-// Site i has ids[site_ptr[i] : site_ptr[i + 1]].
+// Position i has ids[position_ptr[i] : position_ptr[i + 1]].
 struct FeatureArrays {
-    std::vector<std::int64_t> site_ptr{0};  // [T + 1]
-    std::vector<std::int32_t> ids;          // [nnz]
-    std::vector<double> values;             // [nnz], or empty while every value is 1
+    std::vector<std::int64_t> position_ptr{0};  // [T + 1]
+    std::vector<std::int32_t> ids;              // [nnz]
+    std::vector<double> values;                 // [nnz], or empty while every value is 1
 };
 
 }  // namespace crfkit

@@ -14,7 +14,7 @@ constexpr std::size_t first_scratch = 16384;  // bytes
 FeatureWriter::FeatureWriter(Vocabulary& vocabulary, bool grow)
     : vocabulary_(&vocabulary), grow_(grow), scratch_(first_scratch) {}
 
-FeatureWriter::FeatureWriter(NamedSites& names) : names_(&names), scratch_(first_scratch) {}
+FeatureWriter::FeatureWriter(NamedPositions& names) : names_(&names), scratch_(first_scratch) {}
 
 void FeatureWriter::make_room(std::size_t most) {
     flush();
@@ -32,7 +32,7 @@ void FeatureWriter::flush() {
     int ended = 0;
     for (int i = 0; i < n_waiting_; ++i) {
         for (; ended < n_ended_ && ended_[ended] == i; ++ended)
-            arrays_.site_ptr.push_back(arrays_.ids.size());
+            arrays_.position_ptr.push_back(arrays_.ids.size());
         if (ids[i] == Vocabulary::absent) {
             if (!grow_) continue;
             ids[i] = vocabulary_->add(waiting_[i].name(), waiting_[i].hash);
@@ -40,7 +40,7 @@ void FeatureWriter::flush() {
         arrays_.ids.push_back(ids[i]);
         if (!all_ones_) arrays_.values.push_back(values_[i]);
     }
-    for (; ended < n_ended_; ++ended) arrays_.site_ptr.push_back(arrays_.ids.size());
+    for (; ended < n_ended_; ++ended) arrays_.position_ptr.push_back(arrays_.ids.size());
     n_waiting_ = 0;
     n_ended_ = 0;
     scratch_used_ = 0;

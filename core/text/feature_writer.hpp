@@ -1,4 +1,5 @@
-// From names of features, site after site, to flat lists of ids, or to names that are looked up later.
+// From names of features, position after position, to flat lists of ids, or to names that are looked up
+// later.
 #pragma once
 
 #include <array>
@@ -12,16 +13,16 @@
 
 namespace crfkit {
 
-// Names wait in a batch until several sites' worth of them are there; then they are looked up together, so
-// that the processor fetches many slots and names from memory at once. Unknown names get an id when `grow`,
-// else they are dropped. A writer without a vocabulary hands the names themselves to NamedSites.
+// Names wait in a batch until several positions' worth of them are there; then they are looked up together,
+// so that the processor fetches many slots and names from memory at once. Unknown names get an id when
+// `grow`, else they are dropped. A writer without a vocabulary hands the names themselves to NamedPositions.
 //
 // A name given to push() is not copied: its bytes must stay until flush(). A name can also be composed in the
 // writer's own memory: write it to compose(most) and hand it in with push_composed().
 class FeatureWriter {
   public:
     FeatureWriter(Vocabulary& vocabulary, bool grow);
-    explicit FeatureWriter(NamedSites& names);
+    explicit FeatureWriter(NamedPositions& names);
 
     void push(std::string_view name, double value = 1.0) {
         if (n_waiting_ == batch) flush();
@@ -38,15 +39,15 @@ class FeatureWriter {
         put({scratch_.data() + scratch_used_, length}, value);
         scratch_used_ += length;
     }
-    void end_site() {
-        ++n_sites_;
-        if (names_) return names_->end_site();
+    void end_position() {
+        ++n_positions_;
+        if (names_) return names_->end_position();
         if (n_ended_ == batch) flush();
         ended_[n_ended_++] = n_waiting_;
     }
     // Looks up everything that waits; afterwards the writer needs none of the bytes it was given.
     void flush();
-    std::int64_t n_sites() const { return n_sites_; }
+    std::int64_t n_positions() const { return n_positions_; }
     FeatureArrays finish();  // flushes, too; empty without a vocabulary
 
   private:
@@ -63,15 +64,15 @@ class FeatureWriter {
     void make_room(std::size_t most);
 
     Vocabulary* vocabulary_ = nullptr;
-    NamedSites* names_ = nullptr;  // where names go that are not looked up
+    NamedPositions* names_ = nullptr;  // where names go that are not looked up
     bool grow_ = false;
     bool all_ones_ = true;
     int n_waiting_ = 0;
     int n_ended_ = 0;
-    std::int64_t n_sites_ = 0;
+    std::int64_t n_positions_ = 0;
     std::array<NameKey, batch> waiting_;
     std::array<double, batch> values_;
-    std::array<int, batch> ended_;  // sites that ended before waiting name ended_[k]
+    std::array<int, batch> ended_;  // positions that ended before waiting name ended_[k]
     std::vector<char> scratch_;
     std::size_t scratch_used_ = 0;
     FeatureArrays arrays_;

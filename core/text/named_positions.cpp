@@ -5,32 +5,32 @@
 
 namespace crfkit {
 
-NamedSites::NamedSites() {  // room for a sentence
+NamedPositions::NamedPositions() {  // room for a sentence
     bytes_.reserve(8192);
     ends_.reserve(1024);
 }
 
-void NamedSites::compact() {
+void NamedPositions::compact() {
     bytes_.shrink_to_fit();
     ends_.shrink_to_fit();
     values_.shrink_to_fit();
-    site_ptr_.shrink_to_fit();
+    position_ptr_.shrink_to_fit();
 }
 
-void NamedSites::add_value(double value) {
+void NamedPositions::add_value(double value) {
     values_.resize(static_cast<std::size_t>(size()), 1.0);
     values_.push_back(value);
 }
 
 template <class Unknown>
-FeatureArrays NamedSites::numbered(const Vocabulary& vocabulary, const Unknown& unknown) const {
+FeatureArrays NamedPositions::numbered(const Vocabulary& vocabulary, const Unknown& unknown) const {
     std::array<NameKey, Vocabulary::batch> keys;
     std::array<std::int32_t, Vocabulary::batch> ids;
     FeatureArrays found;
-    found.site_ptr.reserve(site_ptr_.size());
+    found.position_ptr.reserve(position_ptr_.size());
     found.ids.reserve(ends_.size());
     if (has_values()) found.values.reserve(ends_.size());
-    auto end = site_ptr_.begin() + 1;
+    auto end = position_ptr_.begin() + 1;
     for (std::int64_t first = 0; first < size(); first += Vocabulary::batch) {
         const std::int64_t n = std::min<std::int64_t>(Vocabulary::batch, size() - first);
         for (std::int64_t i = 0; i < n; ++i) {
@@ -40,22 +40,22 @@ FeatureArrays NamedSites::numbered(const Vocabulary& vocabulary, const Unknown& 
         }
         vocabulary.find_batch({keys.data(), static_cast<std::size_t>(n)}, ids.data());
         for (std::int64_t i = 0; i < n; ++i) {
-            for (; *end == first + i; ++end) found.site_ptr.push_back(found.ids.size());
+            for (; *end == first + i; ++end) found.position_ptr.push_back(found.ids.size());
             if (ids[i] == Vocabulary::absent) ids[i] = unknown(keys[i]);
             if (ids[i] == Vocabulary::absent) continue;
             found.ids.push_back(ids[i]);
             if (has_values()) found.values.push_back(values_[first + i]);
         }
     }
-    for (; end != site_ptr_.end(); ++end) found.site_ptr.push_back(found.ids.size());
+    for (; end != position_ptr_.end(); ++end) found.position_ptr.push_back(found.ids.size());
     return found;
 }
 
-FeatureArrays NamedSites::look_up(const Vocabulary& vocabulary) const {
+FeatureArrays NamedPositions::look_up(const Vocabulary& vocabulary) const {
     return numbered(vocabulary, [](const NameKey&) { return Vocabulary::absent; });
 }
 
-FeatureArrays NamedSites::add_to(Vocabulary& vocabulary) const {
+FeatureArrays NamedPositions::add_to(Vocabulary& vocabulary) const {
     return numbered(vocabulary, [&](const NameKey& key) { return vocabulary.add(key.name(), key.hash); });
 }
 

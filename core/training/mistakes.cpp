@@ -2,33 +2,33 @@
 
 #include <algorithm>
 
-#include "lattice/mistakes.hpp"
 #include "chain/mistakes.hpp"
+#include "lattice/mistakes.hpp"
 
 namespace crfkit {
 
 std::int64_t ChainMistakes::find(std::int64_t n, Difference& difference) {
     const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-    const auto n_sites = static_cast<std::size_t>(last - first);
-    if (n_sites == 0) return 0;
-    predicted_.resize(n_sites);
+    const auto n_positions = static_cast<std::size_t>(last - first);
+    if (n_positions == 0) return 0;
+    predicted_.resize(n_positions);
     predict(n);
     if (gold_.complete(first, last)) {
         right_.assign(gold_.labels.begin() + first, gold_.labels.begin() + last);
     } else {
         bool admitted = true;
-        for (std::size_t t = 0; t < n_sites && admitted; ++t)
+        for (std::size_t t = 0; t < n_positions && admitted; ++t)
             admitted = gold_.possible(first + static_cast<std::int64_t>(t), predicted_[t]);
         if (admitted) return 0;
-        right_.resize(n_sites);
+        right_.resize(n_positions);
         correct(n);
     }
     std::int64_t n_wrong = 0;
-    for (std::size_t t = 0; t < n_sites; ++t) {
+    for (std::size_t t = 0; t < n_positions; ++t) {
         if (right_[t] == predicted_[t]) continue;
         ++n_wrong;
-        add_site(first + static_cast<std::int64_t>(t), right_[t], 1, difference);
-        add_site(first + static_cast<std::int64_t>(t), predicted_[t], -1, difference);
+        add_position(first + static_cast<std::int64_t>(t), right_[t], 1, difference);
+        add_position(first + static_cast<std::int64_t>(t), predicted_[t], -1, difference);
     }
     if (n_wrong == 0) return 0;
     add_arcs(first, right_, 1, difference);
@@ -53,11 +53,11 @@ void ChainMistakes::add_arcs(std::int64_t first, const std::vector<std::int32_t>
     }
 }
 
-void ChainMistakes::add_arc_features(std::int64_t site, std::int32_t pair, double sign,
+void ChainMistakes::add_arc_features(std::int64_t position, std::int32_t pair, double sign,
                                      Difference& difference) const {
     const Firing& arcs = design_.arcs;
     const std::int32_t* triples = layout_.arc_triples.data();
-    for (std::int64_t i = arcs.ptr[site]; i < arcs.ptr[site + 1]; ++i) {
+    for (std::int64_t i = arcs.ptr[position]; i < arcs.ptr[position + 1]; ++i) {
         const std::int32_t *begin = triples + layout_.arc_ptr[arcs.ids[i]],
                            *end = triples + layout_.arc_ptr[arcs.ids[i] + 1];
         const std::int32_t* found = std::lower_bound(begin, end, pair);

@@ -6,16 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "data/annotation.hpp"
-#include "lattice/arc_model.hpp"
 #include "base/buffer.hpp"
+#include "data/annotation.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
+#include "lattice/arc_model.hpp"
 
 namespace crfkit {
 
-// d = φ(right) − φ(predicted) for one sequence, φ(y) being how often labelling y has each weight. It costs
-// what differs, not D.
+// d = φ(right) − φ(predicted) for one sequence, φ(y) being how often label sequence y has each weight. It
+// costs what differs, not D.
 class Difference {
   public:
     explicit Difference(std::int64_t n_weights) { place_.assign(n_weights, -1); }
@@ -63,7 +63,7 @@ class Mistakes {
     // Sequence n is asked for soon: what it reads may be fetched.
     virtual void expect(std::int64_t) const {}
     // Finds the best output of sequence n and adds its mistake to `difference`, which is empty. Returns the
-    // number of sites where it is wrong.
+    // number of positions where it is wrong.
     virtual std::int64_t find(std::int64_t n, Difference& difference) = 0;
     // To be called when the weights of the mistake found last have changed.
     virtual void read_changes(const Difference& difference) = 0;
@@ -85,8 +85,9 @@ class ChainMistakes : public Mistakes {
     virtual void predict(std::int64_t n) = 0;
     // After predict: the best labels that the annotation admits, into right_.
     virtual void correct(std::int64_t n) = 0;
-    // Adds the weights that score a label at a site of the data set, `sign` times.
-    virtual void add_site(std::int64_t site, std::int32_t label, double sign, Difference& difference) = 0;
+    // Adds the weights that score a label at a position of the data set, `sign` times.
+    virtual void add_position(std::int64_t position, std::int32_t label, double sign,
+                              Difference& difference) = 0;
 
     const Layout& layout_;
     const Design& design_;
@@ -98,7 +99,8 @@ class ChainMistakes : public Mistakes {
   private:
     void add_arcs(std::int64_t first, const std::vector<std::int32_t>& labels, double sign,
                   Difference& difference) const;
-    void add_arc_features(std::int64_t site, std::int32_t pair, double sign, Difference& difference) const;
+    void add_arc_features(std::int64_t position, std::int32_t pair, double sign,
+                          Difference& difference) const;
 };
 
 // Σ of the weights of a list.

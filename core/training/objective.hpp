@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "lattice/batch_evaluator.hpp"
-#include "chain/evaluator.hpp"
 #include "base/forks.hpp"
+#include "chain/evaluator.hpp"
+#include "lattice/batch_evaluator.hpp"
 #include "lattice/evaluator.hpp"
 #include "training/penalty.hpp"
 #include "training/sequence_loss.hpp"

@@ -90,7 +90,8 @@ double Online::step(const OnlineRule& rule, OnlineState& state, std::int64_t n_w
         return loss;
     }
     const double loss = deficit + (rule.error_sensitive ? std::sqrt(wrong) : 1.0);
-    if (squares == 0) return loss;  // both labellings have the same features: no weight can tell them apart
+    if (squares == 0)
+        return loss;  // both label sequences have the same features: no weight can tell them apart
     const double most = weight * rule.aggressiveness;
     move(rule.variant == 2   ? loss / (squares + 0.5 / most)
          : rule.variant == 1 ? std::min(most, loss / squares)

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "data/annotation.hpp"
-#include "lattice/arc_model.hpp"
-#include "data/design.hpp"
 #include "base/forks.hpp"
+#include "data/annotation.hpp"
+#include "data/design.hpp"
 #include "data/layout.hpp"
+#include "lattice/arc_model.hpp"
 #include "training/mistakes.hpp"
 
 namespace crfkit {

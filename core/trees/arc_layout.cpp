@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "trees/arc_features.hpp"
 #include "base/interruption.hpp"
+#include "trees/arc_features.hpp"
 
 namespace crfkit {
 namespace {

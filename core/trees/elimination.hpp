@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "base/interruption.hpp"
-#include "trees/numbers.hpp"
 #include "kernels/tree_rows.hpp"
+#include "trees/numbers.hpp"
 
 namespace crfkit {
 

@@ -6,8 +6,8 @@
 #include <queue>
 #include <type_traits>
 
-#include "base/interruption.hpp"
 #include "base/compensated_sum.hpp"
+#include "base/interruption.hpp"
 #include "trees/best.hpp"
 
 namespace crfkit {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "training/online.hpp"
-#include "trees/sentence_features.hpp"
 #include "trees/k_best.hpp"
+#include "trees/sentence_features.hpp"
 
 namespace crfkit {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/threads.hpp"
 #include "base/compensated_sum.hpp"
+#include "base/threads.hpp"
 
 namespace crfkit {
 namespace {
@@ -22,7 +22,7 @@ struct Slot {
         gradient.resize(sequence.n_weights());
         if (v) {
             read(v, direction);
-            sequence.tangent(weights.data(), direction.data(), residuals.data());
+            sequence.hessian_vector(weights.data(), direction.data(), residuals.data());
         } else {
             loss = sequence.differentiate(weights.data(), residuals.data());
         }

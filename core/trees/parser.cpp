@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/buffer.hpp"
-#include "trees/sentence_features.hpp"
 #include "base/threads.hpp"
+#include "trees/sentence_features.hpp"
 #include "trees/sums.hpp"
 
 namespace crfkit {

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <vector>
 
-#include "trees/arc_features.hpp"
-#include "trees/arc_layout.hpp"
 #include "base/buffer.hpp"
 #include "base/forks.hpp"
+#include "trees/arc_features.hpp"
+#include "trees/arc_layout.hpp"
 
 namespace crfkit {
 

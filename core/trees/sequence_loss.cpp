@@ -100,21 +100,21 @@ double TreeSequence::subtract_partly_known(double* residuals, double weight) {
     return log_z;
 }
 
-void TreeSequence::tangent(const double* weights, const double* direction, double* residuals) {
+void TreeSequence::hessian_vector(const double* weights, const double* direction, double* residuals) {
     const double weight = source_.trees.weights[n_];
     const std::int32_t R = source_.layout.n_labels();
     scores_.resize(features_.n_scores());
     moves_.resize(features_.n_scores());
     features_.score(weights, scores_.data());
     features_.score(direction, moves_.data());
-    tree_tangent({features_.n_words(), R, scores_.data(), source_.one_root}, moves_.data(), residuals);
+    tree_hessian_vector({features_.n_words(), R, scores_.data(), source_.one_root}, moves_.data(), residuals);
     if (is_known()) {
         for (std::int64_t i = 0; i < features_.n_scores(); ++i) residuals[i] *= weight;
         return;
     }
     const TreeView tree{features_.n_words(), R, gold_scores().data(), source_.one_root};
     changes_.resize(allowed_.size());
-    tree_tangent(tree, moves_.data(), changes_.data());
+    tree_hessian_vector(tree, moves_.data(), changes_.data());
     for (std::size_t i = 0; i < changes_.size(); ++i) residuals[i] = weight * (residuals[i] - changes_[i]);
 }
 

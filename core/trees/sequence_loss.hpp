@@ -11,11 +11,11 @@
 #include <memory>
 #include <vector>
 
-#include "trees/arc_layout.hpp"
 #include "base/buffer.hpp"
-#include "trees/sentence_features.hpp"
 #include "training/sequence_loss.hpp"
+#include "trees/arc_layout.hpp"
 #include "trees/graph.hpp"
+#include "trees/sentence_features.hpp"
 
 namespace crfkit {
 
@@ -55,8 +55,8 @@ class TreeSequence final : public SequenceLoss {
     void gradient(const double* residuals, double* gradient) override {
         features_.gradient(residuals, gradient);
     }
-    // residuals = weight · (tangent − gold tangent) of the scores' direction.
-    void tangent(const double* weights, const double* direction, double* residuals);
+    // residuals = weight · (Hessian–vector product − gold Hessian–vector product) of the scores' direction.
+    void hessian_vector(const double* weights, const double* direction, double* residuals);
 
   private:
     bool is_known() const;

@@ -108,8 +108,8 @@ double tree_marginals(const TreeView& tree, double* marginals) {
 }
 
 // With p_r the probability of label r given its arc, the score of the arc moves by d = Σ_r p_r direction_r,
-// and P(arc, r) = P(arc) p_r by p_r (tangent(arc) + P(arc) (direction_r − d)).
-void tree_tangent(const TreeView& tree, const double* direction, double* tangent) {
+// and P(arc, r) = P(arc) p_r by p_r (Hessian–vector product(arc) + P(arc) (direction_r − d)).
+void tree_hessian_vector(const TreeView& tree, const double* direction, double* hessian_vector) {
     const std::int64_t side = tree.side(), R = tree.n_labels;
     const ArcSums arcs = summed_arcs(tree);
     std::vector<double> moved(arcs.scores.size(), 0.0), marginals(arcs.scores.size(), 0.0),
@@ -134,7 +134,7 @@ void tree_tangent(const TreeView& tree, const double* direction, double* tangent
         for (std::int64_t r = 0; r < R; ++r) {
             const std::size_t at = arc * R + r;
             const double share = label_share(tree.scores[at], arcs, arc);
-            tangent[at] =
+            hessian_vector[at] =
                 share > 0 ? share * (changes[arc] + marginals[arc] * (direction[at] - moved[arc])) : 0.0;
         }
 }

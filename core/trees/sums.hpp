@@ -1,4 +1,4 @@
-// Sums over all spanning trees of a sentence: log Z, marginals, tangent, entropy.
+// Sums over all spanning trees of a sentence: log Z, marginals, Hessian–vector product, entropy.
 #pragma once
 
 #include "trees/graph.hpp"
@@ -12,7 +12,7 @@ double tree_log_partition(const TreeView& tree);
 double tree_marginals(const TreeView& tree, double* marginals);
 
 // ∇² log Z · direction, in the shape of the scores; direction is finite.
-void tree_tangent(const TreeView& tree, const double* direction, double* tangent);
+void tree_hessian_vector(const TreeView& tree, const double* direction, double* hessian_vector);
 
 // −Σ_y p(y) log p(y)
 double tree_entropy(const TreeView& tree);

@@ -56,7 +56,7 @@ def chain_log_partition(states: Float64s, arcs: Float64s, in_log_space: bool = F
 def chain_marginals(
     states: Float64s, arcs: Float64s, with_arcs: bool = True, in_log_space: bool = False
 ) -> tuple[Float64s, Float64s]: ...
-def chain_tangent(
+def chain_hessian_vector(
     states: Float64s, arcs: Float64s, d_states: Float64s, d_arcs: Float64s, in_log_space: bool = False
 ) -> tuple[Float64s, Float64s]: ...
 def chain_k_best(states: Float64s, arcs: Float64s, k: int) -> list[tuple[float, Int32s]]: ...
@@ -92,7 +92,7 @@ def tree_log_partition(
 def tree_marginals(
     scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
 ) -> tuple[Float64s, Float64s]: ...
-def tree_tangent(
+def tree_hessian_vector(
     scores: Float64s, direction: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
 ) -> Float64s: ...
 def tree_entropy(
@@ -142,10 +142,10 @@ class Design:
         self,
         layout: Layout,
         sequence_ptr: Int64s,
-        site_ptr: Int64s,
+        position_ptr: Int64s,
         ids: Int32s,
         values: Float64s | None,
-        arc_site_ptr: Int64s | None,
+        arc_position_ptr: Int64s | None,
         arc_ids: Int32s | None,
         arc_values: Float64s | None,
         dense: list[Float64s],
@@ -336,7 +336,7 @@ class Tagger:
 
 # lattices whose nodes and arcs have features of their own
 
-class Fired:  # dense [parts, n_weights]; or ptr [parts + 1], ids and values; or ids [parts] alone, −1: none
+class ActiveFeatures:  # dense [parts, n_weights]; or ptr [parts + 1], ids and values; or ids [parts] alone, −1: none
     def __init__(
         self,
         on_arcs: bool,
@@ -359,14 +359,14 @@ class Lattices:  # starts, ends [L]: which arcs from the start and into the end 
         n_threads: int,
     ) -> None: ...
     @property
-    def site_ptr(self) -> Int64s: ...  # [T + 1] the nodes of each site
+    def position_ptr(self) -> Int64s: ...  # [T + 1] the nodes of each position
     @property
     def labels(self) -> Int32s: ...  # [nodes]
     @property
     def arc_ptr(self) -> Int64s: ...  # [N + 1] the arcs of each sequence
-    def arcs(self, n_threads: int) -> tuple[Int32s, Int32s, Int32s]: ...  # before, after, site [A]
+    def arcs(self, n_threads: int) -> tuple[Int32s, Int32s, Int32s]: ...  # before, after, position [A]
 
-class FiredObjective:
+class FunctionObjective:
     def __init__(
         self,
         lattices: Lattices,
@@ -377,25 +377,27 @@ class FiredObjective:
         n_threads: int,
     ) -> None: ...
     def add_to(
-        self, fired: list[Fired], w: Float64s, v: Float64s | None, out: Float64s, n_threads: int
+        self, active: list[ActiveFeatures], w: Float64s, v: Float64s | None, out: Float64s, n_threads: int
     ) -> float: ...
 
-def fired_best(lattices: Lattices, fired: list[Fired], w: Float64s, n_threads: int) -> Int32s: ...
-def fired_marginals(lattices: Lattices, fired: list[Fired], w: Float64s, n_threads: int) -> Float64s: ...
-def fired_log_partitions(
+def active_best(lattices: Lattices, active: list[ActiveFeatures], w: Float64s, n_threads: int) -> Int32s: ...
+def active_marginals(
+    lattices: Lattices, active: list[ActiveFeatures], w: Float64s, n_threads: int
+) -> Float64s: ...
+def active_log_partitions(
     lattices: Lattices,
-    fired: list[Fired],
+    active: list[ActiveFeatures],
     w: Float64s,
     labels: Int32s | None,
     set_ptr: Int64s | None,
     set_labels: Int32s | None,
     n_threads: int,
 ) -> Float64s: ...
-def fired_k_best(
-    lattices: Lattices, fired: list[Fired], w: Float64s, k: int, n_threads: int
+def active_k_best(
+    lattices: Lattices, active: list[ActiveFeatures], w: Float64s, k: int, n_threads: int
 ) -> list[list[tuple[float, Int32s]]]: ...
-def fired_sample(
-    lattices: Lattices, fired: list[Fired], w: Float64s, n: int, uniforms: Float64s, n_threads: int
+def active_sample(
+    lattices: Lattices, active: list[ActiveFeatures], w: Float64s, n: int, uniforms: Float64s, n_threads: int
 ) -> Int32s: ...
 
 # model files of CRFsuite
@@ -413,8 +415,8 @@ class CrfsuiteFile:
     def read(
         self,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], Int64s, Int32s, Int32s, Int32s, Float64s]: ...
-    def ask(self, sites: NamedSites) -> tuple[Tagger, Design]: ...
-    def tag(self, sites: NamedSites, labels: list[str]) -> tuple[Tagger, Design, list[str]]: ...
+    def ask(self, positions: NamedPositions) -> tuple[Tagger, Design]: ...
+    def tag(self, positions: NamedPositions, labels: list[str]) -> tuple[Tagger, Design, list[str]]: ...
 
 def write_crfsuite(layout: Layout, labels: list[str], attributes: Vocabulary, w: Float64s) -> bytes: ...
 def write_empty_crfsuite() -> bytes: ...
@@ -441,11 +443,11 @@ class Vocabulary:
     @staticmethod
     def from_bytes(blob: npt.NDArray[np.uint8], lengths: npt.NDArray[np.uint32]) -> Vocabulary: ...
 
-def encode_sites(
+def encode_positions(
     sequences: Iterable[Any], vocabulary: Vocabulary, grow: bool
 ) -> tuple[Int64s, Int64s, Int32s, Float64s | None, dict[str, tuple[list[int], list[npt.NDArray[Any]]]]]: ...
 
-class NamedSites:
+class NamedPositions:
     def __init__(self, sequence: Iterable[Any]) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -454,9 +456,9 @@ class NamedSites:
     def compact(self) -> None: ...
     def add_to(self, vocabulary: Vocabulary) -> tuple[Int64s, Int32s, Float64s | None]: ...
 
-def design_of_names(layout: Layout, vocabulary: Vocabulary, sites: NamedSites) -> Design: ...
+def design_of_names(layout: Layout, vocabulary: Vocabulary, positions: NamedPositions) -> Design: ...
 def tag_names(
-    tagger: Tagger, layout: Layout, vocabulary: Vocabulary, sites: NamedSites, labels: list[str]
+    tagger: Tagger, layout: Layout, vocabulary: Vocabulary, positions: NamedPositions, labels: list[str]
 ) -> tuple[Design, list[str]]: ...
 
 class Extractor:
@@ -472,7 +474,7 @@ class Extractor:
     ) -> tuple[Int64s, tuple[Int64s, Int32s, None], tuple[Int64s, Int32s, None] | None, int | None]: ...
 
 def seen_pairs(
-    site_ptr: Int64s,
+    position_ptr: Int64s,
     ids: Int32s,
     labels: Int32s,
     n_features: int,
@@ -482,7 +484,7 @@ def seen_pairs(
 ) -> tuple[Int64s, Int32s]: ...
 def seen_arc_pairs(
     sequence_ptr: Int64s,
-    site_ptr: Int64s,
+    position_ptr: Int64s,
     ids: Int32s,
     labels: Int32s,
     n_features: int,
@@ -490,16 +492,16 @@ def seen_arc_pairs(
     set_ptr: Int64s | None = None,
     set_labels: Int32s | None = None,
 ) -> tuple[Int64s, Int32s]: ...
-def site_counts(site_ptr: Int64s, ids: Int32s, n_features: int) -> Int64s: ...
+def position_counts(position_ptr: Int64s, ids: Int32s, n_features: int) -> Int64s: ...
 def renamed_features(
-    site_ptr: Int64s, ids: Int32s, values: Float64s | None, remap: Int32s
+    position_ptr: Int64s, ids: Int32s, values: Float64s | None, remap: Int32s
 ) -> tuple[Int64s, Int32s, Float64s | None]: ...
 
 # patterns, and the trellises in which they fire
 
 class TrellisSizeError(
     ValueError
-):  # args: message, sequence, site, n_states, n_arcs, weights [alive patterns]
+):  # args: message, sequence, position, n_states, n_arcs, weights [alive patterns]
     ...
 
 class PatternBook:  # see crfkit.structures.PatternBook
@@ -545,8 +547,8 @@ class PathGraph:  # any acyclic graph from node 0, START, to node n_nodes − 1,
         self, scores: Float64s, uniforms: Float64s
     ) -> list[Int64s]: ...  # uniforms [n, max(n_levels − 1, 1)]
 
-class Trellises:  # site t of the data set has the starts start_ptr[t], …, start_ptr[t + 1] − 1; no values: all 1
-    # common: states that begin at every site too
+class Trellises:  # position t of the data set has the starts start_ptr[t], …, start_ptr[t + 1] − 1; no values: all 1
+    # common: states that begin at every position too
     def __init__(
         self,
         layout: Layout,
@@ -568,13 +570,13 @@ class Trellises:  # site t of the data set has the starts start_ptr[t], …, sta
     @property
     def n_arcs(self) -> int: ...  # of the different steps
     @property
-    def n_fired(self) -> int: ...  # different sets of fired weights
+    def n_active(self) -> int: ...  # different sets of active weights
     @property
     def trellis_of(self) -> Int32s: ...  # [N]
     def sizes(
         self, sequence: int
     ) -> tuple[Int64s, Int64s, Int64s]: ...  # nodes [T], arcs and grouped transitions [T + 1]
-    def turned(self, sequence: int) -> bool: ...  # whether it is read from its last site to its first
+    def turned(self, sequence: int) -> bool: ...  # whether it is read from its last position to its first
     def arcs(self) -> tuple[Int32s, Int32s]: ...  # before, after [A]
 
 # questions on one sequence: states [T, L] with start and end folded in, arcs [A] or [T − 1, A], weights [W]
@@ -595,7 +597,7 @@ def trellis_marginals(
     weights: Float64s,
     in_log_space: bool = False,
 ) -> tuple[Float64s, Float64s, Float64s]: ...  # states, arcs [T − 1, A], weights
-def trellis_tangent(
+def trellis_hessian_vector(
     trellises: Trellises,
     sequence: int,
     states: Float64s,
@@ -623,7 +625,7 @@ def trellis_sample(
 def trellis_entropy(
     trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
 ) -> float: ...
-def pattern_partition(  # cells, grouped transitions and spans of each site of one sequence
+def pattern_partition(  # cells, grouped transitions and spans of each position of one sequence
     book: PatternBook,
     start_ptr: Int64s,
     start_states: Int32s,

@@ -2,9 +2,9 @@
 
     f(w)  = Σ_n weight_n · (log Z(Φ_n w) − log Z_gold(Φ_n w)) + ½ Σ_d l2_d w_d²       (+ Σ_d l1_d |w_d|)
     ∇f    = Σ_n weight_n · Φ_nᵀ (marginals − gold marginals) + l2 ∘ w
-    H v   = Σ_n weight_n · Φ_nᵀ (tangent − gold tangent)(Φ_n v) + l2 ∘ v
+    H v   = Σ_n weight_n · Φ_nᵀ (Hessian–vector product − gold Hessian–vector product)(Φ_n v) + l2 ∘ v
 
-Z_gold sums over the labellings that the annotation allows: a single one when all labels are known. The l1 term is not
+Z_gold sums over the label sequences that the annotation allows: a single one when all labels are known. The l1 term is not
 smooth and is left to the optimizer, which reads `l1`.
 """
 
@@ -55,7 +55,7 @@ class _Smooth:
         return self._core.value_and_gradient(w)
 
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
-        """H(w) v, [D], by the tangent recursions: no differences are taken."""
+        """H(w) v, [D], by the Hessian–vector product recursions: no differences are taken."""
         return self._core.hessian_vector(w, v)
 
 
@@ -275,7 +275,7 @@ class FunctionObjective:
         return self._sum(w, None, gradient) + penalty, gradient
 
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
-        """H(w) v, [D], by the tangent recursions."""
+        """H(w) v, [D], by the Hessian–vector product recursions."""
         product = self._l2 * v
         self._sum(w, v, product)
         return product
@@ -287,14 +287,14 @@ class FunctionObjective:
     def _sum(self, w: Float64s, v: Float64s | None, out: Float64s) -> float:
         """The likelihood's part of the value; its derivatives are added to `out`."""
         return sum(
-            self._of(part).add_to(part.fired, w, v, out, self._n_threads) for part in self._data.slices()
+            self._of(part).add_to(part.active, w, v, out, self._n_threads) for part in self._data.slices()
         )
 
-    def _of(self, part: Slice) -> _core.FiredObjective:
+    def _of(self, part: Slice) -> _core.FunctionObjective:
         ptr = self._data.dataset.sequence_ptr
         begin, end = int(ptr[part.first]), int(ptr[part.last])
         known = self._annotation.between(begin, end)
-        return _core.FiredObjective(
+        return _core.FunctionObjective(
             part.lattices,
             known.labels,
             *known.set_arrays,

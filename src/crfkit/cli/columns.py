@@ -18,7 +18,7 @@ from crfkit.data import (
 )
 
 Row = tuple[str, ...]
-Allowed = list[frozenset[str] | None]  # the labels allowed at each site; None: all
+Allowed = list[frozenset[str] | None]  # the labels allowed at each position; None: all
 Input = str | Path | ArrivingLines  # what is read: a file, `-` for standard input, or lines as they arrive
 
 _BLANK = re.compile(r"[ \t]")
@@ -86,8 +86,8 @@ def read_labelled(
                 f"{sequence.place(0)}: there is no label column {label_column}, found {_columns(found)}"
             )
         example = _split(sequence, label_column % found)
-        for site, label in enumerate(example.labels or ()):
-            check_label(label, sequence.place(site))
+        for position, label in enumerate(example.labels or ()):
+            check_label(label, sequence.place(position))
         yield example
 
 
@@ -147,11 +147,11 @@ def read_ragged(
     has fewer than are read there. Where `labelled`, the last column is the label. No line is a comment.
     """
     for sequence in read_columns(_opened(path), separator=separator, comment=None, ragged=True):
-        for site, row in enumerate(sequence.rows):
+        for position, row in enumerate(sequence.rows):
             if len(row) < n_inputs + labelled:
                 expected = f"at least {n_inputs + labelled}{', the last one the label' * labelled}"
                 raise InputError(
-                    f"{sequence.place(site)}: found {_columns(len(row))}, the model expects {expected}"
+                    f"{sequence.place(position)}: found {_columns(len(row))}, the model expects {expected}"
                 )
         inputs = [row[:-1] for row in sequence.rows] if labelled else sequence.rows
         missed = first_missed(inputs)
@@ -201,9 +201,9 @@ def check_labels(example: Example, known: Collection[str], complaint: str) -> No
     """Refuse a label that is not known."""
     labels = example.labels or []
     if not all(label in known for label in labels):
-        site = next(site for site, label in enumerate(labels) if label not in known)
+        position = next(position for position, label in enumerate(labels) if label not in known)
         raise InputError(
-            f"{example.origin.place(site)}: {complaint} {labels[site]!r} "
+            f"{example.origin.place(position)}: {complaint} {labels[position]!r} "
             "(--allow-unknown counts such labels as errors)"
         )
 

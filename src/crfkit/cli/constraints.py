@@ -40,12 +40,12 @@ def take_allowed(
     for example in examples:
         at = _place_among_inputs(example, column, label_column)
         cells = [row[at] for row in example.inputs]
-        for site, cell in enumerate(cells):
+        for position, cell in enumerate(cells):
             if cell not in seen:
                 seen[cell] = frozenset(cell.split("|"))
             if "" in (seen[cell] or ()):
                 raise InputError(
-                    f"{example.origin.place(site)}: the allowed labels are {cell!r}, "
+                    f"{example.origin.place(position)}: the allowed labels are {cell!r}, "
                     "expected labels joined by |, or * for all"
                 )
         allowed = [seen[cell] for cell in cells]
@@ -73,10 +73,10 @@ def _place_among_inputs(example: Example, column: int, label_column: int) -> int
 
 
 def _check_gold(example: Example, allowed: Allowed) -> None:
-    for site, (label, labels) in enumerate(zip(example.labels or (), allowed, strict=True)):
+    for position, (label, labels) in enumerate(zip(example.labels or (), allowed, strict=True)):
         if labels is not None and label not in labels:
             raise InputError(
-                f"{example.origin.place(site)}: the label is {label!r}, the allowed ones are {', '.join(sorted(labels))}"
+                f"{example.origin.place(position)}: the label is {label!r}, the allowed ones are {', '.join(sorted(labels))}"
             )
 
 
@@ -95,17 +95,17 @@ def label_column_among(column: int, label_column: int, n_columns: int) -> int:
 def check_known(examples: Iterable[Example], known: Container[str]) -> Iterator[Example]:
     """The examples, if all the labels that they allow are known."""
     for example in examples:
-        for site, labels in enumerate(example.allowed or ()):
+        for position, labels in enumerate(example.allowed or ()):
             strange = sorted(label for label in labels or () if label not in known)
             if strange:
                 raise InputError(
-                    f"{example.origin.place(site)}: the allowed label {strange[0]!r} is none that the model knows"
+                    f"{example.origin.place(position)}: the allowed label {strange[0]!r} is none that the model knows"
                 )
         yield example
 
 
 def allowing_known(examples: Iterable[Example], known: Set[str]) -> Iterator[Example]:
-    """The examples without allowed labels that are not known; a site that allowed only such labels allows all."""
+    """The examples without allowed labels that are not known; a position that allowed only such labels allows all."""
     for example in examples:
         if example.allowed is None:
             yield example
@@ -115,7 +115,7 @@ def allowing_known(examples: Iterable[Example], known: Set[str]) -> Iterator[Exa
 
 
 def is_possible(example: Example, bigrams: Bigrams | None, by_name: Mapping[str, Hashable]) -> bool:
-    """Whether the labels of an example lie within the bigrams and the allowed labels of its sites."""
+    """Whether the labels of an example lie within the bigrams and the allowed labels of its positions."""
     labels = example.labels or []
     allowed = example.allowed or [None] * len(labels)
     if not all(names is None or label in names for label, names in zip(labels, allowed, strict=True)):
@@ -125,7 +125,7 @@ def is_possible(example: Example, bigrams: Bigrams | None, by_name: Mapping[str,
 
 @contextmanager
 def placed(examples: Sequence[Example]) -> Iterator[None]:
-    """A sequence that has no possible labelling is named by its place in the file."""
+    """A sequence that has no possible label sequence is named by its place in the file."""
     from crfkit.models import ImpossibleSequenceError
 
     try:
@@ -152,9 +152,9 @@ def check_bigrams(examples: Sequence[Example], name: str | None, unseen: str) ->
     count = f"{len(outside):,} of {len(examples):,} sequences lie outside the bigrams"
     if unseen == "skip":
         return f"{count} and are left out"
-    example, (site, before, after) = outside[0]
+    example, (position, before, after) = outside[0]
     raise InputError(
-        f"{example.origin.place(min(site, len(example.inputs) - 1))}: {after} after {before} is not allowed by {name}; "
+        f"{example.origin.place(min(position, len(example.inputs) - 1))}: {after} after {before} is not allowed by {name}; "
         f"{count} (--unseen extend, skip or soft says what to do with them)"
     )
 

@@ -28,10 +28,10 @@ def trellises_on(model: Path, file: Path) -> dict[str, Any]:
     )
     return {
         "sequences": len(sizes),
-        "sites": len(states),
-        "states of a site": float(states.mean()),
-        "states of a site at most": int(states.max()),
-        "arcs of a site": sum(int(size.arcs.sum()) for size in sizes) / len(states),
+        "positions": len(states),
+        "states of a position": float(states.mean()),
+        "states of a position at most": int(states.max()),
+        "arcs of a position": sum(int(size.arcs.sum()) for size in sizes) / len(states),
         "sparsity (kappa)": float(sparsity.mean()),
     }
 

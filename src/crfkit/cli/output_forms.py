@@ -16,10 +16,10 @@ from crfkit.data import InputError, write_columns
 class Details(NamedTuple):
     """What is to be written beside labels."""
 
-    nbest: int | None = None  # how many labellings; None: the best, without its rank
+    nbest: int | None = None  # how many label sequences; None: the best, without its rank
     marginals: bool = False  # the probability of each label that is written
     all_marginals: bool = False  # that of every label
-    probability: bool = False  # that of each labelling
+    probability: bool = False  # that of each label sequence
     labels_only: bool = False  # no input columns
     reference: bool = False  # the label that the file gives, before the one that is found; in CRFsuite's form
     scores: bool = False  # that of each label that is written, and of the sequence
@@ -30,7 +30,7 @@ PLAIN = Details()
 
 
 class Labelling(NamedTuple):
-    """One labelling of a sequence."""
+    """One label sequence of a sequence."""
 
     labels: Sequence[str]  # [T]
     rank: int  # counted from 1
@@ -43,30 +43,30 @@ class Labelling(NamedTuple):
     log_partition: float | None = None  # log Z
     scores: npt.NDArray[np.float64] | None = None  # [T], where they are asked for
 
-    def marginal(self, site: int) -> float:
-        """The probability of the label of a site."""
+    def marginal(self, position: int) -> float:
+        """The probability of the label of a position."""
         assert self.marginals is not None
-        return float(self.marginals[site, self.columns[self.labels[site]]])
+        return float(self.marginals[position, self.columns[self.labels[position]]])
 
-    def all_marginals(self, site: int) -> Iterator[tuple[str, float]]:
-        """Every label, with its probability at a site."""
+    def all_marginals(self, position: int) -> Iterator[tuple[str, float]]:
+        """Every label, with its probability at a position."""
         assert self.marginals is not None
-        return zip(self.columns, self.marginals[site].tolist(), strict=True)
+        return zip(self.columns, self.marginals[position].tolist(), strict=True)
 
 
 Writer = Callable[[Example, Labelling, Details, IO[str]], None]
 
 
 def write_column_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
-    """The input columns, the label, and its probability; `# rank probability` before each of several labellings."""
+    """The input columns, the label, and its probability; `# rank probability` before each of several label sequences."""
     more: list[list[str]] = [[label] for label in found.labels]
-    for site, columns in enumerate(more):
+    for position, columns in enumerate(more):
         if details.scores and found.scores is not None:
-            columns.append(f"{found.scores[site]:.6f}")
+            columns.append(f"{found.scores[position]:.6f}")
         if details.marginals:
-            columns.append(f"{found.marginal(site):.6f}")
+            columns.append(f"{found.marginal(position):.6f}")
         if details.all_marginals:
-            columns += (f"{label}/{p:.6f}" for label, p in found.all_marginals(site))
+            columns += (f"{label}/{p:.6f}" for label, p in found.all_marginals(position))
     comments, separator = list(example.comments), example.separator
     about = [f"{found.rank}"] if details.nbest is not None else []
     if details.nbest is not None or details.probability:
@@ -86,10 +86,10 @@ def write_crfpp_form(example: Example, found: Labelling, details: Details, outpu
         output.write(f"# {found.rank - 1} {found.probability:f}\n")
     elif details.probability:
         output.write(f"# {found.probability:f}\n")
-    for site, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
-        columns = [*row, f"{label}/{found.marginal(site):f}" if verbose else label]
+    for position, (row, label) in enumerate(zip(_inputs(example, details), found.labels, strict=True)):
+        columns = [*row, f"{label}/{found.marginal(position):f}" if verbose else label]
         if details.all_marginals:
-            columns += (f"{other}/{p:f}" for other, p in found.all_marginals(site))
+            columns += (f"{other}/{p:f}" for other, p in found.all_marginals(position))
         output.write("\t".join(columns) + "\n")
     output.write("\n")
 
@@ -101,12 +101,12 @@ def write_wapiti_form(example: Example, found: Labelling, details: Details, outp
     elif details.probability:
         output.write(f"# {found.rank - 1} {found.probability:f}\n")
     lines = () if details.labels_only else example.lines
-    for site, label in enumerate(found.labels):
-        columns = [lines[site], label] if lines else [label]
+    for position, label in enumerate(found.labels):
+        columns = [lines[position], label] if lines else [label]
         if details.scores and found.scores is not None:
-            columns.append(f"{label}/{found.scores[site]:f}")
+            columns.append(f"{label}/{found.scores[position]:f}")
         elif details.marginals:
-            columns.append(f"{label}/{found.marginal(site):f}")
+            columns.append(f"{label}/{found.marginal(position):f}")
         output.write("\t".join(columns) + "\n")
     output.write("\n")
 
@@ -119,12 +119,12 @@ def write_crfsuite_form(example: Example, found: Labelling, details: Details, ou
         if found.log_partition is not None:
             output.write(f"@score\t{found.score:f}\t{found.log_partition:f}\n")
         output.write(f"@probability\t{found.probability:f}\n")
-    for site, label in enumerate(found.labels):
-        fields = [f"{label}:{found.marginal(site):f}" if details.marginals else label]
+    for position, label in enumerate(found.labels):
+        fields = [f"{label}:{found.marginal(position):f}" if details.marginals else label]
         if details.reference:
-            fields.insert(0, example.labels[site] if example.labels else "")
+            fields.insert(0, example.labels[position] if example.labels else "")
         if details.all_marginals:
-            fields += (f"{other}:{p:f}" for other, p in found.all_marginals(site))
+            fields += (f"{other}:{p:f}" for other, p in found.all_marginals(position))
         output.write("\t".join(fields) + "\n")
     output.write("\n")
 
@@ -142,7 +142,8 @@ def writer_of(
 ) -> tuple[Writer, Details]:
     """The writer of a form, and all that it writes; without a form, columns, or for attributes CRFsuite's form.
 
-    The tools of CRF++ and Wapiti write the probability of a labelling wherever they write those of labels. Wapiti knows no
+    The tools of CRF++ and Wapiti write the probability of a label sequence wherever they write those of labels. Wapiti
+    knows no
     posterior decoding of models that are normalised at each position, and takes no notice of its -p there.
     """
     name = form or ("crfsuite" if attributes else "columns")
@@ -168,5 +169,5 @@ def writer_of(
 
 
 def _inputs(example: Example, details: Details) -> Sequence[tuple[str, ...]]:
-    """The columns of each site as they stand in the file."""
+    """The columns of each position as they stand in the file."""
     return [()] * len(example.inputs) if details.labels_only else example.rows

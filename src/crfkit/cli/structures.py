@@ -57,6 +57,7 @@ def grown_words(crf: CRF) -> Iterator[str]:
         shown = "; ".join(found.joined[:_SHOWN]) + "; …" * (len(found.joined) > _SHOWN)
         joined = f", {len(found.joined):,} new: {shown}" if found.joined else ""
         yield (
-            f"round {number}: {found.n_patterns:,} patterns, {found.n_states:.1f} states a site; held-out log-likelihood "
+            f"round {number}: {found.n_patterns:,} patterns, {found.n_states:.1f} states a position; "
+            "held-out log-likelihood "
             f"{found.log_likelihood:.1f}, score {found.score:.4f}{joined}"
         )

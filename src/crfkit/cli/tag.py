@@ -39,12 +39,12 @@ def tag(
 ) -> None:
     """Write each sequence with the predicted labels, in the form of `write`; sequences come in chunks.
 
-    `details` say how many labellings, and which probabilities.
+    `details` say how many label sequences, and which probabilities.
     """
     for chunk in chunks:
-        for example, labellings in zip(chunk, labelled(model, chunk, details), strict=True):
-            for labelling in labellings:
-                write(example, labelling, details, output)
+        for example, label_sequences in zip(chunk, labelled(model, chunk, details), strict=True):
+            for label_sequence in label_sequences:
+                write(example, label_sequence, details, output)
         output.flush()
 
 
@@ -70,7 +70,10 @@ def tag(
 @click.option("--labels-only", is_flag=True, help="Leave out the input columns.")
 @click.option("--reference", is_flag=True, help="In the form of CRFsuite: add the label that FILE gives.")
 @click.option(
-    "--nbest", type=click.IntRange(min=1), metavar="N", help="Write the N best labellings of each sequence."
+    "--nbest",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write the N best label sequences of each sequence.",
 )
 @click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")

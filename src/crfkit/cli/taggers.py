@@ -20,10 +20,10 @@ CRFKIT, CRFSUITE = "crfkit", "crfsuite"
 
 
 class Tagger(NamedTuple):
-    """A model whose sites are rows of columns, or attributes."""
+    """A model whose positions are rows of columns, or attributes."""
 
     crf: CRF
-    n_inputs: int | None  # columns that a site has; None: it has attributes
+    n_inputs: int | None  # columns that a position has; None: it has attributes
     label_column: int  # where the label stands in files that have one
     separator: str | None  # of the columns of the training file; None where the model does not know
     more_columns: bool = False  # rows may have more than `n_inputs`, and each another number of them

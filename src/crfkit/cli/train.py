@@ -85,7 +85,7 @@ def _inputs_and_labels(examples: Sequence[Example]) -> tuple[list[list[tuple[str
 def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Template | str | None:
     """The template or the patterns of a file, the name of a preset, or a preset for words that goes with the labels.
 
-    None where sites have attributes.
+    None where positions have attributes.
     """
     from crfkit.evaluation import scheme_of
     from crfkit.features import Template, WapitiPatterns, preset
@@ -155,7 +155,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 @click.option(
     "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
 )
-@click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer sites.")
+@click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer positions.")
 @click.option("--all-pairs", is_flag=True, help="A weight for every feature and label, seen together or not.")
 @click.option(
     "--all-arcs/--seen-arcs",
@@ -313,8 +313,8 @@ def _read_attribute_files(
     if not examples:
         raise InputError(f"{file}: found no sequence, expected at least one")
     for example in examples:
-        for site, label in enumerate(example.labels or ()):
-            check_label(label, example.origin.place(site))
+        for position, label in enumerate(example.labels or ()):
+            check_label(label, example.origin.place(position))
     return examples, None if dev is None else list(counted(read_attribute_examples(dev)))
 
 

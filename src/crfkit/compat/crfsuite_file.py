@@ -121,7 +121,8 @@ def read_crfsuite(path: str | os.PathLike[str]) -> CRF:
 def crfsuite_bytes(crf: CRF[Any]) -> bytes:
     """The bytes of CRFsuite's file of a model; InputError for what such a file cannot hold.
 
-    That is all but lists of strings and dicts as sites, labels that are strings, and an unrestricted chain without start and
+    That is all but lists of strings and dicts as positions, labels that are strings, and an unrestricted chain without
+    start and
     end arcs, `Chain(start=False, end=False)`.
     """
     labels, feature_map = crf.classes_, crf.feature_map_

@@ -74,7 +74,7 @@ class OpenedModel:
             self.labels, names, lengths, ptr, labels, before, after, weights, head, self.source
         )
 
-    def ask(self, positions: _core.NamedSites) -> tuple[_core.Tagger, _core.Design]:
+    def ask(self, positions: _core.NamedPositions) -> tuple[_core.Tagger, _core.Design]:
         """A tagger, and a sequence for it to answer questions about."""
         if self._pays(positions):
             model = self.whole
@@ -85,7 +85,7 @@ class OpenedModel:
         except ValueError as error:
             raise self._error(error) from None
 
-    def tag(self, positions: _core.NamedSites) -> tuple[_core.Tagger, _core.Design, list[str]]:
+    def tag(self, positions: _core.NamedPositions) -> tuple[_core.Tagger, _core.Design, list[str]]:
         """The same, and the best labels of the sequence."""
         if self._pays(positions):
             model = self.whole
@@ -97,7 +97,7 @@ class OpenedModel:
         except ValueError as error:
             raise self._error(error) from None
 
-    def _pays(self, positions: _core.NamedSites) -> bool:
+    def _pays(self, positions: _core.NamedPositions) -> bool:
         """Whether the whole model is read by now, or shall be."""
         if self._budget >= 0:
             self._budget -= positions.n_names

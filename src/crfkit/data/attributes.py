@@ -33,9 +33,9 @@ class AttributeSequence:
     line: int  # number of the line of its first item, counted from 1
     source: str = "<stream>"
 
-    def place(self, site: int) -> str:
-        """Where a site was read, as `file:line`."""
-        return f"{self.source}:{self.line + site}"
+    def place(self, position: int) -> str:
+        """Where a position was read, as `file:line`."""
+        return f"{self.source}:{self.line + position}"
 
 
 def read_attributes(source: Source) -> Iterator[AttributeSequence]:

@@ -1,4 +1,4 @@
-"""Column files: one site a line, its columns beside each other, a blank line after each sequence.
+"""Column files: one position a line, its columns beside each other, a blank line after each sequence.
 
 Columns. A file whose first row holds a tab is separated by tabs, one by one, so that values may hold blanks
 or be empty. Otherwise runs of blanks and tabs separate; that is also what the separator `" "` asks for. All rows of a
@@ -38,17 +38,17 @@ _KEY_VALUE = re.compile(r"# *[^ \t=]+ = ")
 class ColumnSequence:
     """One sequence of a column file."""
 
-    rows: list[Row]  # [T]: the columns of each site
+    rows: list[Row]  # [T]: the columns of each position
     line: int  # number of the line of its first row, counted from 1
     comments: list[str] = field(default_factory=list)  # the comment lines before it and in it, as they stand
     source: str = "<stream>"
     separator: str = " "  # to write it with: a tab, a blank (for runs of blanks), or the one asked for
-    gaps: tuple[int, ...] = ()  # for each comment among the rows, the site that follows it
+    gaps: tuple[int, ...] = ()  # for each comment among the rows, the position that follows it
     lines: tuple[str, ...] = ()  # [T] of a ragged file: the rows as they stand there
 
-    def place(self, site: int) -> str:
-        """Where a site was read, as `file:line`."""
-        return f"{self.source}:{self.line + site + bisect_right(self.gaps, site)}"
+    def place(self, position: int) -> str:
+        """Where a position was read, as `file:line`."""
+        return f"{self.source}:{self.line + position + bisect_right(self.gaps, position)}"
 
 
 def read_columns(
@@ -79,11 +79,11 @@ def write_columns(
 ) -> None:
     """Write one sequence as `read_columns` reads it, and the blank line that ends it."""
     stream.writelines(f"{line}\n" for line in comments)
-    for site, row in enumerate(rows):
+    for position, row in enumerate(rows):
         for value in row:
             if separator in value or "\n" in value or (separator == " " and (not value or "\t" in value)):
                 raise InputError(
-                    f"site {site}: the value {value!r} cannot stand in a file separated by {separator!r}"
+                    f"position {position}: the value {value!r} cannot stand in a file separated by {separator!r}"
                 )
         stream.write(separator.join(row) + "\n")
     stream.write("\n")

@@ -1,4 +1,4 @@
-"""How good predictions are: labels of sites, spans of sites, dependency trees."""
+"""How good predictions are: labels of positions, spans of positions, dependency trees."""
 
 from crfkit.evaluation.counts import Counts
 from crfkit.evaluation.labels import (

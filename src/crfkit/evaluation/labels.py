@@ -1,10 +1,10 @@
-"""How good predicted labels are: accuracy of sites and sequences, precision and recall of spans, confusions.
+"""How good predicted labels are: accuracy of positions and sequences, precision and recall of spans, confusions.
 
 Every function takes the gold and the predicted label sequences, `gold[n][i]` beside `predicted[n][i]`.
 
 Spans are read from labels such as `B-NP`: a letter, a dash, a type. The letters are B (begins a span), I
-(inside), E or L (ends one), S or U (a span of one site) and O (outside). Spans begin and end where conlleval
-says so, by the letter and type of a site and of the site before it:
+(inside), E or L (ends one), S or U (a span of one position) and O (outside). Spans begin and end where conlleval
+says so, by the letter and type of a position and of the position before it:
 
     begins here        B, S: always                 I, E: after O, E, S, or after another type
     ended before here  after E, S: always           after B, I: if here is O, B, S, or another type
@@ -33,7 +33,7 @@ _SAME = {"L": "E", "U": "S"}  # the letters of BILOU and those of IOBES that mea
 
 
 class Span(NamedTuple):
-    """The sites `start`, …, `end` − 1 form a span of this type."""
+    """The positions `start`, …, `end` − 1 form a span of this type."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Span(NamedTuple):
 
 
 class SpanCounts(Counts):
-    """Counts of spans: one is correct when it has the same sites and type in gold and in the prediction."""
+    """Counts of spans: one is correct when it has the same positions and type in gold and in the prediction."""
 
     def __str__(self) -> str:
         return (
@@ -54,19 +54,19 @@ class SpanCounts(Counts):
 class SpanReport:
     """Precision, recall and F1 of spans; as text it looks like the output of conlleval."""
 
-    n_sites: int
-    n_correct_sites: int
+    n_positions: int
+    n_correct_positions: int
     overall: SpanCounts
     types: Mapping[str, SpanCounts]  # in alphabetical order
 
     @property
     def accuracy(self) -> float:
-        """Share of sites with the right label."""
-        return self.n_correct_sites / self.n_sites if self.n_sites else 0.0
+        """Share of positions with the right label."""
+        return self.n_correct_positions / self.n_positions if self.n_positions else 0.0
 
     def __str__(self) -> str:
         lines = [
-            f"processed {self.n_sites} tokens with {self.overall.gold} phrases; "
+            f"processed {self.n_positions} tokens with {self.overall.gold} phrases; "
             f"found: {self.overall.predicted} phrases; correct: {self.overall.correct}.",
             f"accuracy: {100 * self.accuracy:6.2f}%; {self.overall}",
         ]
@@ -109,9 +109,9 @@ class Confusion:
 class Evaluation:
     """All figures of one comparison; `spans` is None when the labels are not those of spans."""
 
-    n_sites: int
+    n_positions: int
     n_sequences: int
-    accuracy: float  # of sites
+    accuracy: float  # of positions
     sequence_accuracy: float
     spans: SpanReport | None
     confusion: Confusion
@@ -119,7 +119,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         lines = [
-            f"tokens: {self.n_sites}; accuracy: {100 * self.accuracy:6.2f}%",
+            f"tokens: {self.n_positions}; accuracy: {100 * self.accuracy:6.2f}%",
             f"sequences: {self.n_sequences}; wholly correct: {100 * self.sequence_accuracy:6.2f}%",
         ]
         if self.n_outside is not None:
@@ -150,7 +150,7 @@ def evaluate(
     if scheme is None:
         scheme = scheme_of(label for labels in (*gold, *predicted) for label in labels)
     return Evaluation(
-        n_sites=sum(map(len, gold)),
+        n_positions=sum(map(len, gold)),
         n_sequences=len(gold),
         accuracy=accuracy(gold, predicted),
         sequence_accuracy=sequence_accuracy(gold, predicted),
@@ -161,7 +161,7 @@ def evaluate(
 
 
 def accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
-    """Share of sites with the right label; 0 when there is no site."""
+    """Share of positions with the right label; 0 when there is no position."""
     _check(gold, predicted)
     return known_accuracy(gold, predicted)
 
@@ -213,8 +213,8 @@ def span_report(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str
             counter.update(span.type for span in found_spans)
     types = sorted(counts["gold"].keys() | counts["predicted"].keys())
     return SpanReport(
-        n_sites=sum(map(len, gold)),
-        n_correct_sites=sum(g == p for g, p in _pairs(gold, predicted)),
+        n_positions=sum(map(len, gold)),
+        n_correct_positions=sum(g == p for g, p in _pairs(gold, predicted)),
         overall=SpanCounts(**{name: counter.total() for name, counter in counts.items()}),
         types=MappingProxyType(
             {name: SpanCounts(**{key: counter[name] for key, counter in counts.items()}) for name in types}
@@ -274,7 +274,7 @@ def _spans(labels: Labels, scheme: str | None, where: str) -> Iterator[Span]:
             name = f" of the scheme {scheme}" if scheme else ""
             expected = ", ".join(f"{letter}-type" for letter in letters)
             raise ValueError(
-                f"{where}site {i}: {label!r} is not a span label{name}, expected O or one of {expected}"
+                f"{where}position {i}: {label!r} is not a span label{name}, expected O or one of {expected}"
             )
         letter, kind = parsed
         other = kind != type_before
@@ -337,5 +337,5 @@ def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
         for i, label in enumerate(g):
             if label is None or isinstance(label, set | frozenset):
                 raise ValueError(
-                    f"sequence {n}, site {i}: the gold label is {label!r}, expected one label to compare with"
+                    f"sequence {n}, position {i}: the gold label is {label!r}, expected one label to compare with"
                 )

@@ -1,4 +1,4 @@
-"""The labels that a user allows at each site, as evidence."""
+"""The labels that a user allows at each position, as allowed labels."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from crfkit.data import InputError
 from crfkit.features.given_sequences import check_no_table
 from crfkit.features.labels import Labels
 from crfkit.features.wording import shown
-from crfkit.structures import Evidence
+from crfkit.structures import AllowedLabels
 
 
-def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Evidence | None:
-    """Allowed labels of sequences of `lengths` [N] sites, over all sites together; None where nothing is restricted.
+def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> AllowedLabels | None:
+    """Allowed labels of sequences of `lengths` [N] positions, over all positions together; None where nothing is restricted.
 
-    `allowed` has an entry for each sequence: None, or a list with an entry for each site: None (all labels), or a
+    `allowed` has an entry for each sequence: None, or a list with an entry for each position: None (all labels), or a
     collection of labels. A label that is not known is refused.
     """
     if allowed is None:
@@ -38,22 +38,24 @@ def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Evid
             if ids is None:
                 ids = seen[entry] = _ids(n, i, entry, labels)
             lists.append(ids)
-    site_ptr = np.zeros(len(lists) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=site_ptr[1:])
-    return Evidence(site_ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(site_ptr[-1])))
+    position_ptr = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=position_ptr[1:])
+    return AllowedLabels(
+        position_ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(position_ptr[-1]))
+    )
 
 
-def first_of(given: Evidence | None, otherwise: Evidence) -> Evidence:
-    """Evidence as given where it says something about a site, elsewhere another one."""
+def first_of(given: AllowedLabels | None, otherwise: AllowedLabels) -> AllowedLabels:
+    """AllowedLabels as given where it says something about a position, elsewhere another one."""
     if given is None:
         return otherwise
-    silent = np.diff(given.site_ptr) == 0  # [T]
-    counts = np.where(silent, np.diff(otherwise.site_ptr), np.diff(given.site_ptr))
+    silent = np.diff(given.position_ptr) == 0  # [T]
+    counts = np.where(silent, np.diff(otherwise.position_ptr), np.diff(given.position_ptr))
     labels = np.empty(int(counts.sum()), np.int32)
     of_silent = np.repeat(silent, counts)
-    labels[of_silent] = otherwise.labels[np.repeat(silent, np.diff(otherwise.site_ptr))]
+    labels[of_silent] = otherwise.labels[np.repeat(silent, np.diff(otherwise.position_ptr))]
     labels[~of_silent] = given.labels
-    return Evidence(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]), labels)
+    return AllowedLabels(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]), labels)
 
 
 def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
@@ -61,17 +63,19 @@ def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
     if isinstance(allowed, str | bytes | Mapping) or not isinstance(allowed, Iterable):
         raise InputError(f"allowed is {shown(allowed)}, expected an entry for each sequence")
     entries = list(allowed)
-    for n, sites in enumerate(entries):
-        if isinstance(sites, str | bytes | Mapping | set | frozenset) or not isinstance(sites, Sized | None):
+    for n, positions in enumerate(entries):
+        if isinstance(positions, str | bytes | Mapping | set | frozenset) or not isinstance(
+            positions, Sized | None
+        ):
             raise InputError(
-                f"allowed of sequence {n} is {shown(sites)}, expected None or a list with an entry for each site; "
+                f"allowed of sequence {n} is {shown(positions)}, expected None or a list with an entry for each position; "
                 "write [allowed] for a single sequence"
             )
     if len(entries) != len(lengths):
         raise InputError(f"X has {len(lengths)} sequences but allowed has {len(entries)}")
-    for n, (sites, length) in enumerate(zip(entries, lengths, strict=True)):
-        if sites is not None and len(sites) != length:
-            raise InputError(f"sequence {n}: {length} sites but {len(sites)} entries in allowed")
+    for n, (positions, length) in enumerate(zip(entries, lengths, strict=True)):
+        if positions is not None and len(positions) != length:
+            raise InputError(f"sequence {n}: {length} positions but {len(positions)} entries in allowed")
     return zip(entries, lengths, strict=True)
 
 
@@ -79,14 +83,14 @@ def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
     """The ids of a collection of labels, ascending."""
     if isinstance(entry, str | bytes | Mapping) or not isinstance(entry, Collection):
         raise InputError(
-            f"sequence {n}, site {i}: allowed has {shown(entry)}, expected None or a collection of labels"
+            f"sequence {n}, position {i}: allowed has {shown(entry)}, expected None or a collection of labels"
             + (f", such as {{{entry!r}}}" if isinstance(entry, str) else "")
         )
     if not len(entry):
-        raise InputError(f"sequence {n}, site {i}: allowed has no label; expected None where all are")
+        raise InputError(f"sequence {n}, position {i}: allowed has no label; expected None where all are")
     try:
         return sorted({labels.id_of(n, i, label) for label in entry})
     except TypeError:
         raise InputError(
-            f"sequence {n}, site {i}: allowed has {shown(entry)}, expected labels in it"
+            f"sequence {n}, position {i}: allowed has {shown(entry)}, expected labels in it"
         ) from None

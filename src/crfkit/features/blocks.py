@@ -1,6 +1,6 @@
 """The forms that an input sequence may have, and what they become.
 
-    a list of sites                        string features (see `Encoder`), and dense rows inside them
+    a list of positions                        string features (see `Encoder`), and dense rows inside them
     a NumPy matrix [T, K]                  the dense block "x"
     a SciPy sparse matrix [T, K]           features "x:j" with values
     a dict of these by name                each block under its own name; features of lists keep their own names
@@ -19,14 +19,14 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.data import InputError
 from crfkit.features.dataset import FeatureList, Float64s, Int32s, Int64s
-from crfkit.features.given_sequences import LIST_OF_SITES, is_sparse, unusable_sequence
+from crfkit.features.given_sequences import LIST_OF_POSITIONS, is_sparse, unusable_sequence
 from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described
 
 ROWS = "x"  # the name of a block that has none of its own
-SITES = ""  # the key of a plain list of sites
+SITES = ""  # the key of a plain list of positions
 
-Blocks = dict[str, Any]  # block name → list of sites, NumPy matrix or sparse matrix
+Blocks = dict[str, Any]  # block name → list of positions, NumPy matrix or sparse matrix
 _EXPECTED = "expected a finite number, at most 1e20 in size"
 
 
@@ -41,12 +41,12 @@ def blocks_of(n: int, sequence: Any) -> Blocks:
     if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind == "O":
         return {SITES: sequence.tolist()}
     if isinstance(sequence, np.ndarray):
-        raise unusable_sequence(n, sequence, LIST_OF_SITES)
+        raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
     return {SITES: list(sequence)}
 
 
 def _block(n: int, name: Any, block: Any) -> Any:
-    """A block of a sequence that is a dict: a list of sites or a matrix."""
+    """A block of a sequence that is a dict: a list of positions or a matrix."""
     if not isinstance(name, str):
         raise InputError(f"sequence {n}: a block has the name {described(name)}, expected a string")
     if isinstance(block, list | tuple) or is_sparse(block):
@@ -55,13 +55,13 @@ def _block(n: int, name: Any, block: Any) -> Any:
         return block if block.ndim == 2 else block.tolist()
     if isinstance(block, str | bytes | np.ndarray | Mapping) or not isinstance(block, Iterable):
         raise InputError(
-            f"sequence {n}: block {name!r} is {described(block)}, expected a list of sites or a matrix "
-            f"(if these dicts are the sites of one sequence, write [X] for X)"
+            f"sequence {n}: block {name!r} is {described(block)}, expected a list of positions or a matrix "
+            f"(if these dicts are the positions of one sequence, write [X] for X)"
         )
     return list(block)
 
 
-def n_sites(n: int, blocks: Blocks) -> int:
+def n_positions(n: int, blocks: Blocks) -> int:
     """T of a sequence, on which its blocks must agree."""
     sizes = {
         name: block.shape[0] if hasattr(block, "shape") else len(block) for name, block in blocks.items()
@@ -71,20 +71,22 @@ def n_sites(n: int, blocks: Blocks) -> int:
     (first, size), *others = sizes.items()
     for name, other in others:
         if other != size:
-            raise InputError(f"sequence {n}: block {first!r} has {size} sites but block {name!r} has {other}")
+            raise InputError(
+                f"sequence {n}: block {first!r} has {size} positions but block {name!r} has {other}"
+            )
     return int(size)
 
 
 class Place:
-    """Where a site of the flat arrays lies: its sequence, and its number there."""
+    """Where a position of the flat arrays lies: its sequence, and its number there."""
 
     def __init__(self, sequence_ptr: Int64s) -> None:
         self.sequence_ptr = sequence_ptr
 
-    def __call__(self, site: int) -> str:
-        """The place of a site in words."""
-        n = int(np.searchsorted(self.sequence_ptr, site, side="right")) - 1
-        return f"sequence {n}, site {site - int(self.sequence_ptr[n])}"
+    def __call__(self, position: int) -> str:
+        """The place of a position in words."""
+        n = int(np.searchsorted(self.sequence_ptr, position, side="right")) - 1
+        return f"sequence {n}, position {position - int(self.sequence_ptr[n])}"
 
 
 def _usable(values: Float64s) -> npt.NDArray[np.bool_]:
@@ -92,39 +94,41 @@ def _usable(values: Float64s) -> npt.NDArray[np.bool_]:
     return np.abs(values) <= _core.LARGEST_VALUE  # NaN is not
 
 
-DenseRows = tuple[int, npt.NDArray[Any]]  # the first site, and a matrix [R, K] for it and the R − 1 next ones
+DenseRows = tuple[
+    int, npt.NDArray[Any]
+]  # the first position, and a matrix [R, K] for it and the R − 1 next ones
 
 
 def dense_block(name: str, pieces: Iterable[DenseRows], size: int | None, place: Place) -> Float64s:
-    """A block [T, K] from its rows, 0 where a site has none; `size` is the K of training, None while training."""
+    """A block [T, K] from its rows, 0 where a position has none; `size` is the K of training, None while training."""
     n_all = int(place.sequence_ptr[-1])
     block = None if size is None else np.zeros((n_all, size))
-    for site, rows in pieces:
+    for position, rows in pieces:
         if block is None:
             block = np.zeros((n_all, rows.shape[1]))
         if rows.shape[1] != block.shape[1]:
-            than = "in training" if size is not None else "at the sites before"
+            than = "in training" if size is not None else "at the positions before"
             raise InputError(
-                f"{place(site)}: block {name!r} has {rows.shape[1]} columns, expected {block.shape[1]} as {than}"
+                f"{place(position)}: block {name!r} has {rows.shape[1]} columns, expected {block.shape[1]} as {than}"
             )
         if rows.dtype.kind not in "fiub":
             raise InputError(
-                f"{place(site)}: block {name!r} holds values of type {rows.dtype}, expected numbers"
+                f"{place(position)}: block {name!r} holds values of type {rows.dtype}, expected numbers"
             )
-        block[site : site + len(rows)] = rows
+        block[position : position + len(rows)] = rows
     assert block is not None  # a block without a size has rows
     if not _usable(block).all():
-        site, column = np.argwhere(~_usable(block))[0].tolist()
+        position, column = np.argwhere(~_usable(block))[0].tolist()
         raise InputError(
-            f"{place(site)}: column {column} of block {name!r} has the value {block[site, column]}, {_EXPECTED}"
+            f"{place(position)}: column {column} of block {name!r} has the value {block[position, column]}, {_EXPECTED}"
         )
     return block
 
 
 class SparseRows(NamedTuple):
-    """Rows of a sparse block over all T sites."""
+    """Rows of a sparse block over all T positions."""
 
-    site_ptr: Int64s  # [T + 1]
+    position_ptr: Int64s  # [T + 1]
     columns: Int64s  # [nnz]
     values: Float64s  # [nnz]
 
@@ -149,9 +153,9 @@ def stacked(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: P
     )
     bad = np.flatnonzero(~_usable(rows.values))
     if len(bad):
-        site = int(np.searchsorted(rows.site_ptr, bad[0], side="right")) - 1
+        position = int(np.searchsorted(rows.position_ptr, bad[0], side="right")) - 1
         raise InputError(
-            f"{place(site)}: feature '{name}:{rows.columns[bad[0]]}' has the value {rows.values[bad[0]]}, {_EXPECTED}"
+            f"{place(position)}: feature '{name}:{rows.columns[bad[0]]}' has the value {rows.values[bad[0]]}, {_EXPECTED}"
         )
     return rows
 
@@ -165,21 +169,21 @@ def sparse_features(name: str, rows: SparseRows, vocabulary: Vocabulary, *, grow
         ids[k] = look_up(f"{name}:{columns[k]}")
     found = ids[places]
     known = found >= 0
-    site_ptr = pointers(known)[rows.site_ptr]
-    return FeatureList(site_ptr, found[known], rows.values[known])
+    position_ptr = pointers(known)[rows.position_ptr]
+    return FeatureList(position_ptr, found[known], rows.values[known])
 
 
 def merged(lists: Sequence[FeatureList]) -> FeatureList:
-    """The features of several lists over the same sites, list after list at each site."""
+    """The features of several lists over the same positions, list after list at each position."""
     if len(lists) == 1:
         return lists[0]
-    counts = np.stack([np.diff(part.site_ptr) for part in lists], axis=1)  # [T, lists]
+    counts = np.stack([np.diff(part.position_ptr) for part in lists], axis=1)  # [T, lists]
     begins = pointers(counts.ravel())[:-1].reshape(counts.shape)
     total = int(counts.sum())
     ids: Int32s = np.empty(total, dtype=np.int32)
     values = None if all(part.values is None for part in lists) else np.ones(total)
     for k, part in enumerate(lists):
-        shift = np.repeat(begins[:, k] - part.site_ptr[:-1], counts[:, k])
+        shift = np.repeat(begins[:, k] - part.position_ptr[:-1], counts[:, k])
         places = np.arange(len(part.ids)) + shift
         ids[places] = part.ids
         if values is not None and part.values is not None:

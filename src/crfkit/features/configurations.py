@@ -1,6 +1,7 @@
 """Configurations: what functions of an input give as patterns of that input alone.
 
-A function yields (first site, labels of each site, name of the weight) or (…, value). The labels of a site are a label, a
+A function yields (first position, labels of each position, name of the weight) or (…, value). The labels of a position
+are a label, a
 set or a list of labels, or None for any.
 """
 
@@ -19,13 +20,15 @@ from crfkit.structures import Configurations, function_name
 
 _LARGEST = 1e20
 _KNOWN = 20  # labels named in a message
-_EXPECTED = "expected (first site, [labels of each site], name of the weight) or (…, value)"
+_EXPECTED = "expected (first position, [labels of each position], name of the weight) or (…, value)"
 
 
 class Configuration(NamedTuple):
-    """One of them: `site` counts over all sequences, labels are ids. Sites at its ends with any label are cut off."""
+    """One of them: `position` counts over all sequences, labels are ids. Positions at its ends with any label are
+    cut off.
+    """
 
-    site: int
+    position: int
     sets: tuple[tuple[int, ...], ...]
     weight: str
     value: float
@@ -48,7 +51,7 @@ def configurations(
         for entry in given:
             found = reader.read(where, entry, end - begin)
             if found is not None:
-                yield found._replace(site=begin + found.site)
+                yield found._replace(position=begin + found.position)
 
 
 class _Reader:
@@ -58,11 +61,11 @@ class _Reader:
         self.ids = {label: i for i, label in enumerate(labels)}
         self.any = tuple(range(len(labels)))
 
-    def read(self, where: str, entry: Any, n_sites: int) -> Configuration | None:
-        """A configuration of a sequence with so many sites; None for one of value 0."""
+    def read(self, where: str, entry: Any, n_positions: int) -> Configuration | None:
+        """A configuration of a sequence with so many positions; None for one of value 0."""
         if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
             raise InputError(f"{where} gives {shown(entry)}, {_EXPECTED}")
-        site, given, weight, *rest = entry
+        position, given, weight, *rest = entry
         value = rest[0] if rest else 1.0
         if not isinstance(weight, str) or not weight:
             raise InputError(f"{where} gives the weight {shown(weight)}, expected a name")
@@ -70,12 +73,18 @@ class _Reader:
             raise InputError(f"{where} gives the value {shown(value)}, expected a finite number")
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise InputError(
-                f"{where} gives the labels {shown(given)}, expected a list with those of each site"
+                f"{where} gives the labels {shown(given)}, expected a list with those of each position"
             )
         sets = [self.set_of(where, labels) for labels in given]
-        if not isinstance(site, int | np.integer) or site < 0 or site + len(sets) > n_sites or not sets:
+        if (
+            not isinstance(position, int | np.integer)
+            or position < 0
+            or position + len(sets) > n_positions
+            or not sets
+        ):
             raise InputError(
-                f"{where} gives {len(sets)} sites from site {shown(site)} on, expected some of the {n_sites} of the sequence"
+                f"{where} gives {len(sets)} positions from position {shown(position)} on, expected some of "
+                f"the {n_positions} of the sequence"
             )
         if not value:
             return None
@@ -84,10 +93,10 @@ class _Reader:
         wild = 0
         while wild < len(sets) - 1 and sets[wild] == self.any:
             wild += 1
-        return Configuration(int(site) + wild, tuple(sets[wild:]), weight, float(value))
+        return Configuration(int(position) + wild, tuple(sets[wild:]), weight, float(value))
 
     def set_of(self, where: str, labels: Any) -> tuple[int, ...]:
-        """The ids of the labels of a site."""
+        """The ids of the labels of a position."""
         if labels is None:
             return self.any
         several = labels if isinstance(labels, set | frozenset | list) else (labels,)
@@ -97,5 +106,7 @@ class _Reader:
             known = ", ".join(map(str, list(self.ids)[:_KNOWN])) + ", …" * (len(self.ids) > _KNOWN)
             raise InputError(f"{where} gives {shown(labels)}, expected labels among {known}") from None
         if not ids:
-            raise InputError(f"{where} gives a site without labels, expected one or more, or None for any")
+            raise InputError(
+                f"{where} gives a position without labels, expected one or more, or None for any"
+            )
         return ids

@@ -1,6 +1,6 @@
 """A data set as flat arrays: what the core reads.
 
-Shapes: N sequences, T sites in all sequences together, K columns of a dense block.
+Shapes: N sequences, T positions in all sequences together, K columns of a dense block.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.structures import Evidence
+from crfkit.structures import AllowedLabels
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -20,24 +20,24 @@ Float64s = npt.NDArray[np.float64]
 
 
 class FeatureList(NamedTuple):
-    """The features seen at each site: site i has `ids[site_ptr[i]:site_ptr[i + 1]]`."""
+    """The features seen at each position: position i has `ids[position_ptr[i]:position_ptr[i + 1]]`."""
 
-    site_ptr: Int64s  # [T + 1]
+    position_ptr: Int64s  # [T + 1]
     ids: Int32s  # [nnz]
     values: Float64s | None  # [nnz], or None when every value is 1
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """N encoded input sequences; the sites of sequence n are `sequence_ptr[n]:sequence_ptr[n + 1]`."""
+    """N encoded input sequences; the positions of sequence n are `sequence_ptr[n]:sequence_ptr[n + 1]`."""
 
     sequence_ptr: Int64s  # [N + 1]
     states: FeatureList  # features on labels
     arcs: FeatureList | None = (
-        None  # features on the arc that enters a site; none at the first site of a sequence
+        None  # features on the arc that enters a position; none at the first position of a sequence
     )
     dense: Mapping[str, Float64s] = field(default_factory=dict)  # block name → [T, K]
-    allowed: Evidence | None = None  # the labels that each site may have; None: all
+    allowed: AllowedLabels | None = None  # the labels that each position may have; None: all
     inputs: Sequence[Any] | None = None  # [N] the inputs themselves, for feature functions
 
     @property
@@ -46,25 +46,25 @@ class Dataset:
         return len(self.sequence_ptr) - 1
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T, over all sequences."""
         return int(self.sequence_ptr[-1])
 
 
 class Annotation(NamedTuple):
-    """What is known of the right labels, site by site."""
+    """What is known of the right labels, position by position."""
 
     labels: Int32s  # [T] the label id, −1 where not exactly one label is known
-    sets: Evidence | None = (
+    sets: AllowedLabels | None = (
         None  # where labels is −1: the labels that are possible (an empty list: all); None: all
     )
 
     @property
     def set_arrays(self) -> tuple[Int64s | None, Int32s | None]:
-        """The sets as the core takes them: where those of each site begin, [T + 1], and their labels."""
-        return (None, None) if self.sets is None else (self.sets.site_ptr, self.sets.labels)
+        """The sets as the core takes them: where those of each position begin, [T + 1], and their labels."""
+        return (None, None) if self.sets is None else (self.sets.position_ptr, self.sets.labels)
 
     def between(self, begin: int, end: int) -> Annotation:
-        """That of the sites from `begin` to before `end`."""
+        """That of the positions from `begin` to before `end`."""
         sets = None if self.sets is None else self.sets.between(begin, end)
         return Annotation(self.labels[begin:end], sets)

@@ -16,7 +16,7 @@ from crfkit.features.blocks import (
     blocks_of,
     dense_block,
     merged,
-    n_sites,
+    n_positions,
     pointers,
     sparse_features,
     stacked,
@@ -32,7 +32,7 @@ from crfkit.features.wapiti_tokens import WapitiTokens
 class Encoder:
     """Turns input sequences into a Dataset, and keeps what it learned of their features.
 
-    With a template a site is a word or a tuple of columns. Without one it is
+    With a template a position is a word or a tuple of columns. Without one it is
 
         ["a", "b"]                      features a and b
         {"w": "Rome", "len": 4.0}       features w:Rome, and len with the value 4
@@ -43,7 +43,7 @@ class Encoder:
         {"v": SciPy sparse row}         features v:j with the values of the row
         a NumPy or SciPy sparse row     the same with the block name x
 
-    and a sequence is a list of sites, a matrix, or a dict of such blocks (see `crfkit.features.blocks`).
+    and a sequence is a list of positions, a matrix, or a dict of such blocks (see `crfkit.features.blocks`).
     """
 
     template: Template | None = None
@@ -88,7 +88,7 @@ class Encoder:
         return self._encode(listed(X), grow=False)
 
     def cut(self, dataset: Dataset, min_count: int) -> Dataset:
-        """Forget the features that stand at fewer than `min_count` sites of this data set, and drop them from it."""
+        """Forget the features that stand at fewer than `min_count` positions of this data set, and drop them from it."""
         states, self.vocabulary = _without_rare(dataset.states, self.vocabulary, min_count)
         arcs = dataset.arcs
         if arcs is not None:
@@ -103,7 +103,7 @@ class Encoder:
             if self.template is not None:
                 return self._extract(self.template, sequences, grow=grow)
             if all(type(sequence) in (list, tuple) for sequence in sequences):
-                return self._encode_sites(sequences, grow=grow)
+                return self._encode_positions(sequences, grow=grow)
             return self._encode_blocks(sequences, grow=grow)
         except _core.InvalidInput as complaint:
             raise InputError(str(complaint)) from None
@@ -124,35 +124,37 @@ class Encoder:
     def _take_tokens(self, template: WapitiTokens, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences whose rows are features as they stand."""
         states, arcs = template.split(sequences)
-        sequence_ptr, *_ = on_labels = _core.encode_sites(states, self.vocabulary, grow)
-        on_arcs = _core.encode_sites(arcs, self.arc_vocabulary, grow)
+        sequence_ptr, *_ = on_labels = _core.encode_positions(states, self.vocabulary, grow)
+        on_arcs = _core.encode_positions(arcs, self.arc_vocabulary, grow)
         if grow:
             self.n_columns, self.more_columns = 1, True
         return Dataset(sequence_ptr, FeatureList(*on_labels[1:4]), FeatureList(*on_arcs[1:4]))
 
-    def _encode_sites(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
-        """Sequences that are all lists of sites: one call."""
-        sequence_ptr, site_ptr, ids, values, rows = _core.encode_sites(sequences, self.vocabulary, grow)
+    def _encode_positions(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+        """Sequences that are all lists of positions: one call."""
+        sequence_ptr, position_ptr, ids, values, rows = _core.encode_positions(
+            sequences, self.vocabulary, grow
+        )
         pieces = {name: _pieces(*block) for name, block in rows.items()}
         dense = self._dense(pieces, sequence_ptr, grow=grow)
-        return Dataset(sequence_ptr, FeatureList(site_ptr, ids, values), None, dense)
+        return Dataset(sequence_ptr, FeatureList(position_ptr, ids, values), None, dense)
 
     def _encode_blocks(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
-        """The general form: block after block over all sequences, then merged site by site."""
+        """The general form: block after block over all sequences, then merged position by position."""
         all_blocks = [blocks_of(n, sequence) for n, sequence in enumerate(sequences)]
-        lengths = [n_sites(n, blocks) for n, blocks in enumerate(all_blocks)]
+        lengths = [n_positions(n, blocks) for n, blocks in enumerate(all_blocks)]
         sequence_ptr = pointers(np.array(lengths, dtype=np.int64))
         lists: list[FeatureList] = []
         pieces: dict[str, list[DenseRows]] = {}
         for name in dict.fromkeys(name for blocks in all_blocks for name in blocks):
             column = [blocks.get(name) for blocks in all_blocks]  # [N] the block of each sequence, or None
             if any(isinstance(block, list | tuple) for block in column):
-                sites = [
+                positions = [
                     block if isinstance(block, list | tuple) else [()] * length
                     for block, length in zip(column, lengths, strict=True)
                 ]
-                _, site_ptr, ids, values, rows = _core.encode_sites(sites, self.vocabulary, grow)
-                lists.append(FeatureList(site_ptr, ids, values))
+                _, position_ptr, ids, values, rows = _core.encode_positions(positions, self.vocabulary, grow)
+                lists.append(FeatureList(position_ptr, ids, values))
                 for key, found in rows.items():
                     pieces.setdefault(key, []).extend(_pieces(*found))
             if any(map(is_sparse, column)):
@@ -192,14 +194,14 @@ class Encoder:
         }
 
 
-def _pieces(sites: list[int], rows: list[Any]) -> list[DenseRows]:
-    return [(site, row[None, :]) for site, row in zip(sites, rows, strict=True)]
+def _pieces(positions: list[int], rows: list[Any]) -> list[DenseRows]:
+    return [(position, row[None, :]) for position, row in zip(positions, rows, strict=True)]
 
 
 def _without_rare(
     features: FeatureList, vocabulary: Vocabulary, min_count: int
 ) -> tuple[FeatureList, Vocabulary]:
-    counts = _core.site_counts(features.site_ptr, features.ids, len(vocabulary))  # [F]
+    counts = _core.position_counts(features.position_ptr, features.ids, len(vocabulary))  # [F]
     if len(counts) == 0 or counts.min() >= min_count:
         return features, vocabulary
     kept, remap = vocabulary.keep(counts >= min_count)

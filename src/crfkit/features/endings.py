@@ -20,7 +20,7 @@ class Endings(NamedTuple):
     """The endings that are frequent enough, the empty one first, and the longest one that each word shares."""
 
     texts: list[str]  # [E]
-    of_words: Int64s  # [W] the longest ending that enough sites with other words have
+    of_words: Int64s  # [W] the longest ending that enough positions with other words have
     ptr: Int64s  # [E + 1] ending e has the labels ptr[e]:ptr[e + 1]
     labels: Int32s  # ascending within an ending
 
@@ -36,24 +36,24 @@ class Endings(NamedTuple):
         min_count: int,
         n_labels: int,
     ) -> Endings:
-        """The endings of at most `longest` characters that `min_count` sites have.
+        """The endings of at most `longest` characters that `min_count` positions have.
 
-        Word `pair_words[p]` has the label `pair_labels[p]` at `pair_counts[p]` sites, p = 0 … P − 1. A word counts for
+        Word `pair_words[p]` has the label `pair_labels[p]` at `pair_counts[p]` positions, p = 0 … P − 1. A word counts for
         its own ending no more than if it had never been seen: so a rare word shares the ending that it would be given
         were it unknown.
         """
         nodes = _nodes(words, longest)  # [W, n + 1]
         n_nodes = int(nodes.max(initial=0)) + 1
-        own = np.bincount(pair_words, pair_counts, len(words)).astype(np.int64)  # [W] sites
-        sites = np.zeros(n_nodes, np.int64)
+        own = np.bincount(pair_words, pair_counts, len(words)).astype(np.int64)  # [W] positions
+        positions = np.zeros(n_nodes, np.int64)
         for column in nodes.T:
             has = column >= 0
-            sites += np.bincount(column[has], own[has], n_nodes).astype(np.int64)
-        shared = (nodes >= 0) & (sites[nodes] - own[:, None] >= min_count)
+            positions += np.bincount(column[has], own[has], n_nodes).astype(np.int64)
+        shared = (nodes >= 0) & (positions[nodes] - own[:, None] >= min_count)
         shared[:, 0] = True  # the empty ending
         length = longest - np.argmax(shared[:, ::-1], axis=1)  # [W] of the longest
         chosen = nodes[np.arange(len(words)), length]
-        kept = np.flatnonzero((sites >= min_count) | (np.arange(n_nodes) == 0))
+        kept = np.flatnonzero((positions >= min_count) | (np.arange(n_nodes) == 0))
         place = np.full(n_nodes, -1, np.int64)
         place[kept] = np.arange(len(kept))
         ptr, labels = _labels_of(

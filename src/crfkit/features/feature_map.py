@@ -83,7 +83,7 @@ class FeatureMap:
         `all_pairs` gives every feature a weight for every label, and every arc feature one for every pair of
         labels; otherwise only what occurs in the annotation. `all_arcs` does the same for plain arcs.
         With `bigrams` only these have weights, and unless `soft` only these exist. With `facets` features have weights for
-        these instead of whole labels; `all_pairs` then gives a feature one for every facet that a site may have at which
+        these instead of whole labels; `all_pairs` then gives a feature one for every facet that a position may have at which
         it stands.
         """
         if facets is not None and (n_arc_features or dataset.dense):
@@ -96,14 +96,14 @@ class FeatureMap:
             seen = (annotation.labels, n_features, n_labels, set_ptr, set_labels)
             if facets is not None:
                 possible = _possible(dataset, facets) if all_pairs else _known(annotation, facets)
-                nothing = np.full(dataset.n_sites, -1, np.int32)
+                nothing = np.full(dataset.n_positions, -1, np.int32)
                 seen = (nothing, n_features, len(facets.table) + 1 + len(facets), *possible)
-            pair_ptr, pair_labels = _core.seen_pairs(dataset.states.site_ptr, dataset.states.ids, *seen)
+            pair_ptr, pair_labels = _core.seen_pairs(dataset.states.position_ptr, dataset.states.ids, *seen)
             arc_ptr, arc_triples = _everything(0, 1)
             if dataset.arcs is not None and n_arc_features:
                 arc_ptr, arc_triples = _core.seen_arc_pairs(
                     dataset.sequence_ptr,
-                    dataset.arcs.site_ptr,
+                    dataset.arcs.position_ptr,
                     dataset.arcs.ids,
                     annotation.labels,
                     n_arc_features,
@@ -179,22 +179,22 @@ class FeatureMap:
         return _core.Design(
             self.layout,
             dataset.sequence_ptr,
-            dataset.states.site_ptr,
+            dataset.states.position_ptr,
             dataset.states.ids,
             dataset.states.values,
-            None if arcs is None else arcs.site_ptr,
+            None if arcs is None else arcs.position_ptr,
             None if arcs is None else arcs.ids,
             None if arcs is None else arcs.values,
             [np.ascontiguousarray(dataset.dense[name], dtype=np.float64) for name in self.dense],
             n_threads,
-            None if dataset.allowed is None else dataset.allowed.site_ptr,
+            None if dataset.allowed is None else dataset.allowed.position_ptr,
             None if dataset.allowed is None else dataset.allowed.labels,
             purpose,
         )
 
 
 def _known(annotation: Annotation, facets: Facets) -> tuple[Int64s, Int32s]:
-    """The facets of the label of each site, where it is known, as lists (pointers [T + 1], facets)."""
+    """The facets of the label of each position, where it is known, as lists (pointers [T + 1], facets)."""
     ptr, ids = facets.lists()
     known = np.flatnonzero(annotation.labels >= 0)
     labels = annotation.labels[known]
@@ -206,22 +206,22 @@ def _known(annotation: Annotation, facets: Facets) -> tuple[Int64s, Int32s]:
 
 
 def _possible(dataset: Dataset, facets: Facets) -> tuple[Int64s, Int32s]:
-    """The facets of the labels that each site may have, as lists (pointers [T + 1], facets)."""
+    """The facets of the labels that each position may have, as lists (pointers [T + 1], facets)."""
     n, first = len(facets), len(facets.table) + 1
     has = np.zeros((len(facets.table) + 1, n), np.bool_)  # [L + 1, facets]; the last row is for any label
     for column in facets.table.T:
         has[np.flatnonzero(column >= 0), column[column >= 0]] = True
     has[-1] = has.any(axis=0)
     allowed = dataset.allowed
-    site_ptr = np.zeros(dataset.n_sites + 1, np.int64) if allowed is None else allowed.site_ptr
+    position_ptr = np.zeros(dataset.n_positions + 1, np.int64) if allowed is None else allowed.position_ptr
     labels = np.zeros(0, np.int32) if allowed is None else allowed.labels
-    of_sites = np.zeros((dataset.n_sites, n), np.bool_)
-    some = np.flatnonzero(np.diff(site_ptr) > 0)
+    of_positions = np.zeros((dataset.n_positions, n), np.bool_)
+    some = np.flatnonzero(np.diff(position_ptr) > 0)
     if len(some):
-        of_sites[some] = np.logical_or.reduceat(has[labels], site_ptr[some])
-    of_sites[np.diff(site_ptr) == 0] = has[-1]
-    set_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_sites.sum(axis=1), dtype=np.int64)])
-    return set_ptr, (np.nonzero(of_sites)[1] + first).astype(np.int32)
+        of_positions[some] = np.logical_or.reduceat(has[labels], position_ptr[some])
+    of_positions[np.diff(position_ptr) == 0] = has[-1]
+    set_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_positions.sum(axis=1), dtype=np.int64)])
+    return set_ptr, (np.nonzero(of_positions)[1] + first).astype(np.int32)
 
 
 def _seen_arcs(dataset: Dataset, annotation: Annotation) -> tuple[Int32s, Int32s]:
@@ -229,7 +229,9 @@ def _seen_arcs(dataset: Dataset, annotation: Annotation) -> tuple[Int32s, Int32s
     before, after = annotation.labels[:-1], annotation.labels[1:]
     linked = (before >= 0) & (after >= 0)
     starts = dataset.sequence_ptr[1:-1]
-    linked[starts[(starts > 0) & (starts < dataset.n_sites)] - 1] = False  # not from one sequence to the next
+    linked[starts[(starts > 0) & (starts < dataset.n_positions)] - 1] = (
+        False  # not from one sequence to the next
+    )
     return before[linked], after[linked]
 
 
@@ -254,19 +256,19 @@ def _arcs(
         first, last = dataset.sequence_ptr[:-1], dataset.sequence_ptr[1:] - 1
         filled = last >= first
         first, last = first[filled], last[filled]
-        # What any arc feature would meet that fires at every site, and a state feature at first or at last sites.
-        everywhere = np.arange(dataset.n_sites + 1, dtype=np.int64)
-        always = np.zeros(dataset.n_sites, dtype=np.int32)
+        # What any arc feature would meet that fires at every position, and a state feature at first or at last positions.
+        everywhere = np.arange(dataset.n_positions + 1, dtype=np.int64)
+        always = np.zeros(dataset.n_positions, dtype=np.int32)
         seen = _core.seen_arc_pairs(
             dataset.sequence_ptr, everywhere, always, annotation.labels, 1, n_labels, set_ptr, set_labels
         )[1]
         exists[np.divmod(seen, n_labels)] = True
-        for sites, arcs in ((first, exists[-1]), (last, exists[:, -1])):
-            fires = np.zeros(dataset.n_sites + 1, dtype=np.int64)
-            fires[sites + 1] = 1
+        for positions, arcs in ((first, exists[-1]), (last, exists[:, -1])):
+            fires = np.zeros(dataset.n_positions + 1, dtype=np.int64)
+            fires[positions + 1] = 1
             seen = _core.seen_pairs(
                 np.cumsum(fires),
-                always[: len(sites)],
+                always[: len(positions)],
                 annotation.labels,
                 1,
                 n_labels,

@@ -20,7 +20,7 @@ from crfkit.features.function_values import Lists, Parts, Values, joined
 from crfkit.structures import END
 
 _SLICE = 64 << 20  # bytes
-_GROUP = 2048  # sites that are looked at together when slices are cut
+_GROUP = 2048  # positions that are looked at together when slices are cut
 _SPARSE = 16  # numbers that a part of a function with named outputs is taken to have
 
 
@@ -30,7 +30,7 @@ class Slice(NamedTuple):
     first: int
     last: int
     lattices: _core.Lattices
-    fired: list[_core.Fired]
+    active: list[_core.ActiveFeatures]
 
 
 class _Arcs(NamedTuple):
@@ -38,7 +38,7 @@ class _Arcs(NamedTuple):
 
     before: Int32s  # [A]
     after: Int32s  # [A]
-    site: Int32s  # [A] of `after`, within its sequence
+    position: Int32s  # [A] of `after`, within its sequence
     ptr: Int64s  # [sequences + 1]
 
 
@@ -93,7 +93,7 @@ class FunctionData:
                 if number == len(self._kept):
                     self._keep(kept)
             if isinstance(kept, _Draft):
-                kept = Slice(first, last, kept.lattices, self._fired(kept))
+                kept = Slice(first, last, kept.lattices, self._active(kept))
                 if number < len(self._kept):
                     self._kept[number] = kept
             yield kept
@@ -125,7 +125,7 @@ class FunctionData:
             None,
             [],
             self.n_threads,
-            None if allowed is None else allowed.site_ptr,
+            None if allowed is None else allowed.position_ptr,
             None if allowed is None else allowed.labels,
         )
         return _core.Lattices(self.map.layout, design, *self.map.boundary, self.n_threads)
@@ -140,7 +140,7 @@ class FunctionData:
         while begin < n:
             end = max(begin + 1, int(np.searchsorted(ptr, ptr[begin] + _GROUP, side="right")) - 1)
             lattices = self._lattices(begin, end)
-            n_nodes = np.diff(lattices.site_ptr[ptr[begin : end + 1] - ptr[begin]])
+            n_nodes = np.diff(lattices.position_ptr[ptr[begin : end + 1] - ptr[begin]])
             n_arcs = np.diff(lattices.arc_ptr)
             for i, size in enumerate((8 * (n_nodes * per_node + n_arcs * per_arc)).tolist(), begin):
                 if filled and filled + size > _SLICE:
@@ -158,7 +158,7 @@ class FunctionData:
         widths = [1, 1]
         for function, outputs in zip(self.map.functions, self.map.outputs, strict=True):
             parts = self._parts(lattices, arcs if function.on_arcs else None, 0, n)
-            if outputs.size is None and len(parts.sites) and parts.labels[0] is not END:
+            if outputs.size is None and len(parts.positions) and parts.labels[0] is not END:
                 outputs.evaluate(parts.until(1))
             sparse = outputs.size is None or outputs.vocabulary is not None
             widths[function.on_arcs] += _SPARSE if sparse else outputs.size or 0
@@ -173,13 +173,13 @@ class FunctionData:
             pieces: list[Values | int] = []
             for n in range(first, last):
                 parts = self._parts(lattices, arcs if function.on_arcs else None, n - first, n)
-                n_parts = len(parts.sites)
+                n_parts = len(parts.positions)
                 if function.on_arcs and not function.end:  # arcs into the end come last
-                    parts = parts.until(int(np.searchsorted(parts.sites, self._length(n))))
-                if len(parts.sites):
+                    parts = parts.until(int(np.searchsorted(parts.positions, self._length(n))))
+                if len(parts.positions):
                     pieces.append(outputs.evaluate(parts))
-                if len(parts.sites) < n_parts:
-                    pieces.append(n_parts - len(parts.sites))
+                if len(parts.positions) < n_parts:
+                    pieces.append(n_parts - len(parts.positions))
             values.append(joined(pieces, outputs.size or 0))
         return _Draft(lattices, values, self.map.arc_weights(arcs.before, arcs.after))
 
@@ -190,30 +190,32 @@ class FunctionData:
             of_sequence = slice(*arcs.ptr[i : i + 2].tolist())
             ids = arcs.after[of_sequence]
             return Parts(
-                n, self.inputs[n], arcs.site[of_sequence], after[ids], before[arcs.before[of_sequence]]
+                n, self.inputs[n], arcs.position[of_sequence], after[ids], before[arcs.before[of_sequence]]
             )
         start = int(self.dataset.sequence_ptr[n] - self.dataset.sequence_ptr[n - i])
-        site_ptr = lattices.site_ptr[start : start + self._length(n) + 1]
-        sites = np.repeat(np.arange(self._length(n), dtype=np.int32), np.diff(site_ptr))
-        return Parts(n, self.inputs[n], sites, after[lattices.labels[site_ptr[0] : site_ptr[-1]]], None)
+        position_ptr = lattices.position_ptr[start : start + self._length(n) + 1]
+        positions = np.repeat(np.arange(self._length(n), dtype=np.int32), np.diff(position_ptr))
+        return Parts(
+            n, self.inputs[n], positions, after[lattices.labels[position_ptr[0] : position_ptr[-1]]], None
+        )
 
     def _length(self, n: int) -> int:
         return int(self.dataset.sequence_ptr[n + 1] - self.dataset.sequence_ptr[n])
 
-    def _fired(self, draft: _Draft) -> list[_core.Fired]:
+    def _active(self, draft: _Draft) -> list[_core.ActiveFeatures]:
         """The values of a slice with the weights that they belong to."""
-        n_nodes, n_arcs = int(draft.lattices.site_ptr[-1]), int(draft.lattices.arc_ptr[-1])
+        n_nodes, n_arcs = int(draft.lattices.position_ptr[-1]), int(draft.lattices.arc_ptr[-1])
         blocks = []
         for i, (function, values) in enumerate(zip(self.map.functions, draft.values, strict=True)):
             n_parts = n_arcs if function.on_arcs else n_nodes
             size = self.map.sizes[i]
             where = (function.on_arcs, self.map.first_weight(i), size, n_parts)
             if isinstance(values, Lists):
-                blocks.append(_core.Fired(*where, None, *values))
+                blocks.append(_core.ActiveFeatures(*where, None, *values))
             elif values.shape[1] == size:  # otherwise it was never called in this slice
-                blocks.append(_core.Fired(*where, values))
+                blocks.append(_core.ActiveFeatures(*where, values))
         if draft.arcs is not None:
             n_weights = len(self.map.feature_map.arc_before)
             first = self.map.feature_map.arcs_begin
-            blocks.append(_core.Fired(True, first, n_weights, n_arcs, ids=draft.arcs))
+            blocks.append(_core.ActiveFeatures(True, first, n_weights, n_arcs, ids=draft.arcs))
         return blocks

@@ -1,6 +1,6 @@
 """The values of one feature function on the parts of one input: called, checked, and brought into arrays.
 
-A part is a label at a site, or a pair of neighbouring labels. P parts, K outputs.
+A part is a label at a position, or a pair of neighbouring labels. P parts, K outputs.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Parts(NamedTuple):
 
     sequence: int  # its number, for messages
     x: Any
-    sites: Int32s  # [P]
+    positions: Int32s  # [P]
     labels: Objects  # [P]
     befores: Objects | None  # [P]; None for functions of labels
 
     def until(self, n: int) -> Parts:
         """The first n of them."""
         befores = None if self.befores is None else self.befores[:n]
-        return Parts(self.sequence, self.x, self.sites[:n], self.labels[:n], befores)
+        return Parts(self.sequence, self.x, self.positions[:n], self.labels[:n], befores)
 
     def place(self, k: int) -> str:
         """Part k in words."""
         label = self.labels[k]
-        where = f"sequence {self.sequence}, site {self.sites[k]}, "
+        where = f"sequence {self.sequence}, position {self.positions[k]}, "
         if self.befores is None:
             return f"{where}label {shown(label)}"
         before = self.befores[k]
@@ -109,11 +109,11 @@ class Outputs:
         if is_sparse(results):
             return self._from_matrix(results, parts)
         if isinstance(results, np.ndarray):
-            if results.ndim not in (1, 2) or len(results) != len(parts.sites):
+            if results.ndim not in (1, 2) or len(results) != len(parts.positions):
                 raise self._refused(
                     parts,
                     None,
-                    f"gave {described(results)}, expected a row for each of {len(parts.sites)} parts",
+                    f"gave {described(results)}, expected a row for each of {len(parts.positions)} parts",
                 )
             return self._from_rows(results, parts)
         if any(isinstance(result, Mapping) for result in results):
@@ -135,23 +135,29 @@ class Outputs:
         around = () if parts.befores is None else (parts.befores,)
         if not self.function.vectorised:
             results: list[Any] = []
-            columns = (*(column.tolist() for column in around), parts.labels.tolist(), parts.sites.tolist())
+            columns = (
+                *(column.tolist() for column in around),
+                parts.labels.tolist(),
+                parts.positions.tolist(),
+            )
             try:
-                results.extend(map(function, [x] * len(parts.sites), *columns))
+                results.extend(map(function, [x] * len(parts.positions), *columns))
             except Exception as error:
                 raise self._raised(parts, len(results), error) from error
             return results
         try:
-            given = function(x, *around, parts.labels, parts.sites)
+            given = function(x, *around, parts.labels, parts.positions)
         except Exception as error:
             raise self._raised(parts, None, error) from error
         if is_sparse(given) or isinstance(given, np.ndarray):
             return given
-        if not isinstance(given, list | tuple) or len(given) != len(parts.sites):
+        if not isinstance(given, list | tuple) or len(given) != len(parts.positions):
             what = f"gave {described(given)}"
             if isinstance(given, list | tuple):
                 what = f"gave a list of {len(given)}"
-            raise self._refused(parts, None, f"{what}, expected a row for each of {len(parts.sites)} parts")
+            raise self._refused(
+                parts, None, f"{what}, expected a row for each of {len(parts.positions)} parts"
+            )
         return list(given)
 
     def _from_rows(self, rows: npt.NDArray[Any], parts: Parts) -> Values:
@@ -167,11 +173,13 @@ class Outputs:
 
     def _from_matrix(self, matrix: Any, parts: Parts) -> Values:
         """A SciPy sparse matrix [P, K]."""
-        if matrix.ndim != 2 or matrix.shape[0] != len(parts.sites):
+        if matrix.ndim != 2 or matrix.shape[0] != len(parts.positions):
             raise self._refused(
-                parts, None, f"gave {described(matrix)}, expected a row for each of {len(parts.sites)} parts"
+                parts,
+                None,
+                f"gave {described(matrix)}, expected a row for each of {len(parts.positions)} parts",
             )
-        if len(parts.sites):
+        if len(parts.positions):
             self._check_size(matrix.shape[1], parts, 0)
         rows = matrix.tocsr()
         values = np.asarray(rows.data, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""Feature functions: any Python function that looks at an input, a site and one or two labels.
+"""Feature functions: any Python function that looks at an input, a position and one or two labels.
 
-    f(x, label, i)             on a label at site i
-    f(x, before, label, i)     on a pair of neighbouring labels at sites i − 1 and i
+    f(x, label, i)             on a label at position i
+    f(x, before, label, i)     on a pair of neighbouring labels at positions i − 1 and i
 
 A function gives a number, a vector, or only those of its outputs that are not 0. Each output has one weight, whatever the
 labels: score(y) = Σ_i Σ_k w_k f_k(x, y_{i−1}, y_i, i). It is called only for the labels and pairs that exist.
@@ -35,9 +35,10 @@ class FeatureFunction:
         names as keys, the names seen in training.
     name : by which messages, penalties and `inspect` speak of it; its own when none is given
     on : "labels" for f(x, label, i), "arcs" for f(x, before, label, i); by the number of its arguments when not given
-    vectorised : f(x, labels, sites) and f(x, befores, labels, sites) get arrays of equal length and give an array with a row
+    vectorised : f(x, labels, positions) and f(x, befores, labels, positions) get arrays of equal length and give an
+    array with a row
         for each entry, or a SciPy sparse matrix, or a list
-    end : f(x, before, END, T) is called too, T being the number of sites
+    end : f(x, before, END, T) is called too, T being the number of positions
     """
 
     function: Callable[..., Any]
@@ -73,7 +74,7 @@ class FeatureFunctions:
     """Feature functions as the `features` of a model.
 
     functions : functions f(x, label, i) and f(x, before, label, i), or `FeatureFunction(f, …)` with more to say
-    length : how many sites an input has; an input may be any object
+    length : how many positions an input has; an input may be any object
     arcs : whether pairs of neighbouring labels have weights of their own too, as with other features
     memory : bytes of values that are kept from one pass over the data to the next; the rest is computed again in each pass
 
@@ -124,25 +125,25 @@ class FeatureFunctions:
         return self
 
     def lengths(self, X: Any) -> tuple[Sequence[Any], list[int]]:
-        """The inputs as a list, and how many sites each has."""
+        """The inputs as a list, and how many positions each has."""
         self.check_loaded()
         inputs, found = listed(X), []
         for n, x in enumerate(inputs):
             try:
-                n_sites = self.length(x)
+                n_positions = self.length(x)
             except Exception as error:
                 raise InputError(
                     f"sequence {n}: length(x) failed for {shown(x)} ({type(error).__name__}: {error})"
                 ) from error
-            if not isinstance(n_sites, int | np.integer) or n_sites < 0:
+            if not isinstance(n_positions, int | np.integer) or n_positions < 0:
                 raise InputError(
-                    f"sequence {n}: length(x) is {shown(n_sites)}, expected a whole number from 0 on"
+                    f"sequence {n}: length(x) is {shown(n_positions)}, expected a whole number from 0 on"
                 )
-            found.append(int(n_sites))
+            found.append(int(n_positions))
         return inputs, found
 
     def dataset(self, X: Any) -> Dataset:
-        """The inputs as a data set: so many sites, and no features but what the functions will see."""
+        """The inputs as a data set: so many positions, and no features but what the functions will see."""
         inputs, lengths = self.lengths(X)
         ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
         nothing = FeatureList(np.zeros(int(ptr[-1]) + 1, np.int64), np.zeros(0, np.int32), None)

@@ -24,9 +24,10 @@ _MARK = "U:"  # before the value of a macro, as a line of a template has it
 
 
 class Gates:
-    """The gates of some inputs, each worked out once: x of sequence n has the sites ptr[n]:ptr[n + 1].
+    """The gates of some inputs, each worked out once: x of sequence n has the positions ptr[n]:ptr[n + 1].
 
-    `columns` says that sites are words or rows of columns, as for templates; otherwise they are dicts or lists of strings.
+    `columns` says that positions are words or rows of columns, as for templates; otherwise they are dicts or lists of
+    strings.
     """
 
     def __init__(self, inputs: Sequence[Any], ptr: Int64s, *, columns: bool) -> None:
@@ -35,32 +36,32 @@ class Gates:
         self._columns = columns
         self._open: dict[Condition, Bools] = {}
         self._values: dict[Callable[..., Any], Float64s] = {}  # NaN: not asked for yet
-        self._features: list[frozenset[str]] | None = None  # of each site
+        self._features: list[frozenset[str]] | None = None  # of each position
 
-    def written(self, gate: Gate, sites: Int64s) -> Bools:
-        """Whether a gate is open at each of these sites."""
-        is_open = np.ones(len(sites), np.bool_)
+    def written(self, gate: Gate, positions: Int64s) -> Bools:
+        """Whether a gate is open at each of these positions."""
+        is_open = np.ones(len(positions), np.bool_)
         for condition in gate.conditions:
             if condition not in self._open:
                 self._open[condition] = self._holds(condition)
-            is_open &= self._open[condition][sites]
+            is_open &= self._open[condition][positions]
         return is_open
 
-    def called(self, function: Callable[..., Any], sites: Int64s) -> Float64s:
-        """What a function says of each of these sites."""
+    def called(self, function: Callable[..., Any], positions: Int64s) -> Float64s:
+        """What a function says of each of these positions."""
         values = self._values.setdefault(function, np.full(int(self._ptr[-1]), np.nan))
-        sequences = np.searchsorted(self._ptr, sites, side="right") - 1
-        for site, n in zip(sites.tolist(), sequences.tolist(), strict=True):
-            if math.isnan(values[site]):
-                values[site] = self._call(function, n, site - int(self._ptr[n]))
-        return values[sites]
+        sequences = np.searchsorted(self._ptr, positions, side="right") - 1
+        for position, n in zip(positions.tolist(), sequences.tolist(), strict=True):
+            if math.isnan(values[position]):
+                values[position] = self._call(function, n, position - int(self._ptr[n]))
+        return values[positions]
 
-    def _call(self, function: Callable[..., Any], n: int, site: int) -> float:
-        where = f"sequence {n}, site {site}: the gate {function_name(function)!r}"
+    def _call(self, function: Callable[..., Any], n: int, position: int) -> float:
+        where = f"sequence {n}, position {position}: the gate {function_name(function)!r}"
         if isinstance(function, NotLoaded):
             function()
         try:
-            value = function(self._inputs[n], site)
+            value = function(self._inputs[n], position)
         except Exception as error:
             raise InputError(f"{where} failed ({type(error).__name__}: {error})") from error
         is_number = isinstance(value, bool | int | float | np.bool_ | np.number)
@@ -78,24 +79,24 @@ class Gates:
         wanted = {_MARK + value for value in condition.values}
         for x in self._inputs:
             rows = x if isinstance(x, list | tuple) else list(x)
-            for site in range(len(rows)):
-                [*found] = template.expand(rows, site)[0]
+            for position in range(len(rows)):
+                [*found] = template.expand(rows, position)[0]
                 yield found[0] in wanted if found and wanted else bool(found)
 
     def _features_hold(self, condition: Condition) -> Iterator[bool]:
         name = condition.reference
         if not isinstance(name, str):
             raise InputError(
-                f"the gate reads %{name.function}[…], a column, but the sites are no rows of columns: "
+                f"the gate reads %{name.function}[…], a column, but the positions are no rows of columns: "
                 "expected the name of a feature"
             )
         wanted = {f"{name}{sign}{value}" for value in condition.values for sign in ":="} or {name}
-        features = self._site_features()
+        features = self._position_features()
         for begin, end in pairwise(self._ptr.tolist()):
-            for site in range(begin + condition.offset, end + condition.offset):
-                yield begin <= site < end and not wanted.isdisjoint(features[site])
+            for position in range(begin + condition.offset, end + condition.offset):
+                yield begin <= position < end and not wanted.isdisjoint(features[position])
 
-    def _site_features(self) -> list[frozenset[str]]:
+    def _position_features(self) -> list[frozenset[str]]:
         if self._features is None:
             self._features = []
             for n, (begin, end) in enumerate(pairwise(self._ptr.tolist())):
@@ -111,7 +112,7 @@ def _template(condition: Condition) -> Template:
     if isinstance(reference, str):
         if reference != "word" and not reference.isdecimal():
             raise InputError(
-                f"the gate asks for {reference!r}, but the sites are rows of columns: expected word, the number of "
+                f"the gate asks for {reference!r}, but the positions are rows of columns: expected word, the number of "
                 "a column, or a macro such as %lower[0,0]"
             )
         return Template.parse(
@@ -122,12 +123,12 @@ def _template(condition: Condition) -> Template:
     return Template.parse(f"{_MARK}%{reference.function}[{inside}]", "gate")
 
 
-def _names(site: Any, before: str = "") -> Iterator[str]:
-    """The features of a site, as strings."""
-    if isinstance(site, str):
-        yield site
-    elif isinstance(site, Mapping):
-        for key, value in site.items():
+def _names(position: Any, before: str = "") -> Iterator[str]:
+    """The features of a position, as strings."""
+    if isinstance(position, str):
+        yield position
+    elif isinstance(position, Mapping):
+        for key, value in position.items():
             name = f"{before}{key}"
             if isinstance(value, str):
                 yield f"{name}:{value}"
@@ -137,5 +138,5 @@ def _names(site: Any, before: str = "") -> Iterator[str]:
                 yield from (f"{name}:{part}" for part in value)
             elif isinstance(value, bool | int | float | np.bool_ | np.number) and value:
                 yield name
-    elif isinstance(site, list | tuple | set | frozenset):
-        yield from (name for name in site if isinstance(name, str))
+    elif isinstance(position, list | tuple | set | frozenset):
+        yield from (name for name in position if isinstance(name, str))

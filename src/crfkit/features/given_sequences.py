@@ -14,7 +14,7 @@ from crfkit.data import InputError
 from crfkit.features.wording import described
 
 WRAP = "X is a list of sequences: write [X] for a single one"
-LIST_OF_SITES = "a list of sites"
+LIST_OF_POSITIONS = "a list of positions"
 LIST_OF_ROWS = "a list of words or rows"
 _PLAIN = (list, tuple, np.ndarray)
 _SHOWN = 8  # columns of a table that a message names
@@ -35,13 +35,13 @@ def listed(X: Any) -> Sequence[Any]:
 
 
 def check_sequences(sequences: Sequence[Any], *, rows: bool) -> None:
-    """Refuse a string, a table or another thing that cannot be a sequence: of rows, or of sites that may be blocks."""
+    """Refuse a string, a table or another thing that cannot be a sequence: of rows, or of positions that may be blocks."""
     for kind in set(map(type, sequences)).difference(_PLAIN):
         read = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__") or hasattr(kind, "tocsr")
         unordered = issubclass(kind, set | frozenset) or (rows and issubclass(kind, Mapping))
         if issubclass(kind, str | bytes) or unordered or not read or _is_table(kind) or _is_grouping(kind):
             n = next(n for n, sequence in enumerate(sequences) if type(sequence) is kind)
-            raise unusable_sequence(n, sequences[n], LIST_OF_ROWS if rows else LIST_OF_SITES)
+            raise unusable_sequence(n, sequences[n], LIST_OF_ROWS if rows else LIST_OF_POSITIONS)
 
 
 def unusable_sequence(n: int, sequence: Any, expected: str) -> InputError:

@@ -17,7 +17,7 @@ from crfkit.data import InputError
 from crfkit.features.dataset import Annotation, Int32s
 from crfkit.features.given_sequences import check_no_table, is_missing
 from crfkit.features.wording import shown
-from crfkit.structures import Evidence
+from crfkit.structures import AllowedLabels
 
 _SHOWN = 40  # labels named in a message at most
 _DEEPEST = 8  # tuples inside tuples that are saved
@@ -52,7 +52,7 @@ class Labels:
                 for label in alternatives(n, i, entry)
             )
         if not seen:
-            raise InputError("y names no label at any site: there is nothing to learn from")
+            raise InputError("y names no label at any position: there is nothing to learn from")
         try:
             return cls(sorted(seen))
         except TypeError:
@@ -62,16 +62,16 @@ class Labels:
         return len(self.classes)
 
     def encode(self, y: Iterable[Any], lengths: npt.ArrayLike) -> Annotation:
-        """The annotation of sequences of `lengths` [N] sites as ids; a label that is not in `classes` is refused."""
+        """The annotation of sequences of `lengths` [N] positions as ids; a label that is not in `classes` is refused."""
         sequences = label_lists(y, np.asarray(lengths).tolist())
         try:
             ids = np.fromiter(map(self._ids.__getitem__, chain.from_iterable(sequences)), np.int32)
         except (KeyError, TypeError):  # something that is not one known label
-            return self._encode_sites(sequences)
+            return self._encode_positions(sequences)
         return Annotation(ids)
 
-    def _encode_sites(self, sequences: Sequence[Sequence[Any]]) -> Annotation:
-        """The general form of `encode`, site by site."""
+    def _encode_positions(self, sequences: Sequence[Sequence[Any]]) -> Annotation:
+        """The general form of `encode`, position by position."""
         ids: list[int] = []
         sets: list[list[int] | None] = []
         for n, labels in enumerate(sequences):
@@ -80,18 +80,20 @@ class Labels:
                 ids.append(found[0] if len(found) == 1 else -1)
                 sets.append(found if len(found) > 1 else None)
         some_sets = any(found is not None for found in sets)
-        return Annotation(np.array(ids, dtype=np.int32), Evidence.from_sets(sets) if some_sets else None)
+        return Annotation(np.array(ids, dtype=np.int32), AllowedLabels.from_sets(sets) if some_sets else None)
 
     def id_of(self, n: int, i: int, label: Hashable) -> int:
-        """The id of a label, met at site i of sequence n; one that is not known is refused."""
+        """The id of a label, met at position i of sequence n; one that is not known is refused."""
         found = self._ids.get(label)
         if found is None:
             known = ", ".join(map(str, self.classes[:_SHOWN])) + ", …" * (len(self) > _SHOWN)
-            raise InputError(f"sequence {n}, site {i}: unknown label {label!r}; the labels are {known}")
+            raise InputError(f"sequence {n}, position {i}: unknown label {label!r}; the labels are {known}")
         return found
 
     def unknown_in(self, y: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
-        """Sequence, site and entry wherever no label that an entry names is known; None names none and is passed over."""
+        """Sequence, position and entry wherever no label that an entry names is known; None names none and is passed
+        over.
+        """
         for n, labels in enumerate(label_lists(y)):
             for i, entry in enumerate(labels):
                 named = list(alternatives(n, i, entry))
@@ -116,7 +118,7 @@ class Labels:
 
 
 def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -> list[Sequence[Any]]:
-    """y as a list with the labels of each sequence; with `lengths` [N], one for each of its sites.
+    """y as a list with the labels of each sequence; with `lengths` [N], one for each of its positions.
 
     Iterators are read once. `which` stands before what is named in a message: "dev ".
     """
@@ -131,7 +133,7 @@ def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -
         raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
     for n, (labels, length) in enumerate(zip(lists, lengths, strict=True)):
         if len(labels) != length:
-            raise InputError(f"{which}sequence {n}: {length} sites but {len(labels)} labels")
+            raise InputError(f"{which}sequence {n}: {length} positions but {len(labels)} labels")
     return lists
 
 
@@ -167,7 +169,7 @@ def alternatives(n: int, i: int, entry: Any, which: str = "") -> Iterator[Hashab
     """The labels that an entry of y names: one, several for a set, none for None."""
     if entry is None:
         return
-    place = f"{which}sequence {n}, site {i}"
+    place = f"{which}sequence {n}, position {i}"
     if not isinstance(entry, set | frozenset):
         yield _checked(place, entry)
         return

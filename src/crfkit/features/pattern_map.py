@@ -1,4 +1,4 @@
-"""Which patterns of a model have weights, and the patterns that begin at each site of a data set.
+"""Which patterns of a model have weights, and the patterns that begin at each position of a data set.
 
 The weights of patterns lie behind all others, in the order of `PatternMap.names`: patterns that are written or that
 training found, n-grams and affixes that training took from data, and what functions of the input named in training.
@@ -42,9 +42,10 @@ _NAMED = 5  # patterns in a message
 
 
 class PatternData(NamedTuple):
-    """The patterns of a data set: a book, and the starts of its sites.
+    """The patterns of a data set: a book, and the starts of its positions.
 
-    At site i these are `start_states[start_ptr[i]:start_ptr[i + 1]]`, and the common ones, which begin at every site.
+    At position i these are `start_states[start_ptr[i]:start_ptr[i + 1]]`, and the common ones, which begin at every
+    position.
     """
 
     book: PatternBook
@@ -60,21 +61,21 @@ class PatternData(NamedTuple):
         return _core.PatternBook(book.n_labels, book.set_ptr, book.set_labels, *states)
 
     def partition(self, begin: int, end: int, max_states: int) -> tuple[Int64s, Int64s]:
-        """What the patterns alone tell apart at each site of the sequence begin:end, all labels possible.
+        """What the patterns alone tell apart at each position of the sequence begin:end, all labels possible.
 
-        Grouped transitions into each site [T], and how many sites, itself included, these may depend on [T].
+        Grouped transitions into each position [T], and how many positions, itself included, these may depend on [T].
         """
-        starts = self.of_sites(begin, end)
+        starts = self.of_positions(begin, end)
         _, transitions, spans = _core.pattern_partition(self.native_book(), *starts, max_states, MAX_ARCS)
         return transitions, spans
 
-    def of_sites(self, begin: int, end: int) -> PatternStarts:
-        """All starts of the sites begin:end, common ones written out."""
+    def of_positions(self, begin: int, end: int) -> PatternStarts:
+        """All starts of the positions begin:end, common ones written out."""
         ptr = self.start_ptr[begin : end + 1] - self.start_ptr[begin]
         some = slice(int(self.start_ptr[begin]), int(self.start_ptr[end]))
         states, n_common = self.start_states[some], len(self.common)
         values = np.ones(len(states)) if self.start_values is None else self.start_values[some]
-        behind = np.repeat(ptr[1:], n_common)  # each site has its own starts first
+        behind = np.repeat(ptr[1:], n_common)  # each position has its own starts first
         return PatternStarts(
             ptr + n_common * np.arange(end - begin + 1),
             np.insert(states, behind, np.tile(self.common, end - begin)),
@@ -106,7 +107,7 @@ class PatternMap:
     labels: tuple[Hashable, ...]  # [L]
     grams: tuple[Gram, ...] = ()  # taken from data, or written as plain runs of labels; distinct
     given_names: tuple[str, ...] = ()  # what functions named in training, and no pattern is called
-    columns: bool = False  # sites are rows of columns, as templates read them
+    columns: bool = False  # positions are rows of columns, as templates read them
     found: tuple[Pattern, ...] = ()  # that training found, beside those of the structure
 
     @classmethod
@@ -132,11 +133,11 @@ class PatternMap:
         given, before = ((), ()) if base is None else (base.given_names, base.found)
         fixed = cls(structure, tuple(labels), tuple(grams), given, columns, before)
         fixed.check()
-        fired = list(fixed._configurations(dataset))
-        named = dict.fromkeys((*fixed.given_names, *(found.weight for found in fired)))
+        active = list(fixed._configurations(dataset))
+        named = dict.fromkeys((*fixed.given_names, *(found.weight for found in active)))
         taken = set(fixed.names) - set(fixed.given_names)
         complete = replace(fixed, given_names=tuple(name for name in named if name not in taken))
-        return complete, complete._data(dataset, fired)
+        return complete, complete._data(dataset, active)
 
     def check(self) -> None:
         """Refuse patterns that do not go with the labels."""
@@ -176,7 +177,7 @@ class PatternMap:
         return bool(self.functions) or any(pattern.when is not None for pattern in self.written)
 
     def data(self, dataset: Dataset) -> PatternData:
-        """The patterns that begin at the sites of a data set."""
+        """The patterns that begin at the positions of a data set."""
         return self._data(dataset, self._configurations(dataset))
 
     def trellises(
@@ -205,7 +206,7 @@ class PatternMap:
             raise InputError(self._too_large(error)) from None
 
     def sparsity(self, starts: PatternData, sequence: int, begin: int, end: int) -> Float64s:
-        """κ of the sites begin:end of a sequence [T]: grouped transitions / L ** (sites that these may depend on).
+        """κ of the positions begin:end of a sequence [T]: grouped transitions / L ** (positions that these may depend on).
 
         Of the patterns alone, all labels possible; InputError where that tells too many states apart.
         """
@@ -235,12 +236,13 @@ class PatternMap:
 
     def _too_large(self, error: _core.TrellisSizeError, sequence: int | None = None) -> str:
         """What is too large, where, and what can be done, in words; `sequence`, where the core had only this one."""
-        _, place, site, n_states, n_arcs, weights = error.args
+        _, place, position, n_states, n_arcs, weights = error.args
         sequence = place if sequence is None else sequence
         names = [repr(self.names[weight]) for weight in weights.tolist()]
         several = ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
         what, remedy = size_words(n_states, self.structure.max_states, n_arcs, MAX_ARCS)
-        return f"sequence {sequence}, site {site}: {what}; the patterns alive there are {several or 'none'}: {remedy}"
+        alive = several or "none"
+        return f"sequence {sequence}, position {position}: {what}; the patterns alive there are {alive}: {remedy}"
 
     @lazy_property
     def _number(self) -> dict[str, int]:
@@ -281,17 +283,17 @@ class PatternMap:
             assert dataset.inputs is not None
             yield from configurations(function, dataset.inputs, dataset.sequence_ptr, self.labels)
 
-    def _data(self, dataset: Dataset, fired: Any) -> PatternData:
+    def _data(self, dataset: Dataset, active: Any) -> PatternData:
         ptr = dataset.sequence_ptr
         writer, rules = self._rules
         gates = None if dataset.inputs is None else Gates(dataset.inputs, ptr, columns=self.columns)
-        sites, states, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0)]
+        positions, states, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0)]
         common = []
         for rule, pattern in rules:
             if rule.everywhere and (pattern is None or pattern.when is None):
                 common.append(rule.state)
                 continue
-            begins = rule.sites(ptr)
+            begins = rule.positions(ptr)
             counts = np.ones(len(begins))
             if pattern is not None and pattern.when is not None:
                 assert gates is not None
@@ -301,29 +303,29 @@ class PatternMap:
                 else:
                     counts = gates.called(pattern.when, begins)  # type: ignore[arg-type]
                     begins, counts = begins[counts != 0], counts[counts != 0]
-            sites.append(begins)
+            positions.append(begins)
             states.append(np.full(len(begins), rule.state, np.int32))
             values.append(counts)
         book = self._book
         if self.functions:
             writer = writer.copy()
             number = self._number
-            known = [found for found in fired if found.weight in number]
+            known = [found for found in active if found.weight in number]
             chains = [writer.chain(found.sets, number[found.weight]) for found in known]
-            sites.append(np.array([found.site for found in known], np.int64))
+            positions.append(np.array([found.position for found in known], np.int64))
             states.append(np.array(chains, np.int32))
             values.append(np.array([found.value for found in known], np.float64))
             book = writer.book()
-        listed = (np.concatenate(sites), np.concatenate(states), np.concatenate(values))
-        return _sorted(book, *listed, dataset.n_sites, np.array(common, np.int32))
+        listed = (np.concatenate(positions), np.concatenate(states), np.concatenate(values))
+        return _sorted(book, *listed, dataset.n_positions, np.array(common, np.int32))
 
 
 def _sorted(
-    book: PatternBook, sites: Int64s, states: Int32s, values: Float64s, n_sites: int, common: Int32s
+    book: PatternBook, positions: Int64s, states: Int32s, values: Float64s, n_positions: int, common: Int32s
 ) -> PatternData:
-    """Starts in the order of their sites."""
-    order = np.argsort(sites, kind="stable")
-    counts = np.bincount(sites, minlength=n_sites)
+    """Starts in the order of their positions."""
+    order = np.argsort(positions, kind="stable")
+    counts = np.bincount(positions, minlength=n_positions)
     start_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
     plain = bool((values == 1).all())
     return PatternData(book, start_ptr, states[order], None if plain else values[order], common)

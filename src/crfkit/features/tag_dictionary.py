@@ -1,11 +1,11 @@
 """Which labels a word may have: those it was seen with, or those of words that end alike.
 
-A word seen at `min_count` sites or more keeps the labels it was seen with. A rarer one has in addition, and an
-unknown one only, the labels of its longest ending that `ending_count` sites with other rare words have; where not even
+A word seen at `min_count` positions or more keeps the labels it was seen with. A rarer one has in addition, and an
+unknown one only, the labels of its longest ending that `ending_count` positions with other rare words have; where not even
 the last character is shared, those of all rare words, the open classes. So a rare word is treated as if it were
 unknown, in training too, and a model learns there what it needs for words it never saw.
 
-Words are compared in lower case. Shapes: V words, E endings, L labels, T sites.
+Words are compared in lower case. Shapes: V words, E endings, L labels, T positions.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ import numpy.typing as npt
 from crfkit.data import InputError, read_text
 from crfkit.features.dataset import Annotation, Int32s, Int64s
 from crfkit.features.endings import Endings, distinct
-from crfkit.features.given_sequences import LIST_OF_SITES, unusable_sequence
+from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
 from crfkit.features.wording import described, shown
-from crfkit.structures import Evidence
+from crfkit.structures import AllowedLabels
 
-Column = int | str  # where a site has the word: a place in a row of columns, or a key of a dict
+Column = int | str  # where a position has the word: a place in a row of columns, or a key of a dict
 MOST_CHARACTERS = 100  # of an ending
 
 
 class Coverage(NamedTuple):
     """How often a dictionary allows the right label, and how many labels it leaves to choose from."""
 
-    sites: int
-    covered: float  # share of the sites whose label is allowed
-    labels: float  # allowed at a site, on average
-    known: float  # share of the sites whose word is in the dictionary
+    positions: int
+    covered: float  # share of the positions whose label is allowed
+    labels: float  # allowed at a position, on average
+    known: float  # share of the positions whose word is in the dictionary
     known_covered: float
     known_labels: float
     unknown_covered: float
@@ -45,7 +45,7 @@ class Coverage(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.covered:.2%} of {self.sites:,} sites may have their label, {self.labels:.2f} labels a site; "
+            f"{self.covered:.2%} of {self.positions:,} positions may have their label, {self.labels:.2f} labels a position; "
             f"known words ({self.known:.2%}): {self.known_covered:.2%}, {self.known_labels:.2f}; "
             f"unknown: {self.unknown_covered:.2%}, {self.unknown_labels:.2f}"
         )
@@ -100,19 +100,21 @@ class TagDictionary:
     ) -> Self:
         """The dictionary of training data.
 
-        `column` says where a site has its word: a site is a word, a row of columns, or a dict. Words seen at `min_count`
-        sites keep the labels seen there; `ending_length` = 0 gives all others the open classes. Sites whose label is None or
+        `column` says where a position has its word: a position is a word, a row of columns, or a dict. Words seen at
+        `min_count`
+        positions keep the labels seen there; `ending_length` = 0 gives all others the open classes. Positions whose
+        label is None or
         a set say nothing.
         """
         words, labels = list(_words(X, column)), list(_labels(y))
         if len(words) != len(labels):
-            raise InputError(f"X has {len(words)} sites but y has {len(labels)} labels")
+            raise InputError(f"X has {len(words)} positions but y has {len(labels)} labels")
         counts = Counter(
             (word, label) for word, label in zip(words, labels, strict=True) if not _unknown(label)
         )
         seen = [(word, label, n) for (word, label), n in counts.items()]
         if not seen:
-            raise InputError("no site has a label: there is nothing to make a tag dictionary of")
+            raise InputError("no position has a label: there is nothing to make a tag dictionary of")
         return cls._make(seen, column, min_count, ending_length, ending_count)
 
     @classmethod
@@ -155,7 +157,7 @@ class TagDictionary:
         *,
         all_rare: bool = False,
     ) -> Self:
-        """From (word, label, number of sites); `all_rare`: all words say what endings go with, not only rare ones."""
+        """From (word, label, number of positions); `all_rare`: all words say what endings go with, not only rare ones."""
         for name, value, least, most in (
             ("min_count", min_count, 1, 2**31 - 1),
             ("ending_length", ending_length, 0, MOST_CHARACTERS),
@@ -176,8 +178,8 @@ class TagDictionary:
         pairs = np.array(
             sorted((places[word], label, n) for (word, label), n in together.items()), np.int64
         )  # [P, 3]
-        sites = np.bincount(pairs[:, 0], pairs[:, 2], len(words))  # [V]
-        rare = np.flatnonzero((sites < min_count) | all_rare)
+        positions = np.bincount(pairs[:, 0], pairs[:, 2], len(words))  # [V]
+        rare = np.flatnonzero((positions < min_count) | all_rare)
         rank = np.full(len(words), -1, np.int64)  # among the rare words
         rank[rare] = np.arange(len(rare))
         of_rare = pairs[rank[pairs[:, 0]] >= 0]
@@ -191,7 +193,7 @@ class TagDictionary:
             n_labels=len(classes),
         )
         chosen = np.full(len(words), -1, np.int64)
-        chosen[rare] = np.where(sites[rare] < min_count, endings.of_words, -1)
+        chosen[rare] = np.where(positions[rare] < min_count, endings.of_words, -1)
         return cls(
             tuple(classes),
             tuple(words),
@@ -220,29 +222,31 @@ class TagDictionary:
             tuple(classes), self.words, self.endings, _pointers(counts), new[new >= 0][order], self.column
         )
 
-    def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> Evidence:
-        """The ids of the labels that the sites of sequences X may have; those that `gold` names are added."""
+    def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> AllowedLabels:
+        """The ids of the labels that the positions of sequences X may have; those that `gold` names are added."""
         entries = np.fromiter(self._entries_of(X), np.int64)  # [T]
         empty = entries < 0
         entries[empty] = 0
         counts = np.where(empty, 0, self.ptr[entries + 1] - self.ptr[entries])
-        site_ptr = _pointers(counts)
-        places = np.arange(site_ptr[-1]) + np.repeat(self.ptr[entries] - site_ptr[:-1], counts)
-        evidence = Evidence(site_ptr, self.labels[places])
-        return evidence if gold is None else _with_gold(evidence, gold, len(self.classes))
+        position_ptr = _pointers(counts)
+        places = np.arange(position_ptr[-1]) + np.repeat(self.ptr[entries] - position_ptr[:-1], counts)
+        allowed = AllowedLabels(position_ptr, self.labels[places])
+        return allowed if gold is None else _with_gold(allowed, gold, len(self.classes))
 
     def coverage(self, X: Iterable[Any], y: Iterable[Any]) -> Coverage:
-        """How often the label of a site is among those that its word may have. Sites with None or a set are left out."""
+        """How often the label of a position is among those that its word may have. Positions with None or a set are
+        left out.
+        """
         X, gold = list(X), list(_labels(y))
         ids = {label: i for i, label in enumerate(self.classes)}
         labels = np.array([ids.get(label, -1) if not _unknown(label) else -2 for label in gold], np.int64)
-        evidence = self.allowed(X)
-        counts = np.diff(evidence.site_ptr)
+        allowed = self.allowed(X)
+        counts = np.diff(allowed.position_ptr)
         if len(counts) != len(labels):
-            raise InputError(f"X has {len(counts)} sites but y has {len(labels)} labels")
-        site = np.repeat(np.arange(len(counts)), counts)
+            raise InputError(f"X has {len(counts)} positions but y has {len(labels)} labels")
+        position = np.repeat(np.arange(len(counts)), counts)
         covered = (counts == 0) & (labels >= 0)
-        covered[site[evidence.labels == labels[site]]] = True
+        covered[position[allowed.labels == labels[position]]] = True
         counts = np.where(counts == 0, len(self.classes), counts)
         known = np.fromiter((word in self for word in _words(X, self.column)), np.bool_)
         judged = labels > -2
@@ -289,18 +293,21 @@ def _lists(pairs: Int64s, chosen: Int64s, endings: Endings, n_labels: int) -> tu
     )
 
 
-def _with_gold(evidence: Evidence, gold: Annotation, n_labels: int) -> Evidence:
-    """Evidence that allows the labels that an annotation names; where all are allowed already, it stays so."""
-    counts = np.diff(evidence.site_ptr)
+def _with_gold(allowed: AllowedLabels, gold: Annotation, n_labels: int) -> AllowedLabels:
+    """AllowedLabels that allows the labels that an annotation names; where all are allowed already, it stays so."""
+    counts = np.diff(allowed.position_ptr)
     named = np.flatnonzero(gold.labels >= 0)
-    sites, labels = [np.repeat(np.arange(len(counts)), counts), named], [evidence.labels, gold.labels[named]]
+    positions, labels = (
+        [np.repeat(np.arange(len(counts)), counts), named],
+        [allowed.labels, gold.labels[named]],
+    )
     if gold.sets is not None:
-        sites.append(np.repeat(np.arange(len(counts)), np.diff(gold.sets.site_ptr)))
+        positions.append(np.repeat(np.arange(len(counts)), np.diff(gold.sets.position_ptr)))
         labels.append(gold.sets.labels)
-    at, which = np.concatenate(sites), np.concatenate(labels)
+    at, which = np.concatenate(positions), np.concatenate(labels)
     at, which = at[counts[at] > 0], which[counts[at] > 0]
     at, which = np.divmod(distinct(at * n_labels + which), n_labels)
-    return Evidence(_pointers(np.bincount(at, minlength=len(counts))), which.astype(np.int32))
+    return AllowedLabels(_pointers(np.bincount(at, minlength=len(counts))), which.astype(np.int32))
 
 
 def _mean(numbers: npt.NDArray[Any]) -> float:
@@ -312,20 +319,20 @@ def _pointers(counts: npt.NDArray[Any]) -> Int64s:
 
 
 def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
-    """The word of each site."""
+    """The word of each position."""
     for n, sequence in enumerate(X):
         if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
-            raise unusable_sequence(n, sequence, LIST_OF_SITES)
-        for i, site in enumerate(sequence):
-            word = site
-            if not isinstance(site, str):
+            raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
+        for i, position in enumerate(sequence):
+            word = position
+            if not isinstance(position, str):
                 try:
-                    word = site[column]
+                    word = position[column]
                 except (IndexError, KeyError, TypeError):
                     word = None
             if not isinstance(word, str):
                 raise InputError(
-                    f"sequence {n}, site {i} is {described(site)}: a tag dictionary needs a word"
+                    f"sequence {n}, position {i} is {described(position)}: a tag dictionary needs a word"
                     f"{'' if column == 0 else f' in column {column!r}'}"
                 )
             yield word

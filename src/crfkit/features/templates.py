@@ -2,23 +2,23 @@
 
 A template is a text of lines. A line that begins with `U` makes features on labels, one that begins with `B`
 makes features on arcs; blank lines and lines that begin with `#` are skipped. In a line, each macro
-`%x[row,column]` is replaced by the value in that column of the row that many sites away, and what results
+`%x[row,column]` is replaced by the value in that column of the row that many positions away, and what results
 is the feature:
 
-    U05:%x[-1,0]/%x[0,1]      at "the dog", site 1  →  the feature "U05:the/NN"
+    U05:%x[-1,0]/%x[0,1]      at "the dog", position 1  →  the feature "U05:the/NN"
 
 CRF++ refuses lines that begin otherwise. Here such a line has a name, so that its features can be read:
 
     suffix2=%suffix[0,0,2]                        →  "suffix2=og", on labels
     transition word[-1]|pos=%x[-1,0]|%x[0,1]      →  "word[-1]|pos=the|NN", on transitions, as a `B` line
 
-A row outside the sequence is `_B-1`, `_B-2`, … before the first site and `_B+1`, `_B+2`, … after the last,
-whatever the function. `B` lines are features of the arc that enters a site, so the first site has none. Equal
+A row outside the sequence is `_B-1`, `_B-2`, … before the first position and `_B+1`, `_B+2`, … after the last,
+whatever the function. `B` lines are features of the arc that enters a position, so the first position has none. Equal
 lines make equal features, each time they stand there.
 
 Beyond CRF++, `%lower[0,0]`, `%suffix[0,0,3]` and the other entries of `FUNCTIONS` are applied to the value
 first. Where a function gives nothing (a suffix of 3 of a word of 2 letters), the line makes no feature at
-that site.
+that position.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 from crfkit.data import InputError, read_text
 
-Row = Sequence[str] | str  # the columns of one site; a bare string is a row of one column
+Row = Sequence[str] | str  # the columns of one position; a bare string is a row of one column
 
 
 class Transform(NamedTuple):
@@ -53,11 +53,13 @@ class Macro(NamedTuple):
     literal: str
     transform: int  # index into Program.transforms
     row: int  # offset from the anchor
-    anchor: Literal["site", "first", "end"] = "site"  # the current site, the first one, or behind the last
+    anchor: Literal["position", "first", "end"] = (
+        "position"  # the current position, the first one, or behind the last
+    )
 
-    def site(self, current: int, n_sites: int) -> int:
-        """The site that it reads, which may be outside the sequence."""
-        return self.row + {"site": current, "first": 0, "end": n_sites}[self.anchor]
+    def position(self, current: int, n_positions: int) -> int:
+        """The position that it reads, which may be outside the sequence."""
+        return self.row + {"position": current, "first": 0, "end": n_positions}[self.anchor]
 
 
 class Line(NamedTuple):
@@ -83,13 +85,13 @@ class Program(NamedTuple):
     boundaries: tuple[Boundaries, ...] = ()  # of each transform; none: _B-1, _B-2, … and _B+1, _B+2, …
     cut_at_zero: bool = False  # a zero byte ends a feature, as it does in C
 
-    def boundary(self, transform: int, site: int, n_sites: int) -> str:
-        """What a transform gives at a site outside a sequence of `n_sites`."""
-        distance = -site if site < 0 else site - n_sites + 1
+    def boundary(self, transform: int, position: int, n_positions: int) -> str:
+        """What a transform gives at a position outside a sequence of `n_positions`."""
+        distance = -position if position < 0 else position - n_positions + 1
         if not self.boundaries:
-            return f"_B{'-' if site < 0 else '+'}{distance}"
+            return f"_B{'-' if position < 0 else '+'}{distance}"
         before, after = self.boundaries[transform]
-        texts = before if site < 0 else after
+        texts = before if position < 0 else after
         return texts[min(distance, len(texts)) - 1]
 
 
@@ -294,9 +296,9 @@ class Template:
         return self.parse("\n".join(kept), source=self.source)
 
     def expand(self, rows: Sequence[Row], i: int) -> tuple[list[str], list[str]]:
-        """The features of site `i` and of the arc that enters it: the plain form of what extractors do."""
+        """The features of position `i` and of the arc that enters it: the plain form of what extractors do."""
         if not 0 <= i < len(rows):
-            raise IndexError(f"site {i} of a sequence of {len(rows)} sites")
+            raise IndexError(f"position {i} of a sequence of {len(rows)} positions")
         states: list[str] = []
         arcs: list[str] = []
         for line in self._program.lines:
@@ -310,22 +312,22 @@ class Template:
     def _feature(self, line: Line, rows: Sequence[Row], i: int) -> str | None:
         pieces: list[str] = []
         for macro in line.macros:
-            value = self._value(macro, rows, macro.site(i, len(rows)))
+            value = self._value(macro, rows, macro.position(i, len(rows)))
             if value is None:
                 return None
             pieces += (macro.literal, value)
         feature = "".join(pieces) + line.tail
         return feature.partition("\0")[0] if self._program.cut_at_zero else feature
 
-    def _value(self, macro: Macro, rows: Sequence[Row], site: int) -> str | None:
-        if not 0 <= site < len(rows):
-            return self._program.boundary(macro.transform, site, len(rows))
-        row = rows[site]
+    def _value(self, macro: Macro, rows: Sequence[Row], position: int) -> str | None:
+        if not 0 <= position < len(rows):
+            return self._program.boundary(macro.transform, position, len(rows))
+        row = rows[position]
         columns = (row,) if isinstance(row, str) else row
         transform = self._program.transforms[macro.transform]
         if transform.column >= len(columns):
             raise InputError(
-                f"site {site} has {len(columns)} columns, but {self.source} reads column {transform.column}"
+                f"position {position} has {len(columns)} columns, but {self.source} reads column {transform.column}"
             )
         return self._apply(transform, columns[transform.column])
 

@@ -7,7 +7,7 @@ features of:
 
 In a pattern, commands are replaced by what they give:
 
-    %x[row,column]              the value in a column, counted from 0, of the row that many sites away
+    %x[row,column]              the value in a column, counted from 0, of the row that many positions away
     %t[row,column,"regex"]      true or false: whether the expression matches in the value
     %m[row,column,"regex"]      what the expression matches; nothing where it does not
 
@@ -85,7 +85,7 @@ class WapitiPatterns(Template):
             if short:
                 missed = self.first_missed(rows)
                 if missed is not None:
-                    raise InputError(f"sequence {n}, site {missed[0]}: {missed[1]}")
+                    raise InputError(f"sequence {n}, position {missed[0]}: {missed[1]}")
                 sequence = list(rows)
                 for i in short:
                     row = (rows[i],) if isinstance(rows[i], str) else tuple(rows[i])
@@ -100,7 +100,7 @@ class WapitiPatterns(Template):
         program = self.program()
         macros = {macro for line in program.lines for macro in line.macros}
         reads = {
-            (macro.site(current, len(rows)), program.transforms[macro.transform].column)
+            (macro.position(current, len(rows)), program.transforms[macro.transform].column)
             for macro in macros
             for current in range(len(rows))
         }

@@ -2,7 +2,7 @@
 
     log_partition      log Z
     marginals          ∇ log Z with respect to the scores
-    tangent            ∇² log Z · direction
+    Hessian–vector product            ∇² log Z · direction
     best, k_best       highest-scoring outputs
     sample             exact samples
     entropy            −Σ_y p(y) log p(y)
@@ -11,8 +11,8 @@
     parts              which parts an output has
 
 Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`ChainScores(…)`, an array);
-`crfkit.inference.questions` knows which module answers for which structure. `evidence` restricts the outputs to the labels
-that are allowed at each site: a bool array [T, L] or an `Evidence`; for trees, to the arcs that are allowed.
+`crfkit.inference.questions` knows which module answers for which structure. `allowed` restricts the outputs to the labels
+that are allowed at each position: a bool array [T, L] or an `AllowedLabels`; for trees, to the arcs that are allowed.
 
 Of many chains at once: `ChainBatch`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
@@ -23,6 +23,7 @@ from crfkit.inference.local_tagger import LocalDesign, LocalTagger
 from crfkit.inference.questions import (
     best,
     entropy,
+    hessian_vector,
     k_best,
     log_partition,
     log_probability,
@@ -30,7 +31,6 @@ from crfkit.inference.questions import (
     parts,
     sample,
     score,
-    tangent,
 )
 from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tagger import LatticeTagger, PatternTagger, Tagger
@@ -51,6 +51,7 @@ __all__ = [
     "best",
     "count",
     "entropy",
+    "hessian_vector",
     "k_best",
     "log_count",
     "log_partition",
@@ -60,5 +61,4 @@ __all__ = [
     "parts",
     "sample",
     "score",
-    "tangent",
 ]

@@ -9,57 +9,59 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.inference.how_many import check_k, check_n
-from crfkit.structures import Best, Chain, ChainMarginals, ChainScores, Evidence, NoOutputError
+from crfkit.structures import AllowedLabels, Best, Chain, ChainMarginals, ChainScores, NoOutputError
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
-Allowed = Evidence | npt.ArrayLike | None
+Allowed = AllowedLabels | npt.ArrayLike | None
 
 
-def log_partition(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
-    """log Z = log Σ_y exp(score(y)); −inf when no labelling is possible, 0 for an empty sequence."""
+def log_partition(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> float:
+    """log Z = log Σ_y exp(score(y)); −inf when no label sequence is possible, 0 for an empty sequence."""
     try:
-        return _core.chain_log_partition(*folded(structure, scores, evidence))
+        return _core.chain_log_partition(*folded(structure, scores, allowed))
     except NoOutputError:
         return -math.inf
 
 
-def marginals(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> ChainMarginals:
+def marginals(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> ChainMarginals:
     """∇ log Z: the probability of every part."""
-    states, arcs = _core.chain_marginals(*folded(structure, scores, evidence))
+    states, arcs = _core.chain_marginals(*folded(structure, scores, allowed))
     return with_ends(structure, states, arcs)
 
 
-def tangent(
-    structure: Chain, scores: ChainScores, direction: ChainScores, *, evidence: Allowed = None
+def hessian_vector(
+    structure: Chain, scores: ChainScores, direction: ChainScores, *, allowed: Allowed = None
 ) -> ChainMarginals:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    states, arcs = folded(structure, scores, evidence)
+    states, arcs = folded(structure, scores, allowed)
     d_states, d_arcs = folded(Chain(structure.start, structure.end), direction, None)
     if direction.states.shape != scores.states.shape:
         raise ValueError(
-            f"tangent: the direction's states have shape {list(direction.states.shape)}, "
+            f"Hessian–vector product: the direction's states have shape {list(direction.states.shape)}, "
             f"expected that of the scores, {list(scores.states.shape)}."
         )
     if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
-        raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
-    moved_states, moved_arcs = _core.chain_tangent(states, arcs, d_states, d_arcs)
+        raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
+    moved_states, moved_arcs = _core.chain_hessian_vector(states, arcs, d_states, d_arcs)
     return with_ends(structure, moved_states, moved_arcs)
 
 
-def best(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> Best:
-    """The highest-scoring labelling; among equals the one with the lower label at the last site where they differ."""
-    found = _core.chain_k_best(*folded(structure, scores, evidence), 1)
+def best(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> Best:
+    """The highest-scoring label sequence; among equals the one with the lower label at the last position where they
+    differ.
+    """
+    found = _core.chain_k_best(*folded(structure, scores, allowed), 1)
     if not found:
-        raise ValueError("best: no labelling is possible, every one has a part with score −inf.")
+        raise ValueError("best: no label sequence is possible, every one has a part with score −inf.")
     return Best(found[0][1], found[0][0])
 
 
-def k_best(structure: Chain, scores: ChainScores, k: int, *, evidence: Allowed = None) -> list[Best]:
-    """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
+def k_best(structure: Chain, scores: ChainScores, k: int, *, allowed: Allowed = None) -> list[Best]:
+    """The k highest-scoring label sequences, best first, all distinct; fewer when fewer are possible."""
     check_k(k)
     try:
-        found = _core.chain_k_best(*folded(structure, scores, evidence), k)
+        found = _core.chain_k_best(*folded(structure, scores, allowed), k)
     except NoOutputError:
         return []
     return [Best(labels, score) for score, labels in found]
@@ -71,24 +73,24 @@ def sample(
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
     *,
-    evidence: Allowed = None,
+    allowed: Allowed = None,
 ) -> Int32s:
-    """`n` independent labellings drawn from p(y), as label ids [n, T]."""
+    """`n` independent label sequences drawn from p(y), as label ids [n, T]."""
     check_n(n)
-    states, arcs = folded(structure, scores, evidence)
+    states, arcs = folded(structure, scores, allowed)
     uniforms = np.random.default_rng(random_state).random((n, len(states)))
     return _core.chain_sample(states, arcs, uniforms)
 
 
-def entropy(structure: Chain, scores: ChainScores, *, evidence: Allowed = None) -> float:
+def entropy(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> float:
     """−Σ_y p(y) log p(y), in nats, summed from terms ≥ 0 so that nothing cancels."""
-    return _core.chain_entropy(*folded(structure, scores, evidence))
+    return _core.chain_entropy(*folded(structure, scores, allowed))
 
 
 def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float:
-    """score(y) of one labelling, given as label ids [T]; −inf where it has an arc that does not exist."""
+    """score(y) of one label sequence, given as label ids [T]; −inf where it has an arc that does not exist."""
     _check(structure, scores)
-    y = labels_of(output, scores.n_sites, scores.n_labels)
+    y = labels_of(output, scores.n_positions, scores.n_labels)
     chain = structure.of_ids(scores.n_labels)
     if chain.constrained and chain.support().first_break(y) is not None:
         return -math.inf
@@ -97,8 +99,8 @@ def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float
     terms = list(scores.states[np.arange(len(y)), y])
     if scores.arcs is not None and len(y) > 1:
         arcs = scores.arcs
-        by_site = arcs[np.arange(len(y) - 1), y[:-1], y[1:]] if arcs.ndim == 3 else arcs[y[:-1], y[1:]]
-        terms.extend(by_site)
+        by_position = arcs[np.arange(len(y) - 1), y[:-1], y[1:]] if arcs.ndim == 3 else arcs[y[:-1], y[1:]]
+        terms.extend(by_position)
     if scores.start is not None:
         terms.append(scores.start[y[0]])
     if scores.end is not None:
@@ -107,46 +109,48 @@ def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float
 
 
 def log_probability(
-    structure: Chain, scores: ChainScores, output: npt.ArrayLike, *, evidence: Allowed = None
+    structure: Chain, scores: ChainScores, output: npt.ArrayLike, *, allowed: Allowed = None
 ) -> float:
-    """log p(y) = score(y) − log Z; −inf for a labelling that is not possible."""
-    total = _core.chain_log_partition(*folded(structure, scores, evidence))
+    """log p(y) = score(y) − log Z; −inf for a label sequence that is not possible."""
+    total = _core.chain_log_partition(*folded(structure, scores, allowed))
     if total == -math.inf:
-        raise ValueError("log_probability: no labelling is possible, every one has a part with score −inf.")
-    if not admits(evidence, scores, output):
+        raise ValueError(
+            "log_probability: no label sequence is possible, every one has a part with score −inf."
+        )
+    if not admits(allowed, scores, output):
         return -math.inf
     return min(0.0, score(structure, scores, output) - total)
 
 
 def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMarginals:
-    """Which parts a labelling has: 1 for those, 0 for all others, in the shapes of the marginals."""
+    """Which parts a label sequence has: 1 for those, 0 for all others, in the shapes of the marginals."""
     y = labels_of(output, None, n_labels)
-    n_sites = len(y)
-    states = np.zeros((n_sites, n_labels))
-    states[np.arange(n_sites), y] = 1
-    arcs = np.zeros((max(n_sites - 1, 0), n_labels, n_labels))
-    if n_sites > 1:
-        arcs[np.arange(n_sites - 1), y[:-1], y[1:]] = 1
+    n_positions = len(y)
+    states = np.zeros((n_positions, n_labels))
+    states[np.arange(n_positions), y] = 1
+    arcs = np.zeros((max(n_positions - 1, 0), n_labels, n_labels))
+    if n_positions > 1:
+        arcs[np.arange(n_positions - 1), y[:-1], y[1:]] = 1
     return with_ends(structure, states, arcs)
 
 
-def folded(structure: Chain, scores: ChainScores, evidence: Allowed) -> tuple[Float64s, Float64s]:
-    """States [T, L] with start, end and evidence folded in, and arcs [L, L] or [T − 1, L, L].
+def folded(structure: Chain, scores: ChainScores, allowed: Allowed) -> tuple[Float64s, Float64s]:
+    """States [T, L] with start, end and allowed labels folded in, and arcs [L, L] or [T − 1, L, L].
 
     What the bigrams of the chain exclude scores −inf, states that no output has included; NoOutputError when that is all.
     """
     _check(structure, scores)
     states = np.array(scores.states, order="C")
-    if scores.n_sites:
+    if scores.n_positions:
         if scores.start is not None:
             states[0] += scores.start
         if scores.end is not None:
             states[-1] += scores.end
     arcs = np.zeros((scores.n_labels, scores.n_labels)) if scores.arcs is None else scores.arcs
-    allowed = evidence_of(evidence, scores)
+    allowed = allowed_of(allowed, scores)
     chain = structure.of_ids(scores.n_labels)
     if chain.constrained:
-        states[~chain.compile(scores.n_sites, allowed).support(scores.n_labels)] = -math.inf
+        states[~chain.compile(scores.n_positions, allowed).support(scores.n_labels)] = -math.inf
         arcs = np.where(chain.support().exists[:-1, :-1], arcs, -math.inf)
     elif allowed is not None:
         states[~allowed.mask(scores.n_labels)] = -math.inf
@@ -160,26 +164,28 @@ def _check(structure: Chain, scores: ChainScores) -> None:
     scores.check(structure)
 
 
-def evidence_of(evidence: Allowed, scores: ChainScores) -> Evidence | None:
-    """The evidence as lists, if it goes with the scores."""
-    if evidence is None:
+def allowed_of(allowed: Allowed, scores: ChainScores) -> AllowedLabels | None:
+    """The allowed labels as lists, if it goes with the scores."""
+    if allowed is None:
         return None
-    if not isinstance(evidence, Evidence):
-        given = list(np.shape(evidence))
+    if not isinstance(allowed, AllowedLabels):
+        given = list(np.shape(allowed))
         if given != list(scores.states.shape):
             raise ValueError(
-                f"The evidence has shape {given}, expected [T, L] = {list(scores.states.shape)}."
+                f"The allowed labels have shape {given}, expected [T, L] = {list(scores.states.shape)}."
             )
-        evidence = Evidence.from_mask(evidence)
-    if evidence.n_sites != scores.n_sites:
-        raise ValueError(f"The evidence speaks of {evidence.n_sites} sites, the scores of {scores.n_sites}.")
-    return evidence
+        allowed = AllowedLabels.from_mask(allowed)
+    if allowed.n_positions != scores.n_positions:
+        raise ValueError(
+            f"The allowed labels are of {allowed.n_positions} positions, the scores of {scores.n_positions}."
+        )
+    return allowed
 
 
-def admits(evidence: Allowed, scores: ChainScores, output: npt.ArrayLike) -> bool:
-    """Whether the evidence allows every label of a labelling."""
-    y = labels_of(output, scores.n_sites, scores.n_labels)
-    allowed = evidence_of(evidence, scores)
+def admits(allowed: Allowed, scores: ChainScores, output: npt.ArrayLike) -> bool:
+    """Whether every label of a label sequence is allowed."""
+    y = labels_of(output, scores.n_positions, scores.n_labels)
+    allowed = allowed_of(allowed, scores)
     return allowed is None or bool(allowed.mask(scores.n_labels)[np.arange(len(y)), y].all())
 
 
@@ -195,16 +201,18 @@ def with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMargin
     )
 
 
-def labels_of(output: npt.ArrayLike, n_sites: int | None, n_labels: int) -> Int32s:
-    """One label id per site, checked."""
+def labels_of(output: npt.ArrayLike, n_positions: int | None, n_labels: int) -> Int32s:
+    """One label id per position, checked."""
     y = np.asarray(output)
     if y.ndim != 1 or (y.size and y.dtype.kind not in "iu"):
-        raise ValueError(f"A labelling is a list of label ids, got {y.dtype} with shape {list(y.shape)}.")
-    if n_sites is not None and len(y) != n_sites:
-        raise ValueError(f"The labelling has {len(y)} labels, the scores have {n_sites} sites.")
+        raise ValueError(
+            f"A label sequence is a list of label ids, got {y.dtype} with shape {list(y.shape)}."
+        )
+    if n_positions is not None and len(y) != n_positions:
+        raise ValueError(f"The label sequence has {len(y)} labels, the scores have {n_positions} positions.")
     wrong = np.flatnonzero((y < 0) | (y >= n_labels))
     if len(wrong):
         raise ValueError(
-            f"Site {wrong[0]} has label {y[wrong[0]]}, expected label ids from 0 to {n_labels - 1}."
+            f"Position {wrong[0]} has label {y[wrong[0]]}, expected label ids from 0 to {n_labels - 1}."
         )
     return y.astype(np.int32)

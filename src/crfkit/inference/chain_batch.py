@@ -1,4 +1,4 @@
-"""Sums over the labellings of many chains at once, and their best labels, on several threads."""
+"""Sums over the label sequences of many chains at once, and their best labels, on several threads."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class ChainBatch:
                 f"ChainBatch: states are {states.dtype} with shape {list(states.shape)}, expected float32 or float64 "
                 "[N, T, L]."
             )
-        n_chains, n_sites, n_labels = states.shape
+        n_chains, n_positions, n_labels = states.shape
         if arcs.shape not in ((n_labels, n_labels), (n_chains, n_labels, n_labels)):
             raise ValueError(f"ChainBatch: arcs have shape {list(arcs.shape)}, expected [L, L] or [N, L, L].")
         if lengths is None:
-            lengths = np.full(n_chains, n_sites)
+            lengths = np.full(n_chains, n_positions)
         if lengths.shape != (n_chains,) or (
-            len(lengths) and not 0 <= lengths.min() <= lengths.max() <= n_sites
+            len(lengths) and not 0 <= lengths.min() <= lengths.max() <= n_positions
         ):
-            raise ValueError(f"ChainBatch: expected {n_chains} lengths from 0 to {n_sites}.")
+            raise ValueError(f"ChainBatch: expected {n_chains} lengths from 0 to {n_positions}.")
         kept = np.array if copy else np.asarray
         first, last = (None if end is None else kept(end, states.dtype, order="C") for end in (start, end))
         self._arcs_shape, self._n_threads = arcs.shape, n_threads
@@ -71,7 +71,7 @@ class ChainBatch:
         self._lengths = np.array(lengths, dtype=np.int64)
 
     def log_partition(self) -> Float64s:
-        """log Z [N]; −inf where no labelling is possible, 0 for an empty chain."""
+        """log Z [N]; −inf where no label sequence is possible, 0 for an empty chain."""
         return _core.chain_batch_expectations(*self._scores, self._lengths, None, False, self._n_threads)[0]
 
     def expectations(self, weights: Floats | None = None) -> BatchExpectations:
@@ -82,5 +82,5 @@ class ChainBatch:
         return BatchExpectations(found[0], found[1], found[2].reshape(self._arcs_shape))
 
     def best(self) -> Int64s:
-        """The labels of the best labelling [N, T]; −1 beyond the end, and where nothing is possible."""
+        """The labels of the best label sequence [N, T]; −1 beyond the end, and where nothing is possible."""
         return _core.chain_batch_best(*self._scores, self._lengths, self._n_threads)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.inference import chain
 from crfkit.inference.tagger import Sets, Tagger
-from crfkit.structures import Chain, ChainScores, Evidence
+from crfkit.structures import AllowedLabels, Chain, ChainScores
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -31,19 +31,19 @@ class LocalDesign(NamedTuple):
 
     design: _core.Design  # in which all labels are allowed
     sequence_ptr: Int64s  # [N + 1]
-    allowed: Evidence | None  # the labels that each position may have; None: all
+    allowed: AllowedLabels | None  # the labels that each position may have; None: all
 
 
 def normalise_locally(scores: ChainScores) -> ChainScores:
     """The scores log p(y_t | y_{t−1}) of the same chain, normalised at each position."""
     states, arcs = scores.states, scores.arcs
-    n_sites, n_labels = states.shape
-    if n_sites == 0:
+    n_positions, n_labels = states.shape
+    if n_positions == 0:
         return scores
     first = states[:1] - _log_sum_exp(states[:1])
     following = (0.0 if arcs is None else arcs) + states[1:, None, :]  # [T − 1, L, L]
     following = following - _log_sum_exp(following)
-    return ChainScores(np.concatenate([first, np.zeros((n_sites - 1, n_labels))]), following)
+    return ChainScores(np.concatenate([first, np.zeros((n_positions - 1, n_labels))]), following)
 
 
 def _log_sum_exp(scores: Float64s) -> Float64s:
@@ -62,15 +62,13 @@ class LocalTagger(Tagger):
 
     def best(self, design: LocalDesign, n_threads: int = 1) -> Int32s:
         """The best label of every position, [T] over all sequences."""
-        found = [
-            chain.best(_CHAIN, scores, evidence=allowed).output for scores, allowed in self._each(design)
-        ]
+        found = [chain.best(_CHAIN, scores, allowed=allowed).output for scores, allowed in self._each(design)]
         return np.concatenate([np.zeros(0, np.int32), *found])
 
     def marginals(self, design: LocalDesign, n_threads: int = 1) -> Float64s:
         """P(y_t = b), [T, L] over all sequences."""
         found = [
-            chain.marginals(_CHAIN, scores, evidence=allowed).states for scores, allowed in self._each(design)
+            chain.marginals(_CHAIN, scores, allowed=allowed).states for scores, allowed in self._each(design)
         ]
         return np.concatenate(found) if found else np.zeros((0, 0))
 
@@ -92,10 +90,10 @@ class LocalTagger(Tagger):
             for t in range(begin, end):
                 if labels is not None and labels[t] >= 0:
                     mask[t - begin] &= np.arange(scores.n_labels) == labels[t]
-                elif sets is not None and sets.site_ptr[t + 1] > sets.site_ptr[t]:
-                    listed = sets.labels[sets.site_ptr[t] : sets.site_ptr[t + 1]]
+                elif sets is not None and sets.position_ptr[t + 1] > sets.position_ptr[t]:
+                    listed = sets.labels[sets.position_ptr[t] : sets.position_ptr[t + 1]]
                     mask[t - begin] &= np.isin(np.arange(scores.n_labels), listed)
-            totals.append(chain.log_partition(_CHAIN, scores, evidence=mask))
+            totals.append(chain.log_partition(_CHAIN, scores, allowed=mask))
         return np.array(totals, np.float64)
 
     def k_best(self, design: LocalDesign, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
@@ -103,7 +101,7 @@ class LocalTagger(Tagger):
         return [
             [
                 (found.score, found.output)
-                for found in chain.k_best(_CHAIN, scores, min(k, 2**31), evidence=allowed)
+                for found in chain.k_best(_CHAIN, scores, min(k, 2**31), allowed=allowed)
             ]
             for scores, allowed in self._each(design)
         ]
@@ -112,13 +110,13 @@ class LocalTagger(Tagger):
         """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
         drawn, begin = [np.zeros(0, np.int32)], 0
         for scores, allowed in self._each(design):
-            end = begin + n * scores.n_sites
-            some = uniforms[begin:end].reshape(n, scores.n_sites)
+            end = begin + n * scores.n_positions
+            some = uniforms[begin:end].reshape(n, scores.n_positions)
             drawn.append(_core.chain_sample(*chain.folded(_CHAIN, scores, allowed), some).ravel())
             begin = end
         return np.concatenate(drawn)
 
-    def _each(self, design: LocalDesign) -> Iterator[tuple[ChainScores, Evidence | None]]:
+    def _each(self, design: LocalDesign) -> Iterator[tuple[ChainScores, AllowedLabels | None]]:
         """The scores of each sequence, and the labels that it may have."""
         for n, (begin, end) in enumerate(pairwise(design.sequence_ptr.tolist())):
             allowed = None if design.allowed is None else design.allowed.between(begin, end)

@@ -29,48 +29,48 @@ Asked = tuple[
 ]  # states [T, L], arcs [A] or [T − 1, A], weights [W]
 
 
-def log_partition(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None) -> float:
-    """log Z; −inf when no labelling is possible, 0 for an empty sequence."""
+def log_partition(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> float:
+    """log Z; −inf when no label sequence is possible, 0 for an empty sequence."""
     try:
-        return _core.trellis_log_partition(*_asked(structure, scores, evidence))
+        return _core.trellis_log_partition(*_asked(structure, scores, allowed))
     except NoOutputError:
         return -math.inf
 
 
-def marginals(
-    structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None
-) -> PatternMarginals:
+def marginals(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> PatternMarginals:
     """∇ log Z: the probability of every part, and what is expected to fire each weight."""
-    asked = _asked(structure, scores, evidence)
+    asked = _asked(structure, scores, allowed)
     return _parts(structure, asked[0], *_core.trellis_marginals(*asked))
 
 
-def tangent(
-    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, evidence: Allowed = None
+def hessian_vector(
+    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, allowed: Allowed = None
 ) -> PatternMarginals:
     """∇² log Z · direction."""
-    asked = _asked(structure, scores, evidence)
+    asked = _asked(structure, scores, allowed)
     _check(structure, direction)
     d_states, d_arcs = chain.folded(Chain(structure.start, structure.end), direction, None)
     d_arcs = np.ascontiguousarray(d_arcs[..., *asked[0].arcs()])
     if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
-        raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
-    return _parts(structure, asked[0], *_core.trellis_tangent(*asked, d_states, d_arcs, _weights(direction)))
+        raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
+    return _parts(
+        structure, asked[0], *_core.trellis_hessian_vector(*asked, d_states, d_arcs, _weights(direction))
+    )
 
 
-def best(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None) -> Best:
-    """The highest-scoring labelling; which one among equals is always the same."""
-    score, labels = _core.trellis_best(*_asked(structure, scores, evidence))
+def best(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> Best:
+    """The highest-scoring label sequence; which one among equals is always the same."""
+    score, labels = _core.trellis_best(*_asked(structure, scores, allowed))
     if score == -math.inf:
-        raise ValueError("best: no labelling is possible, every one has a part with score −inf.")
+        raise ValueError("best: no label sequence is possible, every one has a part with score −inf.")
     return Best(labels, score)
 
 
-def k_best(structure: PatternChain, scores: PatternScores, k: int, *, evidence: Allowed = None) -> list[Best]:
-    """The k highest-scoring labellings, best first, all distinct; fewer when fewer are possible."""
+def k_best(structure: PatternChain, scores: PatternScores, k: int, *, allowed: Allowed = None) -> list[Best]:
+    """The k highest-scoring label sequences, best first, all distinct; fewer when fewer are possible."""
     check_k(k)
     try:
-        found = _core.trellis_k_best(*_asked(structure, scores, evidence), k)
+        found = _core.trellis_k_best(*_asked(structure, scores, allowed), k)
     except NoOutputError:
         return []
     return [Best(labels, score) for score, labels in found]
@@ -82,53 +82,55 @@ def sample(
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
     *,
-    evidence: Allowed = None,
+    allowed: Allowed = None,
 ) -> Int32s:
-    """`n` independent labellings drawn from p(y), as label ids [n, T]."""
+    """`n` independent label sequences drawn from p(y), as label ids [n, T]."""
     check_n(n)
-    asked = _asked(structure, scores, evidence)
-    uniforms = np.random.default_rng(random_state).random((n, structure.n_sites))
+    asked = _asked(structure, scores, allowed)
+    uniforms = np.random.default_rng(random_state).random((n, structure.n_positions))
     return _core.trellis_sample(*asked, uniforms)
 
 
-def entropy(structure: PatternChain, scores: PatternScores, *, evidence: Allowed = None) -> float:
+def entropy(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> float:
     """−Σ_y p(y) log p(y), in nats, summed from terms ≥ 0 so that nothing cancels."""
-    return _core.trellis_entropy(*_asked(structure, scores, evidence))
+    return _core.trellis_entropy(*_asked(structure, scores, allowed))
 
 
 def score(structure: PatternChain, scores: PatternScores, output: npt.ArrayLike) -> float:
-    """score(y) of one labelling, given as label ids [T]; −inf where it has an arc that does not exist."""
+    """score(y) of one label sequence, given as label ids [T]; −inf where it has an arc that does not exist."""
     _check(structure, scores)
     plain = chain.score(structure.chain, scores, output)
-    fired = structure.counts(chain.labels_of(output, scores.n_sites, scores.n_labels).tolist())
-    return math.fsum([plain, *(fired * _weights(scores))])
+    active = structure.counts(chain.labels_of(output, scores.n_positions, scores.n_labels).tolist())
+    return math.fsum([plain, *(active * _weights(scores))])
 
 
 def log_probability(
-    structure: PatternChain, scores: PatternScores, output: npt.ArrayLike, *, evidence: Allowed = None
+    structure: PatternChain, scores: PatternScores, output: npt.ArrayLike, *, allowed: Allowed = None
 ) -> float:
-    """log p(y) = score(y) − log Z; −inf for a labelling that is not possible."""
-    total = _core.trellis_log_partition(*_asked(structure, scores, evidence))
+    """log p(y) = score(y) − log Z; −inf for a label sequence that is not possible."""
+    total = _core.trellis_log_partition(*_asked(structure, scores, allowed))
     if total == -math.inf:
-        raise ValueError("log_probability: no labelling is possible, every one has a part with score −inf.")
-    if not chain.admits(evidence, scores, output):
+        raise ValueError(
+            "log_probability: no label sequence is possible, every one has a part with score −inf."
+        )
+    if not chain.admits(allowed, scores, output):
         return -math.inf
     return min(0.0, score(structure, scores, output) - total)
 
 
 def parts(structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None) -> PatternMarginals:
-    """Which parts a labelling has: 1 for those, 0 for all others; for each weight what fires it."""
+    """Which parts a label sequence has: 1 for those, 0 for all others; for each weight what fires it."""
     labels = structure.book.n_labels if n_labels is None else n_labels
     plain = chain.parts(structure.chain, output, labels)
     return PatternMarginals(*plain, structure.counts(np.asarray(output).tolist()))
 
 
-def _asked(structure: PatternChain, scores: PatternScores, evidence: Allowed) -> Asked:
-    """The arguments of a question to the core; NoOutputError where the bigrams exclude every labelling."""
+def _asked(structure: PatternChain, scores: PatternScores, allowed: Allowed) -> Asked:
+    """The arguments of a question to the core; NoOutputError where the bigrams exclude every label sequence."""
     _check(structure, scores)
-    states, arcs = chain.folded(structure.chain, scores, evidence)
-    known = chain.evidence_of(evidence, scores)
-    allowed = None if known is None else (known.site_ptr.tobytes(), known.labels.tobytes())
+    states, arcs = chain.folded(structure.chain, scores, allowed)
+    known = chain.allowed_of(allowed, scores)
+    allowed = None if known is None else (known.position_ptr.tobytes(), known.labels.tobytes())
     trellises = _trellises(structure, allowed)
     return trellises, 0, states, np.ascontiguousarray(arcs[..., *trellises.arcs()]), _weights(scores)
 
@@ -149,8 +151,8 @@ def _weights(scores: PatternScores) -> Float64s:
 
 @lru_cache(maxsize=64)
 def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> _core.Trellises:
-    """The trellis of a structure with this evidence (site_ptr, labels), as a data set of one sequence."""
-    n_labels, n_sites = structure.book.n_labels, structure.n_sites
+    """The trellis of a structure with this allowed labels (position_ptr, labels), as a data set of one sequence."""
+    n_labels, n_positions = structure.book.n_labels, structure.n_positions
     nothing, zero = np.zeros(0, np.int32), np.zeros(1, np.int64)
     linked = structure.chain.of_ids(n_labels)
     if linked.constrained:
@@ -164,8 +166,8 @@ def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> 
         layout = _core.Layout(n_labels, zero, nothing, zero[:0], first, second, zero, nothing)
     design = _core.Design(
         layout,
-        np.array([0, n_sites], np.int64),
-        np.zeros(n_sites + 1, np.int64),
+        np.array([0, n_positions], np.int64),
+        np.zeros(n_positions + 1, np.int64),
         nothing,
         None,
         None,
@@ -200,9 +202,9 @@ def _core_book(book: PatternBook) -> _core.PatternBook:
 
 def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
     """What is too large, where, and what can be done, in words."""
-    _, _, site, n_states, n_arcs, weights = error.args
+    _, _, position, n_states, n_arcs, weights = error.args
     what, remedy = size_words(n_states, max_states, n_arcs, MAX_ARCS)
-    return f"Site {site}: {what}; the patterns alive there have {len(weights)} weights: {remedy}."
+    return f"Position {position}: {what}; the patterns alive there have {len(weights)} weights: {remedy}."
 
 
 def _parts(

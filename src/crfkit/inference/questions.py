@@ -32,17 +32,17 @@ Int32s = npt.NDArray[np.int32]
 class _Answers(Protocol):
     """What the module of a structure has to offer."""
 
-    def log_partition(self, structure: Any, scores: Any, *, evidence: Any = None) -> float: ...
-    def marginals(self, structure: Any, scores: Any, *, evidence: Any = None) -> Any: ...
-    def tangent(self, structure: Any, scores: Any, direction: Any, *, evidence: Any = None) -> Any: ...
-    def best(self, structure: Any, scores: Any, *, evidence: Any = None) -> Best: ...
-    def k_best(self, structure: Any, scores: Any, k: int, *, evidence: Any = None) -> list[Best]: ...
+    def log_partition(self, structure: Any, scores: Any, *, allowed: Any = None) -> float: ...
+    def marginals(self, structure: Any, scores: Any, *, allowed: Any = None) -> Any: ...
+    def hessian_vector(self, structure: Any, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
+    def best(self, structure: Any, scores: Any, *, allowed: Any = None) -> Best: ...
+    def k_best(self, structure: Any, scores: Any, k: int, *, allowed: Any = None) -> list[Best]: ...
     def sample(
-        self, structure: Any, scores: Any, n: int = 1, random_state: Any = None, *, evidence: Any = None
+        self, structure: Any, scores: Any, n: int = 1, random_state: Any = None, *, allowed: Any = None
     ) -> Int32s: ...
-    def entropy(self, structure: Any, scores: Any, *, evidence: Any = None) -> float: ...
+    def entropy(self, structure: Any, scores: Any, *, allowed: Any = None) -> float: ...
     def score(self, structure: Any, scores: Any, output: Any) -> float: ...
-    def log_probability(self, structure: Any, scores: Any, output: Any, *, evidence: Any = None) -> float: ...
+    def log_probability(self, structure: Any, scores: Any, output: Any, *, allowed: Any = None) -> float: ...
     def parts(self, structure: Any, output: Any, n_labels: Any) -> Any: ...
 
 
@@ -58,59 +58,57 @@ def _answers(structure: object, question: str) -> _Answers:
     raise ValueError(f"{question}: expected a structure ({known}), got {type(structure).__name__}.")
 
 
-def log_partition(structure: Structure, scores: Any, *, evidence: Any = None) -> float:
+def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
     """log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
 
     >>> import math, numpy as np
-    >>> scores = ChainScores(states=np.zeros((3, 2)))  # 2³ labellings, each with the score 0
+    >>> scores = ChainScores(states=np.zeros((3, 2)))  # 2³ label sequences, each with the score 0
     >>> round(math.exp(log_partition(Chain(), scores)), 6)
     8.0
     """
-    return _answers(structure, "log_partition").log_partition(structure, scores, evidence=evidence)
+    return _answers(structure, "log_partition").log_partition(structure, scores, allowed=allowed)
 
 
 @overload
-def marginals(structure: Chain, scores: ChainScores, *, evidence: Any = None) -> ChainMarginals: ...
+def marginals(structure: Chain, scores: ChainScores, *, allowed: Any = None) -> ChainMarginals: ...
 @overload
-def marginals(
-    structure: PatternChain, scores: PatternScores, *, evidence: Any = None
-) -> PatternMarginals: ...
+def marginals(structure: PatternChain, scores: PatternScores, *, allowed: Any = None) -> PatternMarginals: ...
 @overload
-def marginals(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Any = None) -> Float64s: ...
+def marginals(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Any = None) -> Float64s: ...
 @overload
-def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any: ...
-def marginals(structure: Structure, scores: Any, *, evidence: Any = None) -> Any:
+def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any: ...
+def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any:
     """∇ log Z: the probability of every part."""
-    return _answers(structure, "marginals").marginals(structure, scores, evidence=evidence)
+    return _answers(structure, "marginals").marginals(structure, scores, allowed=allowed)
 
 
 @overload
-def tangent(
-    structure: Chain, scores: ChainScores, direction: ChainScores, *, evidence: Any = None
+def hessian_vector(
+    structure: Chain, scores: ChainScores, direction: ChainScores, *, allowed: Any = None
 ) -> ChainMarginals: ...
 @overload
-def tangent(
-    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, evidence: Any = None
+def hessian_vector(
+    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, allowed: Any = None
 ) -> PatternMarginals: ...
 @overload
-def tangent(
-    structure: SpanningTree, scores: npt.ArrayLike, direction: npt.ArrayLike, *, evidence: Any = None
+def hessian_vector(
+    structure: SpanningTree, scores: npt.ArrayLike, direction: npt.ArrayLike, *, allowed: Any = None
 ) -> Float64s: ...
 @overload
-def tangent(structure: Structure, scores: Any, direction: Any, *, evidence: Any = None) -> Any: ...
-def tangent(structure: Structure, scores: Any, direction: Any, *, evidence: Any = None) -> Any:
+def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
+def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    return _answers(structure, "tangent").tangent(structure, scores, direction, evidence=evidence)
+    return _answers(structure, "hessian_vector").hessian_vector(structure, scores, direction, allowed=allowed)
 
 
-def best(structure: Structure, scores: Any, *, evidence: Any = None) -> Best:
+def best(structure: Structure, scores: Any, *, allowed: Any = None) -> Best:
     """The highest-scoring output; which one among equals is always the same."""
-    return _answers(structure, "best").best(structure, scores, evidence=evidence)
+    return _answers(structure, "best").best(structure, scores, allowed=allowed)
 
 
-def k_best(structure: Structure, scores: Any, k: int, *, evidence: Any = None) -> list[Best]:
+def k_best(structure: Structure, scores: Any, k: int, *, allowed: Any = None) -> list[Best]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
-    return _answers(structure, "k_best").k_best(structure, scores, k, evidence=evidence)
+    return _answers(structure, "k_best").k_best(structure, scores, k, allowed=allowed)
 
 
 def sample(
@@ -119,15 +117,15 @@ def sample(
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
     *,
-    evidence: Any = None,
+    allowed: Any = None,
 ) -> Int32s:
     """`n` independent outputs drawn from p(y), one after the other along the first axis."""
-    return _answers(structure, "sample").sample(structure, scores, n, random_state, evidence=evidence)
+    return _answers(structure, "sample").sample(structure, scores, n, random_state, allowed=allowed)
 
 
-def entropy(structure: Structure, scores: Any, *, evidence: Any = None) -> float:
+def entropy(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
     """−Σ_y p(y) log p(y), in nats."""
-    return _answers(structure, "entropy").entropy(structure, scores, evidence=evidence)
+    return _answers(structure, "entropy").entropy(structure, scores, allowed=allowed)
 
 
 def score(structure: Structure, scores: Any, output: npt.ArrayLike) -> float:
@@ -136,12 +134,10 @@ def score(structure: Structure, scores: Any, output: npt.ArrayLike) -> float:
 
 
 def log_probability(
-    structure: Structure, scores: Any, output: npt.ArrayLike, *, evidence: Any = None
+    structure: Structure, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for an output that is not possible."""
-    return _answers(structure, "log_probability").log_probability(
-        structure, scores, output, evidence=evidence
-    )
+    return _answers(structure, "log_probability").log_probability(structure, scores, output, allowed=allowed)
 
 
 @overload

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.structures import (
+    AllowedLabels,
     Best,
-    Evidence,
     SpanningTree,
     allowed_arcs,
     is_tree,
@@ -23,39 +23,39 @@ from crfkit.structures import (
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
-Allowed = Evidence | npt.ArrayLike | None
+Allowed = AllowedLabels | npt.ArrayLike | None
 
 
-def log_partition(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Allowed = None) -> float:
+def log_partition(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> float:
     """log Z = log Σ_y exp(score(y)); −inf when no tree exists."""
-    return float(_one(structure, scores, evidence).log_partition()[0])
+    return float(_one(structure, scores, allowed).log_partition()[0])
 
 
-def marginals(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Allowed = None) -> Float64s:
+def marginals(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> Float64s:
     """∇ log Z: the probability of every arc, in the shape of the scores; 0 on the diagonal and in column 0."""
-    return _one(structure, scores, evidence).marginals()[0]
+    return _one(structure, scores, allowed).marginals()[0]
 
 
-def tangent(
-    structure: SpanningTree, scores: npt.ArrayLike, direction: npt.ArrayLike, *, evidence: Allowed = None
+def hessian_vector(
+    structure: SpanningTree, scores: npt.ArrayLike, direction: npt.ArrayLike, *, allowed: Allowed = None
 ) -> Float64s:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    return _one(structure, scores, evidence).tangent([direction])[0]
+    return _one(structure, scores, allowed).hessian_vector([direction])[0]
 
 
-def best(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Allowed = None) -> Best:
+def best(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> Best:
     """The highest-scoring tree: heads [T], or heads and labels [T, 2]."""
-    return _one(structure, scores, evidence).best()[0]
+    return _one(structure, scores, allowed).best()[0]
 
 
-def k_best(structure: SpanningTree, scores: npt.ArrayLike, k: int, *, evidence: Allowed = None) -> list[Best]:
+def k_best(structure: SpanningTree, scores: npt.ArrayLike, k: int, *, allowed: Allowed = None) -> list[Best]:
     """The k highest-scoring trees, best first, all distinct; fewer when fewer exist."""
-    return _one(structure, scores, evidence).k_best(k)[0]
+    return _one(structure, scores, allowed).k_best(k)[0]
 
 
-def minimum_risk(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Allowed = None) -> Best:
+def minimum_risk(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> Best:
     """The tree with the most expected correct arcs, Σ_m P(arc into m), and this number as its score."""
-    return _one(structure, scores, evidence).minimum_risk()[0]
+    return _one(structure, scores, allowed).minimum_risk()[0]
 
 
 def sample(
@@ -64,15 +64,15 @@ def sample(
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
     *,
-    evidence: Allowed = None,
+    allowed: Allowed = None,
 ) -> Int32s:
     """`n` independent trees drawn from p(y), [n, T] or [n, T, 2]."""
-    return _one(structure, scores, evidence).sample(n, random_state)[0]
+    return _one(structure, scores, allowed).sample(n, random_state)[0]
 
 
-def entropy(structure: SpanningTree, scores: npt.ArrayLike, *, evidence: Allowed = None) -> float:
+def entropy(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> float:
     """−Σ_y p(y) log p(y), in nats; no number of the size of the scores enters."""
-    return float(_one(structure, scores, evidence).entropy()[0])
+    return float(_one(structure, scores, allowed).entropy()[0])
 
 
 def score(structure: SpanningTree, scores: npt.ArrayLike, output: npt.ArrayLike) -> float:
@@ -87,11 +87,11 @@ def score(structure: SpanningTree, scores: npt.ArrayLike, output: npt.ArrayLike)
 
 
 def log_probability(
-    structure: SpanningTree, scores: npt.ArrayLike, output: npt.ArrayLike, *, evidence: Allowed = None
+    structure: SpanningTree, scores: npt.ArrayLike, output: npt.ArrayLike, *, allowed: Allowed = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for a tree that is not possible."""
     arcs = tree_scores(scores)
-    allowed = allowed_arcs(evidence, arcs.shape)
+    allowed = allowed_arcs(allowed, arcs.shape)
     if allowed is not None:
         arcs = np.where(allowed, arcs, -np.inf)
     total = log_partition(structure, arcs)
@@ -109,9 +109,9 @@ def parts(structure: SpanningTree, output: npt.ArrayLike, n_labels: int | None =
     return arcs[:, :, 0] if n_labels is None else arcs
 
 
-def _one(structure: SpanningTree, scores: npt.ArrayLike, evidence: Allowed) -> TreeBatch:
+def _one(structure: SpanningTree, scores: npt.ArrayLike, allowed: Allowed) -> TreeBatch:
     """A batch of one sentence."""
-    return TreeBatch(structure, [tree_scores(scores)], evidence=None if evidence is None else [evidence])
+    return TreeBatch(structure, [tree_scores(scores)], allowed=None if allowed is None else [allowed])
 
 
 def _n_labels(arcs: Float64s) -> int | None:

@@ -17,10 +17,10 @@ Int64s = npt.NDArray[np.int64]
 
 
 class Sets(Protocol):
-    """Allowed labels per site, as lists (`crfkit.structures.Evidence`)."""
+    """Allowed labels per position, as lists (`crfkit.structures.AllowedLabels`)."""
 
     @property
-    def site_ptr(self) -> Int64s:
+    def position_ptr(self) -> Int64s:
         """[T + 1]."""
         ...
 
@@ -34,7 +34,7 @@ class BetweenSets(Sets, Protocol):
     """Allowed labels that can be cut."""
 
     def between(self, begin: int, end: int) -> Sets:
-        """Those of the sites `begin`, …, `end` − 1."""
+        """Those of the positions `begin`, …, `end` − 1."""
         ...
 
 
@@ -47,7 +47,7 @@ class LatticeSlice(Protocol):
         ...
 
     @property
-    def fired(self) -> list[_core.Fired]:
+    def active(self) -> list[_core.ActiveFeatures]:
         """Features of each node and of each arc."""
         ...
 
@@ -73,7 +73,7 @@ class Tagger:
         self._core: _core.Tagger | _core.PatternTagger = _core.Tagger(layout, w)
 
     def best(self, design: Compiled, n_threads: int = 1) -> Int32s:
-        """The best label of every site, [T] over all sequences."""
+        """The best label of every position, [T] over all sequences."""
         return self._core.best(design, n_threads)
 
     def marginals(self, design: Compiled, n_threads: int = 1) -> Float64s:
@@ -87,11 +87,11 @@ class Tagger:
         sets: Sets | None = None,
         n_threads: int = 1,
     ) -> Float64s:
-        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the labellings they allow.
+        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the label sequences they allow.
 
         log p(labels) of a sequence is the second less the first.
         """
-        set_ptr, set_labels = (None, None) if sets is None else (sets.site_ptr, sets.labels)
+        set_ptr, set_labels = (None, None) if sets is None else (sets.position_ptr, sets.labels)
         return self._core.log_partitions(design, labels, set_ptr, set_labels, n_threads)
 
     def scores(self, design: Compiled, n: int) -> ChainScores:
@@ -130,16 +130,17 @@ class LatticeTagger:
         self._weights = np.array(weights, dtype=np.float64)
 
     def best(self, design: LatticeSlices, n_threads: int = 1) -> Int32s:
-        """The best label of every site, [T] over all sequences."""
+        """The best label of every position, [T] over all sequences."""
         found = [
-            _core.fired_best(part.lattices, part.fired, self._weights, n_threads) for part in design.slices()
+            _core.active_best(part.lattices, part.active, self._weights, n_threads)
+            for part in design.slices()
         ]
         return np.concatenate([np.zeros(0, np.int32), *found])
 
     def marginals(self, design: LatticeSlices, n_threads: int = 1) -> Float64s:
         """P(y_t = b), [T, L] over all sequences."""
         found = [
-            _core.fired_marginals(part.lattices, part.fired, self._weights, n_threads)
+            _core.active_marginals(part.lattices, part.active, self._weights, n_threads)
             for part in design.slices()
         ]
         return np.concatenate(found) if found else np.zeros((0, 0))
@@ -151,18 +152,18 @@ class LatticeTagger:
         sets: BetweenSets | None = None,
         n_threads: int = 1,
     ) -> Float64s:
-        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the labellings they allow."""
+        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the label sequences they allow."""
         found, begin = [np.zeros(0)], 0
         for part in design.slices():
-            end = begin + len(part.lattices.site_ptr) - 1
+            end = begin + len(part.lattices.position_ptr) - 1
             some = None if sets is None else sets.between(begin, end)
             found.append(
-                _core.fired_log_partitions(
+                _core.active_log_partitions(
                     part.lattices,
-                    part.fired,
+                    part.active,
                     self._weights,
                     None if labels is None else labels[begin:end],
-                    None if some is None else some.site_ptr,
+                    None if some is None else some.position_ptr,
                     None if some is None else some.labels,
                     n_threads,
                 )
@@ -175,15 +176,15 @@ class LatticeTagger:
         return [
             best
             for part in design.slices()
-            for best in _core.fired_k_best(part.lattices, part.fired, self._weights, k, n_threads)
+            for best in _core.active_k_best(part.lattices, part.active, self._weights, k, n_threads)
         ]
 
     def sample(self, design: LatticeSlices, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
         """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
         found, begin = [np.zeros(0, np.int32)], 0
         for part in design.slices():
-            end = begin + n * (len(part.lattices.site_ptr) - 1)
+            end = begin + n * (len(part.lattices.position_ptr) - 1)
             some = uniforms[begin:end]
-            found.append(_core.fired_sample(part.lattices, part.fired, self._weights, n, some, n_threads))
+            found.append(_core.active_sample(part.lattices, part.active, self._weights, n, some, n_threads))
             begin = end
         return np.concatenate(found)

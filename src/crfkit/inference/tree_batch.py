@@ -22,7 +22,7 @@ class TreeBatch:
     """Sentences with scores of their arcs, and the questions about their trees.
 
     `scores` is a list of arrays [T + 1, T + 1] (or all [T + 1, T + 1, R]), or one padded array [N, T + 1, T + 1] or
-    [N, T + 1, T + 1, R] with the `lengths` [N] of the sentences. `evidence` is a list of what is known about each (None:
+    [N, T + 1, T + 1, R] with the `lengths` [N] of the sentences. `allowed` is a list of what is known about each (None:
     nothing), in the forms of `crfkit.structures.allowed_arcs`. The answers do not depend on `n_threads`. Scores are copied:
     what happens to the arrays later changes nothing.
 
@@ -37,7 +37,7 @@ class TreeBatch:
         scores: Sequence[npt.ArrayLike] | npt.NDArray[np.generic],
         lengths: npt.ArrayLike | None = None,
         *,
-        evidence: Sequence[Any] | None = None,
+        allowed: Sequence[Any] | None = None,
         n_threads: int = 1,
     ) -> None:
         if not isinstance(structure, SpanningTree):
@@ -53,8 +53,8 @@ class TreeBatch:
         self._labels = _common_labels(self._shapes)
         self._lengths = np.array([shape[0] - 1 for shape in self._shapes], dtype=np.int64)
         self._scores = _flat(np.asarray(scores)) if self._full else _joined(matrices)
-        if evidence is not None:
-            self._forbid(evidence)
+        if allowed is not None:
+            self._forbid(allowed)
 
     def _cut(self, padded: npt.NDArray[np.generic], lengths: npt.NDArray[np.generic]) -> list[Float64s]:
         """The sentences of a padded batch."""
@@ -80,15 +80,15 @@ class TreeBatch:
             cut.append(tree_scores(padded[n, : length + 1, : length + 1], f"Scores of sentence {n}"))
         return cut
 
-    def _forbid(self, evidence: Sequence[Any]) -> None:
-        """Give arcs that the evidence excludes the score −inf."""
-        if len(evidence) != len(self._shapes):
+    def _forbid(self, allowed: Sequence[Any]) -> None:
+        """Give arcs that the allowed labels excludes the score −inf."""
+        if len(allowed) != len(self._shapes):
             raise ValueError(
-                f"TreeBatch: evidence for {len(evidence)} sentences, scores for {len(self._shapes)}."
+                f"TreeBatch: allowed labels for {len(allowed)} sentences, scores for {len(self._shapes)}."
             )
         masks = [
-            np.ones(shape, dtype=np.bool_) if (allowed := allowed_arcs(known, shape)) is None else allowed
-            for known, shape in zip(evidence, self._shapes, strict=True)
+            np.ones(shape, dtype=np.bool_) if (mask := allowed_arcs(known, shape)) is None else mask
+            for known, shape in zip(allowed, self._shapes, strict=True)
         ]
         self._scores = np.where(_joined(masks), self._scores, -np.inf)
 
@@ -108,7 +108,7 @@ class TreeBatch:
         log_partition, marginals = _core.tree_marginals(self._scores, *self._form, self._n_threads)
         return log_partition, self._in_form(marginals)
 
-    def tangent(
+    def hessian_vector(
         self, direction: Sequence[npt.ArrayLike] | npt.NDArray[np.generic]
     ) -> list[Float64s] | Float64s:
         """∇² log Z · direction; the direction has the form of the scores, and is finite."""
@@ -116,7 +116,7 @@ class TreeBatch:
             given = np.asarray(direction)
             if given.shape != self._padded:
                 raise ValueError(
-                    f"tangent: the direction has shape {list(given.shape)}, expected {list(self._padded)}."
+                    f"Hessian–vector product: the direction has shape {list(given.shape)}, expected {list(self._padded)}."
                 )
             moves = self._cut(given, self._lengths)
         else:
@@ -124,13 +124,15 @@ class TreeBatch:
         shapes = [move.shape for move in moves]
         if shapes != self._shapes:
             raise ValueError(
-                f"tangent: the direction has shapes {list(map(list, shapes))}, expected those of the scores, "
+                f"Hessian–vector product: the direction has shapes {list(map(list, shapes))}, expected those of the scores, "
                 f"{list(map(list, self._shapes))}."
             )
         for move in moves:
             if not np.isfinite(move[:, 1:][~np.eye(len(move), dtype=np.bool_)[:, 1:]]).all():
-                raise ValueError("tangent: the direction holds −inf, expected finite numbers.")
-        return self._in_form(_core.tree_tangent(self._scores, _joined(moves), *self._form, self._n_threads))
+                raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
+        return self._in_form(
+            _core.tree_hessian_vector(self._scores, _joined(moves), *self._form, self._n_threads)
+        )
 
     def entropy(self) -> Float64s:
         """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""

@@ -33,7 +33,8 @@ def assembled(
 ) -> CRF:
     """The CRF with these labels, names of features and weights [D]; all arcs between labels exist.
 
-    Its sites are lists of strings and dicts, or with a template rows of `n_columns`, or `more_columns`. Start and end arcs
+    Its positions are lists of strings and dicts, or with a template rows of `n_columns`, or `more_columns`. Start and
+    end arcs
     are those of the feature map. `arc_vocabulary` names the features of arcs. `local`: normalised at each position.
     """
     classes = Labels(labels)

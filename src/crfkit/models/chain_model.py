@@ -107,15 +107,15 @@ class ChainModel:
         if len(labels) > MAX_LABELS:
             raise InputError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
         annotation = labels.encode(gold, np.diff(ptr))
-        evidence = encode_allowed(allowed, labels, np.diff(ptr))
-        check_gold(annotation, evidence, labels, ptr)
+        constraints = encode_allowed(allowed, labels, np.diff(ptr))
+        check_gold(annotation, constraints, labels, ptr)
         dictionary = choices.tag_dictionary or None
         if dictionary is not None:
             dictionary = TagDictionary.from_data(X, gold) if dictionary is True else dictionary
             dictionary = dictionary.bound(labels.classes)
-            evidence = first_of(evidence, dictionary.allowed(X, annotation))
+            constraints = first_of(constraints, dictionary.allowed(X, annotation))
         also = None if base is None else base.bigrams
-        chain, skipped = bound_chain(structure, labels, annotation, evidence, ptr, also)
+        chain, skipped = bound_chain(structure, labels, annotation, constraints, ptr, also)
         kept = np.ones(len(gold), dtype=np.bool_)
         if len(skipped):
             kept[skipped] = False
@@ -125,7 +125,7 @@ class ChainModel:
             rest = cls.learn(X, y, left, choices, n_threads, base)
             kept[kept] = rest.kept
             return rest._replace(kept=kept, gone=rest.gone | gone)
-        dataset = replace(dataset, allowed=evidence)
+        dataset = replace(dataset, allowed=constraints)
         feature_map = FeatureMap.build(
             dataset,
             annotation,
@@ -236,7 +236,7 @@ class ChainModel:
 
     @property
     def n_features(self) -> int:
-        """Features of sites and of arcs, columns of dense blocks, and outputs of feature functions."""
+        """Features of positions and of arcs, columns of dense blocks, and outputs of feature functions."""
         if self.functions is not None:
             return sum(self.functions.sizes)
         encoder = self.encoder
@@ -278,7 +278,7 @@ class ChainModel:
         return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of, outputs)
 
     def decoded(self, ids: Int32s, ptr: Int64s) -> list[list[Any]]:
-        """Label ids [T] as lists of the user's own labels; sequence n has the sites ptr[n]:ptr[n + 1]."""
+        """Label ids [T] as lists of the user's own labels; sequence n has the positions ptr[n]:ptr[n + 1]."""
         labels = self.labels.decode(ids)
         return [labels[begin:end] for begin, end in pairwise(ptr.tolist())]
 
@@ -289,10 +289,10 @@ class ChainModel:
         if dictionary is not None or looked_at:
             X = read_once(X)
         dataset = self.encoder.encode(X) if functions is None else functions.functions.dataset(X)
-        evidence = encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr))
+        allowed = encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr))
         if dictionary is not None:
-            evidence = first_of(evidence, dictionary.allowed(X))
-        return replace(dataset, allowed=evidence, inputs=X if looked_at else dataset.inputs)
+            allowed = first_of(allowed, dictionary.allowed(X))
+        return replace(dataset, allowed=allowed, inputs=X if looked_at else dataset.inputs)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Encoded input as the tagger reads it."""
@@ -344,8 +344,8 @@ class ChainModel:
         if unknown:
             n, i, label = unknown[0]
             warnings.warn(
-                f"dev sequence {n}, site {i}: the label {label!r} does not occur in training; "
-                f"such labels count as errors, at {len(unknown):,} site{'s' * (len(unknown) > 1)}",
+                f"dev sequence {n}, position {i}: the label {label!r} does not occur in training; "
+                f"such labels count as errors, at {len(unknown):,} position{'s' * (len(unknown) > 1)}",
                 UnknownLabels,
                 stacklevel=6,
             )

@@ -1,7 +1,7 @@
-"""What constrains the answers of a model: the labels allowed at each site, and the bigrams of its chain.
+"""What constrains the answers of a model: the labels allowed at each position, and the bigrams of its chain.
 
 Training data that disagree are refused in words, or left out where the chain says so; a sequence that has no possible
-labelling is named with what is missing.
+label sequence is named with what is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.features import Annotation, Labels
 from crfkit.models.file_arrays import setting
-from crfkit.structures import Bigrams, Chain, Evidence, NoOutputError, Patterns
+from crfkit.structures import AllowedLabels, Bigrams, Chain, NoOutputError, Patterns
 
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
@@ -28,7 +28,7 @@ _LISTED = "listed"  # in a model file: the bigrams were given pair by pair
 
 
 class ImpossibleSequenceError(InputError):
-    """Bigrams and allowed labels leave no labelling of a sequence."""
+    """Bigrams and allowed labels leave no label sequence of a sequence."""
 
     def __init__(self, message: str, sequence: int = 0, reason: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ def bound_chain(
     structure: Chain,
     labels: Labels,
     annotation: Annotation,
-    allowed: Evidence | None,
+    allowed: AllowedLabels | None,
     ptr: Int64s,
     also: Bigrams | None = None,
 ) -> tuple[Chain, Int64s]:
@@ -72,37 +72,37 @@ def _check_some_left(n_kept: int, n_outputs: int) -> None:
 
 
 def _outputs(
-    annotation: Annotation, allowed: Evidence | None, ptr: Int64s, n_labels: int
-) -> tuple[list[Int32s | Evidence], list[Int32s | Evidence]]:
+    annotation: Annotation, allowed: AllowedLabels | None, ptr: Int64s, n_labels: int
+) -> tuple[list[Int32s | AllowedLabels], list[Int32s | AllowedLabels]]:
     """Each training output twice: as y names it, and with the allowed labels where y says nothing.
 
     It is its label ids, or the labels of its positions. A set of y is listed, also where it has all labels, without those
     that are not allowed; where the label is unknown (None) the list is empty.
     """
-    named: list[Int32s | Evidence] = []
+    named: list[Int32s | AllowedLabels] = []
     if not np.any(annotation.labels < 0):
         named = [*np.split(annotation.labels, ptr[1:-1])] if len(ptr) > 1 else []
         return named, named
-    possible: list[Int32s | Evidence] = []
+    possible: list[Int32s | AllowedLabels] = []
     for begin, end in pairwise(ptr.tolist()):
         ids = annotation.labels[begin:end]
         if not np.any(ids < 0):
             named.append(ids)
             possible.append(ids)
             continue
-        mask = Evidence.from_labels(ids).mask(n_labels)  # [T, L]
+        mask = AllowedLabels.from_labels(ids).mask(n_labels)  # [T, L]
         said = ids >= 0  # [T]
         for sets in (annotation.sets, allowed):
             if sets is not None:
                 mask &= sets.between(begin, end).mask(n_labels)
         if annotation.sets is not None:
-            said |= np.diff(annotation.sets.site_ptr[begin : end + 1]) > 0
+            said |= np.diff(annotation.sets.position_ptr[begin : end + 1]) > 0
         named.append(
-            Evidence.from_sets(
+            AllowedLabels.from_sets(
                 np.flatnonzero(row) if known else None for row, known in zip(mask, said, strict=True)
             )
         )
-        possible.append(Evidence.from_mask(mask))
+        possible.append(AllowedLabels.from_mask(mask))
     return named, possible
 
 
@@ -142,33 +142,33 @@ def without_labels(allowed: Any, gone: frozenset[Hashable]) -> Any:
     return [None if positions is None else [left(names) for names in positions] for positions in allowed]
 
 
-def check_gold(annotation: Annotation, allowed: Evidence | None, labels: Labels, ptr: Int64s) -> None:
-    """Refuse a training label, or a set of them, that is not allowed at its site."""
+def check_gold(annotation: Annotation, allowed: AllowedLabels | None, labels: Labels, ptr: Int64s) -> None:
+    """Refuse a training label, or a set of them, that is not allowed at its position."""
     if allowed is None:
         return
-    counts = np.diff(allowed.site_ptr)  # [T]
-    sites = np.repeat(np.arange(len(counts)), counts)  # [nnz] of each allowed label
+    counts = np.diff(allowed.position_ptr)  # [T]
+    positions = np.repeat(np.arange(len(counts)), counts)  # [nnz] of each allowed label
     agrees = (counts == 0) | (annotation.labels < 0)
-    agrees[sites[allowed.labels == annotation.labels[sites]]] = True
+    agrees[positions[allowed.labels == annotation.labels[positions]]] = True
     if annotation.sets is not None:
-        named = np.diff(annotation.sets.site_ptr)
-        for site in np.flatnonzero((named > 0) & (annotation.labels < 0) & (counts > 0)).tolist():
-            one, other = (sets.between(site, site + 1).labels for sets in (annotation.sets, allowed))
-            agrees[site] = len(np.intersect1d(one, other)) > 0
+        named = np.diff(annotation.sets.position_ptr)
+        for position in np.flatnonzero((named > 0) & (annotation.labels < 0) & (counts > 0)).tolist():
+            one, other = (sets.between(position, position + 1).labels for sets in (annotation.sets, allowed))
+            agrees[position] = len(np.intersect1d(one, other)) > 0
     if not agrees.all():
-        site = int(agrees.argmin())
-        n = int(np.searchsorted(ptr, site, side="right")) - 1
-        gold = annotation.labels[site : site + 1]
+        position = int(agrees.argmin())
+        n = int(np.searchsorted(ptr, position, side="right")) - 1
+        gold = annotation.labels[position : position + 1]
         if gold[0] < 0 and annotation.sets is not None:
-            gold = annotation.sets.between(site, site + 1).labels
+            gold = annotation.sets.between(position, position + 1).labels
         raise InputError(
-            f"sequence {n}, site {site - int(ptr[n])}: y has {_named(labels, gold)}, "
-            f"allowed has only {_named(labels, allowed.between(site, site + 1).labels)}"
+            f"sequence {n}, position {position - int(ptr[n])}: y has {_named(labels, gold)}, "
+            f"allowed has only {_named(labels, allowed.between(position, position + 1).labels)}"
         )
 
 
-def check_possible(chain: Chain, ptr: Int64s, allowed: Evidence | None = None, which: str = "") -> None:
-    """Refuse a sequence for which bigrams and allowed labels leave no labelling, saying what is missing."""
+def check_possible(chain: Chain, ptr: Int64s, allowed: AllowedLabels | None = None, which: str = "") -> None:
+    """Refuse a sequence for which bigrams and allowed labels leave no label sequence, saying what is missing."""
     lengths = np.diff(ptr)
     some = np.arange(len(lengths)) if allowed is not None else np.unique(lengths, return_index=True)[1]
     for n in some.tolist() if chain.constrained else ():

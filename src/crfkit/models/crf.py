@@ -46,21 +46,21 @@ class CRF(Estimator, Generic[Label]):
     ----------
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
         `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights
-    features : None: a site is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
-        "chunks"), a `Template` or its text: a site is a word or a tuple of columns. `FeatureFunctions`: any object.
+    features : None: a position is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
+        "chunks"), a `Template` or its text: a position is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
         `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (they know no penalty), the name of one ("lbfgs",
         "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_pairs : a weight for every feature and label; otherwise only for those seen together. With `facets`: for every
-        feature and facet that a site may have at which the feature stands.
+        feature and facet that a position may have at which the feature stands.
     all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
-    min_count : features seen at fewer sites are left out
+    min_count : features seen at fewer positions are left out
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
         "features" (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
-        no others exist at a site. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
+        no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
     n_threads : None: all processors. The results do not depend on it, to the last bit.
     random_state : what `sample` draws with when it is not told otherwise
 
@@ -149,10 +149,11 @@ class CRF(Estimator, Generic[Label]):
         resume: bool = False,
         verbose: bool | int = False,
     ) -> Self:
-        """Train on sequences X of sites and y of labels.
+        """Train on sequences X of positions and y of labels.
 
         A label None means unknown, a set of labels means one of these. `sample_weight` [N] counts a sequence so many times.
-        `allowed` has, for each sequence, None or a list with the labels allowed at each site (None: all): no others exist.
+        `allowed` has, for each sequence, None or a list with the labels allowed at each position (None: all): no
+        others exist.
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
@@ -267,7 +268,7 @@ class CRF(Estimator, Generic[Label]):
 
     @property
     def n_columns_(self) -> int | None:
-        """Columns that a site has, for a model with a template; None for one trained on features made in Python."""
+        """Columns that a position has, for a model with a template; None for one trained on features made in Python."""
         return self._trained().encoder.n_columns
 
     @property
@@ -304,7 +305,7 @@ class CRF(Estimator, Generic[Label]):
             return ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
-        """The probability of each label at each site: float64[T, L] for each sequence, columns as in `classes_`."""
+        """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`."""
         ask = self._ask(X, allowed)
         with ask.explained():
             marginals = ask.tagger.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
@@ -313,7 +314,7 @@ class CRF(Estimator, Generic[Label]):
     def predict_nbest(
         self, X: Sequence[Any], n: int, *, allowed: Allowed = None
     ) -> list[list[tuple[float, list[Label]]]]:
-        """The n best labellings of each sequence with their probabilities, best first; fewer where fewer exist."""
+        """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
         parameters.check_count("n", n)
         found = self._ask(X, allowed).scored_best(n)
         return [[(answer.probability, answer.labels) for answer in best] for best in found]
@@ -321,7 +322,7 @@ class CRF(Estimator, Generic[Label]):
     def sample(
         self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
     ) -> list[list[list[Label]]]:
-        """n labellings of each sequence, drawn from p(y | x); the same for the same `random_state`."""
+        """n label sequences of each sequence, drawn from p(y | x); the same for the same `random_state`."""
         parameters.check_count("n", n)
         random = parameters.random_generator(self.random_state if random_state is None else random_state)
         ask = self._ask(X, allowed)
@@ -336,9 +337,9 @@ class CRF(Estimator, Generic[Label]):
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
 
     def log_probability(self, X: Sequence[Any], y: Sequence[Any], *, allowed: Allowed = None) -> Float64s:
-        """log p(y | x) of each sequence, [N]; −inf for a labelling that does not exist.
+        """log p(y | x) of each sequence, [N]; −inf for a label sequence that does not exist.
 
-        Where y has None or sets: of all labellings that it allows, together.
+        Where y has None or sets: of all label sequences that it allows, together.
         """
         ask = self._ask(X, allowed)
         annotation = ask.model.labels.encode(y, np.diff(ask.ptr))

@@ -13,7 +13,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Any]:
-    """y as a list that has one label for each site ptr[n]:ptr[n + 1] of each sequence n."""
+    """y as a list that has one label for each position ptr[n]:ptr[n + 1] of each sequence n."""
     lists = label_lists(y, np.diff(ptr).tolist(), which)
     check_entries(lists, which)
     return lists

@@ -40,10 +40,10 @@ class ArcFeatureWeight(NamedTuple):
 
 
 class TrellisSize(NamedTuple):
-    """The trellis of one sequence of T sites."""
+    """The trellis of one sequence of T positions."""
 
-    states: npt.NDArray[np.int64]  # [T] at each site
-    arcs: npt.NDArray[np.int64]  # [T + 1] into each site, and into the end
+    states: npt.NDArray[np.int64]  # [T] at each position
+    arcs: npt.NDArray[np.int64]  # [T + 1] into each position, and into the end
     sparsity: Float64s  # [T] κ: what the patterns tell apart there, by all runs of labels of their length
 
 
@@ -115,7 +115,7 @@ def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[Trell
     """How large the trellis of each sequence is, for a model with patterns."""
     patterns = model._trained().patterns
     if patterns is None or not patterns.n_weights:
-        raise InputError("the model has no patterns: each site has one state for each label")
+        raise InputError("the model has no patterns: each position has one state for each label")
     ask = model._ask(X, allowed)
     starts = patterns.data(model._trained().encode(X, allowed))
     found = []

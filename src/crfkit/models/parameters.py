@@ -358,14 +358,14 @@ def _strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str
 
 
 def label_column(settings: dict[str, Any], n_columns: int | None, template: Template | None) -> int:
-    """Where files have the label, beside the `n_columns` columns that a site has."""
+    """Where files have the label, beside the `n_columns` columns that a position has."""
     column: int = setting(settings, "label_column", int)
     if template is None:
         if n_columns is not None:
             raise InputError("it has columns but no template")
         return column
     if n_columns is None or not template.n_columns <= n_columns <= MAX_COLUMNS:
-        raise InputError(f"its sites have {n_columns} columns, its template reads {template.n_columns}")
+        raise InputError(f"its positions have {n_columns} columns, its template reads {template.n_columns}")
     if not -n_columns - 1 <= column <= n_columns:
         raise InputError(f"its label column is {column}, of {n_columns + 1}")
     return column

@@ -1,11 +1,13 @@
 """Which candidate patterns pay, judged on samples of the model that has none of them.
 
-With q_r the share of labelling r among the samples of its sequence, F [R, C] how often each candidate matches, and θ the
-weights of the candidates, the model with them is on these labellings
+With q_r the share of label sequence r among the samples of its sequence, F [R, C] how often each candidate matches,
+and θ the
+weights of the candidates, the model with them is on these label sequences
 
     p_r ∝ q_r exp(F_r θ)      and the objective      Σ_n weight_n (log Σ_r q_r exp(F_r θ) − F_right θ) + l1 |θ| + ½ l2 |θ|²
 
-where r runs through the labellings of sequence n. Its gradient for a candidate is E − O, how often the model expects it less
+where r runs through the label sequences of sequence n. Its gradient for a candidate is E − O, how often the model
+expects it less
 how often it occurs, and its curvature is V, the variance of the count: a Newton step on this weight alone gains about
 ½ (|E − O| − l1)² / (V + l2). The best candidate joins, the weights of all that joined are fitted, and so on: a candidate
 that says the same as one that joined gains nothing any more.
@@ -59,22 +61,26 @@ def chosen(found: Labellings, counts: Counts, known: Collection[str], limits: Li
 
 
 class _Pool:
-    """The counts of all candidates, made ready for sums over the labellings of a sequence."""
+    """The counts of all candidates, made ready for sums over the label sequences of a sequence."""
 
     def __init__(self, found: Labellings, counts: Counts) -> None:
         self._found, self._counts = found, counts
         C = max(len(counts.names), 1)
         self._n_candidates = C
-        pairs = found.sequence[counts.labelling] * C + counts.candidate
+        pairs = found.sequence[counts.label_sequence] * C + counts.candidate
         distinct, self._pair = np.unique(pairs, return_inverse=True)  # (sequence, candidate) of each entry
         self._sequence, self._candidate = np.divmod(distinct, C)
-        right = counts.times * found.right[counts.labelling] * found.weight[found.sequence[counts.labelling]]
+        right = (
+            counts.times
+            * found.right[counts.label_sequence]
+            * found.weight[found.sequence[counts.label_sequence]]
+        )
         self.observed = np.bincount(counts.candidate, right, C)  # [C] O
 
     def moments(self, share: Float64s) -> tuple[Float64s, Float64s]:
-        """E and V of each candidate, [C], with these shares [R] of the labellings."""
+        """E and V of each candidate, [C], with these shares [R] of the label sequences."""
         counts, n_pairs = self._counts, len(self._sequence)
-        times = share[counts.labelling] * counts.times
+        times = share[counts.label_sequence] * counts.times
         mean = np.bincount(self._pair, times, n_pairs)
         square = np.bincount(self._pair, times * counts.times, n_pairs)
         weight = self._found.weight[self._sequence]
@@ -87,7 +93,7 @@ class _Pool:
         F = np.zeros((len(self._found.share), len(which)))
         for j, candidate in enumerate(which):
             entries = self._counts.candidate == candidate
-            F[self._counts.labelling[entries], j] = self._counts.times[entries]
+            F[self._counts.label_sequence[entries], j] = self._counts.times[entries]
         return F
 
 

@@ -21,7 +21,7 @@ from crfkit.models import parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.interruption import terminable
 from crfkit.models.pattern_choice import Limits, chosen
-from crfkit.models.pattern_samples import candidate_counts, labellings
+from crfkit.models.pattern_samples import candidate_counts, label_sequences
 from crfkit.models.progress import Progress, ProgressCallback
 from crfkit.models.training import (
     Examples,
@@ -44,7 +44,7 @@ class GrowthRound(NamedTuple):
 
     joined: tuple[str, ...]  # the patterns that it added
     n_patterns: int  # that have grown until here
-    n_states: float  # of a site, on average
+    n_states: float  # of a position, on average
     score: float  # on held-out data
     log_likelihood: float  # of the held-out data: it decides, since it tells small steps apart
 
@@ -186,7 +186,7 @@ def _joining(
     growth: Growth = params["structure"].grow
     model = trained.model
     weight = parameters.checked_sample_weight(part.sample_weight, len(part.y), np.ones(len(part.y), np.bool_))
-    samples = labellings(model, trained.weights, part, weight, n_threads)
+    samples = label_sequences(model, trained.weights, part, weight, n_threads)
     counts = candidate_counts(samples, model, growth)
     strengths = (_strength(params[name], default) for name, default in (("l1", 0.0), ("l2", 1.0)))
     limits = Limits(growth.per_round, growth.min_gain, growth.min_count, *strengths)
@@ -210,13 +210,13 @@ def _has_room(
     allowed = None if part.allowed is None else part.allowed[::step]
     try:
         n_states = _mean_states(larger, part.X[::step], allowed, n_threads)
-    except InputError:  # a site has more than the structure allows
+    except InputError:  # a position has more than the structure allows
         return False
     return n_states <= growth.max_states * len(model.labels)
 
 
 def _mean_states(model: ChainModel, X: Any, allowed: Any, n_threads: int) -> float:
-    """The states of a site, on average over the first sequences."""
+    """The states of a position, on average over the first sequences."""
     X, allowed = X[:_SIZED], None if allowed is None else allowed[:_SIZED]
     if model.patterns is None or not model.patterns.n_weights:
         return float(len(model.labels))

@@ -1,6 +1,7 @@
-"""What a model would say beside what is right: labellings of training sequences, and which candidate patterns each has.
+"""What a model would say beside what is right: label sequences of training sequences, and which candidate patterns each has.
 
-R labellings of N sequences: exact samples of each sequence, and its right labels, which count as one sample more, so that
+R label sequences of N sequences: exact samples of each sequence, and its right labels, which count as one sample more,
+so that
 nothing that occurs is thought impossible. A sequence whose samples are all right says nothing and is left out.
 """
 
@@ -23,14 +24,14 @@ Int64s = npt.NDArray[np.int64]
 
 _SAMPLES = 16  # of each sequence
 _MOST_DRAWN = 8_000_000  # labels of all samples; beyond that some sequences stand for all
-_MOST_SITES = 1_000_000  # of the labellings that are looked at, likewise
+_MOST_POSITIONS = 1_000_000  # of the label sequences that are looked at, likewise
 
 
 class Labellings(NamedTuple):
-    """Distinct labellings, those of a sequence side by side."""
+    """Distinct label sequences, those of a sequence side by side."""
 
-    ids: Int32s  # labels of all sites
-    ptr: Int64s  # [R + 1] labelling r has the sites ptr[r]:ptr[r + 1]
+    ids: Int32s  # labels of all positions
+    ptr: Int64s  # [R + 1] label sequence r has the positions ptr[r]:ptr[r + 1]
     sequence: Int64s  # [R] from 0 to N − 1, ascending
     share: Float64s  # [R] of the samples of its sequence
     right: Bools  # [R]
@@ -38,20 +39,20 @@ class Labellings(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How often each candidate matches in each labelling, where it does."""
+    """How often each candidate matches in each label sequence, where it does."""
 
     names: list[str]  # [C] the patterns; '' for what none can be written for
-    labelling: Int64s  # of each entry
+    label_sequence: Int64s  # of each entry
     candidate: Int64s
     times: Float64s
 
 
-def labellings(
+def label_sequences(
     model: ChainModel, weights: Float64s, examples: Examples, weight: Float64s | None, n_threads: int
 ) -> Labellings:
     """Samples at these weights [D] of the training sequences whose labels are all known; `weight` [N] of each."""
-    n_sites = sum(map(len, examples.y))
-    step = max(1, -(-n_sites * _SAMPLES // _MOST_DRAWN))
+    n_positions = sum(map(len, examples.y))
+    step = max(1, -(-n_positions * _SAMPLES // _MOST_DRAWN))
     X, y = examples.X[::step], examples.y[::step]
     dataset = model.encode(X, None if examples.allowed is None else examples.allowed[::step])
     ptr = dataset.sequence_ptr
@@ -66,14 +67,14 @@ def _distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Lab
     """Equal samples made one. `drawn` has [samples, T] of one sequence after the other; `gold` −1 where it is not known."""
     lists, sequence, times, right = [], [], [], []
     kept: list[int] = []
-    n_sites = n_left = 0
+    n_positions = n_left = 0
     for n in np.random.default_rng(0).permutation(len(ptr) - 1).tolist():
         begin, end = int(ptr[n]), int(ptr[n + 1])
         labels = gold[begin:end]
         samples = drawn[_SAMPLES * begin : _SAMPLES * end].reshape(_SAMPLES, -1)
         if begin == end or labels.min() < 0 or (samples == labels).all():
             continue
-        if n_sites > _MOST_SITES:
+        if n_positions > _MOST_POSITIONS:
             n_left += 1
             continue
         distinct, n_times = np.unique(np.vstack([samples, labels]), axis=0, return_counts=True)
@@ -82,7 +83,7 @@ def _distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Lab
         times.append(n_times)
         right.append((distinct == labels).all(axis=1))
         kept.append(n)
-        n_sites += distinct.size
+        n_positions += distinct.size
     lengths = [part.shape[1] for part in lists for _ in part]
     none = np.zeros(0, np.int64)
     return Labellings(
@@ -96,20 +97,20 @@ def _distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Lab
 
 
 def candidate_counts(found: Labellings, model: ChainModel, growth: Growth) -> Counts:
-    """The runs of labels and of units that the labellings have."""
+    """The runs of labels and of units that the label sequences have."""
     labels = model.labels.classes
     names: list[str] = []
     entries = [np.zeros((2, 0), np.int64)]
     for texts, which, owner in _families(found, labels, growth):
         entries.append(np.stack([owner, which + len(names)]))
         names += texts
-    labelling, candidate = np.concatenate(entries, axis=1)
-    keys, times = np.unique(labelling * max(len(names), 1) + candidate, return_counts=True)
+    label_sequence, candidate = np.concatenate(entries, axis=1)
+    keys, times = np.unique(label_sequence * max(len(names), 1) + candidate, return_counts=True)
     return Counts(names, *np.divmod(keys, max(len(names), 1)), times.astype(np.float64))
 
 
 def _families(found: Labellings, labels: Any, growth: Growth) -> Iterator[tuple[list[str], Int64s, Int64s]]:
-    """For each length: the texts of the candidates, and for each match which one it is and in which labelling."""
+    """For each length: the texts of the candidates, and for each match which one it is and in which label sequence."""
     for length in range(3, growth.order + 2):
         runs, which, owner = places(found.ids, found.ptr, length)
         yield [Gram(ANYWHERE, tuple(run)).text(labels) for run in runs.tolist()], which, owner

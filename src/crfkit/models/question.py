@@ -14,7 +14,7 @@ from crfkit.data import InputError
 from crfkit.inference import LatticeTagger, PatternTagger, Tagger
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
-from crfkit.structures import ChainScores, Evidence
+from crfkit.structures import AllowedLabels, ChainScores
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -40,13 +40,13 @@ class Question(NamedTuple):
     model: ChainModel
     tagger: Tagger | LatticeTagger
     design: Any  # the input as the native core reads it
-    ptr: Int64s  # [N + 1] the sites of sequence n are ptr[n]:ptr[n + 1]
-    allowed: Evidence | None  # the labels that each site may have; None: all
+    ptr: Int64s  # [N + 1] the positions of sequence n are ptr[n]:ptr[n + 1]
+    allowed: AllowedLabels | None  # the labels that each position may have; None: all
     n_threads: int
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Where the native core finds that a sequence has no possible labelling, say why."""
+        """Where the native core finds that a sequence has no possible label sequence, say why."""
         try:
             yield
         except ValueError:

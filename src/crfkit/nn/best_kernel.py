@@ -1,4 +1,4 @@
-"""The Triton kernel that finds the best labelling of a chain of up to 128 labels.
+"""The Triton kernel that finds the best label sequence of a chain of up to 128 labels.
 
 Forward, it stores the scores of the best beginnings, V_i(b) = max_a V_{i−1}(a) + arcs(a, b) + states_i(b). Backward, the
 label before y is argmax_a V_{i−1}(a) + arcs(a, y). That is one site after the other, so the sequence is cut into chunks that
@@ -157,7 +157,7 @@ def best_kernel(
         y = _before(arcs, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
         wrong = cut & (y != tl.load(labels + p).to(tl.int32))
         ends = tl.load(scores + (n - 1) * L + label, mask=label < L, other=NEVER)
-        if tl.max(ends, axis=0) == NEVER:  # there is no labelling
+        if tl.max(ends, axis=0) == NEVER:  # there is no label sequence
             for off in range(n):
                 tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
         elif tl.max(wrong.to(tl.int32), axis=0) > 0:

@@ -1,4 +1,4 @@
-"""The distribution over the labellings of a batch of sequences, in the manner of torch.distributions."""
+"""The distribution over the label sequences of a batch of sequences, in the manner of torch.distributions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from crfkit.nn.problem import (
 
 
 class ChainDistribution:
-    """p(y) = exp(score(y)) / Z over labellings y of each of B sequences; exact, on the device of the scores.
+    """p(y) = exp(score(y)) / Z over label sequences y of each of B sequences; exact, on the device of the scores.
 
     score(y) = start[y_1] + Σ_t emissions[t, y_t] + Σ_{t≥2} transitions[y_{t−1}, y_t] + end[y_n]
 
@@ -48,7 +48,7 @@ class ChainDistribution:
     may have.
     What is forbidden has probability 0 exactly, here and in training, and so has every part with the score −inf.
 
-    >>> scores = torch.zeros(1, 3, 2)  # 2³ labellings, each with the score 0
+    >>> scores = torch.zeros(1, 3, 2)  # 2³ label sequences, each with the score 0
     >>> ChainDistribution(scores, torch.zeros(2, 2)).log_partition().exp().round()
     tensor([8.])
     """
@@ -131,16 +131,16 @@ class ChainDistribution:
         return alive_sites(self._given).sum(1)
 
     def log_partition(self) -> Tensor:
-        """log Z [B]; −inf where no labelling is possible, 0 for an empty sequence."""
+        """log Z [B]; −inf where no label sequence is possible, 0 for an empty sequence."""
         return _log_partition(self._given)
 
     def log_prob(self, tags: Tensor, *, complete: bool | None = None, total: bool = False) -> Tensor:
-        """log p(tags) [B], or the logarithm of what all labellings that agree with the tags have together.
+        """log p(tags) [B], or the logarithm of what all label sequences that agree with the tags have together.
 
         `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
         [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares
         a look at the tags (and, on a GPU, waiting for them; if it is not true, the value there is NaN). `total=True` gives
-        the sum over the sequences. NaN where no labelling is possible at all.
+        the sum over the sequences. NaN where no label sequence is possible at all.
         """
         if torch.compiler.is_compiling() and not _are_sets(tags):
             values = chain_ops.log_prob(self._given, self._label_ids(tags), complete)
@@ -235,11 +235,13 @@ class ChainDistribution:
         return _expectations(problem).arcs
 
     def argmax(self) -> Tensor:
-        """The labels of the best labelling [B, T]; −1 at positions that are off, and where no labelling is possible."""
+        """The labels of the best label sequence [B, T]; −1 at positions that are off, and where no label sequence is
+        possible.
+        """
         return chain_ops.best(self._given) if torch.compiler.is_compiling() else best(self._given)
 
     def topk(self, k: int) -> tuple[Tensor, Tensor]:
-        """The scores [B, k] of the k best labellings, best first, and their labels [B, k, T].
+        """The scores [B, k] of the k best label sequences, best first, and their labels [B, k, T].
 
         All are distinct. Where fewer exist, the score is −inf and the labels are −1.
         """
@@ -250,7 +252,9 @@ class ChainDistribution:
         return scores.to(self._dtype), labels
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
-        """n independent labellings of each sequence [n, B, T]; −1 where a position is off or no labelling is possible."""
+        """n independent label sequences of each sequence [n, B, T]; −1 where a position is off or no label sequence
+        is possible.
+        """
         if n < 0:
             raise ValueError(f"sample: n is {n}, expected 0 or more.")
         with torch.no_grad():
@@ -267,7 +271,9 @@ class ChainDistribution:
         return torch.relu(log_z - expected).to(self._dtype)
 
     def kl(self, other: ChainDistribution) -> Tensor:
-        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same labellings; inf where q(y) = 0 < p(y)."""
+        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same label sequences; inf where q(y) = 0
+        < p(y).
+        """
         self._check_same_places(other)
         states, arcs = compact(self._problem)
         log_z, by_state, by_arc = self._moments()
@@ -278,7 +284,7 @@ class ChainDistribution:
         return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
 
     def _check_same_places(self, other: ChainDistribution) -> None:
-        """Refuse a distribution over other labellings."""
+        """Refuse a distribution over other label sequences."""
         mine, theirs = self._problem, other._problem
         if theirs.shape != mine.shape:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The best labelling of each sequence of a batch, by whichever path is fastest on its device."""
+"""The best label sequence of each sequence of a batch, by whichever path is fastest on its device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crfkit.nn.problem import ChainProblem, alive_sites, site_arcs, site_states,
 
 
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     with torch.no_grad():
         kernels = kernels_for(problem)
         if hasattr(kernels, "best"):

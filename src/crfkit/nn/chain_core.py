@@ -39,7 +39,7 @@ def suits(problem: ChainProblem) -> bool:
 
 
 def log_partition(problem: ChainProblem) -> Tensor:
-    """log Z [B] in float64; −inf where no labelling is possible, 0 for an empty sequence."""
+    """log Z [B] in float64; −inf where no label sequence is possible, 0 for an empty sequence."""
     log_z = torch.from_numpy(_batch(problem).log_partition())
     undefined = _undefined(problem)
     return log_z if undefined is None else log_z.masked_fill(undefined, torch.nan)
@@ -75,7 +75,7 @@ def _undefined(problem: ChainProblem) -> Tensor | None:
 
 
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     return to_positions(problem, torch.from_numpy(_batch(problem).best()))
 
 

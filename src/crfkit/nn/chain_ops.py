@@ -42,7 +42,7 @@ def log_prob(problem: ChainProblem, tags: Tensor, complete: bool | None) -> Tens
 
 
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     return _best(*problem)
 
 

@@ -1,4 +1,4 @@
-"""Single labellings of a batch of chains: the best, the k best, and samples, in plain PyTorch.
+"""Single label sequences of a batch of chains: the best, the k best, and samples, in plain PyTorch.
 
 Every function works on a compact problem: states [B, T, L] with start and end folded in, arcs [L, L], [B, L, L] or
 [B, T − 1, L, L], and which places are sites, alive [B, T].
@@ -18,7 +18,7 @@ def _at(arcs: Tensor, i: int) -> Tensor:
 
 
 def best(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
-    """The labels of the best labelling [B, T]; among equals the lower label, at the last site first."""
+    """The labels of the best label sequence [B, T]; among equals the lower label, at the last site first."""
     B, T, L = states.shape
     if T == 0:
         return alive.long()
@@ -41,7 +41,7 @@ def best(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
 
 
 def k_best(states: Tensor, arcs: Tensor, alive: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The scores of the k best labellings [B, k], best first, and their labels [B, k, T].
+    """The scores of the k best label sequences [B, k], best first, and their labels [B, k, T].
 
     All are distinct; where fewer than k exist, the others have the score −inf.
     """
@@ -86,7 +86,7 @@ def _ends_of(kept: Tensor, pointers: list[Tensor], alive: Tensor, k: int) -> tup
 
 
 def sample(states: Tensor, arcs: Tensor, alive: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
-    """n independent labellings [n, B, T], by draws from the last site to the first."""
+    """n independent label sequences [n, B, T], by draws from the last site to the first."""
     B, T, L = states.shape
     if T == 0:
         return alive.long().expand(n, B, 0)

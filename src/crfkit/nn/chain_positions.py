@@ -1,4 +1,4 @@
-"""Chains of up to 128 labels on a GPU, with arcs of their own at each position: values, gradients, best labellings."""
+"""Chains of up to 128 labels on a GPU, with arcs of their own at each position: values, gradients, best label sequences."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def gradient(problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None
 
 @on_its_device
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     problem = _plain(problem)
     B, T, L = problem.shape
     kind, real, launches = kind_of(problem, None), working_dtype(problem.emissions.dtype), _launches(L)

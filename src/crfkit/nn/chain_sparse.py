@@ -1,4 +1,4 @@
-"""Chains with many labels and few bigrams on a GPU: a value with its messages, its gradient, the best labelling.
+"""Chains with many labels and few bigrams on a GPU: a value with its messages, its gradient, the best label sequence.
 
 Arcs that do not exist are not looked at, and may have any score. Time and memory go with the bigrams that exist
 (`neighbours`), but for the gradient by arcs, which has zeros for the others.
@@ -187,7 +187,7 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
 
 @on_its_device
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     problem = plain(problem)
     emissions, _, start, end, lengths, sites, _ = problem
     B, T, L = emissions.shape

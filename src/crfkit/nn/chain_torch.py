@@ -1,4 +1,4 @@
-"""Sums over the labellings of a batch of chains in plain PyTorch, on any device.
+"""Sums over the label sequences of a batch of chains in plain PyTorch, on any device.
 
 Messages are kept in exp space: at each site the largest score is subtracted before exp, and the message is divided by its
 sum, so that the loop over sites is matrix products. With U_i = exp(states_i − peak_i), W = exp(arcs − peak):
@@ -50,7 +50,7 @@ def is_safe(arcs: Tensor) -> bool:
 
 
 def log_partition(problem: ChainProblem) -> Tensor:
-    """log Z [B] in float64; −inf where no labelling is possible, 0 for an empty sequence."""
+    """log Z [B] in float64; −inf where no label sequence is possible, 0 for an empty sequence."""
     if not is_safe(problem.arcs):
         return _LogMessages(problem).log_partition()
     return _ScaledMessages(problem).log_partition()

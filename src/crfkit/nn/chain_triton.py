@@ -1,4 +1,4 @@
-"""Chains of up to 128 labels on a GPU: a value with its messages, its gradient, the best labelling."""
+"""Chains of up to 128 labels on a GPU: a value with its messages, its gradient, the best label sequence."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def scale(gradient: Gradient, upstream: Tensor) -> None:
 
 @on_its_device
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     problem = in_full(plain(problem))
     emissions = problem.emissions
     B, T, L = emissions.shape

@@ -21,7 +21,7 @@ from crfkit.nn.problem import ChainProblem, explicit, in_working_precision, work
 
 
 class _Path(Protocol):
-    """What a way of summing over labellings has to offer."""
+    """What a way of summing over label sequences has to offer."""
 
     def log_partition(self, problem: ChainProblem) -> Tensor: ...
     def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations: ...

@@ -1,4 +1,4 @@
-"""Chains with many labels on a GPU: a value with its messages, its gradient, the best labelling."""
+"""Chains with many labels on a GPU: a value with its messages, its gradient, the best label sequence."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def total(problem: ChainProblem, tags: Tensor, share: int = 1) -> tuple[Tensor, 
 
 @on_its_device
 def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best labelling [B, T] by position; −1 at positions that are off."""
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
     problem = plain(problem)
     emissions, _, _, _, lengths, sites, _ = problem
     B, T, L = emissions.shape

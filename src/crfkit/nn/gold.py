@@ -1,4 +1,4 @@
-"""Scores of given labellings, and which parts they have."""
+"""Scores of given label sequences, and which parts they have."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def likelihood_terms(problem: ChainProblem, tags: Tensor, complete: bool | None)
 
 
 def terms_within(problem: ChainProblem, possible: Tensor) -> list[Term]:
-    """The terms for all labellings within sets of labels [B, T, L]."""
+    """The terms for all label sequences within sets of labels [B, T, L]."""
     within = problem._replace(emissions=problem.emissions.masked_fill(~possible, -torch.inf))
     return [Term(1, within, None), Term(-1, problem, None)]
 

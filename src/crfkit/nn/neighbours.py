@@ -26,7 +26,7 @@ TILE = 4096  # labels in the lists of a tile, where that holds the widest list
 WIDTHS = 16  # bounds that tiles have room for
 FEW_LABELS = 128  # up to which all pairs are looked at faster
 MOST_LABELS = 8192
-FEW = 0.25  # share of the pairs up to which lists pay, for losses and best labellings alike
+FEW = 0.25  # share of the pairs up to which lists pay, for losses and best label sequences alike
 
 
 class _Made(NamedTuple):

@@ -100,7 +100,7 @@ def position_messages_kernel(
     """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
 
     messages: forward [B, T, L], then backward [B, T, L]. values [B]: log Z in float64. With BEST, pointers [B, T, L] to the
-    best label before, and values [2, B, L]: the scores of best labellings by their last label, at (T − 1) % 2.
+    best label before, and values [2, B, L]: the scores of best label sequences by their last label, at (T − 1) % 2.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = length_of(lengths, row, T, HAS_LENGTHS)

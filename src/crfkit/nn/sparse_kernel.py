@@ -1,4 +1,4 @@
-"""Triton kernels for chains with many labels and few bigrams: scores of the lists, messages with values, best labellings.
+"""Triton kernels for chains with many labels and few bigrams: scores of the lists, messages with values, Viterbi.
 
 PARTS programs have a sequence and a direction, and go through the lists of `neighbours` at every site, each through every
 PARTS-th tile. What they found for the site before lies in memory, where all see it once they have waited for each other.

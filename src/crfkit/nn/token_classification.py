@@ -98,7 +98,7 @@ class CRFForTokenClassification(nn.Module):
         word_mask: Tensor | None = None,
         **inputs: Any,
     ) -> Tensor:
-        """The labels of the best labelling [B, T]; −100 at pieces that are left out."""
+        """The labels of the best label sequence [B, T]; −100 at pieces that are left out."""
         emissions, _ = self._emissions(input_ids, attention_mask, None, inputs)
         mask = _kept(emissions, attention_mask, None, word_mask)
         return torch.where(mask, self.crf.decode(emissions, mask), IGNORED)

@@ -1,4 +1,4 @@
-"""Triton kernels that find the best labelling of a chain with many labels.
+"""Triton kernels that find the best label sequence of a chain with many labels.
 
 Programs go from site to site together, as in `wide_kernel`, and store for each label the best label before it. Another
 kernel follows these back.
@@ -85,7 +85,9 @@ def wide_follow_kernel(
     lengths, sites, scores, pointers, labels, B, T, L: tl.constexpr,
     HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no labelling is possible."""
+    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no label sequence is
+    possible.
+    """
     row = tl.program_id(0).to(tl.int64)
     n = length_of(lengths, row, T, HAS_LENGTHS)
     label = tl.arange(0, BLOCK)

@@ -15,7 +15,7 @@ class AveragedPerceptron(OnlineLearner):
     For each sequence, in random order, `max_iterations` times over: its best labels at the weights of now are compared with
     the right ones; where they differ,
 
-        w ← w + φ(right) − φ(predicted)          φ(y): how often labelling y has each weight
+        w ← w + φ(right) − φ(predicted)          φ(y): how often label sequence y has each weight
 
     and the mean of all these w is what is learned. A step costs what differs. A sequence with a weight of c moves c times as
     far; where labels are only partly known, the best labels that agree with what is known are the right ones.

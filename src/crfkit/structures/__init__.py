@@ -1,4 +1,4 @@
-"""Which outputs exist: the structures, the evidence that restricts them, and the scores of their parts."""
+"""Which outputs exist: the structures, the allowed labels that restricts them, and the scores of their parts."""
 
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
@@ -26,7 +26,7 @@ from crfkit.structures.spanning_tree import (
     tree_output,
     tree_scores,
 )
-from crfkit.structures.structure import Evidence, Structure, Trellis
+from crfkit.structures.structure import AllowedLabels, Structure, Trellis
 from crfkit.structures.support import NoOutputError, Support
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "START",
     "UNSEEN",
     "Affixes",
+    "AllowedLabels",
     "Automaton",
     "Best",
     "Bigrams",
@@ -50,7 +51,6 @@ __all__ = [
     "Condition",
     "Configurations",
     "Effort",
-    "Evidence",
     "Gate",
     "Gram",
     "Growth",

@@ -1,6 +1,7 @@
 """Training outputs beside a set of bigrams: which bigrams they have, and where they leave the set.
 
-An output is its label ids [T], −1 where the label is unknown, or the `Evidence` of the labels possible at each site.
+An output is its label ids [T], −1 where the label is unknown, or the `AllowedLabels` of the labels possible at each
+position.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.structures.bigrams import END, START, Bigrams
-from crfkit.structures.structure import Evidence, Int32s, Int64s
+from crfkit.structures.structure import AllowedLabels, Int32s, Int64s
 from crfkit.structures.support import Support
 
 
@@ -24,46 +25,46 @@ class Outside(NamedTuple):
     """
 
     sequence: int
-    site: int  # of `after`; T for END
+    position: int  # of `after`; T for END
     before: Hashable | None
     after: Hashable | None
 
     def __str__(self) -> str:
-        where = f"sequence {self.sequence}, site {self.site}: "
+        where = f"sequence {self.sequence}, position {self.position}: "
         if self.before is None:
             return f"{where}no label fits between the known ones"
         if self.before is START and self.after is END:
-            return f"sequence {self.sequence}: it has no sites"
+            return f"sequence {self.sequence}: it has no positions"
         if self.after is END:
             return f"sequence {self.sequence}: {self.before} at its end"
         return f"{where}{self.after} {'at the start' if self.before is START else f'after {self.before}'}"
 
 
-def observed(labels: Sequence[Hashable], outputs: Sequence[npt.ArrayLike | Evidence]) -> Bigrams:
+def observed(labels: Sequence[Hashable], outputs: Sequence[npt.ArrayLike | AllowedLabels]) -> Bigrams:
     """The bigrams that the outputs name; next to an unknown label there is none, a set stands for each of its labels."""
     n_labels = len(labels)
-    listed = _Paths([output for output in outputs if not isinstance(output, Evidence)], n_labels)
+    listed = _Paths([output for output in outputs if not isinstance(output, AllowedLabels)], n_labels)
     known = (listed.before >= 0) & (listed.after >= 0)
     codes = [listed.before[known] * np.int64(n_labels + 1) + listed.after[known]]
-    codes += (_codes_of_sets(output, n_labels) for output in outputs if isinstance(output, Evidence))
+    codes += (_codes_of_sets(output, n_labels) for output in outputs if isinstance(output, AllowedLabels))
     before, after = np.divmod(np.unique(np.concatenate(codes)), n_labels + 1)
     return Bigrams.from_ids(labels, before.astype(np.int32), after.astype(np.int32))
 
 
-def _codes_of_sets(output: Evidence, n_labels: int) -> Int64s:
+def _codes_of_sets(output: AllowedLabels, n_labels: int) -> Int64s:
     sets: list[Sequence[int]] = [
-        output.labels[begin:end].tolist() for begin, end in pairwise(output.site_ptr)
+        output.labels[begin:end].tolist() for begin, end in pairwise(output.position_ptr)
     ]
     pairs = {pair for both in pairwise([[n_labels], *sets, [n_labels]]) for pair in product(*both)}
     return np.array([before * (n_labels + 1) + after for before, after in pairs], dtype=np.int64)
 
 
-def outside(support: Support, outputs: Sequence[npt.ArrayLike | Evidence]) -> list[Outside]:
+def outside(support: Support, outputs: Sequence[npt.ArrayLike | AllowedLabels]) -> list[Outside]:
     """Where each output that the bigrams exclude first leaves them, in the order of the outputs."""
     labels = support.labels
     found: dict[int, Outside] = {}
-    numbers = [n for n, output in enumerate(outputs) if not isinstance(output, Evidence)]
-    listed = _Paths([output for output in outputs if not isinstance(output, Evidence)], len(labels))
+    numbers = [n for n, output in enumerate(outputs) if not isinstance(output, AllowedLabels)]
+    listed = _Paths([output for output in outputs if not isinstance(output, AllowedLabels)], len(labels))
     is_partial = np.zeros(len(numbers), dtype=np.bool_)
     is_partial[listed.sequence[listed.after < 0]] = True
     missing = ~support.exists[listed.before, listed.after] & ~is_partial[listed.sequence]
@@ -72,21 +73,21 @@ def outside(support: Support, outputs: Sequence[npt.ArrayLike | Evidence]) -> li
     for at in breaks[firsts].tolist():
         n = numbers[listed.sequence[at]]
         before, after = (*labels, START)[listed.before[at]], (*labels, END)[listed.after[at]]
-        found[n] = Outside(n, int(listed.site[at]), before, after)
+        found[n] = Outside(n, int(listed.position[at]), before, after)
     partial = {numbers[i] for i in np.flatnonzero(is_partial).tolist()}
     for n, output in enumerate(outputs):
-        if n in partial or isinstance(output, Evidence):
-            sets = output if isinstance(output, Evidence) else Evidence.from_labels(output)
-            site = support.dead_end(sets.mask(len(labels)))
-            if site is not None:
-                found[n] = Outside(n, site, None, None)
+        if n in partial or isinstance(output, AllowedLabels):
+            sets = output if isinstance(output, AllowedLabels) else AllowedLabels.from_labels(output)
+            position = support.dead_end(sets.mask(len(labels)))
+            if position is not None:
+                found[n] = Outside(n, position, None, None)
     return [found[n] for n in sorted(found)]
 
 
 class _Paths:
     """The pairs of neighbours of all outputs, START and END included, one after the other: [T + N] in all.
 
-    `before` and `after` are label ids, −1 where unknown, L for START and END; `site` is that of `after`.
+    `before` and `after` are label ids, −1 where unknown, L for START and END; `position` is that of `after`.
     """
 
     def __init__(self, outputs: Sequence[npt.ArrayLike], n_labels: int) -> None:
@@ -99,11 +100,11 @@ class _Paths:
             )
         self.sequence = np.repeat(np.arange(len(arrays)), lengths + 1)  # [T + N]
         begins = np.cumsum(lengths + 1) - lengths - 1  # [N] where the pairs of a sequence begin
-        self.site = np.arange(len(self.sequence)) - begins[self.sequence]
+        self.position = np.arange(len(self.sequence)) - begins[self.sequence]
         self.before = np.full(len(self.sequence), n_labels, dtype=np.int64)
         self.after = self.before.copy()
-        self.before[self.site > 0] = flat
-        self.after[self.site < lengths[self.sequence]] = flat
+        self.before[self.position > 0] = flat
+        self.after[self.position < lengths[self.sequence]] = flat
 
 
 def ids_of(output: Any) -> Int32s:

@@ -1,6 +1,7 @@
 """Sets of label pairs: which labels may stand next to each other, which may begin a sequence, which may end it.
 
-A labelling y_1 … y_T has the bigrams (START, y_1), (y_1, y_2), …, (y_T, END); the empty one has (START, END) alone. It is
+A label sequence y_1 … y_T has the bigrams (START, y_1), (y_1, y_2), …, (y_T, END); the empty one has (START, END)
+alone. It is
 allowed by a set B when B holds all of them.
 """
 
@@ -40,9 +41,11 @@ _NOTHING: frozenset[Hashable] = frozenset()
 
 
 class Missing(NamedTuple):
-    """A bigram of a labelling that is not in a set: of the labels at `site` − 1 and at `site` (START at −1, END at T)."""
+    """A bigram of a label sequence that is not in a set: of the labels at `position` − 1 and at `position` (START at
+    −1, END at T).
+    """
 
-    site: int
+    position: int
     before: Hashable
     after: Hashable
 
@@ -51,7 +54,7 @@ class Bigrams(Set[Pair]):
     """A set of label pairs (before, after), with START and END as members like all others. It never changes.
 
     `in`, `after` and `before` take constant time; |, &, − and ^ give new sets. Pairs that lead to START or away from END may
-    be members, but no labelling has them.
+    be members, but no label sequence has them.
 
     >>> B = Bigrams.scheme("bio", ["B-PER", "I-PER", "O"])
     >>> ("O", "I-PER") in B, (START, "O") in B, len(B)
@@ -197,9 +200,9 @@ class Bigrams(Set[Pair]):
 
     def missing(self, labels: Sequence[Hashable]) -> Iterator[Missing]:
         """The bigrams of a label sequence that are not in this set, from first to last."""
-        for site, (before, after) in enumerate(pairwise((START, *labels, END))):
+        for position, (before, after) in enumerate(pairwise((START, *labels, END))):
             if after not in self.after(before):
-                yield Missing(site, before, after)
+                yield Missing(position, before, after)
 
     def allows(self, labels: Sequence[Hashable]) -> bool:
         """Whether all bigrams of a label sequence are in this set."""

@@ -1,10 +1,10 @@
-"""The first-order chain: labels y_1 … y_T, scored at each site and between neighbours.
+"""The first-order chain: labels y_1 … y_T, scored at each position and between neighbours.
 
     score(y) = start[y_1] + Σ_t states[t, y_t] + Σ_{t≥2} arcs[t, y_{t−1}, y_t] + end[y_T]
     p(y)     = exp(score(y)) / Z,    Z = Σ_y exp(score(y))
 
 An empty sequence has exactly one output, the empty one, with score 0; with bigrams only where these have (START, END).
-Letters: T sites, L labels.
+Letters: T positions, L labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from crfkit.structures.annotation import Outside, observed, outside
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.schemes import SCHEMES
-from crfkit.structures.structure import Bools, Evidence, Int32s
+from crfkit.structures.structure import AllowedLabels, Bools, Int32s
 from crfkit.structures.support import Support, support_of
 
 Float64s = npt.NDArray[np.float64]
@@ -80,14 +80,14 @@ class Chain:
     def bind(
         self,
         labels: Sequence[Hashable],
-        outputs: Iterable[npt.ArrayLike | Evidence],
+        outputs: Iterable[npt.ArrayLike | AllowedLabels],
         *,
-        possible: Iterable[npt.ArrayLike | Evidence] | None = None,
+        possible: Iterable[npt.ArrayLike | AllowedLabels] | None = None,
         also: Bigrams | None = None,
     ) -> Chain:
         """The chain with its bigrams fixed as a `Bigrams` of these labels, whose ids are their places.
 
-        An output is its label ids, −1 where the label is unknown, or the `Evidence` of its possible labels. Pairs with
+        An output is its label ids, −1 where the label is unknown, or the `AllowedLabels` of its possible labels. Pairs with
         labels that are not listed are left out. A plain chain leaves nothing open, and is returned itself.
 
         Where more is known of the outputs than a training label says, such as allowed labels, `possible` has that too:
@@ -118,7 +118,7 @@ class Chain:
             _refuse(bound.outside(given if possible is None else possible), len(given))
         return bound
 
-    def outside(self, outputs: Iterable[npt.ArrayLike | Evidence]) -> list[Outside]:
+    def outside(self, outputs: Iterable[npt.ArrayLike | AllowedLabels]) -> list[Outside]:
         """Where each output that the bigrams exclude first leaves them; outputs as in `bind`."""
         if not self.constrained:
             return []
@@ -150,41 +150,45 @@ class Chain:
             raise ValueError(f"{self!r} is not bound to labels yet: call bind(labels, outputs) first.")
         return support_of(self.bigrams, self.labels)
 
-    def compile(self, n_sites: int, evidence: Evidence | None = None, fired: object = None) -> ChainTrellis:
-        """All label sequences of this length that the bigrams and the evidence allow.
+    def compile(
+        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
+    ) -> ChainTrellis:
+        """All label sequences of this length that the bigrams and the allowed labels allow.
 
         Where the bigrams exclude all of them, this is a `NoOutputError` that names the length and what is missing.
         """
-        if fired is not None:
-            raise ValueError(f"A chain has no parts that an input could switch on, got fired = {fired!r}.")
-        if n_sites < 0:
-            raise ValueError(f"n_sites is {n_sites}, expected 0 or more.")
-        if evidence is None:
-            return _plain(self, n_sites)
-        if evidence.n_sites != n_sites:
-            raise ValueError(f"The evidence speaks of {evidence.n_sites} sites, the input has {n_sites}.")
-        return _checked(ChainTrellis(self, n_sites, evidence))
+        if active is not None:
+            raise ValueError(f"A chain has no parts that an input could switch on, got active = {active!r}.")
+        if n_positions < 0:
+            raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
+        if allowed is None:
+            return _plain(self, n_positions)
+        if allowed.n_positions != n_positions:
+            raise ValueError(
+                f"The allowed labels are of {allowed.n_positions} positions, the input has {n_positions}."
+            )
+        return _checked(ChainTrellis(self, n_positions, allowed))
 
 
 @dataclass(frozen=True, eq=False)
 class ChainTrellis:
-    """The outputs of a chain: L^T sequences, less what bigrams and evidence exclude. Arcs are never written out."""
+    """The outputs of a chain: L^T sequences, less what bigrams and allowed labels exclude. Arcs are never written out."""
 
     structure: Chain
-    n_sites: int
-    evidence: Evidence | None = None
+    n_positions: int
+    allowed: AllowedLabels | None = None
 
     @property
     def key(self) -> Hashable:
         """Equal keys mean the same outputs."""
-        return (self.structure, self.n_sites, None if self.evidence is None else self.evidence.key)
+        return (self.structure, self.n_positions, None if self.allowed is None else self.allowed.key)
 
     def support(self, n_labels: int) -> Bools:
-        """The labels that some output has at each site, bools [T, L]: r_i of `crfkit.structures.support`."""
-        allowed = None if self.evidence is None else self.evidence.mask(n_labels)
+        """The labels that some output has at each position, bools [T, L]: r_i of `crfkit.structures.support`."""
+        allowed = None if self.allowed is None else self.allowed.mask(n_labels)
         if self.structure.constrained:
-            return self.structure.support().sites(self.n_sites, allowed)
-        return np.ones((self.n_sites, n_labels), dtype=np.bool_) if allowed is None else allowed
+            return self.structure.support().positions(self.n_positions, allowed)
+        return np.ones((self.n_positions, n_labels), dtype=np.bool_) if allowed is None else allowed
 
 
 def _checked(trellis: ChainTrellis) -> ChainTrellis:
@@ -195,9 +199,9 @@ def _checked(trellis: ChainTrellis) -> ChainTrellis:
 
 
 @lru_cache(maxsize=4096)
-def _plain(structure: Chain, n_sites: int) -> ChainTrellis:
+def _plain(structure: Chain, n_positions: int) -> ChainTrellis:
     """The one trellis that all unrestricted inputs of this length share."""
-    return _checked(ChainTrellis(structure, n_sites))
+    return _checked(ChainTrellis(structure, n_positions))
 
 
 def _refuse(offenders: Sequence[Outside], n_outputs: int) -> None:
@@ -217,11 +221,11 @@ class ChainScores:
     Arrays are checked and kept as read-only float64; the caller's own are never changed.
 
     >>> scores = ChainScores(states=[[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], arcs=[[0.5, 0.0], [0.0, 0.5]])
-    >>> scores.n_sites, scores.n_labels
+    >>> scores.n_positions, scores.n_labels
     (3, 2)
     """
 
-    states: Float64s  # [T, L] label b at site t
+    states: Float64s  # [T, L] label b at position t
     arcs: Float64s | None = (
         None  # [L, L] for every pair of neighbours, or [T − 1, L, L] pair by pair: (before, after)
     )
@@ -233,9 +237,9 @@ class ChainScores:
         states = _scores("states", self.states)
         if states.ndim != 2 or states.shape[1] == 0:
             raise ValueError(f"ChainScores.states: expected [T, L] with L ≥ 1, got {_shape(states)}.")
-        n_sites, n_labels = states.shape
+        n_positions, n_labels = states.shape
         arcs = None if self.arcs is None else _scores("arcs", self.arcs)
-        square, by_pair = (n_labels, n_labels), (max(n_sites - 1, 0), n_labels, n_labels)
+        square, by_pair = (n_labels, n_labels), (max(n_positions - 1, 0), n_labels, n_labels)
         if arcs is not None and arcs.shape not in (square, by_pair):
             raise ValueError(
                 f"ChainScores.arcs: expected [L, L] = {list(square)} or [T − 1, L, L] = {list(by_pair)}, "
@@ -254,7 +258,7 @@ class ChainScores:
             object.__setattr__(self, name, values)
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T."""
         return int(self.states.shape[0])
 
@@ -303,10 +307,10 @@ def _scores(name: str, values: npt.ArrayLike) -> Float64s:
         raise ValueError(f"ChainScores.{name}: expected an array of numbers, got {given.dtype}.")
     array = np.array(given, dtype=np.float64, order="C")  # a copy: what was checked stays as it is
     if not np.all(array < np.inf):  # NaN compares false
-        site = tuple(int(i) for i in np.argwhere(~(array < np.inf))[0])
-        what = "NaN" if np.isnan(array[site]) else "+inf"
+        position = tuple(int(i) for i in np.argwhere(~(array < np.inf))[0])
+        what = "NaN" if np.isnan(array[position]) else "+inf"
         raise ValueError(
-            f"ChainScores.{name}{list(site)} is {what}, expected a finite number, or −inf to forbid."
+            f"ChainScores.{name}{list(position)} is {what}, expected a finite number, or −inf to forbid."
         )
     array.flags.writeable = False
     return array

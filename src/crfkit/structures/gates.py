@@ -7,7 +7,8 @@
 A name is that of a feature: `w=Rome` asks for the feature `w:Rome` of a dict {"w": "Rome"}, or for `w=Rome` or `w:Rome` in a
 list of strings, and `up` for a feature that has no more to it. With rows of columns, as templates read them, the name is
 `word` for column 0 or the number of a column, and the macros of templates can be used: `%lower[0,0]=rome`, `%is_title[1,0]`.
-The offset counts sites from where the pattern begins. Values and names with blanks or one of & | = [ ] ! stand in quotes.
+The offset counts positions from where the pattern begins. Values and names with blanks or one of & | = [ ] ! stand in
+quotes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold at one site, `offset` sites after the one where the pattern begins."""
+    """What must hold at one position, `offset` positions after the one where the pattern begins."""
 
     reference: str | Macro
     offset: int
@@ -101,7 +102,7 @@ class _Parser:
             return name, 0
         number = _WHOLE.fullmatch(offset)
         if number is None:
-            self.complain("expected a whole number of sites, as in [1] or [-2]", offset)
+            self.complain("expected a whole number of positions, as in [1] or [-2]", offset)
         return name, int(number[1])
 
     def value(self) -> str:

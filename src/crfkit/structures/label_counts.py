@@ -1,6 +1,6 @@
 """Label n-grams and affixes, counted: what training data, or a list of words, suggest as patterns.
 
-A gram is a run of labels, anywhere or only at the first or the last sites of a sequence.
+A gram is a run of labels, anywhere or only at the first or the last positions of a sequence.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Ngrams:
         _check_limits("Ngrams", self.min_count, self.most)
 
     def grams(self, ids: Int32s, ptr: Int64s) -> list[Gram]:
-        """Those of label ids [T] (−1: unknown), the sites of sequence n being ptr[n]:ptr[n + 1]."""
+        """Those of label ids [T] (−1: unknown), the positions of sequence n being ptr[n]:ptr[n + 1]."""
         found: list[Gram] = []
         for length in self.lengths:  # type: ignore[union-attr]
             runs, which, _ = places(ids, ptr, length)
@@ -161,9 +161,9 @@ def places(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s, Int64
 
     For each place: which of them it is, and in which sequence.
     """
-    n_sites = len(ids)
+    n_positions = len(ids)
     sequence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))  # [T]
-    begins = np.arange(max(n_sites - length + 1, 0))
+    begins = np.arange(max(n_positions - length + 1, 0))
     inside = sequence[begins] == sequence[begins + length - 1]
     unknown = np.concatenate([np.zeros(1, np.int64), np.cumsum(ids < 0)])
     begins = begins[inside & (unknown[begins + length] == unknown[begins])]

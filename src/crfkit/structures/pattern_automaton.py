@@ -1,8 +1,8 @@
 """From a pattern to the smallest deterministic automaton that counts its matches.
 
-A pattern is turned into its positions (Glushkov: one for each single site of the text, repeats written out), sets of
-positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton that is begun at site s
-is in an accepting state after site e exactly where the sites s, …, e match: each interval counts once, in however many ways
+A pattern is turned into its positions (Glushkov: one for each label set written in the text, repeats written out), sets of
+positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton that is begun at position s
+is in an accepting state after position e exactly where the positions s, …, e match: each interval counts once, in however many ways
 it does.
 
 Sets of labels are whole numbers: bit b says that label b is in the set.
@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from crfkit.structures.pattern_language import Either, InOrder, Node, OneSite, Parsed, Repeat
+from crfkit.structures.pattern_language import Either, InOrder, Node, OnePosition, Parsed, Repeat
 
-MOST_POSITIONS = 5_000  # single sites of a pattern, with repeats written out
+MOST_POSITIONS = 5_000  # single positions of a pattern, with repeats written out
 MOST_STATES = 20_000
 MOST_STEPS = 2_000_000  # of work on all patterns of a model: two seconds at most
 _SHOWN = 20  # labels named in a message
@@ -30,8 +30,8 @@ class Automaton:
     accepts: tuple[bool, ...]  # whether arriving in state q completes a match
 
     def lengths(self) -> tuple[int, int | None]:
-        """The smallest and the largest number of sites of a match; None: there is no largest."""
-        least, met, ways = 0, {0}, [0]  # breadth first: `ways` are the states that `least` sites lead to
+        """The smallest and the largest number of positions of a match; None: there is no largest."""
+        least, met, ways = 0, {0}, [0]  # breadth first: `ways` are the states that `least` positions lead to
         while not (least and any(self.accepts[q] for q in ways)):
             ways = list(dict.fromkeys(to for q in ways for _, to in self.arcs[q] if to not in met))
             met.update(ways)
@@ -72,10 +72,10 @@ def label_ids(labels: Sequence[Hashable]) -> dict[str, int]:
     return ids
 
 
-def label_set(site: OneSite, ids: Mapping[str, int], n_labels: int) -> int:
-    """The labels that a site of a pattern allows; ValueError for a name that no label has."""
+def label_set(position: OnePosition, ids: Mapping[str, int], n_labels: int) -> int:
+    """The labels that a position of a pattern allows; ValueError for a name that no label has."""
     named = 0
-    for name in sorted(site.names):
+    for name in sorted(position.names):
         if name not in ids:
             known = ", ".join(list(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
             raise ValueError(f"there is no label {name!r}; the labels are {known}")
@@ -84,7 +84,7 @@ def label_set(site: OneSite, ids: Mapping[str, int], n_labels: int) -> int:
                 f"more than one label is written {name!r}, expected labels with texts of their own"
             )
         named |= 1 << ids[name]
-    return ~named & ((1 << n_labels) - 1) if site.others else named
+    return ~named & ((1 << n_labels) - 1) if position.others else named
 
 
 class Effort:
@@ -122,7 +122,7 @@ class _Part:
 
 
 class _Positions:
-    """The single sites of a pattern: the labels of each, and the positions that may follow it."""
+    """The single positions of a pattern: the labels of each, and the positions that may follow it."""
 
     def __init__(self, ids: Mapping[str, int], n_labels: int, effort: Effort) -> None:
         self.ids, self.n_labels, self.effort = ids, n_labels, effort
@@ -131,10 +131,10 @@ class _Positions:
 
     def add(self, node: Node) -> _Part:
         match node:
-            case OneSite():
+            case OnePosition():
                 if len(self.sets) >= MOST_POSITIONS:
                     raise ValueError(
-                        f"it is longer than {MOST_POSITIONS:,} sites with its repeats written out"
+                        f"it is longer than {MOST_POSITIONS:,} positions with its repeats written out"
                     )
                 self.effort.spend(1 + len(node.names))
                 self.sets.append(label_set(node, self.ids, self.n_labels))
@@ -294,7 +294,7 @@ def _merged(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], aliv
 
 
 def _alive(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool]) -> set[int]:
-    """The states from which an accepting one can still be reached, by one site or more, and these themselves."""
+    """The states from which an accepting one can still be reached, by one position or more, and these themselves."""
     before: list[set[int]] = [set() for _ in nexts]
     for q, row in enumerate(nexts):
         for to in row:

@@ -1,13 +1,13 @@
 """All patterns of a model as one automaton over labels.
 
-A pattern begins at a site in its start state and reads the labels from there on, one by one. A state has a few ways out,
+A pattern begins at a position in its start state and reads the labels from there on, one by one. A state has a few ways out,
 (set of labels, next state), whose sets are disjoint: at most one of them reads a label, and where none does the match has
-failed. Arriving in a state may fire a weight; a match that fired may go on. The pattern of the sets Z_1 × … × Z_k is a
+failed. Arriving in a state may fire a weight; a match that active may go on. The pattern of the sets Z_1 × … × Z_k is a
 chain of k + 1 states, of which the last one fires; loops make patterns of any length.
 
-    score(y) = … + Σ_{starts (site, state, value)} Σ_{states q reached by y from there} value · w[fires[q]]
+    score(y) = … + Σ_{starts (position, state, value)} Σ_{states q reached by y from there} value · w[fires[q]]
 
-States that read and fire the same from there on are best made one state: what is alive at a site is then the same more
+States that read and fire the same from there on are best made one state: what is alive at a position is then the same more
 often, and the trellis smaller. `BookWriter` does so for chains.
 
 Letters: L labels, S label sets, Q states, E ways out.
@@ -39,13 +39,13 @@ class PatternBook:
     out_set: Int32s  # [E] the labels that a way reads
     out_next: Int32s  # [E] the state it leads to
     fires: Int32s  # [Q] the weight that fires on arriving; −1: none
-    last_only: npt.NDArray[np.uint8]  # [Q] 1: fires at the last site of a sequence only
+    last_only: npt.NDArray[np.uint8]  # [Q] 1: fires at the last position of a sequence only
 
     @classmethod
     def linear(
         cls, n_labels: int, configurations: Iterable[tuple[Sequence[Iterable[int]], int]]
     ) -> tuple[PatternBook, Int32s]:
-        """The book of some configurations (label sets of consecutive sites, weight), and the start state of each.
+        """The book of some configurations (label sets of consecutive positions, weight), and the start state of each.
 
         >>> book, starts = PatternBook.linear(3, [([{0}, {1, 2}], 0), ([{2}, {1, 2}], 0)])
         >>> book.n_states, starts.tolist()  # both end alike
@@ -76,19 +76,19 @@ class PatternBook:
     def counts(
         self, output: Sequence[int], start_ptr: Int64s, start_states: Int32s, start_values: Float64s
     ) -> Float64s:
-        """What fires on one labelling, [n_weights]: site t has the starts start_ptr[t], …, start_ptr[t + 1] − 1."""
-        fired = np.zeros(self.n_weights)
+        """What fires on one label sequence, [n_weights]: position t has the starts start_ptr[t], …, start_ptr[t + 1] − 1."""
+        active = np.zeros(self.n_weights)
         last = len(output) - 1
         for begin in range(len(output)):
             for start in range(start_ptr[begin], start_ptr[begin + 1]):
                 state = int(start_states[start])
-                for site in range(begin, len(output)):
-                    state = self.next_state(state, int(output[site]))
+                for position in range(begin, len(output)):
+                    state = self.next_state(state, int(output[position]))
                     if state < 0:
                         break
-                    if self.fires[state] != NO_WEIGHT and (site == last or not self.last_only[state]):
-                        fired[self.fires[state]] += start_values[start]
-        return fired
+                    if self.fires[state] != NO_WEIGHT and (position == last or not self.last_only[state]):
+                        active[self.fires[state]] += start_values[start]
+        return active
 
 
 class BookState(NamedTuple):
@@ -118,7 +118,9 @@ class BookWriter:
         self._known: dict[object, int] = {}  # equal states and equal automata → the first state
 
     def chain(self, sets: Sequence[Iterable[int]], weight: int, *, last_only: bool = False) -> int:
-        """The start state of Z_1 × … × Z_k, which fires `weight`; with `last_only` where the match ends at the last site."""
+        """The start state of Z_1 × … × Z_k, which fires `weight`; with `last_only` where the match ends at the last
+        position.
+        """
         if len(sets) == 0:
             raise ValueError("A pattern has no label sets, expected at least one.")
         state = self._state((), weight, last_only)

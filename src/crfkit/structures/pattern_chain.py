@@ -1,8 +1,8 @@
-"""The labellings of one input in which some patterns begin, and the scores of their parts.
+"""The label sequences of one input in which some patterns begin, and the scores of their parts.
 
     score(y) = chain score(y) + Σ_{starts} Σ_{states reached by y from there} value · weights[fires]
 
-Letters: T sites, L labels, W weights of patterns.
+Letters: T positions, L labels, W weights of patterns.
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ import numpy.typing as npt
 from crfkit.structures.chain import Chain, ChainScores, ChainTrellis
 from crfkit.structures.pattern_book import PatternBook
 from crfkit.structures.patterns import MAX_STATES
-from crfkit.structures.structure import Evidence, Int32s, Int64s
+from crfkit.structures.structure import AllowedLabels, Int32s, Int64s
 
 Float64s = npt.NDArray[np.float64]
 
 
 class PatternStarts(NamedTuple):
-    """Where patterns begin: at site t in the states `states[ptr[t]:ptr[t + 1]]`, with these values."""
+    """Where patterns begin: at position t in the states `states[ptr[t]:ptr[t + 1]]`, with these values."""
 
     ptr: Int64s  # [T + 1]
     states: Int32s
     values: Float64s
 
     @classmethod
-    def at(cls, n_sites: int, starts: Iterable[tuple[int, int, float]]) -> PatternStarts:
-        """From (site, state, value) in any order."""
+    def at(cls, n_positions: int, starts: Iterable[tuple[int, int, float]]) -> PatternStarts:
+        """From (position, state, value) in any order."""
         in_order = sorted(starts, key=lambda start: start[0])
-        sites = np.array([site for site, _, _ in in_order], dtype=np.int64)
-        if len(sites) and not 0 <= sites[0] <= sites[-1] < n_sites:
-            raise ValueError(f"A pattern begins at site {sites[-1]}, expected sites from 0 to {n_sites - 1}.")
+        positions = np.array([position for position, _, _ in in_order], dtype=np.int64)
+        if len(positions) and not 0 <= positions[0] <= positions[-1] < n_positions:
+            raise ValueError(
+                f"A pattern begins at position {positions[-1]}, expected positions from 0 to {n_positions - 1}."
+            )
         return cls(
-            np.searchsorted(sites, np.arange(n_sites + 1)).astype(np.int64),
+            np.searchsorted(positions, np.arange(n_positions + 1)).astype(np.int64),
             np.array([state for _, state, _ in in_order], dtype=np.int32),
             np.array([value for _, _, value in in_order], dtype=np.float64),
         )
@@ -47,7 +49,7 @@ class PatternStarts(NamedTuple):
 class PatternChain:
     """A chain, and the patterns that begin in one input.
 
-    `max_states` is how many states a site may have; what needs more is refused before it is built.
+    `max_states` is how many states a position may have; what needs more is refused before it is built.
     """
 
     chain: Chain
@@ -56,7 +58,7 @@ class PatternChain:
     max_states: int = MAX_STATES
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T."""
         return len(self.starts.ptr) - 1
 
@@ -70,34 +72,40 @@ class PatternChain:
         """Whether the arc out of the last label has a score of its own."""
         return self.chain.end
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> PatternChain:
+    def bind(
+        self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
+    ) -> PatternChain:
         """The same with its chain bound."""
         return replace(self, chain=self.chain.bind(labels, outputs))
 
-    def compile(self, n_sites: int, evidence: Evidence | None = None, fired: object = None) -> PatternTrellis:
-        """The labellings of the input, which has `n_sites` sites; NoOutputError where there are none."""
-        if fired is not None:
-            raise ValueError("A PatternChain knows what begins in its input already, `fired` must be None.")
-        if n_sites != self.n_sites:
-            raise ValueError(f"The patterns begin in an input of {self.n_sites} sites, got {n_sites} sites.")
-        return PatternTrellis(self, self.chain.compile(n_sites, evidence))
+    def compile(
+        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
+    ) -> PatternTrellis:
+        """The label sequences of the input, which has `n_positions` positions; NoOutputError where there are none."""
+        if active is not None:
+            raise ValueError("A PatternChain knows what begins in its input already, `active` must be None.")
+        if n_positions != self.n_positions:
+            raise ValueError(
+                f"The patterns begin in an input of {self.n_positions} positions, got {n_positions} positions."
+            )
+        return PatternTrellis(self, self.chain.compile(n_positions, allowed))
 
     def counts(self, output: Sequence[int]) -> Float64s:
-        """What fires on one labelling: Σ of values by weight, [W]."""
+        """What fires on one label sequence: Σ of values by weight, [W]."""
         return self.book.counts(output, *self.starts)
 
 
 @dataclass(frozen=True, eq=False)
 class PatternTrellis:
-    """The labellings of one input with patterns."""
+    """The label sequences of one input with patterns."""
 
     structure: PatternChain
     chain: ChainTrellis
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T, the length of every output."""
-        return self.chain.n_sites
+        return self.chain.n_positions
 
     @property
     def key(self) -> Hashable:
@@ -126,9 +134,9 @@ class PatternScores(ChainScores):
     def check_patterns(self, structure: PatternChain) -> None:
         """Refuse scores that are not of this structure."""
         self.check(structure.chain)
-        given = (self.n_sites, self.n_labels, 0 if self.weights is None else len(self.weights))
-        expected = (structure.n_sites, structure.book.n_labels, structure.book.n_weights)
-        for name, value, wanted in zip(("sites", "labels", "weights"), given, expected, strict=True):
+        given = (self.n_positions, self.n_labels, 0 if self.weights is None else len(self.weights))
+        expected = (structure.n_positions, structure.book.n_labels, structure.book.n_weights)
+        for name, value, wanted in zip(("positions", "labels", "weights"), given, expected, strict=True):
             if value != wanted:
                 raise ValueError(f"PatternScores have {value} {name}, the patterns have {wanted}.")
 

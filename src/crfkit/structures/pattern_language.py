@@ -1,4 +1,4 @@
-"""The language of label patterns: what may stand at consecutive sites.
+"""The language of label patterns: what may stand at consecutive positions.
 
     pattern    = [ "^" ] , sequence , [ "$" ] ;
     sequence   = item , { item } ;
@@ -9,9 +9,11 @@
     label      = plain , { plain } | '"' , { any character, \\" or \\\\ } , '"' | "'" , { … } , "'" ;
     plain      = any character except blanks and  ^ $ | . ! ( ) * + ? { } " '  ;
 
-A label stands for one site with this label, `.` for one site with any label, `!` for one site with any label but those of
-the atom, which must be about one site too. Blanks separate labels and mean nothing elsewhere. `^` and `$` fix the match to
-the first and to the last site. `|` binds closer than a sequence: `A|B C` is A or B, then C; `A|B*` is refused, since two
+A label stands for one position with this label, `.` for one position with any label, `!` for one position with any
+label but those of
+the atom, which must be about one position too. Blanks separate labels and mean nothing elsewhere. `^` and `$` fix the
+match to
+the first and to the last position. `|` binds closer than a sequence: `A|B C` is A or B, then C; `A|B*` is refused, since two
 readings are near: write `(A|B)*` or `A|(B*)`.
 """
 
@@ -32,8 +34,8 @@ _NEEDS_QUOTES = re.compile(r"[\s^$|.!()*+?{}\"']|^$")
 
 
 @dataclass(frozen=True)
-class OneSite:
-    """One site whose label is among these names, or, where `others`, is not among them."""
+class OnePosition:
+    """One position whose label is among these names, or, where `others`, is not among them."""
 
     names: frozenset[str]
     others: bool = False
@@ -62,12 +64,12 @@ class Repeat:
     most: int | None
 
 
-Node = OneSite | InOrder | Either | Repeat
+Node = OnePosition | InOrder | Either | Repeat
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A pattern: what it matches, and whether only at the first or the last site of a sequence."""
+    """A pattern: what it matches, and whether only at the first or the last position of a sequence."""
 
     body: Node
     first: bool
@@ -157,12 +159,12 @@ class _Parser:
             return self.group()
         if found == ".":
             self.at += 1
-            return OneSite(frozenset(), others=True)
+            return OnePosition(frozenset(), others=True)
         if found == "!":
             self.at += 1
             return self.negated(self.at - 1, self.nested(self.atom))
         if found in ('"', "'"):
-            return OneSite(frozenset([self.quoted_label(found)]))
+            return OnePosition(frozenset([self.quoted_label(found)]))
         if not found or found in _SPECIAL:
             is_last = not self.text[self.at + 1 :].strip()
             misplaced = None if found == "$" and is_last else _MISPLACED.get(found)
@@ -174,7 +176,7 @@ class _Parser:
             and not self.text[self.at].isspace()
         ):
             self.at += 1
-        return OneSite(frozenset([self.text[begin : self.at]]))
+        return OnePosition(frozenset([self.text[begin : self.at]]))
 
     def group(self) -> Node:
         begin = self.at
@@ -196,12 +198,12 @@ class _Parser:
         return node
 
     def negated(self, at: int, node: Node) -> Node:
-        if not isinstance(node, OneSite):
+        if not isinstance(node, OnePosition):
             self.at = at
             self.complain(
-                "! is about one site, expected a label, or labels joined by | in brackets, after it"
+                "! is about one position, expected a label, or labels joined by | in brackets, after it"
             )
-        return OneSite(node.names, not node.others)
+        return OnePosition(node.names, not node.others)
 
     def quoted_label(self, quote: str) -> str:
         begin = self.at
@@ -236,14 +238,14 @@ class _Parser:
 
 
 def _either(options: list[Node]) -> Node:
-    """A choice; one between single sites is a single site itself."""
+    """A choice; one between single positions is a single position itself."""
     if len(options) == 1:
         return options[0]
-    sites = [option for option in options if isinstance(option, OneSite)]
-    if len(sites) < len(options):
+    positions = [option for option in options if isinstance(option, OnePosition)]
+    if len(positions) < len(options):
         return Either(tuple(options))
-    named = frozenset[str]().union(*(site.names for site in sites if not site.others))
-    excluded = [site.names for site in sites if site.others]
+    named = frozenset[str]().union(*(position.names for position in positions if not position.others))
+    excluded = [position.names for position in positions if position.others]
     if not excluded:
-        return OneSite(named)
-    return OneSite(excluded[0].intersection(*excluded[1:]) - named, others=True)
+        return OnePosition(named)
+    return OnePosition(excluded[0].intersection(*excluded[1:]) - named, others=True)

@@ -1,6 +1,6 @@
 """Patterns and grams written into a book, and where each of them may begin.
 
-All grams that may begin at the same sites are one tree: they have one start there, however many they are.
+All grams that may begin at the same positions are one tree: they have one start there, however many they are.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from crfkit.structures.structure import Int64s
 
 
 class Rule(NamedTuple):
-    """A start state, and the sites of a sequence where it begins, before any gate."""
+    """A start state, and the positions of a sequence where it begins, before any gate."""
 
     state: int
-    least: int  # sites that a match has at least
-    first: bool = False  # only at the first site
-    ends: int | None = None  # a match ends at the last site, and has so many sites at most
+    least: int  # positions that a match has at least
+    first: bool = False  # only at the first position
+    ends: int | None = None  # a match ends at the last position, and has so many positions at most
 
     @property
     def everywhere(self) -> bool:
-        """Whether it may begin at any site; a match that no longer fits in is forgotten anyway."""
+        """Whether it may begin at any position; a match that no longer fits in is forgotten anyway."""
         return not self.first and self.ends is None
 
-    def sites(self, ptr: Int64s) -> Int64s:
-        """Where it begins in sequences whose sites are ptr[n]:ptr[n + 1], ascending."""
+    def positions(self, ptr: Int64s) -> Int64s:
+        """Where it begins in sequences whose positions are ptr[n]:ptr[n + 1], ascending."""
         begins, ends = ptr[:-1], ptr[1:] - self.least + 1  # [N] from, and up to but without
         if self.first:
             ends = np.minimum(ends, begins + 1)
@@ -38,8 +38,8 @@ class Rule(NamedTuple):
             begins = np.maximum(begins, ptr[1:] - self.ends)
         counts = np.maximum(ends - begins, 0)
         shift = begins - np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)[:-1]])
-        sites: Int64s = np.arange(counts.sum()) + np.repeat(shift, counts)
-        return sites
+        positions: Int64s = np.arange(counts.sum()) + np.repeat(shift, counts)
+        return positions
 
 
 def write_pattern(writer: BookWriter, automaton: Automaton, weight: int, *, first: bool, last: bool) -> Rule:
@@ -64,7 +64,9 @@ def write_pattern(writer: BookWriter, automaton: Automaton, weight: int, *, firs
 
 
 def write_grams(writer: BookWriter, weights: Mapping[Gram, int]) -> list[Rule]:
-    """Grams with their weights, as trees: one for those anywhere, one for the first sites, one by length for the last."""
+    """Grams with their weights, as trees: one for those anywhere, one for the first positions, one by length for the
+    last.
+    """
     anywhere: dict[tuple[int, ...], int] = {}
     first: dict[tuple[int, ...], int] = {}
     last: dict[int, dict[tuple[int, ...], int]] = {}

@@ -2,7 +2,8 @@
 
     score(y) = score of the chain + Σ_patterns Σ_{intervals s … e that match} b(x, s) · w[pattern]
 
-b is the gate of the pattern at the site where the match begins: 1 where there is none. The outputs that exist are those of
+b is the gate of the pattern at the position where the match begins: 1 where there is none. The outputs that exist are
+those of
 the chain; what patterns add are scores.
 """
 
@@ -20,7 +21,7 @@ from crfkit.structures.chain import Chain
 from crfkit.structures.gates import Gate, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams
 from crfkit.structures.pattern_automaton import Automaton, Effort, automaton, label_ids
-from crfkit.structures.pattern_language import InOrder, OneSite, Parsed, parse
+from crfkit.structures.pattern_language import InOrder, OnePosition, Parsed, parse
 
 When = str | Callable[[Any, int], bool | float]
 Configurations = Callable[[Any], Iterable[tuple[Any, ...]]]
@@ -32,13 +33,13 @@ _SPEC = "a Pattern, its text, Ngrams, Affixes, or a function of x"
 
 @dataclass(frozen=True)
 class Pattern:
-    """A run of labels that has a weight: every interval of sites that matches counts once.
+    """A run of labels that has a weight: every interval of positions that matches counts once.
 
     text : what the labels of the interval are, in a language like that of regular expressions over labels:
         `B I* E`, alternatives `B|I`, any label but these `!O` and `!(B|I)`, any label `.`, quantifiers
-        `* + ? {m} {m,} {m,n}`, brackets, `^` and `$` for the first and the last site, quotes for labels such as "PRP$"
+        `* + ? {m} {m,} {m,n}`, brackets, `^` and `$` for the first and the last position, quotes for labels such as "PRP$"
     when : a condition on the input where the match begins, `word=Inc.` or `w=Inc.|Corp. & !w[1]=,`; or a function of the
-        input and the site, whose value, a bool or a number, is what a match counts
+        input and the position, whose value, a bool or a number, is what a match counts
     weight : the name of the weight; patterns with the same name share one. Without a name: the text, and the condition.
 
     >>> Pattern("B I* E", when="w=Inc.").name
@@ -100,7 +101,7 @@ class Pattern:
         ids = label_ids(labels)
         run = []
         for item in body.items if isinstance(body, InOrder) else (body,):
-            if not isinstance(item, OneSite) or item.others or len(item.names) != 1:
+            if not isinstance(item, OnePosition) or item.others or len(item.names) != 1:
                 return None
             run.append(ids.get(min(item.names), -1))
         gram = Gram(FIRST if first else LAST if last else ANYWHERE, tuple(run))
@@ -122,7 +123,8 @@ class Growth:
     """Patterns that training finds by itself: n-grams of labels and of units that pay.
 
     A unit is a span where labels are those of a scheme, as B-NP, I-NP and O are, and a run of equal labels otherwise:
-    `B-PP|I-PP B-NP I-NP* B-VP` is an n-gram of three units. In each round the labellings that the model of now would give to
+    `B-PP|I-PP B-NP I-NP* B-VP` is an n-gram of three units. In each round the label sequences that the model of now
+    would give to
     the training sequences, by samples, are compared with the right ones. A candidate that the model expects E times and
     that occurs O times gains about ½ (E − O)² / (V + l2), V the variance of its count; the best joins, then the best of what
     is left to gain, and so on. Then the model is trained.
@@ -132,7 +134,7 @@ class Growth:
     per_round : patterns at most that join in a round
     min_count : candidates that occur less often in the training data, and are expected less often, are left out
     min_gain : candidates that gain less, in nats, are left out
-    max_states : states that a site may have on average, as a multiple of the labels; what needs more does not join
+    max_states : states that a position may have on average, as a multiple of the labels; what needs more does not join
     held_out : share of the training sequences to measure rounds on, where `fit` has no `dev` set
     patience : rounds in a row that do not make the held-out data more likely, which end the growth
     """
@@ -170,10 +172,11 @@ class Patterns:
     """A chain with patterns.
 
     patterns : in one list, `Pattern(…)` or only its text; `Ngrams(…)` and `Affixes(…)`, taken from the training data; and
-        functions of the input x that give (first site, labels of each site, name of the weight) or (…, value): the labels of
-        a site are a label, a set of labels, or None for any. Names that training saw have weights, others are ignored.
+        functions of the input x that give (first position, labels of each position, name of the weight) or (…, value):
+        the labels of
+        a position are a label, a set of labels, or None for any. Names that training saw have weights, others are ignored.
     start, end, bigrams, unseen : as of a `Chain`
-    max_states : states that a site may have in a trellis; what needs more is refused before it is built
+    max_states : states that a position may have in a trellis; what needs more is refused before it is built
     grow : `Growth(…)` finds patterns that pay; True: with its defaults
 
     >>> Patterns(["B I* E", Pattern("B I", when="w=Inc.")], bigrams="observed")
@@ -239,7 +242,7 @@ class Patterns:
 
 
 def size_words(n_states: int, max_states: int, n_arcs: int, max_arcs: int) -> tuple[str, str]:
-    """How a trellis is too large, and what can be done: states of a site, or arcs of all trellises together."""
+    """How a trellis is too large, and what can be done: states of a position, or arcs of all trellises together."""
     remedy = "shorten them, let them share a weight, use fewer wildcards, or allow fewer labels"
     if n_states > max_states:
         what = f"the trellis would have more than {n_states:,} states, where {max_states:,} are allowed"

@@ -1,7 +1,7 @@
 """Schemes of span labels, as rules for two neighbours.
 
 A label is O (outside), or a letter and a type such as `B-PER`, or a letter alone. What a letter says of the span that its
-site belongs to, in the words used below:
+position belongs to, in the words used below:
 
     scheme              opens   goes on   closes   single
     bio, iob2           B       I                             I only within a span of its type

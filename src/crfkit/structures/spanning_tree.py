@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.structures.structure import Bools, Evidence, Int32s
+from crfkit.structures.structure import AllowedLabels, Bools, Int32s
 
 Float64s = npt.NDArray[np.float64]
-TreeEvidence = Evidence | npt.ArrayLike | None
+AllowedArcs = AllowedLabels | npt.ArrayLike | None
 
 
 @dataclass(frozen=True)
@@ -44,33 +44,39 @@ class SpanningTree:
         if not isinstance(self.single_root, bool | np.bool_):
             raise ValueError(f"SpanningTree: single_root is {self.single_root!r}, expected True or False.")
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> SpanningTree:
+    def bind(
+        self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
+    ) -> SpanningTree:
         """The structure itself: training decides nothing about it."""
         return self
 
-    def compile(self, n_sites: int, evidence: Evidence | None = None, fired: object = None) -> TreeTrellis:
-        """All trees over this many words that the evidence allows: the possible heads of each word."""
-        if fired is not None:
-            raise ValueError(f"A tree has no parts that an input could switch on, got fired = {fired!r}.")
-        if n_sites < 0:
-            raise ValueError(f"n_sites is {n_sites}, expected 0 or more.")
-        if evidence is not None and evidence.n_sites != n_sites:
-            raise ValueError(f"The evidence speaks of {evidence.n_sites} words, the input has {n_sites}.")
-        return TreeTrellis(self, n_sites, evidence)
+    def compile(
+        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
+    ) -> TreeTrellis:
+        """All trees over this many words that are allowed: the possible heads of each word."""
+        if active is not None:
+            raise ValueError(f"A tree has no parts that an input could switch on, got active = {active!r}.")
+        if n_positions < 0:
+            raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
+        if allowed is not None and allowed.n_positions != n_positions:
+            raise ValueError(
+                f"The allowed labels are of {allowed.n_positions} words, the input has {n_positions}."
+            )
+        return TreeTrellis(self, n_positions, allowed)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeTrellis:
-    """The trees over T words, less what the evidence excludes. Arcs are never written out."""
+    """The trees over T words, less what the allowed labels excludes. Arcs are never written out."""
 
     structure: SpanningTree
-    n_sites: int
-    evidence: Evidence | None = None
+    n_positions: int
+    allowed: AllowedLabels | None = None
 
     @property
     def key(self) -> Hashable:
         """Equal keys mean the same trees."""
-        return (self.structure, self.n_sites, None if self.evidence is None else self.evidence.key)
+        return (self.structure, self.n_positions, None if self.allowed is None else self.allowed.key)
 
 
 def tree_scores(values: npt.ArrayLike, where: str = "The scores of a tree") -> Float64s:
@@ -101,26 +107,28 @@ def _refuse_unusable(scores: Float64s, where: str) -> None:
             raise ValueError(f"{where}: {list(at)} is {what}, expected a finite number, or −inf to forbid.")
 
 
-def allowed_arcs(evidence: TreeEvidence, shape: tuple[int, ...]) -> Bools | None:
+def allowed_arcs(allowed: AllowedArcs, shape: tuple[int, ...]) -> Bools | None:
     """What is known about a tree, as bools in the shape of its scores, [T + 1, T + 1] or [T + 1, T + 1, R].
 
-    `evidence` is bools of this shape (for labelled trees also [T + 1, T + 1]), or heads [T], −1 where unknown, or
-    heads and labels [T, 2], or an `Evidence` of the possible heads of each word.
+    `allowed` is bools of this shape (for labelled trees also [T + 1, T + 1]), or heads [T], −1 where unknown, or
+    heads and labels [T, 2], or an `AllowedLabels` of the possible heads of each word.
     """
-    if evidence is None:
+    if allowed is None:
         return None
     n_words = shape[0] - 1
-    if isinstance(evidence, Evidence):
-        if evidence.n_sites != n_words:
-            raise ValueError(f"The evidence speaks of {evidence.n_sites} words, the scores of {n_words}.")
-        allowed = np.ones((n_words + 1, n_words + 1), dtype=np.bool_)
-        allowed[:, 1:] = evidence.mask(n_words + 1).T
-        return _with_labels(allowed, shape)
-    given = np.asarray(evidence)
+    if isinstance(allowed, AllowedLabels):
+        if allowed.n_positions != n_words:
+            raise ValueError(
+                f"The allowed labels are of {allowed.n_positions} words, the scores of {n_words}."
+            )
+        mask = np.ones((n_words + 1, n_words + 1), dtype=np.bool_)
+        mask[:, 1:] = allowed.mask(n_words + 1).T
+        return _with_labels(mask, shape)
+    given = np.asarray(allowed)
     if given.dtype == np.bool_:
         if given.shape not in (shape, shape[:2]):
             raise ValueError(
-                f"The evidence has shape {list(given.shape)}, expected that of the scores, {list(shape)}."
+                f"The allowed labels have shape {list(given.shape)}, expected that of the scores, {list(shape)}."
             )
         return _with_labels(given, shape)
     return _allowed_by_heads(given, shape)
@@ -137,23 +145,21 @@ def _allowed_by_heads(known: npt.NDArray[np.generic], shape: tuple[int, ...]) ->
     pairs = known.shape == (n_words, 2) and len(shape) == 3
     if not (pairs or known.shape == (n_words,)) or (known.size and known.dtype.kind not in "iu"):
         raise ValueError(
-            f"The evidence is {known.dtype} with shape {list(known.shape)}, expected bools of shape {list(shape)} or "
+            f"The allowed labels are {known.dtype} with shape {list(known.shape)}, expected bools of shape {list(shape)} or "
             f"heads [T] = [{n_words}], −1 where unknown."
         )
     heads = (known[:, 0] if pairs else known).astype(np.int64)
     allowed = np.ones(shape, dtype=np.bool_)
     for word in np.flatnonzero(heads != -1):
         if not 0 <= heads[word] <= n_words:
-            raise ValueError(
-                f"The evidence gives word {word + 1} the head {heads[word]}, expected 0 to {n_words}, or −1."
-            )
+            raise ValueError(f"Word {word + 1} the head {heads[word]}, expected 0 to {n_words}, or −1.")
         allowed[np.arange(n_words + 1) != heads[word], word + 1] = False
     if pairs:
         labels = known[:, 1].astype(np.int64)
         for word in np.flatnonzero(labels != -1):
             if not 0 <= labels[word] < shape[2]:
                 raise ValueError(
-                    f"The evidence gives word {word + 1} the label {labels[word]}, expected 0 to {shape[2] - 1}, or −1."
+                    f"Word {word + 1} has the label {labels[word]}, expected 0 to {shape[2] - 1}, or −1."
                 )
             allowed[:, word + 1, np.arange(shape[2]) != labels[word]] = False
     return allowed

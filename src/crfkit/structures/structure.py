@@ -3,7 +3,7 @@
 A structure is a specification of the outputs that exist. `bind` fixes what it leaves open, once per training
 set; `compile` gives the outputs of one input. Neither looks at weights or scores, so trellises can be shared.
 
-Letters: T sites, L labels, nnz entries of a list of lists.
+Letters: T positions, L labels, nnz entries of a list of lists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Trellis(Protocol):
     """The outputs that exist for one input: what a structure compiles to. It does not depend on weights."""
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T, the length of every output."""
         ...
 
@@ -39,121 +39,127 @@ class Trellis(Protocol):
 class Structure(Protocol):
     """A specification of the outputs that exist."""
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | Evidence]) -> Self:
+    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]) -> Self:
         """The structure with everything fixed that training decides.
 
         `labels` are the L labels in the order of their ids; `outputs` the training outputs, one per sequence: label
-        ids, −1 where unknown, or the labels that are possible at each site.
+        ids, −1 where unknown, or the labels that are possible at each position.
         """
         ...
 
-    def compile(self, n_sites: int, evidence: Evidence | None = None, fired: object = None) -> Trellis:
-        """The outputs that exist for one input of `n_sites` sites.
+    def compile(
+        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
+    ) -> Trellis:
+        """The outputs that exist for one input of `n_positions` positions.
 
-        `evidence` restricts the labels site by site (None: nothing is known); `fired` is what the input
+        `allowed` restricts the labels position by position (None: nothing is known); `active` is what the input
         itself switched on, for structures whose parts depend on it.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """The labels allowed at each site: site i allows `labels[site_ptr[i]:site_ptr[i + 1]]`, ascending.
+class AllowedLabels:
+    """The labels allowed at each position: position i allows `labels[position_ptr[i]:position_ptr[i + 1]]`, ascending.
 
-    A site with an empty list is not restricted, so a site at which nothing is possible cannot be written
+    A position with an empty list is not restricted, so a position at which nothing is possible cannot be written
     down: the makers below refuse it.
     """
 
-    site_ptr: Int64s  # [T + 1]
+    position_ptr: Int64s  # [T + 1]
     labels: Int32s  # [nnz]
 
     def __post_init__(self) -> None:
         """Refuse anything that is not a list of ascending lists of labels."""
-        site_ptr = _integers("site_ptr", self.site_ptr, np.int64)
+        position_ptr = _integers("position_ptr", self.position_ptr, np.int64)
         labels = _integers("labels", self.labels, np.int32)
         if (
-            len(site_ptr) == 0
-            or site_ptr[0] != 0
-            or site_ptr[-1] != len(labels)
-            or np.any(np.diff(site_ptr) < 0)
+            len(position_ptr) == 0
+            or position_ptr[0] != 0
+            or position_ptr[-1] != len(labels)
+            or np.any(np.diff(position_ptr) < 0)
         ):
             raise ValueError(
-                f"Evidence.site_ptr must rise from 0 to the number of labels listed, which is {len(labels)}."
+                f"AllowedLabels.position_ptr must rise from 0 to the number of labels listed, which is {len(labels)}."
             )
         if len(labels) and labels.min() < 0:
-            raise ValueError(f"Evidence.labels holds {labels.min()}, expected label ids from 0 on.")
+            raise ValueError(f"AllowedLabels.labels holds {labels.min()}, expected label ids from 0 on.")
         rises = np.diff(labels) > 0  # [nnz − 1]
-        borders = site_ptr[(site_ptr > 0) & (site_ptr < len(labels))]
-        rises[borders - 1] = True  # from one site to the next anything goes
+        borders = position_ptr[(position_ptr > 0) & (position_ptr < len(labels))]
+        rises[borders - 1] = True  # from one position to the next anything goes
         if not np.all(rises):
-            raise ValueError("Evidence.labels must be ascending and distinct within each site.")
-        object.__setattr__(self, "site_ptr", site_ptr)
+            raise ValueError("AllowedLabels.labels must be ascending and distinct within each position.")
+        object.__setattr__(self, "position_ptr", position_ptr)
         object.__setattr__(self, "labels", labels)
 
     @classmethod
-    def from_mask(cls, mask: npt.ArrayLike) -> Evidence:
-        """Evidence from a bool array [T, L] that is True where a label is allowed."""
+    def from_mask(cls, mask: npt.ArrayLike) -> AllowedLabels:
+        """AllowedLabels from a bool array [T, L] that is True where a label is allowed."""
         allowed = np.asarray(mask)
         if allowed.dtype != np.bool_ or allowed.ndim != 2:
             raise ValueError(
-                f"Evidence mask: expected bools [T, L], got {allowed.dtype} with shape {list(allowed.shape)}."
+                f"AllowedLabels mask: expected bools [T, L], got {allowed.dtype} with shape {list(allowed.shape)}."
             )
         counts = allowed.sum(axis=1)  # [T]
         nothing = np.flatnonzero(counts == 0)
         if len(nothing):
-            raise ValueError(f"Evidence mask: site {nothing[0]} allows no label, expected at least one.")
-        open_sites = counts == allowed.shape[1]  # all labels allowed: an empty list says the same
-        restricted = allowed & ~open_sites[:, None]
+            raise ValueError(
+                f"AllowedLabels mask: position {nothing[0]} allows no label, expected at least one."
+            )
+        open_positions = counts == allowed.shape[1]  # all labels allowed: an empty list says the same
+        restricted = allowed & ~open_positions[:, None]
         labels = np.nonzero(restricted)[1].astype(np.int32)
-        return cls(_pointers(np.where(open_sites, 0, counts)), labels)
+        return cls(_pointers(np.where(open_positions, 0, counts)), labels)
 
     @classmethod
-    def from_sets(cls, sets: Iterable[Iterable[int] | None]) -> Evidence:
-        """Evidence from one set of label ids per site; None where nothing is known."""
+    def from_sets(cls, sets: Iterable[Iterable[int] | None]) -> AllowedLabels:
+        """AllowedLabels from one set of label ids per position; None where nothing is known."""
         lists = []
-        for site, allowed in enumerate(sets):
+        for position, allowed in enumerate(sets):
             ids = [] if allowed is None else sorted(set(allowed))
             if allowed is not None and not ids:
                 raise ValueError(
-                    f"Evidence sets: site {site} allows no label, expected at least one (or None)."
+                    f"AllowedLabels sets: position {position} allows no label, expected at least one (or None)."
                 )
             lists.append(ids)
         counts = np.array([len(ids) for ids in lists], dtype=np.int64)
         return cls(_pointers(counts), np.array([label for ids in lists for label in ids]))
 
     @classmethod
-    def from_labels(cls, labels: npt.ArrayLike) -> Evidence:
-        """Evidence from one label id per site; −1 where nothing is known."""
+    def from_labels(cls, labels: npt.ArrayLike) -> AllowedLabels:
+        """AllowedLabels from one label id per position; −1 where nothing is known."""
         ids = _integers("labels", labels, np.int32)
         if len(ids) and ids.min() < -1:
             raise ValueError(
-                f"Evidence labels: got {ids.min()}, expected label ids from 0 on, or −1 for unknown."
+                f"AllowedLabels labels: got {ids.min()}, expected label ids from 0 on, or −1 for unknown."
             )
         known = ids >= 0
         return cls(_pointers(known.astype(np.int64)), ids[known])
 
     @property
-    def n_sites(self) -> int:
+    def n_positions(self) -> int:
         """T."""
-        return len(self.site_ptr) - 1
+        return len(self.position_ptr) - 1
 
     @property
     def key(self) -> Hashable:
         """Equal keys mean the same lists."""
-        return (self.site_ptr.tobytes(), self.labels.tobytes())
+        return (self.position_ptr.tobytes(), self.labels.tobytes())
 
-    def between(self, begin: int, end: int) -> Evidence:
-        """The evidence of the sites `begin`, …, `end` − 1 alone."""
-        ptr = self.site_ptr[begin : end + 1]
-        return Evidence(ptr - ptr[0], self.labels[ptr[0] : ptr[-1]])
+    def between(self, begin: int, end: int) -> AllowedLabels:
+        """The allowed labels of the positions `begin`, …, `end` − 1 alone."""
+        ptr = self.position_ptr[begin : end + 1]
+        return AllowedLabels(ptr - ptr[0], self.labels[ptr[0] : ptr[-1]])
 
     def mask(self, n_labels: int) -> Bools:
         """The same as a bool array [T, L]."""
         if len(self.labels) and self.labels.max() >= n_labels:
-            raise ValueError(f"Evidence allows label {self.labels.max()}, expected ids below L = {n_labels}.")
-        counts = np.diff(self.site_ptr)  # [T]
+            raise ValueError(
+                f"AllowedLabels allows label {self.labels.max()}, expected ids below L = {n_labels}."
+            )
+        counts = np.diff(self.position_ptr)  # [T]
         allowed = np.repeat((counts == 0)[:, None], n_labels, axis=1)
-        allowed[np.repeat(np.arange(self.n_sites), counts), self.labels] = True
+        allowed[np.repeat(np.arange(self.n_positions), counts), self.labels] = True
         return allowed
 
 
@@ -167,10 +173,12 @@ def _integers(name: str, values: npt.ArrayLike, kind: type[Kind]) -> npt.NDArray
     array = np.asarray(values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise ValueError(
-            f"Evidence.{name}: expected a list of integers, got {array.dtype} with shape {list(array.shape)}."
+            f"AllowedLabels.{name}: expected a list of integers, got {array.dtype} with shape {list(array.shape)}."
         )
     if array.size and not np.iinfo(kind).min <= array.min() <= array.max() <= np.iinfo(kind).max:
-        raise ValueError(f"Evidence.{name} holds {array.max()}, expected numbers that fit {kind.__name__}.")
+        raise ValueError(
+            f"AllowedLabels.{name} holds {array.max()}, expected numbers that fit {kind.__name__}."
+        )
     copy = np.array(array, dtype=kind)  # what was checked stays as it is
     copy.flags.writeable = False
     return copy

@@ -1,10 +1,11 @@
 """Which labels can stand where, when only the bigrams of a set B exist.
 
-With P_i the labels that the evidence allows at site i (all, when nothing is known), and START and END no labels of a site:
+With P_i the labels that are allowed at position i (all, when nothing is known), and START and END no
+labels of a position:
 
     t_i = after(t_{i−1}) ∩ P_i,   t_{−1} = {START}          what can be reached from the start
     q_i = before(q_{i+1}) ∩ P_i,  q_T = {END}               from where the end can be reached
-    r_i = t_i ∩ q_i                                         the labels that some possible output has at site i
+    r_i = t_i ∩ q_i                                         the labels that some possible output has at position i
 
 Folding P into both recursions makes r_i exact: all r_i are empty, or none is.
 """
@@ -42,17 +43,17 @@ class Support:
         self._forward = _Reach(self.exists[-1, :-1], np.packbits(inner, axis=1))
         self._backward = _Reach(self.exists[:-1, -1], np.packbits(inner.T, axis=1))
 
-    def sites(self, n_sites: int, allowed: Bools | None = None) -> Bools:
+    def positions(self, n_positions: int, allowed: Bools | None = None) -> Bools:
         """r_i as bools [T, L]; NoOutputError, which says what is missing, when no output exists."""
         if allowed is None:
-            t, q = self._forward.sets(n_sites), self._backward.sets(n_sites)[::-1]
+            t, q = self._forward.sets(n_positions), self._backward.sets(n_positions)[::-1]
         else:
             t, q = self._forward.within(allowed), self._backward.within(allowed[::-1])[::-1]
         r = t & q  # [T, L]
-        if (n_sites == 0 and not self.exists[-1, -1]) or (n_sites and not r[0].any()):
-            what = "" if allowed is None or n_sites == 0 else " with the labels allowed at its sites"
+        if (n_positions == 0 and not self.exists[-1, -1]) or (n_positions and not r[0].any()):
+            what = "" if allowed is None or n_positions == 0 else " with the labels allowed at its positions"
             raise NoOutputError(
-                f"No labelling of length {n_sites}{what} is possible: {self._missing(t, allowed is not None)}."
+                f"No label sequence of length {n_positions}{what} is possible: {self._missing(t, allowed is not None)}."
             )
         return r
 
@@ -68,14 +69,14 @@ class Support:
             return "no label may both begin and end a sequence"
         at = self._dead_end(t)
         if at == 0:
-            return "no label allowed at site 0 may begin a sequence"
-        before = f"{self._named(t[at - 1])} at site {at - 1}" if at else ""
+            return "no label allowed at position 0 may begin a sequence"
+        before = f"{self._named(t[at - 1])} at position {at - 1}" if at else ""
         if at == len(t):
             return f"{before} may not end a sequence"
-        return f"nothing {'allowed' if restricted else 'possible'} at site {at} may follow {before}"
+        return f"nothing {'allowed' if restricted else 'possible'} at position {at} may follow {before}"
 
     def dead_end(self, allowed: Bools) -> int | None:
-        """The first site that no path through allowed labels [T, L] reaches (T: END); None when one reaches END."""
+        """The first position that no path through allowed labels [T, L] reaches (T: END); None when one reaches END."""
         return self._dead_end(self._forward.within(allowed))
 
     def _dead_end(self, t: Bools) -> int | None:
@@ -96,7 +97,7 @@ class Support:
         return np.concatenate([ends, output, ends])
 
     def first_break(self, output: Int32s) -> int | None:
-        """The site at which an output first leaves the bigrams (T: at END); None when it never does."""
+        """The position at which an output first leaves the bigrams (T: at END); None when it never does."""
         path = self.path(output)
         arcs = self.exists[path[:-1], path[1:]]  # [T + 1]
         return None if arcs.all() else int(arcs.argmin())

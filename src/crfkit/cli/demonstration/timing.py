@@ -55,10 +55,10 @@ def compare(screen: Screen, tagger: CRF, data: Labelled, n_iterations: int) -> t
 def feature_lists(crf: CRF, X: list[list[str]]) -> Features:
     """The features that a model's template makes, as lists of strings."""
     names, found = crf.encoder_.vocabulary.names(), crf.encoder_.encode(X)
-    ids, begins = found.states.ids.tolist(), found.states.site_ptr.tolist()
-    sites = [[names[k] for k in ids[begin:end]] for begin, end in pairwise(begins)]
+    ids, begins = found.states.ids.tolist(), found.states.position_ptr.tolist()
+    positions = [[names[k] for k in ids[begin:end]] for begin, end in pairwise(begins)]
     ptr = found.sequence_ptr.tolist()
-    return [sites[begin:end] for begin, end in pairwise(ptr)]
+    return [positions[begin:end] for begin, end in pairwise(ptr)]
 
 
 def train_rival(X: Features, y: list[list[str]], n_iterations: int, path: Path) -> Timing:
@@ -68,8 +68,8 @@ def train_rival(X: Features, y: list[list[str]], n_iterations: int, path: Path) 
     settings = {"c1": 0.0, "c2": L2 / 2, "max_iterations": n_iterations, "feature.possible_transitions": True}
     began = perf_counter()
     trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)
-    for sites, labels in zip(X, y, strict=True):
-        trainer.append(sites, labels)
+    for positions, labels in zip(X, y, strict=True):
+        trainer.append(positions, labels)
     trainer.train(str(path))
     seconds = perf_counter() - began
     last = trainer.logparser.last_iteration

@@ -47,9 +47,11 @@ class Instances:
         """Add an instance; ValueError where items and labels are not as many."""
         names = [_label(label) for label in yseq]
         states = FeatureList(*named(xseq).add_to(self.vocabulary))
-        n_sites = len(states.site_ptr) - 1
-        if n_sites != len(names):
-            raise ValueError(f"The numbers of items and labels differ: |x| = {n_sites}, |y| = {len(names)}")
+        n_positions = len(states.position_ptr) - 1
+        if n_positions != len(names):
+            raise ValueError(
+                f"The numbers of items and labels differ: |x| = {n_positions}, |y| = {len(names)}"
+            )
         ids = [self.label_ids.setdefault(name, len(self.label_ids)) for name in names]
         self.instances.append(Instance(states, np.array(ids, dtype=np.int32), group))
 
@@ -81,7 +83,7 @@ def _joined(instances: list[Instance]) -> Examples:
         values = np.concatenate(
             [np.ones(len(part.ids)) if part.values is None else part.values for part in states]
         )
-    counts = [np.diff(part.site_ptr) for part in states]
+    counts = [np.diff(part.position_ptr) for part in states]
     features = FeatureList(_pointers(counts), np.concatenate([np.zeros(0, np.int32), *ids]), values)
     lengths = np.array([len(part) for part in labels], dtype=np.int64)
     dataset = Dataset(_pointers([lengths]), features)
@@ -144,7 +146,7 @@ def _pair_frequencies(
 ) -> npt.NDArray[np.float64]:
     """[P]."""
     states, n = examples.dataset.states, built.n_labels
-    labels = np.repeat(examples.annotation.labels, np.diff(states.site_ptr)).astype(np.int64)
+    labels = np.repeat(examples.annotation.labels, np.diff(states.position_ptr)).astype(np.int64)
     codes, places = np.unique(states.ids * np.int64(n) + labels, return_inverse=True)
     sums = np.bincount(places, weights=states.values, minlength=len(codes)).astype(np.float64)
     return _found(codes, sums, attributes * n + built.pair_labels)
@@ -158,7 +160,7 @@ def _arc_frequencies(examples: Examples, built: FeatureMap) -> npt.NDArray[np.fl
         built.n_labels,
     )
     follows = np.ones(len(labels), dtype=bool)
-    follows[ptr[:-1][ptr[:-1] < len(labels)]] = False  # a first site follows none
+    follows[ptr[:-1][ptr[:-1] < len(labels)]] = False  # a first position follows none
     after = np.flatnonzero(follows)
     codes, counts = np.unique(labels[after - 1] * n + labels[after], return_counts=True)
     return _found(codes, counts.astype(np.float64), built.arc_before * np.int64(n) + built.arc_after)

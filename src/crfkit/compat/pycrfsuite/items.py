@@ -26,14 +26,14 @@ class ItemSequence:
     """
 
     def __init__(self, pyseq: Iterable[Any] | ItemSequence) -> None:
-        self._names: _core.NamedSites | None = None  # what the native core has read
+        self._names: _core.NamedPositions | None = None  # what the native core has read
         self._attributes: list[Attributes] | None = None  # in place of it: what only this module knows
         if isinstance(pyseq, ItemSequence):
             self._names, self._attributes = pyseq._names, pyseq._attributes
             return
         items = [item if type(item) in (dict, list) else _kept(item) for item in pyseq]
         try:
-            self._names = _core.NamedSites(items)
+            self._names = _core.NamedPositions(items)
             self._names.compact()
         except _core.InvalidInput:
             self._attributes = [attributes_of(item) for item in items]
@@ -46,13 +46,13 @@ class ItemSequence:
         """
         return [dict(attributes) for attributes in self._pairs()]
 
-    def names(self) -> _core.NamedSites:
+    def names(self) -> _core.NamedPositions:
         """The names and values of the attributes, in a form that the native core looks up."""
         if self._names is None:
             from crfkit.data import item_of
 
             try:
-                self._names = _core.NamedSites([item_of(attributes) for attributes in self._pairs()])
+                self._names = _core.NamedPositions([item_of(attributes) for attributes in self._pairs()])
             except _core.InvalidInput as complaint:
                 raise InputError(str(complaint)) from None
         return self._names
@@ -102,7 +102,7 @@ def _text(name: Any) -> str:
     raise TypeError(f"expected a string, {type(name).__name__} found")
 
 
-def named(xseq: Any) -> _core.NamedSites:
+def named(xseq: Any) -> _core.NamedPositions:
     """The attributes of a sequence, by name.
 
     Lists of strings and plain dicts are read by the native core. Whatever else python-crfsuite takes goes through
@@ -113,7 +113,7 @@ def named(xseq: Any) -> _core.NamedSites:
     if type(xseq) is not list:
         xseq = list(xseq)
     try:
-        return _core.NamedSites(xseq)
+        return _core.NamedPositions(xseq)
     except _core.InvalidInput:
         return _read_again(xseq).names()
 

@@ -107,7 +107,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "max_iterations": _PASSES,
         "epsilon": Parameter(
             0.0,
-            "Stop when wrong labellings score above the right ones by less than this, in the mean of all instances.",
+            "Stop when wrong label sequences score above the right ones by less than this, in the mean of all instances.",
         ),
     },
     "passive-aggressive": {

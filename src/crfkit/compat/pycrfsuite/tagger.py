@@ -30,7 +30,7 @@ class Tagger:
         self._model: OpenedModel | None = None
         self._asked: tuple[_core.Tagger, _core.Design] | None = None  # the instance, and who answers
         self._marginals: npt.NDArray[np.float64] | None = None  # [T, L] of the instance, once asked for
-        self._n_sites = 0
+        self._n_positions = 0
 
     def open(self, name: str | bytes | PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; ValueError where it is not one. A context manager that closes it again."""
@@ -52,7 +52,7 @@ class Tagger:
     def close(self) -> None:
         """Forget the model."""
         self._model = self._asked = self._marginals = None
-        self._n_sites = 0
+        self._n_positions = 0
 
     def labels(self) -> list[str]:
         """The labels of the model."""
@@ -60,33 +60,33 @@ class Tagger:
 
     def set(self, xseq: Any) -> None:
         """Make a sequence of items the instance that questions are about."""
-        model, sites = self._opened(), named(xseq)
-        if self._answerable(model, len(sites)):
-            self._remember(model.ask(sites), len(sites))
+        model, positions = self._opened(), named(xseq)
+        if self._answerable(model, len(positions)):
+            self._remember(model.ask(positions), len(positions))
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of the instance, which is `xseq` where one is given."""
         model = self._opened()
         if xseq is not None:
-            sites = named(xseq)
-            if not self._answerable(model, len(sites)):
+            positions = named(xseq)
+            if not self._answerable(model, len(positions)):
                 return []
-            tagger, design, best = model.tag(sites)
-            self._remember((tagger, design), len(sites))
+            tagger, design, best = model.tag(positions)
+            self._remember((tagger, design), len(positions))
             return best
         if self._asked is None:
             return []
         tagger, design = self._asked
         return [model.labels[label] for label in tagger.best(design, 1).tolist()]
 
-    def _remember(self, asked: tuple[_core.Tagger, _core.Design] | None, n_sites: int) -> None:
-        self._n_sites, self._marginals, self._asked = n_sites, None, asked
+    def _remember(self, asked: tuple[_core.Tagger, _core.Design] | None, n_positions: int) -> None:
+        self._n_positions, self._marginals, self._asked = n_positions, None, asked
 
-    def _answerable(self, model: OpenedModel, n_sites: int) -> bool:
+    def _answerable(self, model: OpenedModel, n_positions: int) -> bool:
         """Whether there is anything to ask; ValueError for a sequence that no label can be given to."""
         if model.labels:
             return True
-        if n_sites:
+        if n_positions:
             raise ValueError("The model has no labels: it was trained without data")
         self._remember(None, 0)
         return False
@@ -97,9 +97,9 @@ class Tagger:
 
         labels = list(yseq)
         self._opened()
-        if len(labels) != self._n_sites:
+        if len(labels) != self._n_positions:
             raise ValueError(
-                f"The numbers of items and labels differ: |x| = {self._n_sites}, |y| = {len(labels)}"
+                f"The numbers of items and labels differ: |x| = {self._n_positions}, |y| = {len(labels)}"
             )
         if self._asked is None or not labels:
             return 0.0
@@ -113,12 +113,12 @@ class Tagger:
     def marginal(self, y: str, pos: int) -> float:
         """p(label at `pos` is y | instance)."""
         self._opened()
-        if self._asked is None or self._n_sites == 0:
+        if self._asked is None or self._n_positions == 0:
             return 0.0
         tagger, design = self._asked
         label = self._id(y)
-        if not 0 <= pos < self._n_sites:
-            raise ValueError(f"The position, {pos} is out of range of {self._n_sites}")
+        if not 0 <= pos < self._n_positions:
+            raise ValueError(f"The position, {pos} is out of range of {self._n_positions}")
         if self._marginals is None:
             self._marginals = tagger.marginals(design, 1)
         return float(self._marginals[pos, label])

@@ -198,7 +198,7 @@ class Training:
     def _online(self, examples: Examples, built: FeatureMap) -> Outcome:
         params, passes = self._params, max(self._params["max_iterations"], 0)
         optimizer = self._learner(passes)
-        # Where every labelling is right, AROW changes nothing more; the others still average.
+        # Where every label sequence is right, AROW changes nothing more; the others still average.
         ends = operator.le if self._algorithm == "arow" else operator.lt
         self._tell_settings(
             _TITLES[self._algorithm],

@@ -32,12 +32,12 @@ NAMES = [
 FOR_EVER = """
 import threading, time
 from crfkit import _core
-from tests.test_named_sites import tagger_of
+from tests.test_named_positions import tagger_of
 
 layout, vocabulary, tagger = tagger_of(["a", "b"], 30)
 labels = [str(label) for label in range(30)]
-sites = _core.NamedSites([["a", "b"]] * 100)
-design = _core.design_of_names(layout, vocabulary, sites)
+positions = _core.NamedPositions([["a", "b"]] * 100)
+design = _core.design_of_names(layout, vocabulary, positions)
 
 def work():
     while True:
@@ -49,7 +49,7 @@ time.sleep(0.1)
 """
 
 
-def random_site(draw: random.Random, dicts: bool) -> Any:
+def random_position(draw: random.Random, dicts: bool) -> Any:
     # More than the 128 names that are looked up at once, now and then, and none at all.
     names = [draw.choice(NAMES) + draw.choice(["", "1", "?"]) for _ in range(draw.choice([0, 1, 3, 200]))]
     if not dicts:
@@ -58,11 +58,11 @@ def random_site(draw: random.Random, dicts: bool) -> Any:
     return {name: draw.choice(values) for name in names}
 
 
-def numbered(site: Any) -> Any:
+def numbered(position: Any) -> Any:
     """The same with 0 for False, which gives no feature where names are looked up at once."""
-    if not isinstance(site, dict):
-        return site
-    return {name: 0.0 if value is False else value for name, value in site.items()}
+    if not isinstance(position, dict):
+        return position
+    return {name: 0.0 if value is False else value for name, value in position.items()}
 
 
 def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary, _core.Tagger]:
@@ -82,18 +82,18 @@ def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary
 @pytest.mark.parametrize("seed", range(12))
 def test_names_are_looked_up_as_they_are_when_read(seed: int) -> None:
     draw = random.Random(seed)
-    x = [random_site(draw, dicts=seed % 2 == 1) for _ in range(draw.choice([0, 1, 5, 300]))]
+    x = [random_position(draw, dicts=seed % 2 == 1) for _ in range(draw.choice([0, 1, 5, 300]))]
     known = [name + end for name in NAMES for end in ("", "1", ":Rome", ":p", ":in")][::2]
     layout, vocabulary, tagger = tagger_of(known, 3)
     labels = ["B", "I", "O"]
-    _, site_ptr, ids, values, _ = _core.encode_sites((x,), vocabulary, False)
-    states = (site_ptr, ids, values, None, None, None)
+    _, position_ptr, ids, values, _ = _core.encode_positions((x,), vocabulary, False)
+    states = (position_ptr, ids, values, None, None, None)
     expected = _core.Design(layout, np.array([0, len(x)]), *states, [], 1, None, None, "questions")
-    sites = _core.NamedSites(x)
-    assert len(sites) == len(x)
-    design, best = _core.tag_names(tagger, layout, vocabulary, sites, labels)
+    positions = _core.NamedPositions(x)
+    assert len(positions) == len(x)
+    design, best = _core.tag_names(tagger, layout, vocabulary, positions, labels)
     assert best == [labels[label] for label in tagger.best(expected, 1)]
-    for found in (design, _core.design_of_names(layout, vocabulary, sites)):
+    for found in (design, _core.design_of_names(layout, vocabulary, positions)):
         assert np.array_equal(tagger.marginals(found, 1), tagger.marginals(expected, 1))
         assert np.array_equal(
             tagger.log_partitions(found, None, None, None, 1),
@@ -106,9 +106,9 @@ def test_a_vocabulary_grows_as_it_does_when_names_are_read(seed: int) -> None:
     draw = random.Random(seed)
     read, added = Vocabulary(), Vocabulary()
     for n in (5, 0, 300):
-        x = [random_site(draw, dicts=seed % 2 == 1) for _ in range(n)]
-        expected = _core.encode_sites(([numbered(site) for site in x],), read, True)[1:4]
-        found = _core.NamedSites(x).add_to(added)
+        x = [random_position(draw, dicts=seed % 2 == 1) for _ in range(n)]
+        expected = _core.encode_positions(([numbered(position) for position in x],), read, True)[1:4]
+        found = _core.NamedPositions(x).add_to(added)
         for ours, theirs in zip(found, expected, strict=True):
             assert (ours is None) == (theirs is None)
             np.testing.assert_array_equal(ours, theirs)
@@ -118,15 +118,15 @@ def test_a_vocabulary_grows_as_it_does_when_names_are_read(seed: int) -> None:
 def test_what_names_cannot_be_is_refused() -> None:
     for x in ([np.ones(2)], [{"v": np.ones(2)}], ["word"], "word", [[1]], [None], [{"a": float("nan")}]):
         with pytest.raises(_core.InvalidInput):
-            _core.NamedSites(x)
-    with pytest.raises(_core.InvalidInput, match="site 1: expected strings as features, got array"):
-        _core.NamedSites([["a"], np.ones(2), ["a"]])
+            _core.NamedPositions(x)
+    with pytest.raises(_core.InvalidInput, match="position 1: expected strings as features, got array"):
+        _core.NamedPositions([["a"], np.ones(2), ["a"]])
     layout, vocabulary, tagger = tagger_of(["a"], 2)
     with pytest.raises(ValueError, match="one name for each label"):
-        _core.tag_names(tagger, layout, vocabulary, _core.NamedSites([["a"]]), ["B"])
+        _core.tag_names(tagger, layout, vocabulary, _core.NamedPositions([["a"]]), ["B"])
     other = tagger_of(["a", "b"], 2)[0]
     with pytest.raises(ValueError, match="layout"):
-        _core.tag_names(tagger, other, vocabulary, _core.NamedSites([["a"]]), ["B", "I"])
+        _core.tag_names(tagger, other, vocabulary, _core.NamedPositions([["a"]]), ["B", "I"])
 
 
 def test_an_object_that_vanishes_when_it_is_shown() -> None:
@@ -136,14 +136,17 @@ def test_an_object_that_vanishes_when_it_is_shown() -> None:
             return "gone"
 
     names: list[Any] = []
-    for site in (names, {"k": names}):
+    for position in (names, {"k": names}):
         names.append(Vanishing())
         with pytest.raises(_core.InvalidInput, match=r"got gone \(Vanishing\)"):
-            _core.NamedSites([site])
+            _core.NamedPositions([position])
 
 
 def test_the_end_of_the_program_finds_threads_at_work() -> None:
-    for call in ("_core.tag_names(tagger, layout, vocabulary, sites, labels)", "tagger.marginals(design, 1)"):
+    for call in (
+        "_core.tag_names(tagger, layout, vocabulary, positions, labels)",
+        "tagger.marginals(design, 1)",
+    ):
         command = [sys.executable, "-c", FOR_EVER.format(call=call)]
         result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr

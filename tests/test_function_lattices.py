@@ -23,7 +23,7 @@ def longs(*numbers: int) -> Any:
 
 
 def lattices(allowed: list[int] | None = None, starts: Any = ONES) -> _core.Lattices:
-    """Two sequences of 2 and of 1 sites, all pairs of two labels: 6 nodes, (2 + 4 + 2) + (2 + 2) arcs."""
+    """Two sequences of 2 and of 1 positions, all pairs of two labels: 6 nodes, (2 + 4 + 2) + (2 + 2) arcs."""
     before, after = (part.astype(np.int32) for part in np.divmod(np.arange((L + 1) ** 2), L + 1))
     layout = _core.Layout(L, ZERO, EMPTY, longs(), EMPTY, EMPTY, ZERO, EMPTY, before, after, False)
     sets = None if allowed is None else (longs(0, len(allowed), len(allowed), len(allowed)), ints(*allowed))
@@ -43,15 +43,15 @@ def lattices(allowed: list[int] | None = None, starts: Any = ONES) -> _core.Latt
     return _core.Lattices(layout, design, starts, ONES, 1)
 
 
-def test_parts_are_listed_site_by_site() -> None:
+def test_parts_are_listed_position_by_position() -> None:
     found = lattices()
-    assert found.site_ptr.tolist() == [0, 2, 4, 6]
+    assert found.position_ptr.tolist() == [0, 2, 4, 6]
     assert found.labels.tolist() == [0, 1] * 3
     assert found.arc_ptr.tolist() == [0, 8, 12]
-    before, after, site = found.arcs(1)
+    before, after, position = found.arcs(1)
     assert before.tolist() == [2, 2, 0, 1, 0, 1, 0, 1, 2, 2, 0, 1]
     assert after.tolist() == [0, 1, 0, 0, 1, 1, 2, 2, 0, 1, 2, 2]
-    assert site.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 0, 0, 1, 1]
+    assert position.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 0, 0, 1, 1]
     fewer = lattices([1], np.array([0, 1], np.uint8))
     assert [part.tolist() for part in fewer.arcs(2)] == [
         [2, 1, 1, 0, 1, 2, 0, 1],
@@ -79,21 +79,21 @@ def test_parts_are_listed_site_by_site() -> None:
 )
 def test_blocks_that_do_not_fit_are_refused(arrays: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        _core.Fired(False, 0, 2, 4, **arrays)
+        _core.ActiveFeatures(False, 0, 2, 4, **arrays)
 
 
 def test_blocks_of_other_lattices_are_refused() -> None:
     found, w = lattices(), np.zeros(2)
-    gold = _core.FiredObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
-    short = _core.Fired(False, 0, 2, 5, np.zeros((5, 2)))
-    beyond = _core.Fired(True, 1, 2, 12, np.zeros((12, 2)))
+    gold = _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
+    short = _core.ActiveFeatures(False, 0, 2, 5, np.zeros((5, 2)))
+    beyond = _core.ActiveFeatures(True, 1, 2, 12, np.zeros((12, 2)))
     for block, message in (
         (short, "as many parts as the lattices have"),
         (beyond, "weights beyond the last one"),
     ):
         questions: list[Any] = [
-            lambda block=block: _core.fired_best(found, [block], w, 1),
-            lambda block=block: _core.fired_k_best(found, [block], w, 2, 1),
+            lambda block=block: _core.active_best(found, [block], w, 1),
+            lambda block=block: _core.active_k_best(found, [block], w, 2, 1),
             lambda block=block: gold.add_to([block], w, None, np.zeros(2), 1),
         ]
         for question in questions:
@@ -106,13 +106,13 @@ def test_what_else_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="one entry for each label"):
         lattices(starts=np.ones(3, np.uint8))
     with pytest.raises(ValueError, match="one weight for each sequence"):
-        _core.FiredObjective(found, ints(0, 1, 0), None, None, np.ones(1), 1)
-    with pytest.raises(ValueError, match="sequence 0 with 2 sites: its labels are not possible"):
-        _core.FiredObjective(lattices([1]), ints(0, 1, 0), None, None, np.ones(2), 1)
-    with pytest.raises(ValueError, match="there are 2 labels for 3 sites"):
-        _core.fired_log_partitions(found, [], w, ints(0, 1), None, None, 1)
-    with pytest.raises(ValueError, match="a uniform number for each sample and site"):
-        _core.fired_sample(found, [], w, 2, np.zeros(3), 1)
-    gold = _core.FiredObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
+        _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(1), 1)
+    with pytest.raises(ValueError, match="sequence 0 with 2 positions: its labels are not possible"):
+        _core.FunctionObjective(lattices([1]), ints(0, 1, 0), None, None, np.ones(2), 1)
+    with pytest.raises(ValueError, match="there are 2 labels for 3 positions"):
+        _core.active_log_partitions(found, [], w, ints(0, 1), None, None, 1)
+    with pytest.raises(ValueError, match="a uniform number for each sample and position"):
+        _core.active_sample(found, [], w, 2, np.zeros(3), 1)
+    gold = _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
     with pytest.raises(ValueError, match="must have the same length"):
         gold.add_to([], w, None, np.zeros(3), 1)
