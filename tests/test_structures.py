@@ -94,7 +94,7 @@ def test_a_chain_leaves_nothing_open() -> None:
         (lambda: Chain().compile(-1), "n_positions is -1, expected 0 or more"),
         (
             lambda: Chain().compile(2, AllowedLabels.from_labels([0])),
-            "speaks of 1 positions, the input has 2",
+            "are of 1 positions, the input has 2",
         ),
         (lambda: Chain().compile(2, active=[3]), "no parts that an input could switch on"),
     ],

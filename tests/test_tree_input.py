@@ -225,13 +225,13 @@ FIVE = np.zeros((5, 5))
         (lambda: inference.parts(ONE, [[0, 3]], 3), "Word 1 has label 3, expected numbers from 0 to 2"),
         (lambda: inference.hessian_vector(ONE, FIVE, np.zeros((4, 4))), "the direction has shapes"),
         (lambda: inference.hessian_vector(ONE, FIVE, FIVE - np.inf), "direction holds −inf"),
-        (lambda: inference.best(ONE, FIVE, allowed=np.ones((4, 4), dtype=np.bool_)), r"has shape \[4, 4\]"),
+        (lambda: inference.best(ONE, FIVE, allowed=np.ones((4, 4), dtype=np.bool_)), r"have shape \[4, 4\]"),
         (lambda: inference.best(ONE, FIVE, allowed=[0, 1]), r"heads \[T\] = \[4\]"),
         (
             lambda: inference.best(ONE, FIVE, allowed=[0, 1, 9, -1]),
-            "gives word 3 the head 9, expected 0 to 4",
+            "Word 3 has the head 9, expected 0 to 4",
         ),
-        (lambda: inference.best(ONE, FIVE, allowed=AllowedLabels.from_labels([0])), "speaks of 1 words"),
+        (lambda: inference.best(ONE, FIVE, allowed=AllowedLabels.from_labels([0])), "are of 1 words"),
         (lambda: inference.best(ONE, np.zeros((2, 2, 2)), allowed=[[0, 5]]), "the label 5, expected 0 to 1"),
         (lambda: inference.count(ONE, FIVE), "expected bools"),
         (lambda: TreeBatch(ONE, [FIVE, np.zeros((2, 2, 3))]), r"have \[0, 3\] labels"),
@@ -240,7 +240,7 @@ FIVE = np.zeros((5, 5))
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2]), r"expected integers \[N\] = \[2\]"),
         (lambda: SpanningTree("no"), "single_root is 'no', expected True or False"),  # type: ignore[arg-type]
         (lambda: ONE.compile(-1), "n_positions is -1"),
-        (lambda: ONE.compile(2, AllowedLabels.from_labels([0])), "speaks of 1 words, the input has 2"),
+        (lambda: ONE.compile(2, AllowedLabels.from_labels([0])), "are of 1 words, the input has 2"),
         (lambda: ONE.compile(2, active=3), "no parts that an input could switch on"),
     ],
 )

@@ -1,9 +1,9 @@
 """From a pattern to the smallest deterministic automaton that counts its matches.
 
 A pattern is turned into its positions (Glushkov: one for each label set written in the text, repeats written out), sets of
-positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton that is begun at position s
-is in an accepting state after position e exactly where the positions s, …, e match: each interval counts once, in however many ways
-it does.
+positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton that is begun at
+position s is in an accepting state after position e exactly where the positions s, …, e match: each interval counts once, in
+however many ways it does.
 
 Sets of labels are whole numbers: bit b says that label b is in the set.
 """

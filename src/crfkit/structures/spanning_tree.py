@@ -152,7 +152,7 @@ def _allowed_by_heads(known: npt.NDArray[np.generic], shape: tuple[int, ...]) ->
     allowed = np.ones(shape, dtype=np.bool_)
     for word in np.flatnonzero(heads != -1):
         if not 0 <= heads[word] <= n_words:
-            raise ValueError(f"Word {word + 1} the head {heads[word]}, expected 0 to {n_words}, or −1.")
+            raise ValueError(f"Word {word + 1} has the head {heads[word]}, expected 0 to {n_words}, or −1.")
         allowed[np.arange(n_words + 1) != heads[word], word + 1] = False
     if pairs:
         labels = known[:, 1].astype(np.int64)
