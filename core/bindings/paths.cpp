@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
-#include "lock_release.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
 #include "paths/array_graph.hpp"
 #include "paths/engine.hpp"
 #include "paths/k_best.hpp"

@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "interruption.hpp"
+#include "base/compensated_sum.hpp"
+#include "base/interruption.hpp"
 #include "paths/graph.hpp"
-#include "total.hpp"
 
 namespace crfkit {
 

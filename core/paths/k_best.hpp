@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "interruption.hpp"
+#include "base/interruption.hpp"
 #include "paths/graph.hpp"
 
 namespace crfkit {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "interruption.hpp"
+#include "base/interruption.hpp"
 #include "paths/graph.hpp"
 
 namespace crfkit {
