@@ -12,8 +12,8 @@ import pytest
 from crfkit import LBFGS
 from crfkit.optimizers import Snapshot, Watch
 from crfkit.optimizers.active_pairs import ActivePairs
-from crfkit.optimizers.pairs import Pairs
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.lbfgs_memory import Pairs
+from crfkit.optimizers.protocols import Vector
 from crfkit.optimizers.snapshot import SnapshotError
 from tests.problems import Problem, logistic
 

@@ -13,7 +13,7 @@ import crfkit
 from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, InputError
 from crfkit.objective import Objective
 from crfkit.optimizers import Snapshot, Watch
-from crfkit.optimizers.rates import search_rate
+from crfkit.optimizers.rate_search import search_rate
 from tests.restricted import Problem
 from tests.test_training import data
 

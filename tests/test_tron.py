@@ -11,7 +11,7 @@ from benchmarks import corpora
 from crfkit import CRF, LBFGS, TRON, Newton
 from crfkit.data import read_columns
 from crfkit.optimizers import Step
-from crfkit.optimizers.landscape import Landscape
+from crfkit.optimizers.counted_objective import CountedObjective
 from crfkit.optimizers.tron import Trial, model_step, new_radius, to_edge
 from tests.problems import Curved, Problem, Vector, quadratic
 
@@ -77,15 +77,15 @@ def test_steps_are_accepted_refused_and_stretched_as_the_rules_say() -> None:
     assert problem.n_evaluations == 6
 
 
-def land_of(matrix: Any, gradient: Any) -> tuple[Landscape, Any]:
+def land_of(matrix: Any, gradient: Any) -> tuple[CountedObjective, Any]:
     A, b = np.asarray(matrix, dtype=float), np.asarray(gradient, dtype=float)
 
     class Model(Problem):
         def hessian_vector(self, w: Vector, v: Vector) -> Vector:
             return A @ v
 
-    land = Landscape(Model(lambda w: (float(b @ w + 0.5 * w @ A @ w), b + A @ w), len(b)), 1)
-    return land, land.at(np.zeros(len(b)))
+    objective = CountedObjective(Model(lambda w: (float(b @ w + 0.5 * w @ A @ w), b + A @ w), len(b)), 1)
+    return objective, objective.at(np.zeros(len(b)))
 
 
 def test_a_step_inside_solves_the_system() -> None:

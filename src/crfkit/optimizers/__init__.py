@@ -6,18 +6,18 @@ An optimizer declares in `needs` what it asks of an objective, and refuses in wo
 
 from crfkit.optimizers.adagrad import AdaGrad
 from crfkit.optimizers.arow import AROW
+from crfkit.optimizers.auto import AUTO, OPTIMIZERS, Choice, choose, optimizer_named
 from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
-from crfkit.optimizers.choice import AUTO, OPTIMIZERS, Choice, choose, optimizer_named
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.loop import INTERRUPTED, LIMIT, Best, Callback, Descent, Outcome, Step, Watch, minimize
 from crfkit.optimizers.newton import Newton
-from crfkit.optimizers.passes import STEPWISE
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
-from crfkit.optimizers.problem import DivergenceError, Objective, OptimizationError, Optimizer
+from crfkit.optimizers.protocols import DivergenceError, Objective, OptimizationError, Optimizer
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
+from crfkit.optimizers.stochastic import STEPWISE
 from crfkit.optimizers.tron import TRON
 
 __all__ = [

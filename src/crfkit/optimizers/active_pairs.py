@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.pairs import Pairs
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.lbfgs_memory import Pairs
+from crfkit.optimizers.protocols import Vector
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 
 SLACK = 1.25  # columns there are for each one in use, so that few new weights make no copy

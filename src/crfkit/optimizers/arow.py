@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.optimizers.online import OnlineLearner
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.protocols import Vector
 
 
 @dataclass(frozen=True)

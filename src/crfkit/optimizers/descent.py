@@ -6,9 +6,9 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 from crfkit import _core
-from crfkit.optimizers.landscape import Landscape, Point
+from crfkit.optimizers.counted_objective import CountedObjective, Point
 from crfkit.optimizers.more_thuente import drowns
-from crfkit.optimizers.problem import Objective, OptimizationError, Vector
+from crfkit.optimizers.protocols import Objective, OptimizationError, Vector
 from crfkit.optimizers.snapshot import Snapshot
 
 UNMEASURABLE = 1e-7  # a relative fall per iteration that single precision often does not show
@@ -19,7 +19,7 @@ class BatchDescent:
     """From point to point over the whole data; `next_point` is left to each method."""
 
     def __init__(self, objective: Objective, start: Vector, n_threads: int) -> None:
-        self.land = Landscape(objective, n_threads)
+        self.objective = CountedObjective(objective, n_threads)
         self.values: list[float] = []  # the objective by iteration, in the precision of the current one
         self._start = start
         self._point: Point | None = None
@@ -33,17 +33,17 @@ class BatchDescent:
     @property
     def passes(self) -> float:
         """Over the data, until now."""
-        return self.land.passes
+        return self.objective.passes
 
     @property
     def n_evaluations(self) -> int:
         """Calls of value_and_gradient."""
-        return self.land.n_evaluations
+        return self.objective.n_evaluations
 
     def begin(self, start: Vector) -> None:
         """Stands at the start."""
         self._start = start
-        point = self.land.at(start)
+        point = self.objective.at(start)
         if not point.is_finite():
             what = f"value {point.value} and gradient norm {point.norm}"
             raise OptimizationError(f"The objective has {what} at the start, expected finite numbers.")
@@ -75,13 +75,13 @@ class BatchDescent:
 
         While single precision shows no progress beyond its noise, the start may still be the better point.
         """
-        noise = self.land.noise
-        if not self.land.refine():
+        noise = self.objective.noise
+        if not self.objective.refine():
             return False
         known, x = self.point.value, self.point.x
         if self.values[0] - known <= noise * abs(known):
             known, x = self.values[0], self._start
-        refined = self.land.at(x)
+        refined = self.objective.at(x)
         if not refined.is_finite():
             return False
         shift = refined.value - known
@@ -101,21 +101,24 @@ class BatchDescent:
             "values": list(self.values),
             "value": point.value,
             "penalty": point.penalty,
-            "coarse": self.land.is_coarse,
-            "n_evaluations": self.land.n_evaluations,
-            "n_products": self.land.n_products,
+            "coarse": self.objective.is_coarse,
+            "n_evaluations": self.objective.n_evaluations,
+            "n_products": self.objective.n_products,
         }
         return Snapshot(numbers, {"x": point.x, "gradient": point.gradient})
 
     def restore(self, snapshot: Snapshot) -> None:
         """Stands where the snapshot was taken."""
-        land, n_weights = self.land, len(self._start)
+        objective, n_weights = self.objective, len(self._start)
         self._start, x, gradient = (snapshot.vector(name, n_weights) for name in ("start", "x", "gradient"))
         if not snapshot.flag("coarse"):
-            land.refine()
-        land.n_evaluations, land.n_products = snapshot.count("n_evaluations"), snapshot.count("n_products")
+            objective.refine()
+        objective.n_evaluations, objective.n_products = (
+            snapshot.count("n_evaluations"),
+            snapshot.count("n_products"),
+        )
         self.values = snapshot.series("values")
-        self._point = land.known_point(x, snapshot.number("value"), snapshot.number("penalty"), gradient)
+        self._point = objective.known_point(x, snapshot.number("value"), snapshot.number("penalty"), gradient)
 
 
 class Fall(NamedTuple):
@@ -126,16 +129,16 @@ class Fall(NamedTuple):
     certain: bool  # False: not even the gradients show that anything was gained
 
 
-def fall(land: Landscape, before: Point, after: Point, promised: float) -> Fall:
+def fall(objective: CountedObjective, before: Point, after: Point, promised: float) -> Fall:
     """f(x) − f(x') where `promised` was expected.
 
     Where that drowns in rounding, by the slopes at both ends: −½ (g + g')·(x' − x), exact for a quadratic.
     """
     change = after.value - before.value if after.is_finite() else inf
     size = abs(before.value)
-    if not drowns(promised, change, land.noise * size):
+    if not drowns(promised, change, objective.noise * size):
         return Fall(-change, hidden=False, certain=True)
-    n = land.n_threads
+    n = objective.n_threads
     s = _core.vector_step(after.x, before.x, -1.0, n)
     amount = -0.5 * (dot(before.gradient, s, n) + dot(after.gradient, s, n))
     return Fall(amount, hidden=True, certain=after.norm < before.norm or promised > VISIBLE * size)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crfkit.optimizers.active_pairs import ActivePairs
+from crfkit.optimizers.counted_objective import Point
 from crfkit.optimizers.descent import BatchDescent
-from crfkit.optimizers.landscape import Point
+from crfkit.optimizers.lbfgs_memory import Pairs
 from crfkit.optimizers.line_search import orthant_search, wolfe_search
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.pairs import Pairs
-from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.protocols import Objective, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 
 LEAST_PAIRS, MOST_PAIRS = 10, 30  # how many steps are remembered where no number is given
@@ -71,7 +71,7 @@ class _Descent(BatchDescent):
 
     def __init__(self, settings: LBFGS, objective: Objective, start: Vector, n_threads: int) -> None:
         super().__init__(objective, start, n_threads)
-        self._early = self.land.l1 is not None  # the first iterations with l1, see orthant_search
+        self._early = self.objective.l1 is not None  # the first iterations with l1, see orthant_search
         kind = ActivePairs if self._early else Pairs
         self._pairs = kind(settings.n_pairs(len(start), l1=self._early), len(start), n_threads)
 
@@ -79,7 +79,7 @@ class _Descent(BatchDescent):
         """The point of a line search; without one in double precision, or from the steepest way down."""
         found = self._searched()
         while found is None:
-            if self.land.is_coarse:
+            if self.objective.is_coarse:
                 self.refine()
             elif len(self._pairs):
                 self._pairs.clear()
@@ -98,16 +98,16 @@ class _Descent(BatchDescent):
 
     def _searched(self) -> Point | None:
         """The point that a line search finds along the direction of the pairs."""
-        land, point = self.land, self.point
+        objective, point = self.objective, self.point
         if not point.norm > 0.0:  # what looked like a slope was rounding
             return None
         first_step = 1.0 if len(self._pairs) else 1.0 / point.norm
         direction, slope = self._pairs.direction(point.descent)
         if not slope < 0.0:
             return None
-        if land.l1 is None:
-            return wolfe_search(land, point, direction, slope, first_step)
-        return orthant_search(land, point, direction, first_step, early=self._early)
+        if objective.l1 is None:
+            return wolfe_search(objective, point, direction, slope, first_step)
+        return orthant_search(objective, point, direction, first_step, early=self._early)
 
     def snapshot(self) -> Snapshot:
         """The pairs too."""

@@ -6,9 +6,9 @@ Both searches return the point found, or None when no step could be accepted.
 from __future__ import annotations
 
 from crfkit import _core
-from crfkit.optimizers.landscape import Landscape, Point
+from crfkit.optimizers.counted_objective import CountedObjective, Point
 from crfkit.optimizers.more_thuente import C1, MoreThuente, Sample, drowns
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.protocols import Vector
 
 MOST_TRIALS = 40
 MOST_COARSE_TRIALS = 12  # while double precision may still tell what single precision does not
@@ -19,13 +19,13 @@ LONGEST = 10.0  # factor of one extension
 
 
 def wolfe_search(
-    land: Landscape, start: Point, direction: Vector, slope: float, first_step: float
+    objective: CountedObjective, start: Point, direction: Vector, slope: float, first_step: float
 ) -> Point | None:
     """A point start.x + t·direction under the strong Wolfe conditions; slope = gradient·direction < 0."""
-    search = MoreThuente(start.value, slope, first_step, noise=land.noise * abs(start.value))
-    for _ in range(MOST_COARSE_TRIALS if land.is_coarse else MOST_TRIALS):
-        x = _core.vector_step(start.x, direction, search.t, land.n_threads)
-        point, slope_there = land.smooth_point(x, direction)
+    search = MoreThuente(start.value, slope, first_step, noise=objective.noise * abs(start.value))
+    for _ in range(MOST_COARSE_TRIALS if objective.is_coarse else MOST_TRIALS):
+        x = _core.vector_step(start.x, direction, search.t, objective.n_threads)
+        point, slope_there = objective.smooth_point(x, direction)
         if point.is_finite():
             trial = Sample(search.t, point.value, slope_there)
             if search.accepts(trial):
@@ -39,7 +39,7 @@ def wolfe_search(
 
 
 def orthant_search(
-    land: Landscape, start: Point, direction: Vector, first_step: float, *, early: bool
+    objective: CountedObjective, start: Point, direction: Vector, first_step: float, *, early: bool
 ) -> Point | None:
     """A point z on the line from x = start.x along direction, in one orthant, with F(z) ≤ F(x) + c₁ p·(z − x).
 
@@ -56,10 +56,10 @@ def orthant_search(
     Near the minimum both do harm. Alignment drops components of a good direction: on chunking with l1 = 1, 582
     evaluations led to a relative gap of 1e-4 with it throughout, and 168 without it.
     """
-    line = _OrthantLine(land, start, direction, aligned=early)
-    noise = land.noise * abs(start.value)
+    line = _OrthantLine(objective, start, direction, aligned=early)
+    noise = objective.noise * abs(start.value)
     t = first_step
-    for _ in range(MOST_COARSE_TRIALS if land.is_coarse else MOST_TRIALS):
+    for _ in range(MOST_COARSE_TRIALS if objective.is_coarse else MOST_TRIALS):
         found = line.at(t)
         if found is None:
             t *= 0.1
@@ -80,28 +80,30 @@ def orthant_search(
 class _OrthantLine:
     """The line from a point along a direction, projected onto the orthant of the point."""
 
-    def __init__(self, land: Landscape, start: Point, direction: Vector, *, aligned: bool) -> None:
-        self._land = land
+    def __init__(
+        self, objective: CountedObjective, start: Point, direction: Vector, *, aligned: bool
+    ) -> None:
+        self._objective = objective
         self._start = start
         self._direction = direction
         self._aligned = aligned
 
     def at(self, t: float) -> tuple[Point, float] | None:
         """z at t and p·(z − x), the decrease that the slope at x promises; None where F is not finite or may rise."""
-        land, start = self._land, self._start
-        assert land.l1 is not None
+        objective, start = self._objective, self._start
+        assert objective.l1 is not None
         x, penalty, promise = _core.vector_orthant_step(
-            start.x, self._direction, start.descent, land.l1, t, self._aligned, land.n_threads
+            start.x, self._direction, start.descent, objective.l1, t, self._aligned, objective.n_threads
         )
         if promise >= 0.0:
             return None
-        point = land.penalised_point(x, penalty)
+        point = objective.penalised_point(x, penalty)
         return (point, promise) if point.is_finite() else None
 
     def slope(self, point: Point) -> float:
         """The slope of F at z along s = z − x: ∇f(z)·s + Σ l1_i sign_i s_i. In an orthant the sum is P(z) − P(x)."""
-        s = _core.vector_step(point.x, self._start.x, -1.0, self._land.n_threads)
-        smooth = _core.vector_products(s, point.gradient, self._land.n_threads)[0]
+        s = _core.vector_step(point.x, self._start.x, -1.0, self._objective.n_threads)
+        smooth = _core.vector_products(s, point.gradient, self._objective.n_threads)[0]
         return smooth + point.penalty - self._start.penalty
 
     def extend(self, t: float, point: Point, promise: float) -> Point:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.optimizers.history import History, Record
-from crfkit.optimizers.problem import (
+from crfkit.optimizers.protocols import (
     Objective,
     Vector,
     check_match,

@@ -15,10 +15,10 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit import _core
+from crfkit.optimizers.counted_objective import CountedObjective, Point
 from crfkit.optimizers.descent import BatchDescent, dot, fall
-from crfkit.optimizers.landscape import Landscape, Point
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.protocols import Objective, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 
 SUFFICIENT = 0.01  # η: f falls by at least this share of what the slope promises
@@ -60,13 +60,13 @@ class Newton(Minimizer):
         return _Descent(objective, start, n_threads)
 
 
-def newton_direction(land: Landscape, point: Point, M: Vector | None) -> Vector:
+def newton_direction(objective: CountedObjective, point: Point, M: Vector | None) -> Vector:
     """Conjugate gradients for H s = −g, preconditioned by the diagonal M [D] (None: 1), from s = 0.
 
     They end at step k when k (Q_k − Q_{k−1}) ≥ ε Q_k, where Q_k = g·s_k + ½ s_k·H s_k is what the model promises and
     ε = min(½, √|g|_{M⁻¹}): when one more step would bring little of what the last k have brought on average.
     """
-    n = land.n_threads
+    n = objective.n_threads
     s = np.zeros_like(point.x)
     r = -point.gradient
     z = d = r if M is None else r / M
@@ -74,7 +74,7 @@ def newton_direction(land: Landscape, point: Point, M: Vector | None) -> Vector:
     enough = min(LOOSEST, sqrt(sqrt(zr)))
     Q = 0.0
     for k in range(1, max(len(s), 5) + 1):
-        Hd = land.product(point.x, d)
+        Hd = objective.product(point.x, d)
         dHd, dd = dot(d, Hd, n), dot(d, d, n)
         if dHd <= FLATTEST * dd:
             return d if k == 1 else s
@@ -103,25 +103,25 @@ class _Descent(BatchDescent):
 
     def next_point(self) -> Point | None:
         """The end of the first step that lowers f enough, in double precision where single shows none."""
-        if self.land.is_coarse and self.point.norm <= ROUGH * self._first_norm:
+        if self.objective.is_coarse and self.point.norm <= ROUGH * self._first_norm:
             self.refine()
         found = self._searched()
-        if found is None and self.land.is_coarse and self.refine():
+        if found is None and self.objective.is_coarse and self.refine():
             found = self._searched()
         return found
 
     def _searched(self) -> Point | None:
-        land, point, n = self.land, self.point, self.land.n_threads
-        diagonal = land.curvatures(point.x)
+        objective, point, n = self.objective, self.point, self.objective.n_threads
+        diagonal = objective.curvatures(point.x)
         direction = newton_direction(
-            land, point, None if diagonal is None else 1.0 - DIAGONAL + DIAGONAL * diagonal
+            objective, point, None if diagonal is None else 1.0 - DIAGONAL + DIAGONAL * diagonal
         )
         slope = dot(point.gradient, direction, n)
         step = 1.0
         for _ in range(MOST_HALVINGS):
-            found = land.at(_core.vector_step(point.x, direction, step, n))
-            seen = fall(land, point, found, -step * slope)
-            if (seen.hidden and land.is_coarse) or not seen.certain:
+            found = objective.at(_core.vector_step(point.x, direction, step, n))
+            seen = fall(objective, point, found, -step * slope)
+            if (seen.hidden and objective.is_coarse) or not seen.certain:
                 return None
             if seen.amount >= -SUFFICIENT * step * slope > 0.0:
                 return found

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.problem import DivergenceError, Vector, check_settings, is_whole
+from crfkit.optimizers.protocols import DivergenceError, Vector, check_settings, is_whole
 from crfkit.optimizers.snapshot import Snapshot
 
 

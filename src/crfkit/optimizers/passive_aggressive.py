@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crfkit import _core
 from crfkit.optimizers.online import OnlineLearner
-from crfkit.optimizers.problem import is_whole
+from crfkit.optimizers.protocols import is_whole
 
 VARIANTS = (0, 1, 2)
 

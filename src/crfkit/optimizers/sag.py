@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.passes import Order, PassDescent, Place, StochasticObjective, penalty
-from crfkit.optimizers.problem import DivergenceError, OptimizationError, Vector, check_settings
+from crfkit.optimizers.protocols import DivergenceError, OptimizationError, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
+from crfkit.optimizers.stochastic import Order, PassDescent, Place, StochasticObjective, penalty
 
 VISIT = 4  # numbers kept for each sequence
 LOSS = 1  # the one that is its loss at its last visit

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.passes import Order, PassDescent, StochasticObjective, check_rate
-from crfkit.optimizers.problem import Vector, check_settings
-from crfkit.optimizers.rates import search_rate
+from crfkit.optimizers.protocols import Vector, check_settings
+from crfkit.optimizers.rate_search import search_rate
 from crfkit.optimizers.snapshot import Snapshot
+from crfkit.optimizers.stochastic import Order, PassDescent, StochasticObjective, check_rate
 
 FIRST_RATE = 0.1  # where the search for one begins
 

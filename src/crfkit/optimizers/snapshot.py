@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.protocols import Vector
 
 
 class SnapshotError(ValueError):

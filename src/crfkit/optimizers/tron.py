@@ -13,10 +13,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from crfkit import _core
+from crfkit.optimizers.counted_objective import CountedObjective, Point
 from crfkit.optimizers.descent import BatchDescent, Fall, dot, fall, norm
-from crfkit.optimizers.landscape import Landscape, Point
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.problem import Objective, Vector, check_settings
+from crfkit.optimizers.protocols import Objective, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 
 ACCEPTED = 1e-4  # η₀: a step is taken when f falls by more than this share of what the model promised
@@ -77,19 +77,19 @@ class Trial(NamedTuple):
     at_edge: bool
 
 
-def model_step(land: Landscape, point: Point, radius: float, tolerance: float) -> ModelStep:
+def model_step(objective: CountedObjective, point: Point, radius: float, tolerance: float) -> ModelStep:
     """Conjugate gradients for H s = −g from s = 0 until |residual| ≤ tolerance or |s| = radius (Steihaug 1983).
 
     α = r·r / d·H d;   s ← s + α d;   r ← r − α H d;   β = r'·r' / r·r;   d ← r' + β d
     """
-    n = land.n_threads
+    n = objective.n_threads
     s = np.zeros_like(point.x)
     r = d = -point.gradient
     rr = dot(r, r, n)
     for _ in range(max(len(s), 5)):
         if sqrt(rr) <= tolerance:
             break
-        Hd = land.product(point.x, d)
+        Hd = objective.product(point.x, d)
         dHd = dot(d, Hd, n)
         alpha = rr / dHd if dHd > 0.0 else 0.0
         further = _core.vector_step(s, d, alpha, n)
@@ -144,11 +144,11 @@ class _Descent(BatchDescent):
 
     def next_point(self) -> Point | None:
         """The first of ever shorter steps that f agrees with; None when rounding hides all they do."""
-        if self.land.is_coarse and self.point.norm <= ROUGH * self._first_norm:
+        if self.objective.is_coarse and self.point.norm <= ROUGH * self._first_norm:
             self.refine()
         for _ in range(MOST_REJECTED):
             found, trial, seen = self._tried()
-            if seen.hidden and self.land.is_coarse:
+            if seen.hidden and self.objective.is_coarse:
                 self.refine()
             elif not seen.certain:
                 return None
@@ -158,15 +158,15 @@ class _Descent(BatchDescent):
 
     def _tried(self) -> tuple[Point, Trial, Fall]:
         """The point at the end of a step; the radius follows from what became of it."""
-        land, point, n = self.land, self.point, self.land.n_threads
+        objective, point, n = self.objective, self.point, self.objective.n_threads
         first = self._radius == 0.0
         radius = point.norm if first else self._radius
         forcing = min(LOOSEST, sqrt(point.norm / self._first_norm))
-        step = model_step(land, point, radius, forcing * point.norm)
+        step = model_step(objective, point, radius, forcing * point.norm)
         slope, length = dot(point.gradient, step.s, n), norm(step.s, n)
         promised = -0.5 * (slope - dot(step.s, step.residual, n))
-        found = land.at(_core.vector_step(point.x, step.s, 1.0, n))
-        seen = fall(land, point, found, promised)
+        found = objective.at(_core.vector_step(point.x, step.s, 1.0, n))
+        seen = fall(objective, point, found, promised)
         trial = Trial(promised, seen.amount, slope, length, step.at_edge)
         if first:
             radius = min(radius, length)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crfkit.optimizers.passes import Order, StochasticObjective, penalty
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.protocols import Vector
+from crfkit.optimizers.stochastic import Order, StochasticObjective, penalty
 
 SAMPLE = 1000  # sequences, or a tenth of the data where that is more
 MOST_TRIALS = 24

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.optimizers.problem import Vector
+from crfkit.optimizers.protocols import Vector
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 
 FIRST_SLOTS = 32  # slots that there are from the start on; more are made when they are needed

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.problem import DivergenceError, Objective, Vector, is_whole
+from crfkit.optimizers.protocols import DivergenceError, Objective, Vector, is_whole
 from crfkit.optimizers.snapshot import Snapshot
 
 STEPWISE = frozenset({"stochastic_pass", "adaptive_pass", "average_pass"})  # needs of such methods

@@ -10,7 +10,7 @@ from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
-from crfkit.optimizers.problem import Objective, Optimizer, checked_l1
+from crfkit.optimizers.protocols import Objective, Optimizer, checked_l1
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.tron import TRON
