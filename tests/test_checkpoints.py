@@ -22,7 +22,7 @@ from crfkit import (
     Patterns,
 )
 from crfkit.models import CheckpointError
-from crfkit.models.fingerprint import NoFingerprintError, fingerprint
+from crfkit.models.training.fingerprint import NoFingerprintError, fingerprint
 
 ROOT = Path(__file__).parent.parent
 SLOW_STEPS = LBFGS(max_iterations=50, change=0, tolerance=1e-12)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import crfkit
-from crfkit.models.loading import from_bytes
-from crfkit.models.model_file import decode, encode
+from crfkit.models.files.loading import from_bytes
+from crfkit.models.files.model_file import decode, encode
 from tests.commands import columns, complaint, run
 
 SENTENCES = ["the D dog N runs V", "a D cat N sees V the D dog N"] * 8

@@ -20,8 +20,8 @@ from sklearn.base import clone
 import crfkit
 from crfkit import CRF, END, LBFGS, START, Bigrams, Chain, InputError
 from crfkit.models import SequencesSkipped
-from crfkit.models.loading import from_bytes
-from crfkit.models.model_file import decode, encode
+from crfkit.models.files.loading import from_bytes
+from crfkit.models.files.model_file import decode, encode
 
 Sequences = list[list[Any]]
 LABELS = ("a", "b", "c")

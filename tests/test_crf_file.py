@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Bigrams, Chain, InputError
-from crfkit.models.loading import from_bytes
-from crfkit.models.model_file import ModelFile, compress, decode, encode
+from crfkit.models.files.loading import from_bytes
+from crfkit.models.files.model_file import ModelFile, compress, decode, encode
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nB\nB00:%x[0,1]\n"
 ROWS = [[("the", "D"), ("dog", "N"), ("runs", "V")], [("a", "D"), ("dog", "N")]]

@@ -18,8 +18,8 @@ from crfkit.data import fewest_weights
 from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnreadColumns, UnsavableModel
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.growth import pruned
-from crfkit.models.lesson import Choices
+from crfkit.models.training.training_set import Choices
+from crfkit.models.training.warm_start import pruned
 
 WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
 TAGS = [["D", "N", "V"]] * 8

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, SAG, SGD, TRON, AdaGrad, AveragedPerceptron, Newton
-from crfkit.models import CheckpointError, checkpoint
-from crfkit.models.model_file import ModelFile, decode, encode
+from crfkit.models import CheckpointError
+from crfkit.models.files.model_file import ModelFile, decode, encode
+from crfkit.models.training import checkpoint
 from crfkit.optimizers import AROW
 from tests.commands import columns, complaint, run
 

@@ -12,7 +12,7 @@ import pytest
 from crfkit import CRF, InputError, Parser
 from crfkit.data import Sentence, is_conllu, read_columns, read_conllu
 from crfkit.models import MissingColumns, UninformativeData, UnreadColumns
-from crfkit.models.data_warnings import filled_shares, warn_of_missing_columns
+from crfkit.models.training.data_warnings import filled_shares, warn_of_missing_columns
 from tests.commands import complaint, run
 
 SENTENCES = """# text = don't run

@@ -20,8 +20,8 @@ from crfkit import CRF, END, START, Chain, FeatureFunction, FeatureFunctions, In
 from crfkit.cli.inspect import as_text
 from crfkit.features import function_data
 from crfkit.models import UnsavableModel, describe, heaviest_outputs
-from crfkit.models.loading import from_bytes
-from crfkit.models.model_file import decode, encode
+from crfkit.models.files.loading import from_bytes
+from crfkit.models.files.model_file import decode, encode
 
 X = [["the", "dog", "runs"], ["a", "cat"], ["dogs", "run"], ["the", "cat", "runs"], []]
 Y = [["D", "N", "V"], ["D", "N"], ["N", "V"], ["D", "N", "V"], []]

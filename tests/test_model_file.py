@@ -16,10 +16,10 @@ import pytest
 import safetensors.numpy
 
 from crfkit.data import InputError
-from crfkit.models.crf_file import Contents, pack, unpack
-from crfkit.models.dictionary_file import Lists, Names
-from crfkit.models.disk import check_writable, read_bytes, replacing
-from crfkit.models.model_file import (
+from crfkit.models.files.crf_file import Contents, pack, unpack
+from crfkit.models.files.dictionary_file import Lists, Names
+from crfkit.models.files.disk import check_writable, read_bytes, replacing
+from crfkit.models.files.model_file import (
     VERSION,
     ModelFile,
     compress,

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError, TagDictionary
-from crfkit.models.loading import from_bytes
-from crfkit.models.model_file import ModelFile, decode, encode
+from crfkit.models.files.loading import from_bytes
+from crfkit.models.files.model_file import ModelFile, decode, encode
 from crfkit.optimizers import History
 
 ROWS = [[("the", "D"), ("dög", "N"), ("runs", "V")], [("a", "D"), ("cat", "N")]]

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from crfkit import CRF, LBFGS, Chain, InputError, TagDictionary, Template, load
 from crfkit.models import arc_weights, heaviest_features
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.lesson import Choices
+from crfkit.models.training.training_set import Choices
 
 X = [
     ["ἡ", "καλὴ", "θάλασσα"],

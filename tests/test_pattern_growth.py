@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 import crfkit
 from crfkit import CRF, Growth, Patterns
 from crfkit.models import Progress, TrainingInterrupted
-from crfkit.models.pattern_choice import Limits, chosen
-from crfkit.models.pattern_samples import Counts, Labellings, candidate_counts, label_sequences
-from crfkit.models.training import Examples
+from crfkit.models.patterns.choice import Limits, chosen
+from crfkit.models.patterns.samples import Counts, Labellings, candidate_counts, label_sequences
+from crfkit.models.training.training import Examples
 from crfkit.structures import LabelUnits, Pattern, places
 
 # ---- units
@@ -251,7 +251,7 @@ def test_ctrl_c_while_patterns_are_chosen_keeps_what_was_learned(monkeypatch: py
     def interrupt(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crfkit.models.pattern_growth.label_sequences", interrupt)
+    monkeypatch.setattr("crfkit.models.patterns.growth.label_sequences", interrupt)
     crf = CRF(structure=Patterns(grow=Growth(order=2, min_gain=0.5)), n_threads=1)
     with pytest.warns(TrainingInterrupted):
         crf.fit(X, y)

@@ -271,7 +271,7 @@ def test_functions_without_a_path_cannot_be_saved(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_files_are_refused(tmp_path: Path, change: Any, what: str) -> None:
-    from crfkit.models import model_file
+    from crfkit.models.files import model_file
 
     path = tmp_path / "m.crf"
     fitted(EVERYTHING).save(path)
@@ -284,7 +284,7 @@ def test_damaged_files_are_refused(tmp_path: Path, change: Any, what: str) -> No
 
 
 def test_damaged_runs_are_refused(tmp_path: Path) -> None:
-    from crfkit.models import model_file
+    from crfkit.models.files import model_file
 
     path = tmp_path / "m.crf"
     fitted(EVERYTHING).save(path)

@@ -1,13 +1,9 @@
 """What a user trains, saves and loads."""
 
-from crfkit.models.assembly import assembled
-from crfkit.models.checkpoint import CheckpointError
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
-from crfkit.models.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.description import describe
-from crfkit.models.disk import check_writable, replacing, saved_elsewhere
-from crfkit.models.endings import ConvergenceWarning
+from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.estimator import (
     CheckpointFailed,
     Estimator,
@@ -16,6 +12,10 @@ from crfkit.models.estimator import (
     UnknownLabels,
     UnsavableModel,
 )
+from crfkit.models.files.disk import check_writable, replacing, saved_elsewhere
+from crfkit.models.files.from_weights import assembled
+from crfkit.models.files.loading import load
+from crfkit.models.files.model_file import model_type
 from crfkit.models.inspection import (
     ArcFeatureWeight,
     ArcWeight,
@@ -28,14 +28,14 @@ from crfkit.models.inspection import (
     heaviest_patterns,
     trellis_sizes,
 )
-from crfkit.models.interruption import Terminated, Termination, postponed, terminable
-from crfkit.models.loading import load
-from crfkit.models.model_file import model_type
 from crfkit.models.parser import Parser, ScoredSentence
-from crfkit.models.pattern_growth import GrowthRound
-from crfkit.models.progress import LOGGER, Pace, Progress, ProgressCallback
-from crfkit.models.question import ScoredLabels
+from crfkit.models.patterns.growth import GrowthRound
 from crfkit.models.scores import position_scores, scored_nbest
+from crfkit.models.training.checkpoint import CheckpointError
+from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
+from crfkit.models.training.endings import ConvergenceWarning
+from crfkit.models.training.interruption import Terminated, Termination, postponed, terminable
+from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
 
 __all__ = [
     "CRF",

@@ -35,7 +35,6 @@ from crfkit.features import (
 )
 from crfkit.inference import LatticeTagger, LocalDesign, LocalTagger, PatternTagger, Tagger
 from crfkit.lazy import lazy_property
-from crfkit.models import pattern_file
 from crfkit.models.constraints import (
     bound_chain,
     check_gold,
@@ -45,14 +44,15 @@ from crfkit.models.constraints import (
     trained_chain,
     without_labels,
 )
-from crfkit.models.crf_file import Contents
-from crfkit.models.dictionary_file import Lists, Names, StoredDictionary
 from crfkit.models.estimator import UnknownLabels
-from crfkit.models.function_file import StoredFunctions, output_names, to_json, unsavable
-from crfkit.models.gold import checked_lists
-from crfkit.models.growth import widened
-from crfkit.models.lesson import Choices, Lesson
-from crfkit.models.pattern_file import StoredPatterns
+from crfkit.models.files import pattern_file
+from crfkit.models.files.crf_file import Contents
+from crfkit.models.files.dictionary_file import Lists, Names, StoredDictionary
+from crfkit.models.files.function_file import StoredFunctions, output_names, to_json, unsavable
+from crfkit.models.files.pattern_file import StoredPatterns
+from crfkit.models.training.annotations import checked_lists
+from crfkit.models.training.training_set import Choices, Lesson
+from crfkit.models.training.warm_start import widened
 from crfkit.structures import Bigrams, Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import Annotation, Labels
-from crfkit.models.file_arrays import setting
+from crfkit.models.files.file_arrays import setting
 from crfkit.structures import AllowedLabels, Bigrams, Chain, NoOutputError, Patterns
 
 Bools = npt.NDArray[np.bool_]

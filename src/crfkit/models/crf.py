@@ -14,16 +14,17 @@ from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import LatticeTagger, Tagger
-from crfkit.models import crf_file, disk, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.endings import warn_of_ending
+from crfkit.models.encoded_input import Question
 from crfkit.models.estimator import Estimator
-from crfkit.models.gold import checked_lists
+from crfkit.models.files import crf_file, disk, model_file, pattern_file
 from crfkit.models.label_type import Label
-from crfkit.models.pattern_growth import GrowthRound, grown, growth_of
-from crfkit.models.progress import ProgressCallback
-from crfkit.models.question import Question
-from crfkit.models.training import Examples, Plan, Trained, Weighted, train
+from crfkit.models.patterns.growth import GrowthRound, grown, growth_of
+from crfkit.models.training import parameters
+from crfkit.models.training.annotations import checked_lists
+from crfkit.models.training.endings import warn_of_ending
+from crfkit.models.training.progress import ProgressCallback
+from crfkit.models.training.training import Examples, Plan, Trained, Weighted, train
 from crfkit.optimizers import LBFGS, History, Optimizer
 from crfkit.structures import Chain, Patterns
 
@@ -218,7 +219,7 @@ class CRF(Estimator, Generic[Label]):
     def _weighted(start: CRF[Any] | str | os.PathLike[str]) -> Weighted:
         """The model to begin with, and its weights."""
         if isinstance(start, str | os.PathLike):
-            from crfkit.models.loading import load  # which makes models of this class
+            from crfkit.models.files.loading import load  # which makes models of this class
 
             start = load(start)
         if not isinstance(start, CRF):
@@ -385,7 +386,7 @@ class CRF(Estimator, Generic[Label]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if state["model"] is not None:
-            from crfkit.models.loading import from_bytes  # which makes models of this class
+            from crfkit.models.files.loading import from_bytes  # which makes models of this class
 
             params = state["params"]
             functions: Any = parameters.functions_of(params["features"])

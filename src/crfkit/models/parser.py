@@ -13,12 +13,13 @@ import numpy.typing as npt
 from crfkit.data import InputError, Sentence
 from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
 from crfkit.inference import TreeParser
-from crfkit.models import disk, model_file, parameters, parser_file
-from crfkit.models.data_warnings import shares_from_json, warn_of_missing_columns
-from crfkit.models.endings import warn_of_ending
 from crfkit.models.estimator import Estimator
-from crfkit.models.file_arrays import setting
-from crfkit.models.parser_training import (
+from crfkit.models.files import disk, model_file, parser_file
+from crfkit.models.files.file_arrays import setting
+from crfkit.models.training import parameters
+from crfkit.models.training.data_warnings import shares_from_json, warn_of_missing_columns
+from crfkit.models.training.endings import warn_of_ending
+from crfkit.models.training.parser_training import (
     DECODERS,
     DEFAULT_OPTIMIZER,
     ParserModel,
@@ -31,7 +32,7 @@ from crfkit.models.parser_training import (
     tree_measure,
     with_trees,
 )
-from crfkit.models.progress import ProgressCallback
+from crfkit.models.training.progress import ProgressCallback
 from crfkit.optimizers import History, Optimizer
 
 Float64s = npt.NDArray[np.float64]

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.models import parameters
 from crfkit.models.crf import CRF, Allowed
-from crfkit.models.question import ScoredLabels
+from crfkit.models.encoded_input import ScoredLabels
+from crfkit.models.training import parameters
 
 Float64s = npt.NDArray[np.float64]
 

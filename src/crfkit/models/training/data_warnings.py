@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from crfkit.data import InputError, Sentence
-from crfkit.models.lesson import Lesson
+from crfkit.models.training.training_set import Lesson
 
 _COLUMNS = {"lemma": "lemmas", "upos": "UPOS tags", "xpos": "XPOS tags", "feats": "features (FEATS)"}
 _CHANCE = 1e-3  # that the words of an input lack a column by accident; below it, a warning

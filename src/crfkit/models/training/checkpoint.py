@@ -26,13 +26,13 @@ import numpy as np
 from crfkit.data import InputError
 from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions, FunctionData
-from crfkit.models import disk, model_file
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.estimator import CheckpointFailed
-from crfkit.models.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
-from crfkit.models.gold import checked_lists
-from crfkit.models.lesson import Lesson
-from crfkit.models.model_file import ModelFile
+from crfkit.models.files import disk, model_file
+from crfkit.models.files.model_file import ModelFile
+from crfkit.models.training.annotations import checked_lists
+from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
+from crfkit.models.training.training_set import Lesson
 from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
 from crfkit.structures import Patterns
 

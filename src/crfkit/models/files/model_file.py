@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.models.disk import read_bytes
+from crfkit.models.files.disk import read_bytes
 
 VERSION = 1
 Array = npt.NDArray[Any]

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError, check_labels
 from crfkit.features import Facets
-from crfkit.models.dictionary_file import (
+from crfkit.models.files.dictionary_file import (
     MAX_FACETS,
     Lists,
     Names,
@@ -32,7 +32,7 @@ from crfkit.models.dictionary_file import (
     facets_to_json,
     read_facets,
 )
-from crfkit.models.file_arrays import (
+from crfkit.models.files.file_arrays import (
     array,
     compact,
     floats,
@@ -43,8 +43,8 @@ from crfkit.models.file_arrays import (
     setting,
     unpack_texts,
 )
-from crfkit.models.model_file import Array, ModelFile, compress, decompress
-from crfkit.models.pattern_file import StoredPatterns
+from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
+from crfkit.models.files.pattern_file import StoredPatterns
 
 TYPE = "CRF"
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.models import parameters
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.interruption import terminable
-from crfkit.models.pattern_choice import Limits, chosen
-from crfkit.models.pattern_samples import candidate_counts, label_sequences
-from crfkit.models.progress import Progress, ProgressCallback
-from crfkit.models.training import (
+from crfkit.models.patterns.choice import Limits, chosen
+from crfkit.models.patterns.samples import candidate_counts, label_sequences
+from crfkit.models.training import parameters
+from crfkit.models.training.interruption import terminable
+from crfkit.models.training.progress import Progress, ProgressCallback
+from crfkit.models.training.training import (
     Examples,
     Plan,
     Trained,

@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit.data import InputError
 from crfkit.features import Labels, PatternMap, import_path, loaded, placeholder
-from crfkit.models.file_arrays import (
+from crfkit.models.files.file_arrays import (
     compact,
     count_setting,
     integers,
@@ -26,7 +26,7 @@ from crfkit.models.file_arrays import (
     setting,
     unpack_texts,
 )
-from crfkit.models.model_file import Array, ModelFile
+from crfkit.models.files.model_file import Array, ModelFile
 from crfkit.structures import (
     FIRST,
     LAST,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.models.model_file import Array, ModelFile, compress, decompress
+from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 Int64s = npt.NDArray[np.int64]

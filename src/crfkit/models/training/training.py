@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction
-from crfkit.models import checkpoint, parameters
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import SequencesSkipped, without_labels
-from crfkit.models.data_warnings import warn_of_training_data
 from crfkit.models.estimator import UnsavableModel
-from crfkit.models.growth import carried, pruned, touched
-from crfkit.models.interruption import terminable
-from crfkit.models.lesson import Choices, Lesson
-from crfkit.models.progress import ProgressCallback, Report, count_of
+from crfkit.models.training import checkpoint, parameters
+from crfkit.models.training.data_warnings import warn_of_training_data
+from crfkit.models.training.interruption import terminable
+from crfkit.models.training.progress import ProgressCallback, Report, count_of
+from crfkit.models.training.training_set import Choices, Lesson
+from crfkit.models.training.warm_start import carried, pruned, touched
 from crfkit.optimizers import AUTO, STEPWISE, Choice, History, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]

@@ -9,11 +9,12 @@ from typing import Any
 
 from crfkit.data import InputError
 from crfkit.features import FeatureFunctions, Labels
-from crfkit.models import crf_file, disk, function_file, model_file, parameters, pattern_file
 from crfkit.models.chain_model import ChainModel, Columns, locally_normalised
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
-from crfkit.models.file_arrays import setting
+from crfkit.models.files import crf_file, disk, function_file, model_file, pattern_file
+from crfkit.models.files.file_arrays import setting
+from crfkit.models.training import parameters
 from crfkit.optimizers import History
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from crfkit.data import InputError
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
-from crfkit.models.file_arrays import count_setting, path_setting, setting
+from crfkit.models.files.file_arrays import count_setting, path_setting, setting
 
 
 class StoredFunctions(NamedTuple):

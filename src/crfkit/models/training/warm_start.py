@@ -18,7 +18,7 @@ from crfkit.features import FeatureMap, Labels, Vocabulary
 
 if TYPE_CHECKING:
     from crfkit.models.chain_model import ChainModel
-    from crfkit.models.lesson import Lesson
+    from crfkit.models.training.training_set import Lesson
 
 Bools = npt.NDArray[np.bool_]
 Float64s = npt.NDArray[np.float64]

@@ -21,11 +21,11 @@ from crfkit.features import (
     labels_of,
 )
 from crfkit.inference import TreeParser
-from crfkit.models import parameters
-from crfkit.models.data_warnings import FilledShares, filled_shares
-from crfkit.models.interruption import terminable
-from crfkit.models.progress import ProgressCallback, Report, count_of
-from crfkit.models.training import given_optimizer
+from crfkit.models.training import parameters
+from crfkit.models.training.data_warnings import FilledShares, filled_shares
+from crfkit.models.training.interruption import terminable
+from crfkit.models.training.progress import ProgressCallback, Report, count_of
+from crfkit.models.training.training import given_optimizer
 from crfkit.objective import TreeObjective, TreeOnlineObjective
 from crfkit.optimizers import AdaGrad, Choice, History, Watch
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from crfkit.data import MAX_WEIGHT, InputError
 from crfkit.features import FEATURE_SET, ArcMap
-from crfkit.models.file_arrays import array, compact, count_setting, floats, integers, read_history
-from crfkit.models.model_file import Array, ModelFile
+from crfkit.models.files.file_arrays import array, compact, count_setting, floats, integers, read_history
+from crfkit.models.files.model_file import Array, ModelFile
 
 TYPE = "Parser"
 MAX_LABELS = 10_000

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.training import Examples
+from crfkit.models.training.training import Examples
 from crfkit.structures import ANYWHERE, Gram, Growth, LabelUnits, places
 
 Bools = npt.NDArray[np.bool_]

@@ -27,7 +27,7 @@ from crfkit.features import (
     preset,
 )
 from crfkit.models.constraints import structure_from_json, structure_to_json
-from crfkit.models.file_arrays import setting
+from crfkit.models.files.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 from crfkit.structures import Bigrams, Chain, Patterns
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.models.pattern_samples import Counts, Labellings
+from crfkit.models.patterns.samples import Counts, Labellings
 
 Bools = npt.NDArray[np.bool_]
 Float64s = npt.NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Model files and checkpoints on disk: what they hold, how they are written and read."""

@@ -1,0 +1,1 @@
+"""From training data to weights."""
