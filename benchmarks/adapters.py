@@ -35,7 +35,7 @@ class Settings:
     """The objective f(w) = NLL + ½·l2·|w|² of a chain without start and end arcs, and how long to descend."""
 
     l2: float
-    all_arcs: bool
+    all_possible_transitions: bool
     iterations: int
     n_threads: int = 1
     to_convergence: bool = False  # stop before `iterations` when the objective hardly moves

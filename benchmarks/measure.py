@@ -78,7 +78,7 @@ def train(job: Job) -> Outcome:
     X, y = load(task, "train", job.part)
     X, y = X * job.copies, y * job.copies
     settings = Settings(
-        task.l2 * job.copies, task.all_arcs, job.iterations, job.n_threads, job.to_convergence
+        task.l2 * job.copies, task.all_possible_transitions, job.iterations, job.n_threads, job.to_convergence
     )
     clock = Clock()
     gc.collect()

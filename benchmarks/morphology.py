@@ -91,7 +91,7 @@ def tagger(language: Language) -> CRF:
         Chain(bigrams="observed", unseen="soft"),
         features="morphology",
         optimizer=SGD(max_iterations=PASSES, rate=0.05),
-        all_arcs=False,
+        all_possible_transitions=False,
         min_count=2,
         facets=language.facets,
         tag_dictionary=True,

@@ -63,7 +63,7 @@ class Adapter:
             structure=crfkit.Chain(start=False, end=False),
             optimizer=_TimedLBFGS(replace(lbfgs, max_iterations=settings.iterations), clock),
             l2=settings.l2,
-            all_arcs=settings.all_arcs,
+            all_possible_transitions=settings.all_possible_transitions,
             n_threads=settings.n_threads,
         )
         model.fit(X, y)

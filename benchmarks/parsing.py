@@ -115,7 +115,7 @@ def ours(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcome:
     return {
         "sentences": len(sentences),
         "words": sum(len(sentence.words) for sentence in sentences),
-        "labels": len(parser.labels_),
+        "labels": len(parser.classes_),
         "weights": len(parser.weights_),
         "fit_cpu": fit_cpu,
         "peak_mb": peak,  # of the whole process, the sentences included

@@ -53,7 +53,7 @@ def projective_trees(parser: Parser, sentences: Sequence[Sentence]) -> list[Sent
     for sentence, scores in zip(sentences, parser.arc_scores(sentences), strict=True):  # [T + 1, T + 1, R]
         heads = best_projective(scores.max(axis=2))
         words = [
-            word._replace(head=head, deprel=parser.labels_[int(scores[head, number].argmax())])
+            word._replace(head=head, deprel=parser.classes_[int(scores[head, number].argmax())])
             for number, (word, head) in enumerate(zip(sentence.words, heads, strict=True), 1)
         ]
         found.append(replace(sentence, words=words))

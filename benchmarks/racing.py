@@ -121,7 +121,7 @@ def ours(entry: Entry, problem: Problem, data: Data) -> list[Mark]:
         structure=crfkit.Chain(start=False, end=False),
         optimizer=cast(Optimizer, _Timed(inner, marks, entry.method)),
         l2=problem.l2,
-        all_arcs=False,
+        all_possible_transitions=False,
         n_threads=1,
     )
     dev = (data.X_test, data.y_test) if entry.scored else None

@@ -52,7 +52,7 @@ class Adapter:
             "c2": settings.l2 / 2,
             "max_iterations": settings.iterations,
             "feature.possible_states": 0,
-            "feature.possible_transitions": int(settings.all_arcs),
+            "feature.possible_transitions": int(settings.all_possible_transitions),
             **(CONVERGED if settings.to_convergence else NEVER),
         }
 

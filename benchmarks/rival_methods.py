@@ -81,7 +81,7 @@ def objective_of(path: str, data: Data, l2: float) -> float:
         Chain(start=False, end=False),
         n_labels=len(labels),
         n_features=len(encoder.vocabulary),
-        all_arcs=False,
+        all_possible_transitions=False,
     )
     tagger = pycrfsuite.Tagger()
     tagger.open(path)

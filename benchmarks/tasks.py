@@ -105,7 +105,7 @@ class Task:
     extract: Callable[[list[Row]], list[list[str]]]
     label_column: int
     l2: float
-    all_arcs: bool  # every pair of labels has a weight (else only the pairs seen in training)
+    all_possible_transitions: bool  # every pair of labels has a weight (else only the pairs seen in training)
     gap_iterations: int  # enough for every toolkit to come within a relative 1e-4 of the optimum
 
 

@@ -123,7 +123,13 @@ def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Seque
     labels = rng.integers(0, L, T).astype(np.int32)
     annotation = Annotation(labels)
     map_ = FeatureMap.build(
-        dataset, annotation, Chain(), n_labels=L, n_features=T + 5, n_arc_features=2, all_arcs=False
+        dataset,
+        annotation,
+        Chain(),
+        n_labels=L,
+        n_features=T + 5,
+        n_arc_features=2,
+        all_possible_transitions=False,
     )
     plain = list(zip(map_.arc_before.tolist(), map_.arc_after.tolist(), strict=True))
 

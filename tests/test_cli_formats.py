@@ -92,9 +92,9 @@ def test_the_labels_of_a_file_of_attributes_stand_beside_those_that_are_found() 
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        (["--seen-arcs"], {}),
+        (["--seen-transitions"], {}),
         ([], {"feature.possible_transitions": True}),
-        (["--all-pairs"], {"feature.possible_states": True, "feature.possible_transitions": True}),
+        (["--all-possible-states"], {"feature.possible_states": True, "feature.possible_transitions": True}),
     ],
 )
 def test_training_finds_the_minimum_of_crfsuite_learn(options: list[str], settings: dict[str, bool]) -> None:

@@ -134,7 +134,7 @@ def test_files_without_trees_are_named() -> None:
 def test_partial_trees_are_enough() -> None:
     write("part.conllu", TREES.replace("2 det", "_ _").replace("4 advmod", "4 _"))
     run("train-parser", "part.conllu", "--model", "m.parser", "--quiet")
-    assert "advmod" not in crfkit.Parser.load("m.parser").labels_
+    assert "advmod" not in crfkit.Parser.load("m.parser").classes_
 
 
 def wrong(before: str, after: str) -> str:

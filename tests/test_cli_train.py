@@ -46,22 +46,22 @@ def test_templates_presets_and_options() -> None:
             "chunks",
             "--block-l2",
             "arcs=0.2",
-            "--all-pairs",
+            "--all-possible-states",
         ),
         *("--min-count", "2", "--max-iterations", "7", "--tolerance", "1e-3", "--threads", "1", "--quiet"),
     )
     crf = crfkit.load("c.crf")
-    assert (crf.features, crf.l2, crf.all_pairs, crf.min_count) == (
+    assert (crf.features, crf.l2, crf.all_possible_states, crf.min_count) == (
         "chunks",
         {"default": 1.0, "arcs": 0.2},
         True,
         2,
     )
     assert crf.optimizer == crfkit.LBFGS(max_iterations=7, tolerance=1e-3)
-    assert (crf.structure, crf.all_arcs) == (crfkit.Chain(), True)
-    run("train", "train.txt", "--model", "e.crf", "--seen-arcs", "--no-start", "--no-end", "--quiet")
+    assert (crf.structure, crf.all_possible_transitions) == (crfkit.Chain(), True)
+    run("train", "train.txt", "--model", "e.crf", "--seen-transitions", "--no-start", "--no-end", "--quiet")
     crf = crfkit.load("e.crf")
-    assert (crf.structure, crf.all_arcs) == (crfkit.Chain(start=False, end=False), False)
+    assert (crf.structure, crf.all_possible_transitions) == (crfkit.Chain(start=False, end=False), False)
     for file, preset in (("chunks.txt", "names"), ("train.txt", "pos")):
         run("train", file, "--model", "d.crf", "--quiet")
         assert crfkit.load("d.crf").features == preset

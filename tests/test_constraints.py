@@ -127,7 +127,7 @@ def test_every_question_is_brute_force(trained: CRF, restricted: bool) -> None:
 def test_no_forbidden_label_sequence_ever_comes_out() -> None:
     X, y = corpus(60, seed=2)
     astray = [[["clue=0"], ["clue=2"], ["clue=1"], ["clue=0"]]] * 3
-    free = CRF(all_arcs=False, optimizer=FEW).fit(X, y)
+    free = CRF(all_possible_transitions=False, optimizer=FEW).fit(X, y)
     constrained = CRF(structure=Chain(bigrams=STEPS), optimizer=FEW).fit(X, y)
     for model, well_formed in ((free, False), (constrained, True)):
         drawn = itertools.chain.from_iterable(model.sample(astray, 50, random_state=0))
@@ -179,7 +179,10 @@ def test_span_labels_are_well_formed() -> None:
         y.append(labels)
     X_new = [[["?"], [f"I-{kind}"], ["?"], ["I-PER"]] for kind in ("PER", "LOC")] * 3
     bio = CRF(structure=Chain(bigrams="bio"), optimizer=FEW).fit(X, y)
-    for model, well_formed in ((bio, True), (CRF(all_arcs=False, optimizer=FEW).fit(X, y), False)):
+    for model, well_formed in (
+        (bio, True),
+        (CRF(all_possible_transitions=False, optimizer=FEW).fit(X, y), False),
+    ):
         invalid = [
             str(after).startswith("I-") and str(before)[2:] != str(after)[2:]
             for labels in model.sample(X_new, 40, random_state=0)
@@ -199,7 +202,7 @@ def test_span_labels_are_well_formed() -> None:
 def test_all_bigrams_are_no_constraint(structure: Chain) -> None:
     X, y = corpus()
     settings: dict[str, Any] = {"optimizer": EXACT, "n_threads": 1}
-    free = CRF(**settings, all_arcs=structure.unseen != "soft").fit(X, y)
+    free = CRF(**settings, all_possible_transitions=structure.unseen != "soft").fit(X, y)
     same = CRF(structure=structure, **settings).fit(X, y)
     assert len(same.weights_) == len(free.weights_)
     assert same.history_[-1].objective == pytest.approx(free.history_[-1].objective, rel=1e-9)

@@ -31,7 +31,9 @@ def drawn(n_positions: int, n_features: int, lengths: list[int] | None = None) -
 
 def weights_of(dataset: Dataset, annotation: Annotation, n_features: int) -> FeatureMap:
     """Weights for all pairs and arcs."""
-    return FeatureMap.build(dataset, annotation, Chain(), n_labels=L, n_features=n_features, all_pairs=True)
+    return FeatureMap.build(
+        dataset, annotation, Chain(), n_labels=L, n_features=n_features, all_possible_states=True
+    )
 
 
 def test_a_design_of_another_layout_is_refused() -> None:
@@ -121,7 +123,9 @@ def test_arcs_between_sets_of_labels_are_seen() -> None:
     annotation = Annotation(
         np.array([-1, 0, -1], dtype=np.int32), AllowedLabels.from_sets([{1, 2}, None, {0, 1}])
     )
-    feature_map = FeatureMap.build(dataset, annotation, Chain(), n_labels=L, n_features=1, all_arcs=False)
+    feature_map = FeatureMap.build(
+        dataset, annotation, Chain(), n_labels=L, n_features=1, all_possible_transitions=False
+    )
     arcs = set(zip(feature_map.arc_before.tolist(), feature_map.arc_after.tolist(), strict=True))
     assert arcs == {(1, 0), (2, 0), (L, 0), (L, 1), (L, 2), (0, L), (1, L)}
 

@@ -137,8 +137,8 @@ def test_min_count_leaves_out_rare_features() -> None:
 
 def test_all_pairs_and_arcs() -> None:
     X, y = corpus()
-    few = CRF(all_arcs=False, structure=Chain(start=False, end=False)).fit(X, y)
-    many = CRF(all_pairs=True).fit(X, y)
+    few = CRF(all_possible_transitions=False, structure=Chain(start=False, end=False)).fit(X, y)
+    many = CRF(all_possible_states=True).fit(X, y)
     n_features, n_labels = many.n_features_, 3
     assert len(many.weights_) == n_features * n_labels + n_labels**2 + 2 * n_labels
     assert len(few.weights_) < len(many.weights_)

@@ -27,7 +27,7 @@ from tests.small_corpus import Sequences, corpus
         ({"min_count": 1.5}, "min_count is 1.5"),
         ({"min_count": True}, "min_count is True"),
         ({"n_threads": 0}, "n_threads is 0"),
-        ({"all_pairs": "yes"}, "all_pairs is 'yes', expected True or False"),
+        ({"all_possible_states": "yes"}, "all_possible_states is 'yes', expected True or False"),
     ],
 )
 def test_parameters_are_stored_untouched_and_refused_by_fit(params: dict[str, Any], words: str) -> None:

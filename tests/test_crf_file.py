@@ -32,7 +32,9 @@ def numbers() -> bytes:
     """A model with a dense block of two columns and no template; all pairs, L = 2."""
     X = [[{"row": np.array([1.0, 2.0]), "w": "a"}, {"row": np.array([0.0, 1.0]), "w": "b"}]]
     return bytes(
-        CRF(all_pairs=True, optimizer=LBFGS(max_iterations=3)).fit(X, [["x", "y"]]).__getstate__()["model"]
+        CRF(all_possible_states=True, optimizer=LBFGS(max_iterations=3))
+        .fit(X, [["x", "y"]])
+        .__getstate__()["model"]
     )
 
 

@@ -150,7 +150,10 @@ def test_so_many_labels_need_weights() -> None:
     X, y = [[["bias"]] * n], [list(range(n))]
     choices = Choices(Chain())
     few = "it has 8,001 weights for 4,000 labels, expected at least 15,625"
-    assert ChainModel.learn(X, y, None, choices._replace(all_arcs=False)).model.unsavable() == few
+    assert (
+        ChainModel.learn(X, y, None, choices._replace(all_possible_transitions=False)).model.unsavable()
+        == few
+    )
     model = ChainModel.learn(X, y, None, choices).model
     assert model.unsavable() is None
     assert pruned(model, np.zeros(model.feature_map.n_weights))[0].unsavable() is None
@@ -159,7 +162,7 @@ def test_so_many_labels_need_weights() -> None:
 def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
     n = 1100
     X, y = [[[f"{i}.{k}" for k in range(3)] for i in range(n)]], [list(range(n))]
-    choices = Choices(Chain(start=False, end=False), all_arcs=False)
+    choices = Choices(Chain(start=False, end=False), all_possible_transitions=False)
     model = ChainModel.learn(X, y, None, choices).model
     weights = np.zeros(model.feature_map.n_weights)
     assert len(weights) == 3 * n + n - 1 > fewest_weights(n) > n - 1

@@ -22,8 +22,8 @@ from tests.small_corpus import corpus
     "params",
     [
         {},
-        {"l1": 0.5, "l2": {"w": 0.1, "default": 2.0}, "all_pairs": True},
-        {"structure": Chain(start=False, end=False), "all_arcs": False, "min_count": 2},
+        {"l1": 0.5, "l2": {"w": 0.1, "default": 2.0}, "all_possible_states": True},
+        {"structure": Chain(start=False, end=False), "all_possible_transitions": False, "min_count": 2},
         {"optimizer": LBFGS(max_iterations=3, tolerance=1e-3), "n_threads": 1},
     ],
 )

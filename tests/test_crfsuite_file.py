@@ -77,7 +77,7 @@ def test_the_hash_is_that_of_the_format() -> None:
     assert lookup3(b"Four score and seven years ago") == 0x17770551
 
 
-@pytest.mark.parametrize("params", [{}, {"all_pairs": True}, {"all_arcs": False}])
+@pytest.mark.parametrize("params", [{}, {"all_possible_states": True}, {"all_possible_transitions": False}])
 def test_a_written_file_means_the_same_to_a_plain_reader(params: Any) -> None:
     crf = trained(**params)
     model = Model(crfsuite_bytes(crf))
@@ -122,14 +122,14 @@ def test_weights_that_are_zero_are_left_out() -> None:
 
 
 def test_lists_that_are_out_of_order_are_sorted() -> None:
-    data = bytearray(crfsuite_bytes(trained(all_pairs=True)))
+    data = bytearray(crfsuite_bytes(trained(all_possible_states=True)))
     model = Model(bytes(data))
     a, b = model.attribute_lists[0][:2]
     at = data.index(struct.pack("<III", len(model.attribute_lists[0]), a, b)) + 4
     data[at : at + 8] = struct.pack("<II", b, a)
     swapped = CrfsuiteModel.from_bytes(bytes(data))
     np.testing.assert_array_equal(
-        swapped.weights, CrfsuiteModel.from_bytes(crfsuite_bytes(trained(all_pairs=True))).weights
+        swapped.weights, CrfsuiteModel.from_bytes(crfsuite_bytes(trained(all_possible_states=True))).weights
     )
 
 
@@ -212,7 +212,7 @@ def test_their_models_mean_the_same_here(theirs: Any, their_models: Iterator[tup
 
 
 def test_our_models_mean_the_same_there(theirs: Any, tmp_path: Path) -> None:
-    for seed, params in enumerate([{}, {"all_pairs": True}, {"all_arcs": False}]):
+    for seed, params in enumerate([{}, {"all_possible_states": True}, {"all_possible_transitions": False}]):
         sequences, labels = random_corpus(seed)
         crf = CRF(OPEN_CHAIN, optimizer=LBFGS(max_iterations=10), **params).fit(sequences, labels)  # type: ignore[arg-type]
         path = tmp_path / f"{seed}.crfsuite"

@@ -170,7 +170,7 @@ class Problem:
             self.structure,
             n_labels=L,
             n_features=0,
-            all_arcs=True,
+            all_possible_transitions=True,
             bigrams=given,
             soft=bigrams == "soft",
         )

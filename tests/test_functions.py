@@ -60,7 +60,9 @@ def fitted(functions: list[Any], **params: Any) -> CRF:
 
 
 def test_it_is_the_model_that_plain_features_give() -> None:
-    plain = CRF(all_pairs=True, optimizer=crfkit.LBFGS(tolerance=1e-9)).fit([[[w] for w in x] for x in X], Y)
+    plain = CRF(all_possible_states=True, optimizer=crfkit.LBFGS(tolerance=1e-9)).fit(
+        [[[w] for w in x] for x in X], Y
+    )
     ours = fitted([word], optimizer=crfkit.LBFGS(tolerance=1e-9))
     assert len(ours.weights_) == len(plain.weights_)
     assert ours.history_[-1].objective == pytest.approx(plain.history_[-1].objective, rel=1e-9)
@@ -313,7 +315,10 @@ def test_bad_values_are_named_when_predicting() -> None:
         (lambda: FeatureFunction(word, ["a", "a"]), "expected how many there are, or their distinct names"),
         (lambda: FeatureFunction(word, on="positions"), "on is 'positions', expected 'labels' or 'arcs'"),
         (lambda: FeatureFunction(word, end=True), "end is for functions of pairs"),
-        (lambda: CRF(features=FeatureFunctions([word]), min_count=2).fit(X, Y), "all_pairs and min_count"),
+        (
+            lambda: CRF(features=FeatureFunctions([word]), min_count=2).fit(X, Y),
+            "all_possible_states and min_count",
+        ),
         (
             lambda: CRF(features=FeatureFunctions([word])).fit({"a": 1}, Y),  # type: ignore[arg-type]
             "X is .*expected a list of sequences",

@@ -98,7 +98,7 @@ def test_a_parser(tmp_path: Path) -> None:
     parser = Parser().fit(random_treebank([3, 5, 4], 0))
     description = describe(parser)
     assert description["type"] == "Parser"
-    assert description["labels"] == parser.labels_
+    assert description["labels"] == parser.classes_
     sizes = description["sizes"]
     assert sizes["weights"] == len(parser.weights_) == sizes["arc weights"] + sizes["label weights"]
     of_labels = description["weights of labels"]
@@ -109,8 +109,8 @@ def test_a_parser(tmp_path: Path) -> None:
     parser.save(path)
     assert json.loads(run("inspect", path, "--json").stdout)["weights of labels"] == of_labels
     shown = run("inspect", path).stdout
-    assert shown.startswith(f"labels ({len(parser.labels_)}): {' '.join(parser.labels_)}")
-    for label in parser.labels_:
+    assert shown.startswith(f"labels ({len(parser.classes_)}): {' '.join(parser.classes_)}")
+    for label in parser.classes_:
         assert f"\n  {label}  " in shown
     said = run("inspect", path, "--on", path, status=2).output
     assert f"--on is about models with patterns, but {path} is a parser" in said

@@ -74,7 +74,7 @@ def data(n_labels: int, n_sequences: int, length: int) -> tuple[Dataset, Annotat
     dataset = Dataset(np.arange(0, n + 1, length), states)
     annotation = Annotation(random.integers(0, n_labels, n).astype(np.int32))
     features = FeatureMap.build(
-        dataset, annotation, Chain(), n_labels=n_labels, n_features=50, all_pairs=True
+        dataset, annotation, Chain(), n_labels=n_labels, n_features=50, all_possible_states=True
     )
     return dataset, annotation, features
 

@@ -53,7 +53,7 @@ def test_the_objective_is_never_above_that_of_crfsuite(c1: float) -> None:
         optimizer=LBFGS(max_iterations=100, change=0.0, tolerance=0.0),
         l1=c1,
         l2=0.2,
-        all_arcs=False,
+        all_possible_transitions=False,
     ).fit(X, y)
     objectives = [record.objective for record in model.history_]
     for iteration, theirs in zip(MARKS, CRFSUITE[c1], strict=True):

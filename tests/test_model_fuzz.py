@@ -47,7 +47,7 @@ def originals() -> list[Question]:
     few = LBFGS(max_iterations=5)
     models: list[tuple[CRF, list[Any]]] = [
         (CRF(features=TEMPLATE, optimizer=few).fit(ROWS, LABELS), ROWS),
-        (CRF(optimizer=few, all_pairs=True).fit(DICTS, [[1, 2], [1]]), DICTS),
+        (CRF(optimizer=few, all_possible_states=True).fit(DICTS, [[1, 2], [1]]), DICTS),
         (CRF(Chain(bigrams="observed"), features=TEMPLATE, optimizer=few).fit(ROWS, LABELS), ROWS),
         (CRF(features=FeatureFunctions(FUNCTIONS), optimizer=few).fit(ROWS, LABELS), ROWS),
         (

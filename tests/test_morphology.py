@@ -83,7 +83,7 @@ def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDi
     choices = Choices(
         SOFT,
         Template.parse("U:%x[0,0]\nB"),
-        all_pairs=True,
+        all_possible_states=True,
         facets="characters",
         tag_dictionary=dictionary,
     )

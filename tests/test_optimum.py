@@ -61,7 +61,7 @@ def _weight_by_name(crf: CRF) -> dict[Name, float]:
 def test_expected_features_are_observed_features_less_the_penalty(l2: float) -> None:
     """Σ E[φ_d] = Σ φ_d(gold) − l2 w_d for every weight d, by enumerating all label sequences (equations 37 and 38)."""
     X, y = _data(1)
-    crf = CRF(optimizer=PRECISE, l2=l2, all_pairs=True).fit(X, y)
+    crf = CRF(optimizer=PRECISE, l2=l2, all_possible_states=True).fit(X, y)
     weights = _weight_by_name(crf)
     gap = {key: l2 * value for key, value in weights.items()}
     for positions, gold in zip(X, y, strict=True):
@@ -81,7 +81,7 @@ def test_expected_features_are_observed_features_less_the_penalty(l2: float) -> 
 def test_with_l1_the_gap_stays_within_the_penalty() -> None:
     """|expected − observed| ≤ l1 where a weight is 0, and equals l1 against its sign elsewhere."""
     X, y = _data(2, n=20)
-    crf = CRF(optimizer=PRECISE, l1=0.7, l2=0.0, all_pairs=True).fit(X, y)
+    crf = CRF(optimizer=PRECISE, l1=0.7, l2=0.0, all_possible_states=True).fit(X, y)
     named = _weight_by_name(crf)  # features without weight are no longer there
     features = sorted({feature for positions in X for position in positions for feature in position})
     names: list[Name] = list(product([*features, "start", "end"], crf.classes_))
@@ -118,7 +118,11 @@ def test_without_transitions_the_positions_are_independent_logistic_regressions(
     template = "U0:%x[0,0]\nU1:%x[0,1]\n"  # no B line: no arcs
     rows = [[tuple(part.split("=")[1] for part in position) for position in positions] for positions in X]
     crf = CRF(
-        structure=Chain(start=False, end=False), features=template, optimizer=PRECISE, l2=0.5, all_pairs=True
+        structure=Chain(start=False, end=False),
+        features=template,
+        optimizer=PRECISE,
+        l2=0.5,
+        all_possible_states=True,
     )
     crf.fit(rows, y)
     positions = [position for sequence in rows for position in sequence]
@@ -183,7 +187,11 @@ def test_the_optimum_of_the_example_template_is_that_of_other_tools(
     X, y, X_test, y_test = chunks
     optimizer = LBFGS(max_iterations=600, tolerance=1e-6)
     crf = CRF(
-        structure=Chain(False, False), features=CRFPP_EXAMPLE, optimizer=optimizer, l2=1.0, all_arcs=False
+        structure=Chain(False, False),
+        features=CRFPP_EXAMPLE,
+        optimizer=optimizer,
+        l2=1.0,
+        all_possible_transitions=False,
     )
     crf.fit(X, y)
     assert crf.history_[-1].objective == pytest.approx(8930.31, rel=1e-6)

@@ -45,7 +45,7 @@ def parser() -> Parser:
 
 def test_training_trees_are_learned(parser: Parser) -> None:
     assert parser.score(TREES) > 0.95
-    assert parser.labels_ == ["a", "b:x", "c"]
+    assert parser.classes_ == ["a", "b:x", "c"]
     assert len(parser.history_) == parser.n_iter_ + 1
 
 
@@ -88,11 +88,11 @@ def test_answers_are_those_of_inference_on_the_scores(parser: Parser) -> None:
     for n, scores in enumerate(parser.arc_scores(NEW)):
         output = best(tree, scores).output
         parsed = parser.predict([NEW[n]])[0]
-        assert [[word.head, parser.labels_.index(word.deprel)] for word in parsed.words] == output.tolist()
+        assert [[word.head, parser.classes_.index(word.deprel)] for word in parsed.words] == output.tolist()
         labelled = parser.arc_probabilities([NEW[n]], labelled=True)[0]
         assert labelled == pytest.approx(marginals(tree, scores), abs=1e-12)
         assert parser.arc_probabilities([NEW[n]])[0] == pytest.approx(labelled.sum(axis=2), abs=1e-12)
-        gold = np.array([(word.head, parser.labels_.index(word.deprel)) for word in NEW[n].words])
+        gold = np.array([(word.head, parser.classes_.index(word.deprel)) for word in NEW[n].words])
         log_p = log_partition(tree, scores, allowed=gold) - log_partition(tree, scores)
         assert likelihood[n] == pytest.approx(log_p, abs=1e-9)
         assert nbest[n][0].sentence == parsed
@@ -110,7 +110,7 @@ def test_minimum_risk_has_the_most_arcs_in_expectation() -> None:
         for decode in ("best", "mbr"):
             [parsed] = parser.predict([sentence], decode=decode)
             expected[decode] = sum(
-                p[word.head, m, parser.labels_.index(word.deprel)]
+                p[word.head, m, parser.classes_.index(word.deprel)]
                 for m, word in enumerate(parsed.words, start=1)
             )
         assert expected["mbr"] >= expected["best"] - 1e-9
@@ -157,7 +157,7 @@ def test_all_but_heads_and_labels_is_kept(parser: Parser) -> None:
         "f.conllu",
     )
     [parsed] = parser.predict([given])
-    assert all(word.head is not None and word.deprel in parser.labels_ for word in parsed.words)
+    assert all(word.head is not None and word.deprel in parser.classes_ for word in parsed.words)
     without = [word._replace(head=None, deprel="_") for word in parsed.words]
     assert without == words
     assert (parsed.multiwords, parsed.empty_nodes, parsed.comments) == (

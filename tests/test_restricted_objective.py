@@ -111,7 +111,7 @@ def chain_of_scores(
         Chain(),
         n_labels=n_labels,
         n_features=n_positions,
-        all_pairs=True,
+        all_possible_states=True,
         bigrams=(before, after),
         soft=soft,
     )

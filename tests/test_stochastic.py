@@ -247,7 +247,7 @@ class Rich:
             n_labels=L,
             n_features=5,
             n_arc_features=3,
-            all_pairs=True,
+            all_possible_states=True,
             bigrams=(before, after) if hard else None,
         )
         self.w = 0.3 * rng.normal(size=self.map.n_weights)

@@ -104,7 +104,7 @@ def test_without_a_checkpoint_it_begins_at_the_start(tmp_path: Path) -> None:
             r"with optimizer LBFGS \{'memory': None\}, but it is LBFGS \{'memory': 3\} now",
         ),
         ({"optimizer": TRON()}, r"with optimizer LBFGS .* but it is TRON"),
-        ({"all_pairs": True}, "with all_pairs False, but it is True now"),
+        ({"all_possible_states": True}, "with all_possible_states False, but it is True now"),
         ({"structure": Chain(end=False)}, "with structure Chain"),
     ],
 )
@@ -240,7 +240,9 @@ def test_weights_are_carried_over_by_name(kind: str) -> None:
         rng = np.random.default_rng(0)
         first, second = (([rng.normal(size=(len(labels), 3)) for labels in y], y) for _, y in (first, second))
     old = CRF(features=features, optimizer=LBFGS(max_iterations=5)).fit(*first)
-    new = CRF(features=features, optimizer=LBFGS(max_iterations=0), all_pairs=True).fit(*second, start=old)
+    new = CRF(features=features, optimizer=LBFGS(max_iterations=0), all_possible_states=True).fit(
+        *second, start=old
+    )
     known, carried = weights_by_name(old), weights_by_name(new)
     shared = set(known) & set(carried)
     assert len(shared) > 10

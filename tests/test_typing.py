@@ -50,7 +50,7 @@ names: list[list[str]] = loaded.predict(X)
 ids: list[list[int]] = loaded.predict(X)
 
 sentences: list[Sentence] = Parser.load("p").predict([])
-relations: list[str] = Parser.load("p").labels_
+relations: list[str] = Parser.load("p").classes_
 """
 
 MISTAKES = """

@@ -110,9 +110,17 @@ def kinds() -> dict[str, Kind]:
     )
     return {
         "dicts": Kind({}, dicts, y),
-        "lists_all_pairs": Kind({"all_pairs": True, "l1": 0.1, "l2": {"w": 0.1, "default": 0.5}}, lists, y),
+        "lists_all_pairs": Kind(
+            {"all_possible_states": True, "l1": 0.1, "l2": {"w": 0.1, "default": 0.5}}, lists, y
+        ),
         "seen_arcs": Kind(
-            {"structure": kit.Chain(start=False, end=False), "all_arcs": False, "min_count": 2}, lists, y
+            {
+                "structure": kit.Chain(start=False, end=False),
+                "all_possible_transitions": False,
+                "min_count": 2,
+            },
+            lists,
+            y,
         ),
         "single_precision": Kind({"l2": 0.1}, lists, y, single_precision=True),
         "numbers_as_labels": Kind({"l2": 0.1}, lists, renamed(y, {"D": 0, "N": 1, "V": 2})),
@@ -121,7 +129,7 @@ def kinds() -> dict[str, Kind]:
         "template": Kind({"features": template}, columns, y, "columns"),
         "named_template": Kind({"features": named, "l2": 0.1}, columns, y, "columns"),
         "preset_pos": Kind({"features": "pos", "min_count": 6}, X, y),
-        "matrices": Kind({"all_pairs": True}, matrices, y, "matrices"),
+        "matrices": Kind({"all_possible_states": True}, matrices, y, "matrices"),
         "rows_in_dicts": Kind({}, rows, y, "rows"),
         "bigrams_observed": Kind(
             {"structure": kit.Chain(bigrams="observed", unseen="extend"), "l2": 0.1}, lists, y
@@ -143,7 +151,7 @@ def kinds() -> dict[str, Kind]:
             {"structure": kit.Chain(bigrams="bio", unseen="skip"), "optimizer": kit.TRON()}, lists, spans
         ),
         "facets_characters": Kind({"facets": "characters"}, lists, positional),
-        "facets_features": Kind({"facets": "features", "all_pairs": True}, lists, morphology),
+        "facets_features": Kind({"facets": "features", "all_possible_states": True}, lists, morphology),
         "facets_listed": Kind(
             {"facets": own.gender, "features": "U00:%x[0,0]\nU01:%x[-1,1]\nB\n"},
             columns,

@@ -156,11 +156,13 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
 )
 @click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer positions.")
-@click.option("--all-pairs", is_flag=True, help="A weight for every feature and label, seen together or not.")
 @click.option(
-    "--all-arcs/--seen-arcs",
+    "--all-possible-states", is_flag=True, help="A weight for every feature and label, seen together or not."
+)
+@click.option(
+    "--all-possible-transitions/--seen-transitions",
     default=True,
-    help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-arcs]",
+    help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-possible-transitions]",
 )
 @click.option(
     "--start/--no-start", default=True, help="Weights of the arc into the first label.  [default: start]"
@@ -328,8 +330,8 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
         optimizer=optimizer_of(options),
         l1=options["l1"],
         l2=parse_block_l2(options["block_l2"], options["l2"]),
-        all_pairs=options["all_pairs"],
-        all_arcs=options["all_arcs"],
+        all_possible_states=options["all_possible_states"],
+        all_possible_transitions=options["all_possible_transitions"],
         min_count=options["min_count"],
         n_threads=options["threads"],
     )

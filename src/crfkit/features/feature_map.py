@@ -72,30 +72,30 @@ class FeatureMap:
         n_labels: int,
         n_features: int,
         n_arc_features: int = 0,
-        all_pairs: bool = False,
-        all_arcs: bool = True,
+        all_possible_states: bool = False,
+        all_possible_transitions: bool = True,
         bigrams: tuple[Int32s, Int32s] | None = None,
         soft: bool = False,
         facets: Facets | None = None,
     ) -> FeatureMap:
         """The weights that training data call for.
 
-        `all_pairs` gives every feature a weight for every label, and every arc feature one for every pair of
-        labels; otherwise only what occurs in the annotation. `all_arcs` does the same for plain arcs.
+        `all_possible_states` gives every feature a weight for every label, and every arc feature one for every pair of
+        labels; otherwise only what occurs in the annotation. `all_possible_transitions` does the same for plain arcs.
         With `bigrams` only these have weights, and unless `soft` only these exist. With `facets` features have weights for
-        these instead of whole labels; `all_pairs` then gives a feature one for every facet that a position may have at which
-        it stands.
+        these instead of whole labels; `all_possible_states` then gives a feature one for every facet that a position may
+        have where the feature is active.
         """
         if facets is not None and (n_arc_features or dataset.dense):
             raise InputError("facets go neither with features of arcs nor with dense blocks")
         set_ptr, set_labels = annotation.set_arrays
-        if all_pairs and facets is None:
+        if all_possible_states and facets is None:
             pair_ptr, pair_labels = _everything(n_features, n_labels)
             arc_ptr, arc_triples = _everything(n_arc_features, n_labels * n_labels)
         else:
             seen = (annotation.labels, n_features, n_labels, set_ptr, set_labels)
             if facets is not None:
-                possible = _possible(dataset, facets) if all_pairs else _known(annotation, facets)
+                possible = _possible(dataset, facets) if all_possible_states else _known(annotation, facets)
                 nothing = np.full(dataset.n_positions, -1, np.int32)
                 seen = (nothing, n_features, len(facets.table) + 1 + len(facets), *possible)
             pair_ptr, pair_labels = _core.seen_pairs(dataset.states.position_ptr, dataset.states.ids, *seen)
@@ -111,7 +111,9 @@ class FeatureMap:
                     set_ptr,
                     set_labels,
                 )
-        exists = _arcs(dataset, annotation, structure, n_labels, all_arcs=all_arcs)
+        exists = _arcs(
+            dataset, annotation, structure, n_labels, all_possible_transitions=all_possible_transitions
+        )
         if bigrams is not None:
             listed = np.zeros_like(exists)
             listed[bigrams] = True
@@ -244,11 +246,16 @@ def _everything(n_features: int, n_items: int) -> tuple[Int64s, Int32s]:
 
 
 def _arcs(
-    dataset: Dataset, annotation: Annotation, structure: Chain, n_labels: int, *, all_arcs: bool
+    dataset: Dataset,
+    annotation: Annotation,
+    structure: Chain,
+    n_labels: int,
+    *,
+    all_possible_transitions: bool,
 ) -> npt.NDArray[np.bool_]:
     """Which plain arcs have weights: [L + 1, L + 1], (before, after), start and end last."""
     exists = np.zeros((n_labels + 1, n_labels + 1), dtype=bool)
-    if all_arcs:
+    if all_possible_transitions:
         exists[:-1, :-1] = True
         exists[-1, :-1] = exists[:-1, -1] = True
     else:

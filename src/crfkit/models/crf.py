@@ -54,9 +54,9 @@ class CRF(Estimator, Generic[Label]):
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (they know no penalty), the name of one ("lbfgs",
         "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
-    all_pairs : a weight for every feature and label; otherwise only for those seen together. With `facets`: for every
-        feature and facet that a position may have at which the feature stands.
-    all_arcs : a weight for every pair of neighbouring labels; otherwise only for those seen
+    all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
+        for every feature and facet that a position may have where the feature is active.
+    all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
     min_count : features seen at fewer positions are left out
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
         "features" (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}
@@ -111,8 +111,8 @@ class CRF(Estimator, Generic[Label]):
         optimizer: Optimizer | str = _LBFGS,
         l1: float | Mapping[str, float] = 0.0,
         l2: float | Mapping[str, float] = 1.0,
-        all_pairs: bool = False,
-        all_arcs: bool = True,
+        all_possible_states: bool = False,
+        all_possible_transitions: bool = True,
         min_count: int = 1,
         facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None,
         tag_dictionary: bool | TagDictionary | None = None,
@@ -124,8 +124,8 @@ class CRF(Estimator, Generic[Label]):
         self.optimizer = optimizer
         self.l1 = l1
         self.l2 = l2
-        self.all_pairs = all_pairs
-        self.all_arcs = all_arcs
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
         self.min_count = min_count
         self.facets = facets
         self.tag_dictionary = tag_dictionary

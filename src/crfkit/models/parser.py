@@ -69,7 +69,7 @@ class Parser(Estimator):
 
     Attributes
     ----------
-    labels_ : the labels of arcs, sorted
+    classes_ : the labels of arcs, sorted
     weights_ : float64[D]
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
@@ -163,7 +163,7 @@ class Parser(Estimator):
         n_threads = parameters.thread_count(self.n_threads)
         log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads).tolist()
         found = self._parser.k_best(treebank.core, n, n_threads)
-        names = self.labels_
+        names = self.classes_
         return [
             [
                 ScoredSentence(
@@ -177,7 +177,7 @@ class Parser(Estimator):
     def arc_probabilities(self, sentences: Iterable[Sentence], *, labelled: bool = False) -> list[Float64s]:
         """P(h → m): float64[T + 1, T + 1] (head, dependent; 0 is the root) for each sentence of T words.
 
-        `labelled`: P(h → m with label r), float64[T + 1, T + 1, R], labels as in `labels_`.
+        `labelled`: P(h → m with label r), float64[T + 1, T + 1, R], labels as in `classes_`.
         """
         _, treebank = self._ask(sentences)
         n_threads = parameters.thread_count(self.n_threads)
@@ -196,7 +196,7 @@ class Parser(Estimator):
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=self.single_root)
         n_threads = parameters.thread_count(self.n_threads)
-        known = known_trees(given, self.labels_)
+        known = known_trees(given, self.classes_)
         log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads)
         agreeing = self._parser.log_partitions(
             treebank.core, known.heads, np.maximum(known.labels, -1), n_threads
@@ -219,10 +219,10 @@ class Parser(Estimator):
             minimum_risk=self.decode == "mbr",
             n_threads=parameters.thread_count(self.n_threads),
         )
-        return tree_measure(metric, given, self.labels_)(heads, labels)
+        return tree_measure(metric, given, self.classes_)(heads, labels)
 
     @property
-    def labels_(self) -> list[str]:
+    def classes_(self) -> list[str]:
         """The labels of arcs, sorted."""
         return list(self._trained().arc_map.labels)
 

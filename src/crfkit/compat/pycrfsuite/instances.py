@@ -115,8 +115,8 @@ def feature_map(
         CHAIN,
         n_labels=n_labels,
         n_features=n_attributes,
-        all_pairs=possible_states,
-        all_arcs=possible_transitions,
+        all_possible_states=possible_states,
+        all_possible_transitions=possible_transitions,
     )
     pairs = np.ones(built.n_pairs, dtype=bool)
     arcs = np.ones(len(built.arc_before), dtype=bool)

@@ -14,6 +14,7 @@ from crfkit.data import InputError
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_RENAMED = {"all_pairs": "all_possible_states", "all_arcs": "all_possible_transitions"}
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
@@ -91,6 +92,11 @@ def unpack_texts(file: ModelFile, what: str, n_bytes: dict[str, Any], n_texts: i
 def is_int(value: object) -> bool:
     """Whether this is a whole number, which True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def current_names(settings: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a file, of which earlier versions called some by other names."""
+    return {_RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...]) -> Any:

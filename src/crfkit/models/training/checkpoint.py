@@ -29,6 +29,7 @@ from crfkit.features import FeatureFunctions, FunctionData
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.estimator import CheckpointFailed
 from crfkit.models.files import disk, model_file
+from crfkit.models.files.file_arrays import current_names
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
@@ -47,7 +48,7 @@ class CheckpointError(InputError):
 
 def settings_of(params: Mapping[str, Any], metric: object = None) -> Settings:
     """The parameters of a CRF, and the metric, that decide every step of its training, as text."""
-    names = ("l1", "l2", "all_pairs", "all_arcs", "min_count")
+    names = ("l1", "l2", "all_possible_states", "all_possible_transitions", "min_count")
     return {
         "optimizer": _optimizer_text(params["optimizer"]),
         "features": _features_text(params["features"]),
@@ -198,9 +199,10 @@ def _checksum(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 
 def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) -> None:
-    known = file.settings.get("of")
+    settings = file.settings.get("of")
+    known = current_names(settings) if isinstance(settings, dict) else {}
     for name, value in expected.items():
-        before = known.get(name) if isinstance(known, dict) else None
+        before = known.get(name)
         if before == value:
             continue
         if name in ("data", "dev data"):

@@ -27,7 +27,7 @@ from crfkit.features import (
     preset,
 )
 from crfkit.models.constraints import structure_from_json, structure_to_json
-from crfkit.models.files.file_arrays import setting
+from crfkit.models.files.file_arrays import current_names, setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 from crfkit.structures import Bigrams, Chain, Patterns
 
@@ -52,12 +52,16 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     optimizer = checked_optimizer(params["optimizer"], params["l1"])
     if isinstance(structure, Patterns):
         _check_beside_patterns(params, getattr(optimizer, "needs", ()))
-    for name in ("all_pairs", "all_arcs"):
+    for name in ("all_possible_states", "all_possible_transitions"):
         if not isinstance(params[name], bool | np.bool_):
             raise InputError(f"{name} is {params[name]!r}, expected True or False")
     check_count("min_count", params["min_count"])
-    if isinstance(params["features"], FeatureFunctions) and (params["all_pairs"] or params["min_count"] > 1):
-        raise InputError("all_pairs and min_count are about counted features, not about feature functions")
+    if isinstance(params["features"], FeatureFunctions) and (
+        params["all_possible_states"] or params["min_count"] > 1
+    ):
+        raise InputError(
+            "all_possible_states and min_count are about counted features, not about feature functions"
+        )
     _check_labels(params["facets"], params["tag_dictionary"])
     thread_count(params["n_threads"])
 
@@ -245,8 +249,8 @@ def to_json(params: Mapping[str, Any], template: Template | None) -> dict[str, A
         "optimizer": optimizer_to_json(params["optimizer"]),
         "l1": _strength_to_json(params["l1"]),
         "l2": _strength_to_json(params["l2"]),
-        "all_pairs": bool(params["all_pairs"]),
-        "all_arcs": bool(params["all_arcs"]),
+        "all_possible_states": bool(params["all_possible_states"]),
+        "all_possible_transitions": bool(params["all_possible_transitions"]),
         "min_count": int(params["min_count"]),
         "facets": _given_or_named(params["facets"]),
         "tag_dictionary": _given_or_named(params["tag_dictionary"]),
@@ -302,13 +306,14 @@ class Learned(NamedTuple):
 
 def from_json(settings: dict[str, Any], n_columns: int | None, learned: Learned) -> dict[str, Any]:
     """The parameters of a model with these columns; InputError for what cannot be parameters."""
+    settings = current_names(settings)
     params = {
         "structure": structure_from_json(setting(settings, "structure", dict), learned.bigrams),
         "features": _features_from_json(settings, n_columns),
         "l1": _strength_from_json(settings, "l1"),
         "l2": _strength_from_json(settings, "l2"),
-        "all_pairs": setting(settings, "all_pairs", bool),
-        "all_arcs": setting(settings, "all_arcs", bool),
+        "all_possible_states": setting(settings, "all_possible_states", bool),
+        "all_possible_transitions": setting(settings, "all_possible_transitions", bool),
         "min_count": check_count("min_count", setting(settings, "min_count", int)),
         "facets": _facets_from_json(settings, learned.facets),
         "tag_dictionary": _dictionary_from_json(settings, learned.dictionary),

@@ -34,8 +34,8 @@ class Choices(NamedTuple):
     structure: Chain | Patterns
     template: Template | None = None
     min_count: int = 1
-    all_pairs: bool = False
-    all_arcs: bool = True
+    all_possible_states: bool = False
+    all_possible_transitions: bool = True
     functions: FeatureFunctions | None = None
     facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None
     tag_dictionary: bool | TagDictionary | None = None
