@@ -25,7 +25,8 @@ from benchmarks.machine import machine
 from benchmarks.neural_agreement import agreement
 from benchmarks.neural_bigrams import bigram_errors, bigram_steps
 from benchmarks.neural_trees import tree_errors, tree_steps
-from crfkit.nn import ChainCRF, ChainDistribution, chain_value
+from crfkit.nn import ChainCRF, ChainDistribution
+from crfkit.nn.backends import chain_value
 
 Step = Callable[[], Any]
 GPU_SIZES = ((32, 128, 9), (64, 128, 45), (256, 512, 64), (32, 64, 512))

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from crfkit.nn import ChainCRF, ChainDistribution, chain_value
+from crfkit.nn import ChainCRF, ChainDistribution
+from crfkit.nn.backends import chain_value
 
 Step = Callable[[], Any]
 FORBIDDEN = -1e4  # of an arc in pytorch-crf

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from crfkit.nn import TreeDistribution, tree_sums
+from crfkit.nn import TreeDistribution
+from crfkit.nn.backends import torch_tree as tree_sums
 
 Step = Callable[[], Any]
 

@@ -10,10 +10,9 @@ import sys
 import numpy as np
 import torch
 
-from crfkit.nn import chain_paths, chain_torch, chain_triton
-from crfkit.nn.constraints import bigram_table
-from crfkit.nn.gold import add_path, path_score
-from crfkit.nn.problem import (
+from crfkit.nn.backends import decode as chain_paths
+from crfkit.nn.backends import torch_chain as chain_torch
+from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
     constrained,
@@ -22,6 +21,9 @@ from crfkit.nn.problem import (
     sites_of,
     to_positions,
 )
+from crfkit.nn.problem.constraints import bigram_table
+from crfkit.nn.problem.gold_score import add_path, path_score
+from crfkit.nn.triton.dense import backend as chain_triton
 from tests.triton_interpreter import close
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from crfkit.nn import ChainCRF, ChainDistribution, TreeDistribution
-from crfkit.nn.constraints import bigram_table
+from crfkit.nn.problem.constraints import bigram_table
 
 SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200), (2, 20, 520)]  # B, T, L
 DOUBLE_SIZES = [(4, 9, 9), (2, 7, 100), (3, 6, 200)]  # in double precision as well

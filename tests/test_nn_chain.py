@@ -9,7 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import ChainDistribution, chain_core, chain_torch, chain_value
+from crfkit.nn import ChainDistribution
+from crfkit.nn.backends import chain_value
+from crfkit.nn.backends import core as chain_core
+from crfkit.nn.backends import torch_chain as chain_torch
 from tests.chain_batches import KINDS, ChainBatch, batch
 
 TOLERANCE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}

@@ -77,11 +77,11 @@ def compile_kernel(
 def test_chain_kernels(absent: list[str], precision: str) -> None:
     import triton.language as tl
 
-    from crfkit.nn.best_kernel import best_kernel
-    from crfkit.nn.chain_kernels import tables_kernel
-    from crfkit.nn.constraint_kernel import explicit_kernel
-    from crfkit.nn.gradient_kernel import gradient_kernel, sums_kernel
-    from crfkit.nn.messages_kernel import messages_kernel
+    from crfkit.nn.triton.dense.constraints import explicit_kernel
+    from crfkit.nn.triton.dense.gradient import gradient_kernel, sums_kernel
+    from crfkit.nn.triton.dense.messages import messages_kernel
+    from crfkit.nn.triton.dense.tables import tables_kernel
+    from crfkit.nn.triton.dense.viterbi import best_kernel
 
     parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
     known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
@@ -100,7 +100,7 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
 def test_kernels_by_position(absent: list[str], best: bool) -> None:
     import triton.language as tl
 
-    from crfkit.nn.position_kernel import position_gradient_kernel, position_messages_kernel
+    from crfkit.nn.triton.positional.kernels import position_gradient_kernel, position_messages_kernel
 
     parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
     known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
@@ -112,9 +112,9 @@ def test_kernels_by_position(absent: list[str], best: bool) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags", "counts"], ["start", "end"]], ids=str)
 def test_wide_kernels(absent: list[str]) -> None:
-    from crfkit.nn import wide_best_kernel as best
-    from crfkit.nn import wide_gradient_kernel as gradient
-    from crfkit.nn import wide_kernel as messages
+    from crfkit.nn.triton.wide import gradient as gradient
+    from crfkit.nn.triton.wide import messages as messages
+    from crfkit.nn.triton.wide import viterbi as best
 
     parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
     known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
@@ -136,8 +136,8 @@ def test_wide_kernels(absent: list[str]) -> None:
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("absent", [[], ["lengths"]], ids=str)
 def test_tree_kernels(absent: list[str], precision: str) -> None:
-    from crfkit.nn.tree_best_kernel import best_tree_kernel
-    from crfkit.nn.tree_register_kernel import register_kernel
+    from crfkit.nn.triton.trees.argmax import best_tree_kernel
+    from crfkit.nn.triton.trees.registers import register_kernel
 
     known = {"HAS_LENGTHS": not absent, "N": 16, "BITS": 4, "TILE": 16, "FLOAT32": precision == "float32"}
     for kernel in (register_kernel, best_tree_kernel):
@@ -148,7 +148,7 @@ def test_tree_kernels(absent: list[str], precision: str) -> None:
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("gradient", [False, True])
 def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
-    from crfkit.nn.tree_elimination_kernel import elimination_kernel
+    from crfkit.nn.triton.trees.elimination import elimination_kernel
 
     known = {"HAS_LENGTHS": True, "N": 16, "LEVELS": 4, "TILE": 4, "GRADIENT": gradient, "LOG": log}
     compile_kernel(elimination_kernel, known, [], "*fp64", 1)
@@ -157,9 +157,13 @@ def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags"], ["start", "end"]], ids=str)
 def test_sparse_kernels(absent: list[str]) -> None:
-    from crfkit.nn import chain_sparse
-    from crfkit.nn.sparse_gradient_kernel import sparse_arcs_kernel
-    from crfkit.nn.sparse_kernel import sparse_best_kernel, sparse_messages_kernel, sparse_scores_kernel
+    from crfkit.nn.triton.sparse import backend as chain_sparse
+    from crfkit.nn.triton.sparse.gradient import sparse_arcs_kernel
+    from crfkit.nn.triton.sparse.messages import (
+        sparse_best_kernel,
+        sparse_messages_kernel,
+        sparse_scores_kernel,
+    )
 
     parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
     known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}

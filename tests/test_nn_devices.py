@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 pytest.importorskip("triton", reason="needs Triton: pip install triton")
 
-from crfkit.nn import launch
+from crfkit.nn.triton import launch
 
 
 def test_kernels_are_launched_where_the_scores_are(monkeypatch: pytest.MonkeyPatch) -> None:

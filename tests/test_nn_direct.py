@@ -8,7 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import ChainCRF, chain_value
+from crfkit.nn import ChainCRF
+from crfkit.nn.backends import chain_value
 from tests.program_cases import FORMS, arguments, layer_of
 
 REDUCTIONS = ("sum", "mean", "token_mean")

@@ -9,7 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import ChainCRF, ChainDistribution, chain_core
+from crfkit.nn import ChainCRF, ChainDistribution
+from crfkit.nn.backends import core as chain_core
 from tests.chain_batches import KINDS, batch
 
 SCORES = ("emissions", "transitions", "start", "end")

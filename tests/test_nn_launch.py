@@ -9,7 +9,10 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 pytest.importorskip("triton", reason="needs Triton")
 
-from crfkit.nn import chain_positions, chain_sparse, chain_wide, launch
+from crfkit.nn.triton import launch
+from crfkit.nn.triton.positional import backend as chain_positions
+from crfkit.nn.triton.sparse import backend as chain_sparse
+from crfkit.nn.triton.wide import backend as chain_wide
 
 LABELS = (129, 200, 512, 1400, 8192)
 BATCHES = (1, 7, 32, 100, 1000)

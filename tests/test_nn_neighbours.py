@@ -11,8 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import ChainCRF, ChainDistribution, chain_value, neighbours
-from crfkit.nn.neighbours import TILE, lists_of, tiles_of
+from crfkit.nn import ChainCRF, ChainDistribution
+from crfkit.nn.backends import chain_value
+from crfkit.nn.problem import bigram_tiles as neighbours
+from crfkit.nn.problem.bigram_tiles import TILE, lists_of, tiles_of
 
 
 def pairs(tiles: npt.NDArray[np.int16], n_labels: int) -> tuple[set[tuple[int, int]], list[int]]:

@@ -9,7 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import TreeDistribution, tree_outputs, tree_sums
+from crfkit.nn import TreeDistribution
+from crfkit.nn.backends import torch_tree as tree_sums
+from crfkit.nn.backends import tree_decode as tree_outputs
 from tests.oracle import TreeOracle
 
 LENGTHS = [3, 0, 1, 2, 3]

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from crfkit.inference import TreeBatch
-from crfkit.nn import tree_sums, tree_triton
-from crfkit.nn.tree_problem import TreeProblem
-from crfkit.nn.tree_register_kernel import register_kernel
+from crfkit.nn.backends import torch_tree as tree_sums
+from crfkit.nn.problem.tree import TreeProblem
+from crfkit.nn.triton.trees import backend as tree_triton
+from crfkit.nn.triton.trees.registers import register_kernel
 from crfkit.structures import SpanningTree
 from tests.oracle import TreeOracle
 

@@ -11,19 +11,12 @@ from typing import Any
 
 import torch
 
-from crfkit.nn import (
-    ChainCRF,
-    chain_paths,
-    chain_positions,
-    chain_sparse,
-    chain_torch,
-    chain_triton,
-    chain_value,
-    chain_wide,
-    neighbours,
-)
-from crfkit.nn.gold import add_path, path_score
-from crfkit.nn.problem import (
+from crfkit.nn import ChainCRF
+from crfkit.nn.backends import chain_value
+from crfkit.nn.backends import decode as chain_paths
+from crfkit.nn.backends import torch_chain as chain_torch
+from crfkit.nn.problem import bigram_tiles as neighbours
+from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
     explicit,
@@ -33,6 +26,11 @@ from crfkit.nn.problem import (
     sites_of,
     to_positions,
 )
+from crfkit.nn.problem.gold_score import add_path, path_score
+from crfkit.nn.triton.dense import backend as chain_triton
+from crfkit.nn.triton.positional import backend as chain_positions
+from crfkit.nn.triton.sparse import backend as chain_sparse
+from crfkit.nn.triton.wide import backend as chain_wide
 
 
 def places(

@@ -7,21 +7,12 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
-from crfkit.nn import chain_ops, chain_value
-from crfkit.nn.chain_best import best
-from crfkit.nn.chain_paths import NOTHING, k_best, sample
-from crfkit.nn.chain_torch import Expectations, differentiable_log_partition
-from crfkit.nn.checks import (
-    check_device,
-    check_ends,
-    check_integers,
-    check_scores,
-    checked_lengths,
-    checked_transitions,
-)
-from crfkit.nn.constraints import BigramsLike, bigram_table
-from crfkit.nn.gold import Term, has_unknown, likelihood_terms, path_score, terms_within
-from crfkit.nn.problem import (
+from crfkit.nn.backends import chain_value
+from crfkit.nn.backends import ops as chain_ops
+from crfkit.nn.backends.chain_best import best
+from crfkit.nn.backends.decode import NOTHING, k_best, sample
+from crfkit.nn.backends.torch_chain import Expectations, differentiable_log_partition
+from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
@@ -34,6 +25,16 @@ from crfkit.nn.problem import (
     to_positions,
     working_dtype,
 )
+from crfkit.nn.problem.checks import (
+    check_device,
+    check_ends,
+    check_integers,
+    check_scores,
+    checked_lengths,
+    checked_transitions,
+)
+from crfkit.nn.problem.constraints import BigramsLike, bigram_table
+from crfkit.nn.problem.gold_score import Term, has_unknown, likelihood_terms, path_score, terms_within
 
 
 class ChainDistribution:

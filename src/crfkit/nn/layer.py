@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from crfkit.nn.chain import ChainDistribution
-from crfkit.nn.constraints import BigramsLike, bigram_table
-from crfkit.nn.layout import check_emissions, check_layout, check_lengths, to_batch_first
+from crfkit.nn.problem.constraints import BigramsLike, bigram_table
+from crfkit.nn.problem.layout import check_emissions, check_layout, check_lengths, to_batch_first
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 

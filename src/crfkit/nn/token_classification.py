@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crfkit.nn.constraints import BigramsLike
 from crfkit.nn.layer import ChainCRF
-from crfkit.nn.layout import check_layout
+from crfkit.nn.problem.constraints import BigramsLike
+from crfkit.nn.problem.layout import check_layout
 
 IGNORED = -100  # the label of pieces that are left out
 SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"

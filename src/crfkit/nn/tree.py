@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from crfkit.nn import tree_outputs
-from crfkit.nn.chain_paths import NOTHING
-from crfkit.nn.checks import check_device, check_integers, check_scores, checked_lengths
-from crfkit.nn.problem import working_dtype
-from crfkit.nn.tree_problem import TreeProblem, arcs_of, word_counts
-from crfkit.nn.tree_sums import differentiable_log_partition, log_partition, marginals
+from crfkit.nn.backends import tree_decode as tree_outputs
+from crfkit.nn.backends.decode import NOTHING
+from crfkit.nn.backends.torch_tree import differentiable_log_partition, log_partition, marginals
+from crfkit.nn.problem.chain import working_dtype
+from crfkit.nn.problem.checks import check_device, check_integers, check_scores, checked_lengths
+from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
 
 
 class TreeDistribution:

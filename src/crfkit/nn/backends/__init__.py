@@ -1,0 +1,1 @@
+"""Implementations of the sums and of decoding, and the choice among them."""

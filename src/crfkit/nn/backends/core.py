@@ -1,0 +1,95 @@
+"""Chains in memory, by the project's native core, which nothing of this room needs to be loaded for."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.backends.torch_chain import Expectations, is_safe
+from crfkit.nn.problem.chain import (
+    ChainProblem,
+    alive_sites,
+    site_arcs,
+    site_states,
+    to_positions,
+    working_dtype,
+)
+
+FEW_LABELS = 96  # with more, PyTorch's products of whole batches are faster
+
+
+@cache
+def core_is_there() -> bool:
+    """Whether the native core was built."""
+    return importlib.util.find_spec("crfkit._core") is not None
+
+
+def answers(problem: ChainProblem) -> bool:
+    """Whether the core answers for this problem."""
+    return problem.emissions.device.type == "cpu" and problem.arcs.ndim < 4 and core_is_there()
+
+
+def suits(problem: ChainProblem) -> bool:
+    """Whether the core answers for this problem, and adds up faster than PyTorch."""
+    return answers(problem) and (problem.shape[2] <= FEW_LABELS or not is_safe(problem.arcs))
+
+
+def log_partition(problem: ChainProblem) -> Tensor:
+    """log Z [B] in float64; −inf where no label sequence is possible, 0 for an empty sequence."""
+    log_z = torch.from_numpy(_batch(problem).log_partition())
+    undefined = _undefined(problem)
+    return log_z if undefined is None else log_z.masked_fill(undefined, torch.nan)
+
+
+def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
+    """log Z and the marginals; the arcs' are weighted by `weights` [B] (None: 1) and added up over what the arcs share."""
+    found = _batch(problem).expectations(None if weights is None else weights.numpy())
+    states = to_positions(problem, torch.from_numpy(found.states))
+    log_z, arcs = torch.from_numpy(found.log_partition), torch.from_numpy(found.arcs)
+    undefined = _undefined(problem)
+    if undefined is None:
+        return Expectations(log_z, states, arcs)
+    log_z, states = (
+        log_z.masked_fill(undefined, torch.nan),
+        states.masked_fill(undefined[:, None, None], torch.nan),
+    )
+    rows = undefined.any() if arcs.ndim == 2 else undefined[:, None, None]
+    return Expectations(log_z, states, arcs.masked_fill(rows, torch.nan))
+
+
+def _undefined(problem: ChainProblem) -> Tensor | None:
+    """Which sequences have a score that is not a number, [B]; None where all scores are numbers.
+
+    The core takes such a score for −inf, and a network that has gone wrong would not be noticed.
+    """
+    total = sum(float(part.detach().sum()) for part in problem[:4] if part is not None)
+    if total == total:
+        return None
+    parts = site_states(problem, torch.float64).isnan(), site_arcs(problem, torch.float64).isnan()
+    found = parts[0].flatten(1).any(1), parts[1].flatten(-2).any(-1)  # [B], and [] or [B]
+    return (found[0] | found[1]) & (alive_sites(problem).sum(1) > 0)
+
+
+def best(problem: ChainProblem) -> Tensor:
+    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
+    return to_positions(problem, torch.from_numpy(_batch(problem).best()))
+
+
+def _batch(problem: ChainProblem) -> Any:
+    """The problem as arrays of the core, which share the memory of the tensors where they can."""
+    from crfkit.inference import ChainBatch
+
+    dtype = working_dtype(problem.emissions.dtype)
+    emissions = problem.emissions.detach()
+    if problem.sites is not None:
+        emissions = emissions.gather(1, problem.sites[:, :, None].expand(problem.shape))
+    scores: list[Any] = [  # [B, T, L], [L, L] or [B, L, L], [L], [L]
+        None if part is None else part.detach().to(dtype).numpy()
+        for part in (emissions, problem.arcs, problem.start, problem.end)
+    ]
+    lengths = None if problem.lengths is None else problem.lengths.numpy()
+    return ChainBatch(*scores, lengths=lengths, n_threads=torch.get_num_threads(), copy=False)

@@ -1,0 +1,1 @@
+"""Batches of chains and trees as every backend sees them."""

@@ -1,0 +1,1 @@
+"""Chains of up to 128 labels."""

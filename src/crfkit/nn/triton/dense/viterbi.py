@@ -1,0 +1,164 @@
+"""The Triton kernel that finds the best label sequence of a chain of up to 128 labels.
+
+Forward, it stores the scores of the best beginnings, V_i(b) = max_a V_{i−1}(a) + arcs(a, b) + states_i(b). Backward, the
+label before y is argmax_a V_{i−1}(a) + arcs(a, y). That is one site after the other, so the sequence is cut into chunks that
+are followed at the same time, each from the best label of a site a little behind it: ways back soon join the right one.
+Where the chunk before a cut does not go on as the chunk behind it began, it is followed again, until the two ways join.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from crfkit.nn.triton.dense.tables import NEVER, ends_of, finite, length_of, position_of, row_of
+
+
+@triton.jit
+def _table(
+    arcs, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr
+):
+    """Arcs [BLOCK, BLOCK], −inf in the padding, of which every thread has its columns in one piece, as in `spread`.
+
+    Numbers that do not lie side by side in memory go to the threads one by one.
+    """
+    place = tl.arange(0, BLOCK * BLOCK)
+    lanes: tl.constexpr = 32 // LANES
+    turns: tl.constexpr = BLOCK // (4 * LANES)
+    lane, warp, turn = place % 32, (place // 32) % WARPS, place // (32 * WARPS)
+    k = (((turn // 4) % turns) * LANES + lane % LANES) * 4 + turn % 4
+    j = ((turn // (4 * turns)) * WARPS + warp) * lanes + lane // LANES
+    flat = tl.load(arcs + k * L + j, mask=(k < L) & (j < L), other=NEVER).to(REAL)
+    parts = tl.reshape(flat, [BLOCK * LANES // (32 * WARPS), turns, 4, WARPS, lanes, LANES])
+    return tl.reshape(tl.permute(parts, [1, 5, 2, 0, 3, 4]), [BLOCK, BLOCK])
+
+
+@triton.jit
+def _best_beginnings(
+    emissions, arcs, sites, scores, row, n, T, L: tl.constexpr, label, first, last, HAS_SITES: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
+):  # fmt: skip
+    """Scores of the best beginnings, stored [T, L]."""
+    known = label < L
+    table = _table(arcs, L, BLOCK, REAL, WARPS, LANES)
+    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, HAS_SITES, REAL)
+    tl.store(scores + label, v, mask=known)
+    x1 = row_of(emissions, sites, row, 1, n, T, L, label, first, last, HAS_SITES, REAL)
+    x2 = row_of(emissions, sites, row, 2, n, T, L, label, first, last, HAS_SITES, REAL)
+    x3 = row_of(emissions, sites, row, 3, n, T, L, label, first, last, HAS_SITES, REAL)
+    x4 = row_of(emissions, sites, row, 4, n, T, L, label, first, last, HAS_SITES, REAL)
+    for t in range(1, n - 3, 4):  # what the next four sites need is asked for before these four are done
+        x5 = row_of(emissions, sites, row, t + 4, n, T, L, label, first, last, HAS_SITES, REAL)
+        x6 = row_of(emissions, sites, row, t + 5, n, T, L, label, first, last, HAS_SITES, REAL)
+        x7 = row_of(emissions, sites, row, t + 6, n, T, L, label, first, last, HAS_SITES, REAL)
+        x8 = row_of(emissions, sites, row, t + 7, n, T, L, label, first, last, HAS_SITES, REAL)
+        if (t & 4) == 0:  # now and then, to keep the digits
+            x1 -= finite(tl.max(v, axis=0))
+        v = tl.max(v[:, None] + table, axis=0) + x1
+        tl.store(scores + t * L + label, v, mask=known)
+        v = tl.max(v[:, None] + table, axis=0) + x2
+        tl.store(scores + (t + 1) * L + label, v, mask=known)
+        v = tl.max(v[:, None] + table, axis=0) + x3
+        tl.store(scores + (t + 2) * L + label, v, mask=known)
+        v = tl.max(v[:, None] + table, axis=0) + x4
+        tl.store(scores + (t + 3) * L + label, v, mask=known)
+        x1, x2, x3, x4 = x5, x6, x7, x8
+    for t in range(1 + 4 * ((n - 1) // 4), n):
+        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, HAS_SITES, REAL)
+        v = tl.max(v[:, None] + table, axis=0) + x
+        tl.store(scores + t * L + label, v, mask=known)
+
+
+@triton.jit
+def _before(arcs, scores, t, y, L: tl.constexpr, label):
+    """The label before y [CHUNKS] on the best way, at sites t [CHUNKS]."""
+    known = (label < L)[None, :]
+    begun = tl.load(scores + t[:, None] * L + label[None, :], mask=known, other=NEVER)
+    column = tl.load(arcs + label[None, :] * L + y[:, None], mask=known, other=NEVER).to(begun.dtype)
+    return tl.argmax(begun + column, axis=1, tie_break_left=True).to(tl.int32)
+
+
+@triton.jit
+def _follow_again(
+    arcs, scores, labels, sites, row, n, T, L: tl.constexpr, label, length,
+    HAS_SITES: tl.constexpr, CHUNKS: tl.constexpr,
+):  # fmt: skip
+    """Follow chunk after chunk from the last to the first, each until its way joins the one that is stored."""
+    for i in range(CHUNKS - 1):
+        first = (CHUNKS - 2 - i) * length
+        t = first + length - 1
+        joined = t >= n - 1
+        p = position_of(sites, row, tl.minimum(t + 1, n - 1), T, HAS_SITES)
+        y = tl.load(labels + p).to(tl.int32)
+        while (t >= first) & (joined == 0):
+            place = t + tl.zeros_like(label)
+            begun = tl.load(scores + place * L + label, mask=label < L, other=NEVER)
+            column = tl.load(arcs + label * L + y, mask=label < L, other=NEVER).to(begun.dtype)
+            y = tl.argmax(begun + column, axis=0, tie_break_left=True).to(tl.int32)
+            p = position_of(sites, row, t, T, HAS_SITES)
+            joined = tl.load(labels + p).to(tl.int32) == y
+            tl.debug_barrier()
+            tl.store(labels + p, y)
+            tl.debug_barrier()
+            t -= 1
+
+
+@triton.jit(do_not_specialize=["T", "arcs_stride"])
+def best_kernel(
+    emissions, arcs, start, end, lengths, sites, scores, labels, T, arcs_stride, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr,
+    BEHIND: tl.constexpr,
+):  # fmt: skip
+    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off; scores [B, T, L] are for its own use.
+
+    CHUNKS of a sequence are followed at the same time, from BEHIND sites behind them.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
+    label = tl.arange(0, BLOCK)
+    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+    emissions += row * T * L
+    scores += row * T * L
+    arcs += row * arcs_stride
+    labels += row * T
+    for off in range(n, T):
+        tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
+    if n > 0:
+        _best_beginnings(
+            emissions, arcs, sites, scores, row, n, T, L, label, first, last, HAS_SITES, BLOCK, REAL, WARPS,
+            LANES,
+        )  # fmt: skip
+        tl.debug_barrier()
+        chunk = tl.arange(0, CHUNKS)
+        length = (n + CHUNKS - 1) // CHUNKS
+        bottom = chunk * length
+        top = tl.minimum(bottom + length, n) - 1
+        t = tl.minimum(top + BEHIND, n - 1)
+        known = (label < L)[None, :]
+        begun = tl.load(scores + t[:, None] * L + label[None, :], mask=known, other=NEVER)
+        y = tl.argmax(begun, axis=1, tie_break_left=True).to(tl.int32)
+        for _ in range(length + BEHIND):
+            inside = (t >= bottom) & (t <= top)
+            p = tl.maximum(tl.minimum(t, n - 1), 0)
+            if HAS_SITES:
+                p = tl.load(sites + row * T + p).to(tl.int32)
+            tl.store(labels + p, y, mask=inside)
+            going = t > bottom
+            t = tl.where(going, t - 1, t)
+            y = tl.where(going, _before(arcs, scores, tl.maximum(t, 0), y, L, label), y)
+        tl.debug_barrier()
+        behind = tl.minimum(top + 1, n - 1)
+        p, q = tl.maximum(top, 0), behind
+        if HAS_SITES:
+            p = tl.load(sites + row * T + p).to(tl.int32)
+            q = tl.load(sites + row * T + q).to(tl.int32)
+        cut = (top < n - 1) & (top >= bottom)
+        y = _before(arcs, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
+        wrong = cut & (y != tl.load(labels + p).to(tl.int32))
+        ends = tl.load(scores + (n - 1) * L + label, mask=label < L, other=NEVER)
+        if tl.max(ends, axis=0) == NEVER:  # there is no label sequence
+            for off in range(n):
+                tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
+        elif tl.max(wrong.to(tl.int32), axis=0) > 0:
+            _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, HAS_SITES, CHUNKS)

@@ -1,0 +1,1 @@
+"""Chains whose transitions differ from position to position."""

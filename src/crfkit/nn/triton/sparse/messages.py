@@ -1,0 +1,233 @@
+"""Triton kernels for chains with many labels and few bigrams: scores of the lists, messages with values, Viterbi.
+
+PARTS programs have a sequence and a direction, and go through the lists of `neighbours` at every site, each through every
+PARTS-th tile. What they found for the site before lies in memory, where all see it once they have waited for each other.
+Messages are logarithms: where few bigrams exist, labels that hardly count at one site may be all that is left at another,
+which no common factor allows for.
+
+    F_i(b) = states_i(b) + log Σ_{a before b} exp(F_{i−1}(a) + arcs(a, b)) − scale_i,    scale_i = max F_{i−1}
+    Q_i(a) = states_i(a) + log Σ_{b after a} exp(Q_{i+1}(b) + arcs(a, b)) − max Q_{i+1}
+    log Z = Σ_i scale_i + log Σ exp F_{n−1}                                               added up in float64
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from crfkit.nn.triton.dense.tables import NEVER, added_up, finite, gold_role, length_of, position_of
+from crfkit.nn.triton.wide.messages import arrive, wait_for
+
+
+@triton.jit
+def listed(lists, tile, begin, TILE: tl.constexpr, STEP: tl.constexpr):
+    """STEP pairs of a tile: the labels in lists, −1 in the padding, and the labels that have these lists."""
+    shift = 3 + tl.sum(tl.where(tile >= tl.load(lists + 1 + tl.arange(0, 16)).to(tl.int32), 1, 0), axis=0)
+    place = begin + tl.arange(0, STEP)
+    own = lists + (1 + tile) * (TILE + TILE // 8)
+    return tl.load(own + place).to(tl.int32), tl.load(own + TILE + (place >> shift)).to(tl.int32)
+
+
+@triton.jit(do_not_specialize=["B", "T", "n_tiles"])
+def sparse_scores_kernel(
+    emissions, arcs, start, end, lengths, sites, bigrams, tags, neighbours, scores, known, counters, B, T, n_tiles,
+    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Programs [2 n_tiles TILE / STEP + B (with HAS_TAGS)]: scores of the lists [2, n_tiles, TILE], of the tags [B, 2].
+
+    counters[0], where there are some, becomes 2: messages are logarithms.
+    """
+    task = tl.program_id(0).to(tl.int64)
+    parts: tl.constexpr = TILE // STEP
+    if counters is not None:
+        tl.store(counters, 2, mask=task == 0)
+    if task < 2 * parts * n_tiles:
+        tile = (task // parts).to(tl.int32)
+        direction = tl.where(tile >= n_tiles, 1, 0)
+        lists = neighbours + direction * (n_tiles + 1) * (TILE + TILE // 8)
+        begin = (task % parts).to(tl.int32) * STEP
+        other, owner = listed(lists, tile - direction * n_tiles, begin, TILE, STEP)
+        before, after = tl.where(direction == 0, other, owner), tl.where(direction == 0, owner, other)
+        w = tl.load(arcs + before * L + after, mask=other >= 0, other=NEVER).to(tl.float32)
+        tl.store(scores + task * STEP + tl.arange(0, STEP), w)
+    elif HAS_TAGS:
+        row = task - 2 * parts * n_tiles
+        n = length_of(lengths, row, T, HAS_LENGTHS)
+        gold_role(
+            emissions, arcs, bigrams, sites, tags, row, n, T, L, start, end, known, None, HAS_SITES, HAS_START,
+            HAS_END, tl.float32,
+        )  # fmt: skip
+
+
+@triton.jit
+def _states(
+    emissions, start, end, position, t, n, L: tl.constexpr, label, here,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr,
+):  # fmt: skip
+    """The scores of labels at site t of a sequence, with start and end folded in; −inf where not `here`."""
+    x = tl.load(emissions + position * L + label, mask=here, other=NEVER).to(tl.float32)
+    if HAS_START:
+        x += tl.load(start + label, mask=here & (label * 0 + t == 0), other=0.0).to(tl.float32)
+    if HAS_END:
+        x += tl.load(end + label, mask=here & (label * 0 + t == n - 1), other=0.0).to(tl.float32)
+    return x
+
+
+@triton.jit
+def _first_tile(lists, part, POWER: tl.constexpr, PARTS: tl.constexpr):
+    """The first tile of a width that a program has."""
+    first = tl.load(lists + POWER).to(tl.int32)
+    return first + (part + PARTS - first % PARTS) % PARTS
+
+
+@triton.jit
+def _tile(lists, scores, tile, TILE: tl.constexpr, WIDTH: tl.constexpr):
+    """The labels that have the lists of a tile [TILE / WIDTH], the labels in them [TILE], and the scores of the pairs."""
+    place = tl.arange(0, TILE)
+    own = lists + (1 + tile) * (TILE + TILE // 8)
+    label = tl.load(own + TILE + tl.arange(0, TILE // WIDTH)).to(tl.int32)
+    return label, tl.load(own + place).to(tl.int32), tl.load(scores + tile * TILE + place)
+
+
+@triton.jit
+def _ways(
+    emissions, start, end, lists, scores, v, tile, position, t, n, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """The labels of a tile and their states [TILE / WIDTH], the labels in their lists [TILE], and the ways over these."""
+    label, other, w = _tile(lists, scores, tile, TILE, WIDTH)
+    x = _states(emissions, start, end, position, t, n, L, label, label >= 0, HAS_START, HAS_END)
+    ways = tl.reshape(tl.gather(v, tl.maximum(other, 0), 0) + w, [TILE // WIDTH, WIDTH])
+    return label, x, other, ways
+
+
+@triton.jit
+def _pushed_tiles(
+    emissions, start, end, lists, scores, new, v, top, part, position, t, n, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, POWER: tl.constexpr,
+    PARTS: tl.constexpr,
+):  # fmt: skip
+    """The messages of the labels whose lists have one width."""
+    for tile in range(_first_tile(lists, part, POWER, PARTS), tl.load(lists + POWER + 1).to(tl.int32), PARTS):
+        label, x, _, ways = _ways(
+            emissions, start, end, lists, scores, v, tile, position, t, n, L, HAS_START, HAS_END, TILE, WIDTH
+        )  # fmt: skip
+        peak = finite(tl.max(ways, axis=1))
+        mass = tl.sum(tl.exp(ways - peak[:, None]), axis=1)
+        tl.store(new + label, x + (tl.log(mass) + (peak - top)), mask=label >= 0)
+
+
+@triton.jit(do_not_specialize=["B", "T", "n_tiles"])
+def sparse_messages_kernel(
+    emissions, start, end, lengths, sites, neighbours, scores, known, counters, messages, scale, values, total,
+    B, T, n_tiles, L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr,
+    TILE: tl.constexpr, POWERS: tl.constexpr, PARTS: tl.constexpr, WAIT: tl.constexpr,
+):  # fmt: skip
+    """Programs [B PARTS, directions]: messages F [B, T, L], then Q [B, T, L]; scale [B, T]; values [B], or total [].
+
+    values: log Z, or the score of the tags less log Z; with ADD_UP, total is their sum. counters zeros [2 + 2 B]. All
+    programs of a sequence store what they find for the first site, which is the same.
+    """
+    row, direction = (tl.program_id(0) // PARTS).to(tl.int64), tl.program_id(1)
+    part = tl.program_id(0) % PARTS
+    n = length_of(lengths, row, T, HAS_LENGTHS)
+    label = tl.arange(0, BLOCK)
+    here = (label < L) & (label * 0 + n > 0)
+    emissions += row * T * L
+    own = messages + (direction * tl.cast(B, tl.int64) + row) * T * L
+    counter = counters + 2 + 2 * row + direction
+    lists = neighbours + direction * (n_tiles + 1) * (TILE + TILE // 8)
+    scores += direction * n_tiles * TILE
+    first = tl.where(direction == 0, 0, tl.maximum(n - 1, 0))
+    position = position_of(sites, row, first, T, HAS_SITES)
+    x = _states(emissions, start, end, position, first, n, L, label, here, HAS_START, HAS_END)
+    top = finite(tl.max(x, axis=0))
+    tl.store(own + first * L + label, x - top, mask=here)
+    tl.store(scale + row * T, top, mask=direction + part == 0)
+    added = top.to(tl.float64)
+    for turn in range(1, n):
+        tl.debug_barrier()
+        wait_for(counter, (turn - 1) * PARTS, WAIT)
+        t = tl.where(direction == 0, turn, n - 1 - turn)
+        old = own + tl.where(direction == 0, t - 1, t + 1) * L
+        v = tl.load(old + label, mask=label < L, other=NEVER, cache_modifier=".cg")
+        top = finite(tl.max(v, axis=0))
+        position = position_of(sites, row, t, T, HAS_SITES)
+        for power in tl.static_range(POWERS):
+            _pushed_tiles(
+                emissions, start, end, lists, scores, own + t * L, v, top, part, position, t, n, L,
+                HAS_START, HAS_END, TILE, 8 << power, power, PARTS,
+            )  # fmt: skip
+        tl.store(scale + row * T + t, top, mask=direction + part == 0)
+        added += top.to(tl.float64)
+        arrive(counter, WAIT)
+    if (direction == 0) & (part == PARTS - 1):
+        tl.debug_barrier()
+        wait_for(counter, (n - 1) * PARTS, WAIT)
+        last = tl.load(own + (n - 1) * L + label, mask=here, other=NEVER, cache_modifier=".cg")
+        top = finite(tl.max(last, axis=0))
+        mass = tl.sum(tl.exp(last - top), axis=0)
+        log_z = tl.where(n > 0, added + (tl.log(mass) + top).to(tl.float64), 0.0)
+        if HAS_TAGS:
+            gold = tl.load(known + 2 * row).to(tl.float64) + tl.load(known + 2 * row + 1).to(tl.float64)
+            log_z = gold - log_z
+        tl.store(values + row, log_z.to(tl.float32))
+        if ADD_UP:
+            added_up(values, total, counters + 1, B, 1.0, tl.float32)
+
+
+@triton.jit
+def _best_tiles(
+    emissions, start, end, lists, scores, new, pointers, v, top, part, position, t, n, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, POWER: tl.constexpr,
+    PARTS: tl.constexpr,
+):  # fmt: skip
+    """The best ways to the labels whose lists have one width, and the labels before."""
+    for tile in range(_first_tile(lists, part, POWER, PARTS), tl.load(lists + POWER + 1).to(tl.int32), PARTS):
+        label, x, other, ways = _ways(
+            emissions, start, end, lists, scores, v, tile, position, t, n, L, HAS_START, HAS_END, TILE, WIDTH
+        )  # fmt: skip
+        other = tl.reshape(other, [TILE // WIDTH, WIDTH])
+        best = tl.max(ways, axis=1)
+        chosen = (ways == best[:, None]) & (other >= 0)
+        pointer = tl.minimum(tl.min(tl.where(chosen, other, L), axis=1), L - 1)
+        tl.store(new + label, x + (best - top), mask=label >= 0)
+        tl.store(pointers + label, pointer.to(pointers.dtype.element_ty), mask=label >= 0)
+
+
+@triton.jit(do_not_specialize=["B", "T", "n_tiles"])
+def sparse_best_kernel(
+    emissions, start, end, lengths, sites, neighbours, scores, counters, ways, pointers, B, T, n_tiles,
+    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, POWERS: tl.constexpr, PARTS: tl.constexpr,
+    WAIT: tl.constexpr,
+):  # fmt: skip
+    """Programs [B PARTS]: ways [2, B, L], those to the last site at (T − 1) mod 2; pointers [B, T, L]; counters zeros [B].
+
+    See `wide_best_kernel`.
+    """
+    row, part = (tl.program_id(0) // PARTS).to(tl.int64), tl.program_id(0) % PARTS
+    n = length_of(lengths, row, T, HAS_LENGTHS)
+    label = tl.arange(0, BLOCK)
+    emissions += row * T * L
+    pointers += row * T * L
+    ways += row * L
+    size = tl.cast(B, tl.int64) * L
+    position = position_of(sites, row, 0, T, HAS_SITES)
+    x = _states(emissions, start, end, position, 0, n, L, label, label < L, HAS_START, HAS_END)
+    tl.store(ways + ((T - n) % 2) * size + label, x, mask=label < L)
+    for t in range(1, n):
+        tl.debug_barrier()
+        wait_for(counters + row, (t - 1) * PARTS, WAIT)
+        old = ways + ((T - n + t - 1) % 2) * size
+        v = tl.load(old + label, mask=label < L, other=NEVER, cache_modifier=".cg")
+        top = finite(tl.max(v, axis=0))
+        position = position_of(sites, row, t, T, HAS_SITES)
+        for power in tl.static_range(POWERS):
+            _best_tiles(
+                emissions, start, end, neighbours, scores, ways + ((T - n + t) % 2) * size, pointers + t * L, v, top,
+                part, position, t, n, L, HAS_START, HAS_END, TILE, 8 << power, power, PARTS,
+            )  # fmt: skip
+        arrive(counters + row, WAIT)

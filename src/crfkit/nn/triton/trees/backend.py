@@ -1,0 +1,150 @@
+"""Trees on a GPU: sums by the elimination of words, best trees by contraction; nothing is waited for or looked at.
+
+Sums with marginals are made in registers up to 128 words (`tree_register_kernel`): in float32 where they are wanted in it
+and its range allows, else in float64. Beyond, and for log Z alone, they are made through memory in float64, and what float64
+cannot hold in log space, through memory as well (`tree_elimination_kernel`). Each kernel marks what it leaves to the next.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.problem.tree import TreeProblem
+from crfkit.nn.triton.launch import Launch, on_its_device
+from crfkit.nn.triton.trees.argmax import best_tree_kernel
+from crfkit.nn.triton.trees.elimination import N_VECTORS, elimination_kernel
+from crfkit.nn.triton.trees.registers import COLUMN, register_kernel
+
+MOST_WORDS = 1024
+MOST_SMALL = 256  # up to here two programs that work through memory fit on one multiprocessor
+MOST_IN_REGISTERS = 128  # words, padded
+TILE = 32  # words at a time while weights and marginals are made there
+REGISTERS: dict[tuple[int, torch.dtype], tuple[int, int | None]] = {  # by N: warps, most registers
+    (16, torch.float32): (1, None),
+    (16, torch.float64): (1, None),
+    (32, torch.float32): (4, None),
+    (32, torch.float64): (4, None),
+    (64, torch.float32): (8, 64),
+    (64, torch.float64): (8, 128),
+    (128, torch.float32): (16, 128),
+    (128, torch.float64): (16, 128),
+}
+
+
+class _Step(NamedTuple):
+    """A kernel, the precision that it works in, and the last of its constants."""
+
+    launch: Launch
+    real: torch.dtype
+    constants: tuple[Any, ...]
+
+
+def suits(problem: TreeProblem) -> bool:
+    """Whether the kernels answer for this problem."""
+    B, size = problem.scores.shape[:2]
+    return problem.scores.is_cuda and B > 0 and 1 < size <= MOST_WORDS + 1
+
+
+def log_partition(problem: TreeProblem, dtype: torch.dtype = torch.float64) -> Tensor:
+    """log Z [B]; −inf where no tree exists, 0 for an empty sentence."""
+    log_z = problem.scores.new_empty(len(problem.scores), dtype=dtype)
+    _eliminate(problem, log_z, None)
+    return log_z
+
+
+def marginals(problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """log Z [B] and the probability of every arc [B, n + 1, n + 1]."""
+    log_z = problem.scores.new_empty(len(problem.scores), dtype=dtype)
+    found = problem.scores.new_empty(problem.scores.shape, dtype=dtype)
+    _eliminate(problem, log_z, found)
+    return log_z, found
+
+
+def correct(problem: TreeProblem, safe: Tensor, log_z: Tensor, marginals: Tensor) -> None:
+    """Write log Z [B] and the probabilities of arcs of the sentences that are not `safe` [B]."""
+    _eliminate(problem, log_z, marginals, safe.to(torch.int8)[:, None].repeat(1, 2))
+
+
+@on_its_device
+def best(problem: TreeProblem) -> Tensor:
+    """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
+    scores, lengths, single_root = problem
+    B, size = scores.shape[:2]
+    N = _padded(size)
+    heads = torch.empty((B, size - 1), dtype=torch.int64, device=scores.device)
+    work = torch.empty(B * (size - 1) * N, dtype=torch.float64, device=scores.device)
+    nodes = torch.empty(B * 6 * N, dtype=torch.int32, device=scores.device)
+    has_lengths = lengths is not None
+    _best(N)(
+        (B, 1, 1), (scores.dtype, has_lengths), (scores.contiguous(), lengths, work, nodes, heads),
+        (size, int(single_root)), (has_lengths, N, max(1, 1024 // N)),
+    )  # fmt: skip
+    return heads
+
+
+@on_its_device
+def _eliminate(
+    problem: TreeProblem, log_z: Tensor, marginals: Tensor | None, done: Tensor | None = None
+) -> None:
+    """Writes log Z [B], and the marginals where they are wanted. What is `done` [B, 2] is left as it is."""
+    scores, lengths, single_root = problem
+    B, size = scores.shape[:2]
+    N, gradient = _padded(size), marginals is not None
+    sides, n_buffers = (2, 3) if gradient else (1, 2)
+    n_rows = n_buffers * (size - 1) + N_VECTORS.value  # of N numbers, for each program
+    if gradient and N <= MOST_IN_REGISTERS:
+        n_rows += 2 * (COLUMN.value + N)
+    flags = B * sides * n_rows * N  # where those of the sentences that are done begin, behind the numbers
+    work = torch.empty(flags + (-(-B // 4) if done is None else 0), dtype=torch.float64, device=scores.device)
+    scores = scores.contiguous()
+    start = work.data_ptr()
+    addresses = [
+        scores.data_ptr(),
+        0 if lengths is None else lengths.data_ptr(),
+        start,
+        log_z.data_ptr(),
+        log_z.data_ptr() if marginals is None else marginals.data_ptr(),
+        start + 8 * flags if done is None else done.data_ptr(),
+    ]
+    kind = (scores.dtype, lengths is None, log_z.dtype)
+    numbers, constants = (size, int(single_root), n_rows), (lengths is not None, N, N.bit_length() - 1)
+    flagged = int(done is not None)
+    for launch, real, others in _steps(N, gradient, log_z.dtype):
+
+        def tensors(real: torch.dtype = real) -> tuple[Tensor | None, ...]:
+            of_rows = work[flags:].view(torch.int8) if done is None else done
+            return scores, lengths, work.view(real), log_z, log_z if marginals is None else marginals, of_rows
+
+        launch.at((B, sides, 1), kind, addresses, tensors, (*numbers, flagged), (*constants, *others))
+        flagged = 1
+
+
+@cache
+def _steps(N: int, gradient: bool, dtype: torch.dtype) -> tuple[_Step, ...]:
+    """The kernels for N words, each of which does what those before it could not; with `gradient`, marginals in `dtype`."""
+    most = 128 if 16 < N <= MOST_SMALL else None
+    linear, log = (Launch(elimination_kernel, {16: 1, 32: 4}.get(N, 8), maxnreg=most) for _ in range(2))
+    in_log_space = _Step(log, torch.float64, (max(1, min(4, 1024 // N)), gradient, True))
+    if not gradient or N > MOST_IN_REGISTERS:
+        return _Step(linear, torch.float64, (max(1, min(16, 1024 // N)), gradient, False)), in_log_space
+    in_registers = []
+    for real in (torch.float32, torch.float64) if dtype == torch.float32 else (torch.float64,):
+        n_warps, most = REGISTERS[N, real]
+        launch = Launch(register_kernel, n_warps, maxnreg=most)
+        in_registers.append(_Step(launch, real, (min(N, TILE), real == torch.float32)))
+    return *in_registers, in_log_space
+
+
+@cache
+def _best(N: int) -> Launch:
+    """The kernel for the best trees of N words."""
+    return Launch(best_tree_kernel, 1 if N < 256 else 4)
+
+
+def _padded(size: int) -> int:
+    """The words of a sentence, padded to a power of 2."""
+    return max(16, 1 << (size - 2).bit_length())

@@ -1,0 +1,1 @@
+"""Chains with many labels."""

@@ -1,0 +1,211 @@
+"""Triton kernels that make a gradient of the messages of a chain with many labels (`wide_kernel`).
+
+    P(y_i) = F_i ∘ Q_i / U_i / mass_i,                          mass_i = Σ F_i ∘ Q_i / U_i
+    P(y_{i−1}, y_i) = F_{i−1} W pushed_i,                       pushed_i = Q_i exp(m_i − scale_i) / mass_i
+
+The first kernel puts pushed in the place of Q. The sum of the second over all sites is one matrix product, in three passes
+of TF32 that keep the digits of float32. With logarithms pushed_i = Q_i − scale_i − log mass_i, and every arc is an exp.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from crfkit.nn.triton.dense.tables import NEVER, finite, inverse, length_of
+from crfkit.nn.triton.wide.messages import site_scores
+
+
+@triton.jit
+def weight_of(upstream, row, stride, on, HAS_TAGS: tl.constexpr):
+    """What the marginals of sequences are multiplied by: what comes back to their values, 1 where that is absent."""
+    weight = tl.where(on, 1.0, 0.0)
+    if upstream is not None:
+        weight = tl.load(upstream + row * stride, mask=on, other=0.0).to(tl.float32)
+    if HAS_TAGS:
+        weight = -weight
+    return weight
+
+
+@triton.jit(do_not_specialize=["B", "T", "stride"])
+def wide_gradient_kernel(
+    emissions, start, end, lengths, sites, tags, known, counters, messages, scale, upstream, d_emissions, B, T, stride,
+    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Programs [blocks of places]: the gradient by emissions, and pushed (weighted, but for logarithms) instead of Q.
+
+    F of places that are no sites becomes 0, and pushed such that it counts for nothing.
+    """
+    place = (tl.program_id(0) * STEP + tl.arange(0, STEP)).to(tl.int64)
+    inside = place < tl.cast(B, tl.int64) * T
+    row, t = place // T, place % T
+    n = tl.zeros([STEP], dtype=tl.int64) + T
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row, mask=inside, other=0)
+    on = inside & (t < n)
+    label = tl.arange(0, BLOCK)
+    is_label = (label < L)[None, :]
+    safe = tl.load(counters) < 2
+    x, m = site_scores(
+        emissions, known + 2 * B, sites, start, end, row, t, on, n, T, L, label, HAS_START, HAS_END, HAS_SITES
+    )
+    weight = weight_of(upstream, row, stride, on, HAS_TAGS)
+    shift = tl.load(scale + place, mask=on, other=0.0)
+    cell = place[:, None] * L + label[None, :]
+    forward, backward = messages + cell, messages + tl.cast(B, tl.int64) * T * L + cell
+    here = on[:, None] & is_label
+    empty = tl.where(safe, 0.0, NEVER)
+    f, q = tl.load(forward, mask=here, other=empty), tl.load(backward, mask=here, other=empty)
+    linked = (on & (t > 0))[:, None]
+    if safe:
+        u = tl.exp(x - m[:, None])
+        b = tl.where(u > 0, q / u, 0.0)
+        by_f, by_b = inverse(tl.max(f, axis=1)), inverse(tl.max(b, axis=1))  # both may be small or large
+        both = (f * by_f[:, None]) * (b * by_b[:, None])
+        by_mass = inverse(tl.sum(both, axis=1))
+        gradient = both * by_mass[:, None]
+        pushed = q * by_b[:, None] * (tl.exp(m - shift) * by_mass * by_f * weight)[:, None]
+        pushed = tl.where(linked, pushed, 0.0)
+    else:
+        both = tl.where(x == NEVER, NEVER, f + q - x)
+        top = finite(tl.max(both, axis=1))
+        mass = tl.sum(tl.exp(both - top[:, None]), axis=1)
+        top += tl.where(mass > 0, tl.log(mass), 0.0)
+        gradient = tl.exp(both - top[:, None])
+        pushed = tl.where(linked & (mass > 0)[:, None], q - (shift + top)[:, None], NEVER)
+    p = t
+    if HAS_SITES:
+        p = tl.load(sites + place, mask=inside, other=0)
+    if HAS_TAGS:
+        y = tl.load(tags + row * T + p, mask=on, other=-1).to(tl.int32)
+        gradient -= tl.where(label[None, :] == y[:, None], 1.0, 0.0)
+    gradient = tl.where(on[:, None], gradient * weight[:, None], 0.0)
+    written = inside[:, None] & is_label
+    target = d_emissions + ((row * T + p) * L)[:, None] + label[None, :]
+    tl.store(target, gradient.to(d_emissions.dtype.element_ty), mask=written)
+    tl.store(backward, pushed, mask=written)
+    tl.store(forward, tl.zeros_like(f), mask=written & (on == 0)[:, None])
+
+
+@triton.jit
+def _seen(
+    lengths, sites, tags, upstream, stride, before, after, B, T,
+    HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """How often the tags have the arcs of one tile, weighted [ROWS, COLUMNS]."""
+    STEP: tl.constexpr = 32
+    seen = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
+    for begin in range(0, B * T, STEP):
+        place = begin + tl.arange(0, STEP)
+        row, t = place // T, place % T
+        n = tl.zeros([STEP], dtype=tl.int64) + T
+        if HAS_LENGTHS:
+            n = tl.load(lengths + row, mask=place < B * T, other=0)
+        linked = (place < B * T) & (t > 0) & (t < n)
+        p, q = t, t - 1
+        if HAS_SITES:
+            p = tl.load(sites + place, mask=linked, other=0)
+            q = tl.load(sites + place - 1, mask=linked, other=0)
+        y = tl.load(tags + row * T + p, mask=linked, other=-1)
+        x = tl.load(tags + row * T + q, mask=linked, other=-1)
+        weight = weight_of(upstream, row, stride, linked, True)
+        left = tl.where(before[:, None] == x[None, :], weight[None, :], 0.0)
+        right = tl.where(after[None, :] == y[:, None], 1.0, 0.0)
+        seen = tl.dot(left, right, seen, input_precision="tf32x3")
+    return seen
+
+
+@triton.jit
+def added_ends(
+    lengths, sites, d_emissions, d_start, d_end, B, T, L: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The gradient by start and end: what first and last sites have together."""
+    label = tl.arange(0, BLOCK)
+    first, last = tl.zeros([BLOCK], dtype=tl.float32), tl.zeros([BLOCK], dtype=tl.float32)
+    for row in range(B):
+        n = length_of(lengths, row, T, HAS_LENGTHS)
+        p, q = 0, tl.maximum(n - 1, 0)
+        if HAS_SITES:
+            p = tl.load(sites + row * T + p).to(tl.int32)
+            q = tl.load(sites + row * T + q).to(tl.int32)
+        base = d_emissions + tl.cast(row, tl.int64) * T * L + label
+        here = (label < L) & (label * 0 + n > 0)
+        first += tl.load(base + p * L, mask=here, other=0.0).to(tl.float32)
+        last += tl.load(base + q * L, mask=here, other=0.0).to(tl.float32)
+    if d_start is not None:
+        tl.store(d_start + label, first.to(d_start.dtype.element_ty), mask=label < L)
+    if d_end is not None:
+        tl.store(d_end + label, last.to(d_end.dtype.element_ty), mask=label < L)
+
+
+@triton.jit(do_not_specialize=["B", "T", "stride"])
+def wide_arcs_kernel(
+    arcs, lengths, sites, tags, counters, counts, messages, upstream, d_emissions, d_arcs, d_start, d_end,
+    B, T, stride,
+    L: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Programs [tiles of labels before + 1, tiles of labels after]: the gradient by arcs; one of the last, by the ends.
+
+    counts [L, L], of the arcs that the tags have, may stand for the tags where all weights are 1.
+    """
+    last_row: tl.constexpr = (L + ROWS - 1) // ROWS
+    if tl.program_id(0) == last_row:
+        if tl.program_id(1) == 0:
+            added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, HAS_LENGTHS, HAS_SITES, BLOCK)
+    else:
+        before = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        after = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+        is_before, is_after = before < L, after < L
+        pair = is_before[:, None] & is_after[None, :]
+        place = before[:, None] * L + after[None, :]
+        w = tl.load(arcs + place, mask=pair, other=NEVER).to(tl.float32)
+        found = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
+        n_places = tl.cast(B, tl.int64) * T
+        pushed = messages + n_places * L
+        if tl.load(counters) < 2:
+            for begin in range(1, n_places, STEP):
+                k = begin + tl.arange(0, STEP).to(tl.int64)
+                here = k < n_places
+                f = tl.load(
+                    messages + (k[None, :] - 1) * L + before[:, None],
+                    mask=is_before[:, None] & here[None, :],
+                    other=0.0,
+                )
+                q = tl.load(
+                    pushed + k[:, None] * L + after[None, :],
+                    mask=here[:, None] & is_after[None, :],
+                    other=0.0,
+                )
+                found = tl.dot(f, q, found, input_precision="tf32x3")
+            found *= tl.exp(w)
+        else:
+            for k in range(1, n_places):
+                f = tl.load(messages + (k - 1) * L + before, mask=is_before, other=NEVER)
+                q = tl.load(pushed + k * L + after, mask=is_after, other=NEVER)
+                on = tl.full([1], True, tl.int1)
+                weight = tl.sum(
+                    weight_of(upstream, k // T + tl.zeros([1], dtype=tl.int64), stride, on, HAS_TAGS), axis=0
+                )
+                found += weight * tl.exp(f[:, None] + w + q[None, :])
+        if HAS_TAGS and counts is not None:
+            found += tl.load(counts + place, mask=pair, other=0).to(tl.float32)
+        elif HAS_TAGS:
+            found -= _seen(
+                lengths,
+                sites,
+                tags,
+                upstream,
+                stride,
+                before,
+                after,
+                B,
+                T,
+                HAS_LENGTHS,
+                HAS_SITES,
+                ROWS,
+                COLUMNS,
+            )
+        tl.store(d_arcs + place, found.to(d_arcs.dtype.element_ty), mask=pair)

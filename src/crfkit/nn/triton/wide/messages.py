@@ -1,0 +1,270 @@
+"""Triton kernels for chains with many labels: what all want to know, messages, and values.
+
+All programs of a batch go from site to site together. Each has a block of labels, a group of sequences and a direction, with
+its part of exp(arcs) on chip. What the others found for the site before is read once all have stored it: they wait for each
+other at a counter, which needs all of them to be on the device at once, or else every site is a launch of its own.
+
+    F_i = (F_{i−1} W) ∘ U_i / 2^k_i,     U_i = exp(states_i − m_i), W = exp(arcs), scale_i = m_i + k_i log 2
+    Q_i = (Q_{i+1} Wᵀ) ∘ U_i / 2^k'_i    the backward message times U_i
+    log Z = Σ_i scale_i + log Σ F_{n−1}  added up in float64
+
+Where arcs do not exist or are large, messages are logarithms: F_i = states_i + log Σ exp(F_{i−1} + arcs) − scale_i.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from crfkit.nn.triton.dense.tables import LOG_2, NEVER, added_up, finite, gold_role, length_of
+
+SMALL = tl.constexpr(8.0)  # arcs up to this let messages be divided at every fourth site alone
+LARGE = tl.constexpr(30.0)  # arcs and ends beyond this are done in log space
+
+
+@triton.jit
+def _size(scores, place, size):
+    """0, 1 or 2, as the scores [size] at these places are small, not small or large, below 0 as well."""
+    x = tl.abs(tl.load(scores + place, mask=place < size, other=0.0).to(tl.float32))
+    return tl.max(tl.where(x <= SMALL, 0, tl.where(x <= LARGE, 1, 2)), axis=0)
+
+
+@triton.jit(do_not_specialize=["B", "T", "n_arcs"])
+def wide_tables_kernel(
+    emissions, arcs, start, end, lengths, sites, tags, known, counters, counts, B, T, n_arcs, L: tl.constexpr,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
+    HAS_TAGS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Programs [n_arcs + B (with HAS_TAGS) + blocks of rows].
+
+    known: the scores of the tags [B, 2], then the largest emission of each position [B, T]. counters[0] becomes 1 where
+    messages have to be divided at every site, 2 where exp space is not safe. counts [L, L]: how often the tags have an arc.
+    """
+    task = tl.program_id(0).to(tl.int64)
+    label = tl.arange(0, BLOCK)
+    if task < n_arcs:
+        size = _size(arcs, task * 4096 + tl.arange(0, 4096), L * L)
+        if HAS_START:
+            size = tl.maximum(size, _size(start, label, L))
+        if HAS_END:
+            size = tl.maximum(size, _size(end, label, L))
+        if size > 0:
+            tl.atomic_max(counters, size)
+    elif HAS_TAGS and task < n_arcs + B:
+        row = task - n_arcs
+        n = length_of(lengths, row, T, HAS_LENGTHS)
+        gold_role(
+            emissions, arcs, None, sites, tags, row, n, T, L, start, end, known, counts, HAS_SITES, HAS_START,
+            HAS_END, tl.float32,
+        )  # fmt: skip
+    else:
+        block = task - n_arcs
+        if HAS_TAGS:
+            block -= B
+        rows, n_rows = block * STEP + tl.arange(0, STEP), (task * 0 + B) * T
+        here = (rows < n_rows)[:, None] & (label < L)[None, :]
+        x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(tl.float32)
+        tl.store(known + 2 * B + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
+
+
+@triton.jit
+def arrive(counter, WAIT: tl.constexpr):
+    """Say that all that this program stored is there."""
+    if WAIT:
+        tl.debug_barrier()
+        tl.atomic_add(counter, 1, sem="release")
+
+
+@triton.jit
+def wait_for(counter, number, WAIT: tl.constexpr):
+    """Wait until so many programs have arrived."""
+    if WAIT:
+        while (
+            tl.inline_asm_elementwise(
+                "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l", [counter.to(tl.int64)], dtype=tl.int32,
+                is_pure=False, pack=1,
+            )
+            < number
+        ):  # fmt: skip
+            pass
+        tl.debug_barrier()
+
+
+@triton.jit
+def site_scores(
+    emissions, peaks, sites, start, end, row, target, on, n, T, L: tl.constexpr, label,
+    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_SITES: tl.constexpr,
+):  # fmt: skip
+    """The scores of sites `target` [ROWS] with start and end folded in [ROWS, BLOCK], and the largest emissions [ROWS]."""
+    p = target
+    if HAS_SITES:
+        p = tl.load(sites + row * T + target, mask=on, other=0)
+    here = on[:, None] & (label < L)[None, :]
+    x = tl.load(emissions + ((row * T + p) * L)[:, None] + label[None, :], mask=here, other=NEVER).to(
+        tl.float32
+    )
+    if HAS_START:
+        first = tl.load(start + label, mask=label < L, other=0.0).to(tl.float32)
+        x += tl.where((target == 0)[:, None], first[None, :], 0.0)
+    if HAS_END:
+        last = tl.load(end + label, mask=label < L, other=0.0).to(tl.float32)
+        x += tl.where((target == n - 1)[:, None], last[None, :], 0.0)
+    peak = tl.zeros_like(row).to(tl.float32)
+    if peaks is not None:
+        peak = tl.load(peaks + row * T + p, mask=on, other=0.0)
+    return x, peak
+
+
+@triton.jit
+def _weights(arcs, direction, label, begin, L: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr):
+    """The arcs between all labels, in SPLIT parts of WIDTH from `begin`, and a block [SPLIT, WIDTH, BLOCK]."""
+    k = begin + tl.arange(0, SPLIT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+    by_k, by_label = tl.where(direction == 0, L, 1), tl.where(direction == 0, 1, L)
+    here = (k < L)[:, :, None] & (label < L)[None, None, :]
+    place = k[:, :, None] * by_k + (label * by_label)[None, None, :]
+    return tl.load(arcs + place, mask=here, other=NEVER).to(tl.float32)
+
+
+@triton.jit
+def _power(messages):
+    """The exponent of a power of two near the largest number of each row of [SPLIT, ROWS, WIDTH], plus 127: above 0."""
+    top = tl.max(tl.max(messages, axis=2), axis=0)
+    return tl.ceil(tl.log2(tl.maximum(top, 1e-37))) + 127.0
+
+
+@triton.jit
+def _old(
+    own, cell, on, begin, L: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr, EMPTY: tl.constexpr
+):
+    """Messages of known sites at `cell` [ROWS], in SPLIT parts of WIDTH labels [SPLIT, ROWS, WIDTH]."""
+    k = begin + tl.arange(0, SPLIT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+    here = (k < L)[:, None, :] & on[None, :, None]
+    return tl.load(own + cell[None, :, None] + k[:, None, :], mask=here, other=EMPTY, cache_modifier=".cg")
+
+
+@triton.jit
+def _logarithms(
+    own, arcs, direction, label, cell, on, L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    """log Σ_a exp(message(a) + arcs(a, b)) less the largest message [ROWS, BLOCK], and that [ROWS]."""
+    STEP: tl.constexpr = 32
+    tops = tl.full([ROWS, STEP], NEVER, tl.float32)
+    for begin in range(0, L, STEP):
+        tops = tl.maximum(tops, tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP]))
+    top = finite(tl.max(tops, axis=1))
+    peaks = tl.full([ROWS, STEP, BLOCK], NEVER, tl.float32)
+    for begin in range(0, L, STEP):
+        v = tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP])
+        w = tl.reshape(_weights(arcs, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
+        peaks = tl.maximum(peaks, v[:, :, None] + w[None, :, :])
+    peak = finite(tl.max(peaks, axis=1))
+    masses = tl.zeros([ROWS, STEP, BLOCK], dtype=tl.float32)
+    for begin in range(0, L, STEP):
+        v = tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP])
+        w = tl.reshape(_weights(arcs, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
+        masses += tl.exp(v[:, :, None] + (w[None, :, :] - peak[:, None, :]))
+    return tl.log(tl.sum(masses, axis=1)) + (peak - top[:, None]), top
+
+
+@triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
+def wide_messages_kernel(
+    emissions, arcs, start, end, lengths, sites, known, counters, messages, scale, B, T, first, stop, group,
+    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    HAS_SITES: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr,
+    TURNS: tl.constexpr, WAIT: tl.constexpr,
+):  # fmt: skip
+    """Programs [blocks of labels, directions, groups of rows from `group`]: turns first … stop − 1; turn 0 begins.
+
+    messages: F [B, T, L], then Q [B, T, L]; scale [B, T]; counters zeros [2 + 2 groups]. The labels before are read in TURNS
+    pieces of SPLIT · WIDTH; where one is enough, W stays on chip.
+    """
+    block, direction, own_group = tl.program_id(0), tl.program_id(1), group + tl.program_id(2)
+    label = block * BLOCK + tl.arange(0, BLOCK)
+    row = (own_group * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    exists = row < B
+    n = tl.zeros([ROWS], dtype=tl.int64) + T
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row, mask=exists, other=0)
+    own = messages + direction * (tl.cast(B, tl.int64) * T * L)
+    counter = counters + 2 + own_group * 2 + direction
+    peaks = known + 2 * B
+    size = tl.load(counters)
+    safe = size < 2
+    weights = _weights(arcs, direction, label, 0, L, SPLIT, WIDTH)
+    if safe:
+        weights = tl.exp(weights)
+    for turn in range(first, stop):
+        on = exists & (turn < n)
+        target = tl.where(direction == 0, turn, n - 1 - turn)
+        x, m = site_scores(
+            emissions,
+            peaks,
+            sites,
+            start,
+            end,
+            row,
+            target,
+            on,
+            n,
+            T,
+            L,
+            label,
+            HAS_START,
+            HAS_END,
+            HAS_SITES,
+        )
+        if turn == 0:
+            new = tl.where(safe, tl.exp(x - m[:, None]), x - m[:, None])
+        else:
+            wait_for(counter, turn * tl.num_programs(0), WAIT)
+            cell = (row * T + tl.where(direction == 0, turn - 1, n - turn)) * L
+            if safe:
+                reached = tl.zeros([SPLIT, ROWS, BLOCK], dtype=tl.float32)
+                power = tl.zeros([ROWS], dtype=tl.float32)
+                for piece in range(TURNS):
+                    if TURNS > 1:
+                        weights = tl.exp(
+                            _weights(arcs, direction, label, piece * SPLIT * WIDTH, L, SPLIT, WIDTH)
+                        )
+                    v = _old(own, cell, on, piece * SPLIT * WIDTH, L, SPLIT, WIDTH, 0.0)
+                    if (turn % 4 == 0) | (size == 1):
+                        power = tl.maximum(power, _power(v))
+                    reached = tl.dot(v, weights, reached, input_precision="tf32x3")
+                power -= tl.where((turn % 4 == 0) | (size == 1), 127.0, 0.0)
+                new = tl.sum(reached, axis=0) * tl.exp2(-power)[:, None] * tl.exp(x - m[:, None])
+                m += power * LOG_2
+            else:
+                pushed, top = _logarithms(own, arcs, direction, label, cell, on, L, ROWS, BLOCK)
+                new = pushed + x
+                m = top
+        here = on[:, None] & (label < L)[None, :]
+        tl.store(own + ((row * T + target) * L)[:, None] + label[None, :], new, mask=here)
+        tl.store(scale + row * T + target, m, mask=on & (row * 0 + block + direction == 0))
+        arrive(counter, WAIT)
+
+
+@triton.jit(do_not_specialize=["B", "T"])
+def wide_values_kernel(
+    lengths, known, counters, messages, scale, values, total, B, T, L: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr, HAS_TAGS: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Programs [B]: values [B], log Z or the score of the tags less log Z; with ADD_UP, total [] their sum."""
+    row = tl.program_id(0).to(tl.int64)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
+    label = tl.arange(0, BLOCK)
+    value = tl.zeros([BLOCK], dtype=tl.float64)
+    for begin in range(0, n, BLOCK):
+        t = begin + label
+        value += tl.load(scale + row * T + t, mask=t < n, other=0.0).to(tl.float64)
+    safe = tl.load(counters) < 2
+    here = (label < L) & (label * 0 + n > 0)
+    last = tl.load(messages + (row * T + n - 1) * L + label, mask=here, other=tl.where(safe, 0.0, NEVER))
+    top = tl.where(safe, 0.0, finite(tl.max(last, axis=0)))
+    mass = tl.sum(tl.where(safe, last, tl.exp(last - top)), axis=0)
+    log_z = tl.sum(value, axis=0) + (tl.log(mass) + top).to(tl.float64)
+    log_z = tl.where(n > 0, log_z, 0.0)
+    if HAS_TAGS:
+        log_z = tl.load(known + 2 * row).to(tl.float64) + tl.load(known + 2 * row + 1).to(tl.float64) - log_z
+    tl.store(values + row, log_z.to(tl.float32))
+    if ADD_UP:
+        added_up(values, total, counters + 1, B, 1.0, tl.float32)

@@ -1,0 +1,104 @@
+"""Triton kernels that find the best label sequence of a chain with many labels.
+
+Programs go from site to site together, as in `wide_kernel`, and store for each label the best label before it. Another
+kernel follows these back.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from crfkit.nn.triton.dense.tables import NEVER, finite, length_of, position_of
+from crfkit.nn.triton.wide.messages import arrive, site_scores, wait_for
+
+
+@triton.jit
+def _begun(old, row, exists, begin, L: tl.constexpr, STEP: tl.constexpr):
+    """The scores of the best ways to the labels from `begin`, at the site before [ROWS, STEP]."""
+    k = begin + tl.arange(0, STEP)
+    here = exists[:, None] & (k < L)[None, :]
+    return tl.load(old + row[:, None] * L + k[None, :], mask=here, other=NEVER, cache_modifier=".cg")
+
+
+@triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
+def wide_best_kernel(
+    emissions, arcs, start, end, lengths, sites, counters, scores, pointers, B, T, first, stop, group,
+    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    HAS_SITES: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, WAIT: tl.constexpr,
+):  # fmt: skip
+    """Programs [blocks of labels, groups of rows from `group`]: turns first … stop − 1.
+
+    scores [2, B, L]: of the best ways to each label at the last site and the one before it, less the best of all now and
+    then; pointers [B, T, L]: the label before, among equals the lower one.
+    """
+    block, own_group = tl.program_id(0), group + tl.program_id(1)
+    label = block * BLOCK + tl.arange(0, BLOCK)
+    row = (own_group * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    exists = row < B
+    n = tl.zeros([ROWS], dtype=tl.int64) + T
+    if HAS_LENGTHS:
+        n = tl.load(lengths + row, mask=exists, other=0)
+    counter = counters + 2 + own_group
+    size = tl.cast(B, tl.int64) * L
+    for turn in range(first, stop):
+        on = exists & (turn < n)
+        target = turn + row * 0
+        new, _ = site_scores(
+            emissions, None, sites, start, end, row, target, on, n, T, L, label, HAS_START, HAS_END, HAS_SITES
+        )
+        here = exists[:, None] & (label < L)[None, :]
+        if turn > 0:
+            wait_for(counter, turn * tl.num_programs(0), WAIT)
+            old = scores + ((turn + 1) % 2) * size
+            bests = tl.full([ROWS, STEP, BLOCK], NEVER, tl.float32)
+            befores = tl.zeros([ROWS, STEP, BLOCK], dtype=tl.int32)
+            tops = tl.full([ROWS, STEP], NEVER, tl.float32)
+            v = _begun(old, row, exists, 0, L, STEP)
+            for begin in range(0, L, STEP):
+                k = begin + tl.arange(0, STEP)
+                following = _begun(old, row, exists, begin + STEP, L, STEP)
+                pair = (k < L)[:, None] & (label < L)[None, :]
+                w = tl.load(arcs + k[:, None] * L + label[None, :], mask=pair, other=NEVER).to(tl.float32)
+                ways = v[:, :, None] + w[None, :, :]
+                befores = tl.where(ways > bests, begin, befores)
+                bests = tl.maximum(bests, ways)
+                tops = tl.maximum(tops, v)
+                v = following
+            best = tl.max(bests, axis=1)
+            befores += tl.arange(0, STEP)[None, :, None]
+            pointer = tl.min(tl.where(bests == best[:, None, :], befores, L), axis=1)
+            going = on[:, None] & here
+            new += best - finite(tl.max(tops, axis=1))[:, None]
+            stays = tl.load(
+                old + row[:, None] * L + label[None, :], mask=here, other=NEVER, cache_modifier=".cg"
+            )
+            new = tl.where(on[:, None], new, stays)
+            place = pointers + ((row * T + turn) * L)[:, None] + label[None, :]
+            tl.store(place, pointer.to(pointers.dtype.element_ty), mask=going)
+        tl.store(scores + (turn % 2) * size + row[:, None] * L + label[None, :], new, mask=here)
+        arrive(counter, WAIT)
+
+
+@triton.jit(do_not_specialize=["B", "T"])
+def wide_follow_kernel(
+    lengths, sites, scores, pointers, labels, B, T, L: tl.constexpr,
+    HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no label sequence is
+    possible.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    n = length_of(lengths, row, T, HAS_LENGTHS)
+    label = tl.arange(0, BLOCK)
+    last = scores + (((T - 1) % 2) * tl.cast(B, tl.int64) + row) * L
+    ends = tl.load(last + label, mask=label < L, other=NEVER)
+    y = tl.argmax(ends, axis=0, tie_break_left=True).to(tl.int32)
+    possible = tl.max(ends, axis=0) > NEVER
+    for t in range(n, T):
+        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), -1)
+    for i in range(n):
+        t = n - 1 - i
+        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), tl.where(possible, y, -1))
+        if t > 0:
+            y = tl.load(pointers + (row * T + t) * L + y).to(tl.int32)
