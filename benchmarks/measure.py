@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.adapters import Clock, Settings, adapter
+from benchmarks.memory import peak_mb, restart_peak_mb
 from benchmarks.tasks import CHUNK, TASKS, load
 from crfkit.evaluation import accuracy, span_report
 
@@ -117,31 +117,6 @@ def tag(job: Job) -> Outcome:
         "accuracy": accuracy(y, predicted),
         "f1": span_report(y, predicted, "IOB2").overall.f1 if task.label_column == CHUNK else None,
     }
-
-
-def restart_peak_mb() -> float:
-    """The memory now resident, in MB; where the system allows it (Linux), the peak is counted from here."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-        return _status_mb("VmRSS")
-    except OSError:
-        return peak_mb()
-
-
-def peak_mb() -> float:
-    """The most memory that was resident, in MB."""
-    try:
-        return _status_mb("VmHWM")
-    except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
-
-
-def _status_mb(name: str) -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) * 1024 / 1e6
-    raise OSError(f"/proc/self/status has no {name}")
 
 
 KINDS: dict[str, Callable[[Job], Outcome]] = {"train": train, "tag": tag}

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
-from benchmarks.measure import PROJECT, Outcome, peak_mb, restart_peak_mb, run_module
+from benchmarks.measure import PROJECT, Outcome, run_module
+from benchmarks.memory import peak_mb, restart_peak_mb
 from crfkit import CRF, SGD, Chain, TagDictionary, load
 from crfkit.data import read_conllu
 

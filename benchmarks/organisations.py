@@ -27,7 +27,8 @@ from typing import NamedTuple, Self
 from benchmarks.corpora import corpus_path
 from benchmarks.gazetteers import KINDS, Gazetteers, columns
 from benchmarks.machine import machine
-from benchmarks.measure import PROJECT, peak_mb
+from benchmarks.measure import PROJECT
+from benchmarks.memory import peak_mb
 from benchmarks.name_patterns import Configuration, NamePatterns, Row
 from benchmarks.reranking import Candidates, Reranker
 from crfkit import CRF, LBFGS, Chain, Patterns

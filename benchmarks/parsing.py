@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 from benchmarks import rival_udpipe
 from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
-from benchmarks.measure import PROJECT, Outcome, peak_mb, restart_peak_mb, run_module
+from benchmarks.measure import PROJECT, Outcome, run_module
+from benchmarks.memory import peak_mb, restart_peak_mb
 from benchmarks.trees import is_installed
 from crfkit import Parser
 from crfkit.data import Sentence, read_conllu

@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import bigrams, chain, curves, morphology, orders, projectivity, table, tasks, trees
+from benchmarks import (
+    bigrams,
+    chain,
+    curves,
+    morphology,
+    orders,
+    projectivity,
+    table,
+    tasks,
+    trees,
+    two_builds,
+)
 from benchmarks.corpora import find_corpus
 
 from crfkit import SpanningTree
@@ -203,3 +215,20 @@ def test_quick_run_of_projectivity(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "Latin: 30 training sentences" in printed
     assert re.search(r"\| projective trees \| .* \| 0\.0 % \|", printed)
+
+
+def test_a_build_beside_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On data that is drawn: the same answers."""
+    monkeypatch.setenv("CRFKIT_DATA", "/nonexistent")
+    two_builds.main([sys.executable, sys.executable, "--quick", "--only", "lattice", "--only", "parsing"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[-1] for row in rows] == ["0", "0"]
+    assert all(float(row[1]) > 0 for row in rows)
+
+
+def test_what_differs_between_builds_is_said() -> None:
+    old: dict[str, object] = {"cpu": 2.0, "iteration": 0.2, "peak_mb": 40.0, "value": 100.0}
+    pair = two_builds.Pair(old, {**old, "cpu": 3.0, "iteration": None, "peak_mb": 20.0, "value": 100.001})
+    row = two_builds.row_of("chain", pair)
+    assert row == ["chain", "2.000", "3.000", "1.500", "–", "40.0", "20.0", "0.500", "1e-05"]
+    assert two_builds.best([old, {**old, "cpu": 1.0, "iteration": None}])["cpu"] == 1.0
