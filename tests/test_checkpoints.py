@@ -16,6 +16,7 @@ import pytest
 from crfkit import (
     CRF,
     LBFGS,
+    Checkpoint,
     FeatureFunctions,
     InputError,
     Pattern,
@@ -32,7 +33,9 @@ Y = [["A", "B"], ["B", "A"]]
 
 def begun(path: Path, model: CRF, X: Any, y: Any = Y, **options: Any) -> None:
     """Train for three iterations, with a checkpoint after each."""
-    model.fit(X, y, checkpoint=path, every=1, callback=lambda step: step.iteration == 3, **options)
+    model.fit(
+        X, y, checkpoint=Checkpoint(path, every=1), callback=lambda step: step.iteration == 3, **options
+    )
 
 
 def with_functions(*functions: Any, **options: Any) -> CRF:
@@ -101,9 +104,9 @@ def test_a_checkpoint_of_other_functions_is_refused(kind: str, tmp_path: Path) -
     one, other = FUNCTIONS[kind]
     begun(tmp_path / "c", with_functions(one), X1)
     with pytest.raises(CheckpointError, match=r"the checkpoint (was written with features|is of other)"):
-        with_functions(other).fit(X1, Y, checkpoint=tmp_path / "c", resume=True)
+        with_functions(other).fit(X1, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
     whole = with_functions(one).fit(X1, Y)
-    again = with_functions(one, memory=0).fit(X1, Y, checkpoint=tmp_path / "c", resume=True)
+    again = with_functions(one, memory=0).fit(X1, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
     assert again.weights_.tobytes() == whole.weights_.tobytes()
 
 
@@ -112,18 +115,20 @@ def test_functions_that_keep_what_they_saw_can_be_resumed(tmp_path: Path) -> Non
     model = with_functions(with_cache())
     begun(tmp_path / "c", model, X1)
     whole = with_functions(plain).fit(X1, Y)
-    assert model.fit(X1, Y, checkpoint=tmp_path / "c", resume=True).weights_ == pytest.approx(whole.weights_)
+    assert model.fit(X1, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True)).weights_ == pytest.approx(
+        whole.weights_
+    )
 
 
 def test_a_checkpoint_of_other_inputs_of_functions_is_refused(tmp_path: Path) -> None:
     path, model = tmp_path / "c", with_functions(plain)
     begun(path, model, X1)
     with pytest.raises(CheckpointError, match="of other training data"):
-        model.fit(X2, Y, checkpoint=path, resume=True)
+        model.fit(X2, Y, checkpoint=Checkpoint(path, resume=True))
     begun(path, model, X1, dev=(X1, Y))
     with pytest.raises(CheckpointError, match="of other dev data"):
-        model.fit(X1, Y, dev=(X2, Y), checkpoint=path, resume=True)
-    model.fit(X1, Y, dev=(X1, Y), checkpoint=path, resume=True)
+        model.fit(X1, Y, dev=(X2, Y), checkpoint=Checkpoint(path, resume=True))
+    model.fit(X1, Y, dev=(X1, Y), checkpoint=Checkpoint(path, resume=True))
 
 
 def errors(gold: Any, predicted: Any) -> float:
@@ -148,22 +153,24 @@ def test_a_checkpoint_of_another_metric_is_refused(tmp_path: Path) -> None:
         begun(path, model, X, dev=(X, Y), metric=metric)
         for other in metrics:
             if other is metric:
-                model.fit(X, Y, dev=(X, Y), metric=other, checkpoint=path, resume=True)
+                model.fit(X, Y, dev=(X, Y), metric=other, checkpoint=Checkpoint(path, resume=True))
                 begun(path, model, X, dev=(X, Y), metric=metric)
             else:
                 with pytest.raises(CheckpointError, match="the checkpoint was written with metric "):
-                    model.fit(X, Y, dev=(X, Y), metric=other, checkpoint=path, resume=True)
+                    model.fit(X, Y, dev=(X, Y), metric=other, checkpoint=Checkpoint(path, resume=True))
     lock = threading.Lock()
     with pytest.raises(
         InputError, match="metric holds an object of type _thread:lock, which cannot be compared"
     ):
-        model.fit(X, Y, dev=(X, Y), metric=lambda gold, predicted: float(lock.locked()), checkpoint=path)
+        model.fit(
+            X, Y, dev=(X, Y), metric=lambda gold, predicted: float(lock.locked()), checkpoint=Checkpoint(path)
+        )
 
 
 PROGRAM = """
 import functools, sys, warnings
 warnings.simplefilter("ignore")
-from crfkit import CRF, LBFGS, FeatureFunctions, Pattern, Patterns
+from crfkit import CRF, LBFGS, Checkpoint, FeatureFunctions, Pattern, Patterns
 
 def kinds(label): return {"k": label[0]}
 def upper(x, i): return x[i][0] == "a"
@@ -185,8 +192,9 @@ models = {
 }
 step = int(sys.argv[2])
 for name, model in models.items():
-    model.fit(X, y, dev=(X, y), metric=Metric() if name == "facets" else right, checkpoint=f"{sys.argv[1]}/{name}",
-              every=1, resume=step > 0, callback=lambda progress: step == 0 and progress.iteration == 3)
+    model.fit(X, y, dev=(X, y), metric=Metric() if name == "facets" else right,
+              checkpoint=Checkpoint(f"{sys.argv[1]}/{name}", every=1, resume=step > 0),
+              callback=lambda progress: step == 0 and progress.iteration == 3)
     print(name, len(model.history_))
 """
 
@@ -239,7 +247,7 @@ def test_patterns_with_other_functions_are_refused(tmp_path: Path) -> None:
     begun(tmp_path / "c", CRF(Patterns([Pattern("A B", when=first_is_a)]), optimizer=SLOW_STEPS), X)
     other = CRF(Patterns([Pattern("A B", when=first_is_b)]), optimizer=SLOW_STEPS)
     with pytest.raises(CheckpointError, match="written with structure"):
-        other.fit(X, Y, checkpoint=tmp_path / "c", resume=True)
+        other.fit(X, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
 
 
 def first_is_a(x: Any, i: int) -> bool:

@@ -65,7 +65,7 @@ def test_settings_are_read_as_numbers() -> None:
         (["--set", "memory=much"], "memory='much'"),
         (["--optimizer", "tron", "--l1", "1"], "TRON takes no l1 penalty"),
         (["--time-budget", "0"], "time_budget is 0.0"),
-        (["--resume"], "resume was given without checkpoint"),
+        (["--resume"], "--resume was given without --checkpoint"),
         (["--checkpoint", "train.txt"], "train.txt: the checkpoint would replace the file it is made of"),
         (["--checkpoint", "m.crf"], "m.crf: the model would replace the checkpoint"),
         (["--checkpoint", "nosuch/c.state"], "nosuch/c.state: cannot be written"),

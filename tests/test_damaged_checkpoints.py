@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, SAG, SGD, TRON, AdaGrad, AveragedPerceptron, Newton
+from crfkit import CRF, LBFGS, SAG, SGD, TRON, AdaGrad, AveragedPerceptron, Checkpoint, Newton
 from crfkit.models import CheckpointError
 from crfkit.models.files.model_file import ModelFile, decode, encode
 from crfkit.models.training import checkpoint
@@ -38,7 +38,7 @@ def small(name: str) -> CRF:
 def small_checkpoint(name: str, path: Path) -> tuple[bytes, bytes]:
     """A checkpoint, and the weights of the whole training run."""
     fit: dict[str, Any] = {"dev": SMALL, "callback": lambda step: step.iteration == 4}
-    small(name).fit(*SMALL, checkpoint=path, every=1, **fit)
+    small(name).fit(*SMALL, checkpoint=Checkpoint(path, every=1), **fit)
     return path.read_bytes(), small(name).fit(*SMALL, dev=SMALL).weights_.tobytes()
 
 
@@ -46,7 +46,11 @@ def resumed(name: str, path: Path, data: bytes) -> bytes | None:
     """The weights of a training run that goes on from these bytes; None where they are refused."""
     path.write_bytes(data)
     try:
-        return small(name).fit(*SMALL, dev=SMALL, checkpoint=path, every=99, resume=True).weights_.tobytes()
+        return (
+            small(name)
+            .fit(*SMALL, dev=SMALL, checkpoint=Checkpoint(path, every=99, resume=True))
+            .weights_.tobytes()
+        )
     except CheckpointError:
         return None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crfkit import CRF, LBFGS, InputError
+from crfkit import CRF, LBFGS, Checkpoint, InputError
 
 X = [[["a"], ["b"]], [["b"], ["c"], ["a"]]] * 3
 y = [["A", "B"], ["B", "A", "A"]] * 3
@@ -66,10 +66,11 @@ def test_scores_of_0_from_the_start_on_wait_for_others(values: tuple[float, ...]
 @pytest.mark.parametrize("values", [(nan, 0.2, inf, 0.3), (nan,) * 8, (0.5, nan, 0.4, 0.6, nan)])
 def test_such_scores_survive_a_checkpoint(values: tuple[float, ...], tmp_path: Path) -> None:
     path = tmp_path / "c"
-    fit: dict[str, Any] = {"dev": (X, y), "checkpoint": path, "every": 1}
+    fit: dict[str, Any] = {"dev": (X, y), "checkpoint": Checkpoint(path, every=1)}
     metric = Given(values)
     CRF(optimizer=EIGHT).fit(X, y, metric=metric, callback=lambda step: step.iteration == 4, **fit)
-    model = CRF(optimizer=EIGHT).fit(X, y, metric=metric, resume=True, **fit)
+    fit["checkpoint"] = Checkpoint(path, every=1, resume=True)
+    model = CRF(optimizer=EIGHT).fit(X, y, metric=metric, **fit)
     whole = CRF(optimizer=EIGHT).fit(X, y, dev=(X, y), metric=Given(values))
     assert (model.n_iter_, model.weights_.tobytes()) == (whole.n_iter_, whole.weights_.tobytes())
     given = [record.dev_score for record in whole.history_]

@@ -150,12 +150,18 @@ def test_the_same_seed_gives_the_same_bits(learner: OnlineLearner) -> None:
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_a_checkpoint_leads_to_the_same_bits(learner: OnlineLearner, tmp_path: Path) -> None:
     model = crfkit.CRF(optimizer=learner)
-    fit: dict[str, Any] = {"dev": (X, Y), "every": 2}
+    fit: dict[str, Any] = {"dev": (X, Y)}
     whole = model.fit(X * 3, NOISY + Y * 2, **fit)
     weights, history = whole.weights_.copy(), whole.history_
     path = tmp_path / "c"
-    model.fit(X * 3, NOISY + Y * 2, **fit, checkpoint=path, callback=lambda progress: progress.iteration == 5)
-    model.fit(X * 3, NOISY + Y * 2, **fit, checkpoint=path, resume=True)
+    model.fit(
+        X * 3,
+        NOISY + Y * 2,
+        **fit,
+        checkpoint=crfkit.Checkpoint(path, every=2),
+        callback=lambda progress: progress.iteration == 5,
+    )
+    model.fit(X * 3, NOISY + Y * 2, **fit, checkpoint=crfkit.Checkpoint(path, resume=True))
     assert model.weights_.tobytes() == weights.tobytes()
     np.testing.assert_equal(model.history_.to_array()[:, 2:], history.to_array()[:, 2:])
 
@@ -163,12 +169,16 @@ def test_a_checkpoint_leads_to_the_same_bits(learner: OnlineLearner, tmp_path: P
 def test_more_passes_go_on_where_fewer_ended(tmp_path: Path) -> None:
     path = tmp_path / "c"
     data: Any = (X * 2, [*Y, *NOISY])
-    crfkit.CRF(optimizer=AveragedPerceptron(max_iterations=2)).fit(*data, checkpoint=path, every=1)
+    crfkit.CRF(optimizer=AveragedPerceptron(max_iterations=2)).fit(
+        *data, checkpoint=crfkit.Checkpoint(path, every=1)
+    )
     longer = crfkit.CRF(optimizer=AveragedPerceptron(max_iterations=4))
-    resumed = longer.fit(*data, checkpoint=path, resume=True).weights_.tobytes()
+    resumed = longer.fit(*data, checkpoint=crfkit.Checkpoint(path, resume=True)).weights_.tobytes()
     assert resumed == longer.fit(*data).weights_.tobytes()
     with pytest.raises(crfkit.InputError, match="with optimizer AveragedPerceptron"):
-        crfkit.CRF(optimizer=AveragedPerceptron(random_state=1)).fit(*data, checkpoint=path, resume=True)
+        crfkit.CRF(optimizer=AveragedPerceptron(random_state=1)).fit(
+            *data, checkpoint=crfkit.Checkpoint(path, resume=True)
+        )
 
 
 def test_patience_a_budget_and_a_callback_end_it() -> None:

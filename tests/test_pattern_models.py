@@ -22,6 +22,7 @@ from crfkit import (
     TRON,
     Affixes,
     Bigrams,
+    Checkpoint,
     Growth,
     InputError,
     Newton,
@@ -313,13 +314,15 @@ def test_a_training_goes_on_from_another_one(tmp_path: Path) -> None:
     here, there = dict(heaviest_patterns(first, 99)), dict(heaviest_patterns(more, 99))
     assert max(abs(there[name] - weight) for name, weight in here.items()) < 0.5
     stopped = CRF(structure=STRUCTURE, l2=0.5, n_threads=1, optimizer=LBFGS(max_iterations=4))
-    stopped.fit(X, Y, checkpoint=tmp_path / "c", every=1)
+    stopped.fit(X, Y, checkpoint=Checkpoint(tmp_path / "c", every=1))
     whole = fitted()
-    resumed = CRF(structure=STRUCTURE, l2=0.5, n_threads=1).fit(X, Y, checkpoint=tmp_path / "c", resume=True)
+    resumed = CRF(structure=STRUCTURE, l2=0.5, n_threads=1).fit(
+        X, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True)
+    )
     np.testing.assert_array_equal(resumed.weights_, whole.weights_)
     other = CRF(structure=Patterns(["B"]), l2=0.5, n_threads=1)
     with pytest.raises(InputError, match="the checkpoint was written with structure"):
-        other.fit(X, Y, checkpoint=tmp_path / "c", resume=True)
+        other.fit(X, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
 
 
 def test_partial_fit_keeps_what_the_new_data_do_not_touch() -> None:

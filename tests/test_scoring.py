@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from crfkit import CRF, LBFGS, InputError, Parser, load
+from crfkit import CRF, LBFGS, Checkpoint, InputError, Parser, load
 from crfkit.data import Sentence
 from crfkit.evaluation import METRICS, TREE_METRICS, Metric, evaluate, evaluate_trees, make_scorer, metric_for
 from crfkit.models import Progress
@@ -181,7 +181,7 @@ def test_a_checkpoint_knows_its_metric_by_name(tmp_path: Path) -> None:
 
     def fit(metric: Any, n: int, *, resume: bool) -> CRF:
         crf = CRF(features="names", optimizer=LBFGS(max_iterations=n))
-        return crf.fit(X, y, dev=(X, y), metric=metric, checkpoint=path, every=1, resume=resume)
+        return crf.fit(X, y, dev=(X, y), metric=metric, checkpoint=Checkpoint(path, every=1, resume=resume))
 
     fit("accuracy", 2, resume=False)
     with pytest.raises(InputError, match="the checkpoint was written with metric accuracy, but it is f1 now"):

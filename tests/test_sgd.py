@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, InputError
+from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, Checkpoint, InputError
 from crfkit.objective import Objective
 from crfkit.optimizers import Snapshot, Watch
 from crfkit.optimizers.rate_search import search_rate
@@ -127,8 +127,10 @@ def test_it_goes_on_from_a_checkpoint_with_the_same_bits(name: str, tmp_path: Pa
     whole = model.fit(X, y, dev=dev)
     weights, history, reason = whole.weights_.copy(), whole.history_, whole.optimizer_reason_
     path = tmp_path / "c"
-    model.fit(X, y, dev=dev, checkpoint=path, every=2, callback=lambda progress: progress.iteration == 5)
-    model.fit(X, y, dev=dev, checkpoint=path, resume=True)
+    model.fit(
+        X, y, dev=dev, checkpoint=Checkpoint(path, every=2), callback=lambda progress: progress.iteration == 5
+    )
+    model.fit(X, y, dev=dev, checkpoint=Checkpoint(path, resume=True))
     assert model.weights_.tobytes() == weights.tobytes()
     assert model.optimizer_reason_ == reason
     np.testing.assert_equal(
@@ -149,15 +151,15 @@ def test_a_snapshot_is_not_changed_by_what_follows(name: str, at: int) -> None:
 
 def test_the_schedule_is_part_of_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "c"
-    CRF(optimizer=SGD(max_iterations=9)).fit(X, Y, checkpoint=path, every=2)
+    CRF(optimizer=SGD(max_iterations=9)).fit(X, Y, checkpoint=Checkpoint(path, every=2))
     with pytest.raises(InputError, match="with optimizer SGD"):  # the rate falls over all passes
-        CRF(optimizer=SGD(max_iterations=10)).fit(X, Y, checkpoint=path, resume=True)
+        CRF(optimizer=SGD(max_iterations=10)).fit(X, Y, checkpoint=Checkpoint(path, resume=True))
 
 
 def test_more_passes_of_adagrad_go_on(tmp_path: Path) -> None:
     path = tmp_path / "c"
-    CRF(optimizer=AdaGrad(max_iterations=4)).fit(X, Y, checkpoint=path, every=1)
-    longer = CRF(optimizer=AdaGrad(max_iterations=9)).fit(X, Y, checkpoint=path, resume=True)
+    CRF(optimizer=AdaGrad(max_iterations=4)).fit(X, Y, checkpoint=Checkpoint(path, every=1))
+    longer = CRF(optimizer=AdaGrad(max_iterations=9)).fit(X, Y, checkpoint=Checkpoint(path, resume=True))
     assert longer.weights_.tobytes() == CRF(optimizer=AdaGrad(max_iterations=9)).fit(X, Y).weights_.tobytes()
 
 

@@ -15,7 +15,7 @@ import click
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, InputError
+from crfkit import CRF, LBFGS, Checkpoint, InputError
 from crfkit.cli.keeping import keep_model
 from crfkit.compat import pycrfsuite, sklearn_crfsuite
 from crfkit.models import CheckpointFailed, postponed, saved_elsewhere
@@ -230,7 +230,7 @@ def test_training_goes_on_without_a_checkpoint(tmp_path: Path, monkeypatch: pyte
     X, y = data()
     path = tmp_path / "c"
     few = LBFGS(max_iterations=5)
-    CRF(optimizer=few).fit(X, y, checkpoint=path, every=5)
+    CRF(optimizer=few).fit(X, y, checkpoint=Checkpoint(path, every=5))
     kept = path.read_bytes()
 
     def full(descriptor: int) -> None:
@@ -238,7 +238,7 @@ def test_training_goes_on_without_a_checkpoint(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("crfkit.models.files.disk.os.fsync", full)
     with pytest.warns(CheckpointFailed, match="training goes on: .*c: cannot be written"):
-        model = CRF(optimizer=few).fit(X, y, checkpoint=path, every=1)
+        model = CRF(optimizer=few).fit(X, y, checkpoint=Checkpoint(path, every=1))
     assert model.weights_.tobytes() == CRF(optimizer=few).fit(X, y).weights_.tobytes()
     assert os.listdir(tmp_path) == ["c"]
     assert path.read_bytes() == kept

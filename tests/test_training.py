@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, InputError, Newton
+from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, Checkpoint, InputError, Newton
 from crfkit.models import Progress
 from crfkit.optimizers import History, Record
 
@@ -45,23 +45,25 @@ def test_a_training_goes_on_from_a_checkpoint_with_the_same_bits(name: str, tmp_
     model = CRF(optimizer=OPTIMIZERS[name], l2=0.1)
     whole = model.fit(X, y, dev=dev)
     weights, history = whole.weights_.copy(), whole.history_
-    model.fit(X, y, dev=dev, checkpoint=path, every=2, callback=lambda progress: progress.iteration == 5)
+    model.fit(
+        X, y, dev=dev, checkpoint=Checkpoint(path, every=2), callback=lambda progress: progress.iteration == 5
+    )
     assert len(model.history_) == 6
-    model.fit(X, y, dev=dev, checkpoint=path, resume=True)
+    model.fit(X, y, dev=dev, checkpoint=Checkpoint(path, resume=True))
     assert model.weights_.tobytes() == weights.tobytes()
     assert [r._replace(seconds=0.0) for r in model.history_] == [r._replace(seconds=0.0) for r in history]
 
 
 KILLED = """
 import os, signal, sys
-from crfkit import CRF
+from crfkit import CRF, Checkpoint
 from tests.test_training import OPTIMIZERS, data
 
 def stop(progress):
     if progress.iteration == 5:
         os.kill(os.getpid(), signal.SIGKILL)
 
-CRF(optimizer=OPTIMIZERS[sys.argv[1]], l2=0.1).fit(*data(), checkpoint=sys.argv[2], every=2, callback=stop)
+CRF(optimizer=OPTIMIZERS[sys.argv[1]], l2=0.1).fit(*data(), checkpoint=Checkpoint(sys.argv[2], every=2), callback=stop)
 """
 
 
@@ -72,7 +74,7 @@ def test_a_training_that_was_killed_goes_on_with_the_same_bits(name: str, tmp_pa
     done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     undisturbed = CRF(optimizer=OPTIMIZERS[name], l2=0.1).fit(*data())
-    again = CRF(optimizer=OPTIMIZERS[name], l2=0.1).fit(*data(), checkpoint=path, resume=True)
+    again = CRF(optimizer=OPTIMIZERS[name], l2=0.1).fit(*data(), checkpoint=Checkpoint(path, resume=True))
     assert again.history_[4].seconds > 0
     assert again.weights_.tobytes() == undisturbed.weights_.tobytes()
     assert again.stop_reason_ == undisturbed.stop_reason_
@@ -82,15 +84,19 @@ def test_a_training_that_was_killed_goes_on_with_the_same_bits(name: str, tmp_pa
 def test_more_iterations_than_before_go_on(tmp_path: Path) -> None:
     X, y = data()
     path = tmp_path / "c"
-    CRF(optimizer=LBFGS(max_iterations=4), l2=0.1).fit(X, y, checkpoint=path, every=1)
-    longer = CRF(optimizer=LBFGS(max_iterations=9), l2=0.1).fit(X, y, checkpoint=path, resume=True)
+    CRF(optimizer=LBFGS(max_iterations=4), l2=0.1).fit(X, y, checkpoint=Checkpoint(path, every=1))
+    longer = CRF(optimizer=LBFGS(max_iterations=9), l2=0.1).fit(
+        X, y, checkpoint=Checkpoint(path, resume=True)
+    )
     direct = CRF(optimizer=LBFGS(max_iterations=9), l2=0.1).fit(X, y)
     assert longer.weights_.tobytes() == direct.weights_.tobytes()
 
 
 def test_without_a_checkpoint_it_begins_at_the_start(tmp_path: Path) -> None:
     X, y = data()
-    crf = CRF(optimizer=LBFGS(max_iterations=3)).fit(X, y, checkpoint=tmp_path / "c", every=1, resume=True)
+    crf = CRF(optimizer=LBFGS(max_iterations=3)).fit(
+        X, y, checkpoint=Checkpoint(tmp_path / "c", every=1, resume=True)
+    )
     assert len(crf.history_) == 4
     assert (tmp_path / "c").exists()
 
@@ -113,38 +119,38 @@ def test_a_checkpoint_of_other_settings_is_refused_before_the_data_is_read(
 ) -> None:
     X, y = data()
     params: dict[str, Any] = {"optimizer": LBFGS(max_iterations=3), "l2": 0.1}
-    CRF(**params).fit(X, y, checkpoint=tmp_path / "c", every=1)
+    CRF(**params).fit(X, y, checkpoint=Checkpoint(tmp_path / "c", every=1))
     with pytest.raises(InputError, match=words):
-        CRF(**{**params, **change}).fit(None, None, checkpoint=tmp_path / "c", resume=True)  # type: ignore[arg-type]
+        CRF(**{**params, **change}).fit(None, None, checkpoint=Checkpoint(tmp_path / "c", resume=True))  # type: ignore[arg-type]
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
     X, y = data()
     path = tmp_path / "c"
     model = CRF(optimizer=LBFGS(max_iterations=3))
-    model.fit(X, y, checkpoint=path, every=1)
+    model.fit(X, y, checkpoint=Checkpoint(path, every=1))
     other = [["V" if label == "N" else label for label in labels] for labels in y]
     renamed = [[[f"x{feature}" for feature in position] for position in positions] for positions in X]
     words = "c: the checkpoint is of other training data"
     for again in ((X, other), (renamed, y), (X[1:], y[1:])):
         with pytest.raises(InputError, match=words):
-            model.fit(*again, checkpoint=path, resume=True)
+            model.fit(*again, checkpoint=Checkpoint(path, resume=True))
     with pytest.raises(InputError, match=words):
-        model.fit(X, y, np.full(len(X), 2.0), checkpoint=path, resume=True)
+        model.fit(X, y, np.full(len(X), 2.0), checkpoint=Checkpoint(path, resume=True))
     with pytest.raises(InputError, match="written with dev none, but it is 3 sequences now"):
-        model.fit(X, y, dev=(X[:3], y[:3]), checkpoint=path, resume=True)
+        model.fit(X, y, dev=(X[:3], y[:3]), checkpoint=Checkpoint(path, resume=True))
 
 
 def test_a_checkpoint_of_another_dev_set_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c"
     X, y = data()
     dev_X, dev_y = data(1, 10)
-    CRF().fit(X, y, dev=(dev_X, dev_y), checkpoint=path, every=1)
+    CRF().fit(X, y, dev=(dev_X, dev_y), checkpoint=Checkpoint(path, every=1))
     words = "the checkpoint is of other dev data, expected those it was written for"
     for other in (data(2, 10), (dev_X, [*dev_y[:-1], ["D"] * len(dev_y[-1])])):
         with pytest.raises(InputError, match=words):
-            CRF().fit(X, y, dev=other, checkpoint=path, resume=True)
-    CRF().fit(X, y, dev=(list(dev_X), tuple(dev_y)), checkpoint=path, resume=True)
+            CRF().fit(X, y, dev=other, checkpoint=Checkpoint(path, resume=True))
+    CRF().fit(X, y, dev=(list(dev_X), tuple(dev_y)), checkpoint=Checkpoint(path, resume=True))
 
 
 def test_what_is_wrong_with_a_dev_set_is_said_of_it() -> None:
@@ -163,12 +169,12 @@ def test_other_files_are_no_checkpoints(tmp_path: Path) -> None:
     model = CRF(optimizer=LBFGS(max_iterations=2)).fit(X, y)
     model.save(tmp_path / "m.crf")
     with pytest.raises(InputError, match=r"m\.crf: its type is 'CRF', expected 'checkpoint'"):
-        model.fit(X, y, checkpoint=tmp_path / "m.crf", resume=True)
+        model.fit(X, y, checkpoint=Checkpoint(tmp_path / "m.crf", resume=True))
     (tmp_path / "junk").write_bytes(b"\x80junk and more")
     with pytest.raises(InputError, match=r"junk: not a crfkit model file; it looks like a pickle"):
-        model.fit(X, y, checkpoint=tmp_path / "junk", resume=True)
+        model.fit(X, y, checkpoint=Checkpoint(tmp_path / "junk", resume=True))
     with pytest.raises(InputError, match="cannot be written"):
-        model.fit(X, y, checkpoint=tmp_path / "no" / "folder")
+        model.fit(X, y, checkpoint=Checkpoint(tmp_path / "no" / "folder"))
 
 
 @pytest.mark.parametrize(
@@ -176,8 +182,8 @@ def test_other_files_are_no_checkpoints(tmp_path: Path) -> None:
     [
         ({"time_budget": 0}, "time_budget is 0, expected a number of seconds above 0"),
         ({"time_budget": "long"}, "time_budget is 'long', expected a number of seconds"),
-        ({"every": 0}, "every is 0, expected a whole number of at least 1"),
-        ({"resume": True}, "resume was given without checkpoint"),
+        ({"checkpoint": Checkpoint("c", every=0)}, "every is 0, expected a whole number of at least 1"),
+        ({"checkpoint": "c"}, r"checkpoint is 'c', expected crfkit.Checkpoint"),
         ({"start": 3}, "start is of type int, expected a trained CRF or the path of its file"),
     ],
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from crfkit.data import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
-    from crfkit.models import CRF, Parser, load
+    from crfkit.models import CRF, Checkpoint, Parser, load
     from crfkit.optimizers import (
         AROW,
         LBFGS,
@@ -72,6 +72,7 @@ _ROOM_OF = {
     "CRF": "models",
     "Chain": "structures",
     "ChainScores": "structures",
+    "Checkpoint": "models",
     "END": "structures",
     "FeatureFunction": "features",
     "FeatureFunctions": "features",
@@ -109,6 +110,7 @@ __all__ = [
     "Bigrams",
     "Chain",
     "ChainScores",
+    "Checkpoint",
     "FeatureFunction",
     "FeatureFunctions",
     "Growth",

@@ -141,7 +141,9 @@ def train(
     model: Any = crfkit.CRF(**{**content["parameters"], "optimizer": optimizer})
     X, y = content["X"], content["y"]
     dev = (X[n:], y[n:]) if content["dev"] else None
-    model.fit(X[:n], y[:n], dev=dev, callback=callback, checkpoint=path, every=1, resume=resume)
+    model.fit(
+        X[:n], y[:n], dev=dev, callback=callback, checkpoint=crfkit.Checkpoint(path, every=1, resume=resume)
+    )
     return model, seen
 
 

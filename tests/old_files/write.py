@@ -409,8 +409,7 @@ def write_checkpoints() -> None:
             crf.fit(
                 *(lists[:SPLIT], y[:SPLIT]),
                 dev=held_out,
-                checkpoint=path,
-                every=HALF,
+                checkpoint=kit.Checkpoint(path, every=HALF),
                 callback=lambda progress: progress.iteration == HALF,
             )
             whole = kit.CRF(**{**params, "optimizer": optimizer}, n_threads=1)

@@ -139,8 +139,14 @@ def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -
 
 def safety_of(options: dict[str, Any]) -> dict[str, Any]:
     """What `CRF.fit` is to be told about time, start and checkpoints."""
-    names = ("time_budget", "checkpoint", "every", "resume")
-    return {"start": options["warm_start"], **{name: options[name] for name in names}}
+    from crfkit.models import Checkpoint
+
+    checkpoint = None
+    if options["checkpoint"] is not None:
+        checkpoint = Checkpoint(options["checkpoint"], options["every"], options["resume"])
+    elif options["resume"]:
+        raise InputError("--resume was given without --checkpoint, the file to go on from")
+    return {"start": options["warm_start"], "checkpoint": checkpoint, "time_budget": options["time_budget"]}
 
 
 def _numbers(texts: Sequence[str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from crfkit.models.label_type import Label
 from crfkit.models.patterns.growth import GrowthRound, grown, growth_of
 from crfkit.models.training import parameters
 from crfkit.models.training.annotations import checked_lists
+from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.endings import warn_of_ending
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.training import Examples, Plan, Trained, Weighted, train
@@ -145,9 +146,7 @@ class CRF(Estimator, Generic[Label]):
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
         start: CRF[Any] | str | os.PathLike[str] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        every: int = 10,
-        resume: bool = False,
+        checkpoint: Checkpoint | None = None,
         verbose: bool | int = False,
     ) -> Self:
         """Train on sequences X of positions and y of labels.
@@ -163,17 +162,15 @@ class CRF(Estimator, Generic[Label]):
         warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
 
         `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
-        labels may differ. `checkpoint` is a file that is written after every `every`-th iteration: with `resume` the
-        training goes on from there, if it exists, and ends with the same weights, bit for bit, as if never interrupted. A
-        checkpoint of other data or other settings is refused.
+        labels may differ. `checkpoint=Checkpoint(path, every=10, resume=True)` keeps the state of the run in a file and
+        goes on from there after an interruption, with the same bits. A checkpoint of other data or other settings is
+        refused.
 
         `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration. The logger "crfkit" gets
         the same records, with or without it.
         """
         first = None if start is None else self._weighted(start)
-        plan = Plan(
-            dev, metric, patience, callback, time_budget, checkpoint, every, resume, first, verbose=verbose
-        )
+        plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose=verbose)
         params, examples = self.get_params(deep=False), Examples(X, y, sample_weight, allowed)
         if growth_of(self.structure) is None:
             self._keep(train(params, examples, plan))

@@ -74,9 +74,7 @@ def _grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
     structure: Patterns = params["structure"]
     part, dev = _apart(examples, plan, structure.grow)  # type: ignore[arg-type]
     begin = perf_counter()
-    rounds, texts, trained, ended = _rounds(
-        params, part, replace(plan, checkpoint=None, resume=False, dev=dev)
-    )
+    rounds, texts, trained, ended = _rounds(params, part, replace(plan, checkpoint=None, dev=dev))
     if not ended:
         if plan.time_budget is not None:
             left = max(plan.time_budget - (perf_counter() - begin), 1e-3)

@@ -33,6 +33,7 @@ from crfkit.models.files.file_arrays import current_names
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
+from crfkit.models.training.parameters import check_count
 from crfkit.models.training.training_set import Lesson
 from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
 from crfkit.structures import Patterns
@@ -42,8 +43,28 @@ STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimize
 Settings = dict[str, str]
 
 
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """The file that keeps the state of a training run, written after every `every`-th iteration.
+
+    With `resume` the run goes on from there, if the file exists, and ends with the same weights, bit for bit, as if
+    never interrupted.
+    """
+
+    path: str | os.PathLike[str]
+    every: int = 10
+    resume: bool = False
+
+
 class CheckpointError(InputError):
     """A checkpoint that cannot be gone on from: it is damaged, or of other data or settings."""
+
+
+def check(given: object) -> None:
+    """Refuse what is no checkpoint, before any work."""
+    if not isinstance(given, Checkpoint):
+        raise InputError(f"checkpoint is {given!r}, expected crfkit.Checkpoint(path, every=…, resume=…)")
+    check_count("every", given.every)
 
 
 def settings_of(params: Mapping[str, Any], metric: object = None) -> Settings:
@@ -161,10 +182,11 @@ def _function_values(data: FunctionData | None) -> Iterator[Any]:
     return iter(()) if data is None else data.values()
 
 
-def open_for(path: str | os.PathLike[str], settings: Settings, *, resume: bool) -> ModelFile | None:
-    """The checkpoint to go on from, if there is one and that is wanted; refused if damaged or of other settings."""
+def open_for(checkpoint: Checkpoint, settings: Settings) -> ModelFile | None:
+    """The file to go on from, if there is one and that is wanted; refused if damaged or of other settings."""
+    path = checkpoint.path
     disk.check_writable(path)
-    if not resume or not Path(path).exists():
+    if not checkpoint.resume or not Path(path).exists():
         return None
     try:
         file = model_file.decode(disk.read_bytes(path), str(path))
@@ -183,12 +205,13 @@ def open_for(path: str | os.PathLike[str], settings: Settings, *, resume: bool) 
 
 
 @contextmanager
-def damage(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Names the checkpoint whose snapshot the block finds damaged."""
+def name_damage(checkpoint: Checkpoint | None) -> Iterator[None]:
+    """Names the file whose snapshot the block finds damaged."""
     try:
         yield
     except SnapshotError as error:
-        raise CheckpointError(f"{path}: the checkpoint is damaged: {error}") from None
+        path = "" if checkpoint is None else f"{checkpoint.path}: "
+        raise CheckpointError(f"{path}the checkpoint is damaged: {error}") from None
 
 
 def _checksum(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
@@ -215,15 +238,9 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
         )
 
 
-def watched(
-    watch: Watch,
-    path: str | os.PathLike[str],
-    settings: Settings,
-    saved: ModelFile | None,
-    every: int,
-) -> Watch:
+def watched(watch: Watch, checkpoint: Checkpoint, settings: Settings, saved: ModelFile | None) -> Watch:
     """A watch that writes the checkpoint, and goes on from the one that was saved; that of other data is refused."""
-    resume = None
+    path, resume = checkpoint.path, None
     if saved is not None:
         _compare(path, saved, settings)
         numbers = saved.settings.get("numbers")
@@ -241,4 +258,4 @@ def watched(
                 f"no checkpoint was written, training goes on: {error}", CheckpointFailed, stacklevel=2
             )
 
-    return dataclasses.replace(watch, save=save, every=every, resume=resume)
+    return dataclasses.replace(watch, save=save, every=checkpoint.every, resume=resume)

@@ -6,7 +6,6 @@ With a dev set, the model keeps the weights with the highest dev score (the earl
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.estimator import UnsavableModel
 from crfkit.models.training import checkpoint, parameters
+from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import ProgressCallback, Report, count_of
@@ -29,7 +28,6 @@ from crfkit.models.training.warm_start import carried, pruned, touched
 from crfkit.optimizers import AUTO, STEPWISE, Choice, History, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
-Path = str | os.PathLike[str]
 
 
 class Examples(NamedTuple):
@@ -57,9 +55,7 @@ class Plan:
     patience: int | None = None
     callback: ProgressCallback | None = None
     time_budget: float | None = None
-    checkpoint: Path | None = None
-    every: int = 10
-    resume: bool = False
+    checkpoint: Checkpoint | None = None
     start: Weighted | None = None  # whose weights to begin with
     extend: bool = False  # keep all that `start` knows
     verbose: bool | int = False
@@ -68,9 +64,8 @@ class Plan:
         """Refuse what has no meaning, before any work."""
         parameters.check_dev(self.dev, self.metric, self.patience)
         parameters.check_time_budget(self.time_budget)
-        parameters.check_count("every", self.every)
-        if self.resume and self.checkpoint is None:
-            raise InputError("resume was given without checkpoint, the file to go on from")
+        if self.checkpoint is not None:
+            checkpoint.check(self.checkpoint)
 
 
 class Trained(NamedTuple):
@@ -93,7 +88,7 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     settings, saved = {}, None
     if plan.checkpoint is not None:
         settings = checkpoint.settings_of(params, plan.metric)
-        saved = checkpoint.open_for(plan.checkpoint, settings, resume=plan.resume)
+        saved = checkpoint.open_for(plan.checkpoint, settings)
     report.stage(f"encoding {count_of(examples.X, 'sequences')}")
     lesson = lesson_for(params, examples, plan, n_threads)
     model, kept = lesson.model, lesson.kept
@@ -117,12 +112,12 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
     watch, choice = _watch(plan, model, n_threads), given or choose(objective)
     if plan.checkpoint is not None:
         settings["chosen optimizer"] = type(choice.optimizer).__name__
-        watch = checkpoint.watched(watch, plan.checkpoint, settings, saved, plan.every)
+        watch = checkpoint.watched(watch, plan.checkpoint, settings, saved)
     start = np.zeros(objective.n_weights)
     if plan.start is not None:
         start = carried(plan.start.model, plan.start.weights, model)
     del lesson  # the objective has the data in its own form
-    with terminable(), checkpoint.damage(plan.checkpoint):
+    with terminable(), checkpoint.name_damage(plan.checkpoint):
         outcome = choice.optimizer.minimize(
             objective, start, callback=report.callback(plan.callback), n_threads=n_threads, watch=watch
         )
