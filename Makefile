@@ -47,7 +47,8 @@ test: $(VENV)/.test  ## the whole test suite (about 3 minutes on two cores)
 	$(BIN)/python -m pytest -q -rs -n auto -m "not slow"
 
 test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (installs PyTorch and Triton)
-	$(BIN)/python -m pytest -q -n auto tests/test_nn_*.py tests/test_examples.py tests/test_docs.py -k "test_nn or learns or neural.md or crfkit.nn"
+	$(BIN)/python -m pytest -q -n auto tests/nn
+	$(BIN)/python -m pytest -q tests/project/test_examples.py tests/project/test_docs.py -k "learns or neural.md or crfkit.nn"
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
@@ -67,7 +68,7 @@ bench: $(VENV)/.bench  ## crfkit beside python-crfsuite on the same data (needs 
 	$(BIN)/python -m benchmarks.chain
 
 docs: $(VENV)/.test  ## run every example of the README, the pages and the docstrings
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/python -m pytest -q tests/project/test_docs.py
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from crfkit import CRF
-from tests.commands import CHUNKS, SENTENCES, TEMPLATE, columns, run
-from tests.small_corpus import corpus
+from tests.cli.commands import CHUNKS, SENTENCES, TEMPLATE, columns, run
+from tests.models.small_corpus import corpus
 
 # A shell ignores SIGINT in what it runs in the background, and Python then does too: the tests interrupt themselves.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

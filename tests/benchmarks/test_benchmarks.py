@@ -1,0 +1,234 @@
+"""The benchmark's own parts, and one quick run of it from end to end."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.corpora import find_corpus
+
+from benchmarks import (
+    bigrams,
+    chain,
+    curves,
+    morphology,
+    orders,
+    projectivity,
+    table,
+    tasks,
+    trees,
+    two_builds,
+)
+from crfkit import SpanningTree
+from crfkit.inference import TreeBatch
+from tests.needs import needs_rival
+
+ROWS: list[tuple[str, ...]] = [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), (".", ".", "O")]
+
+
+def test_chunk_features_leave_out_what_lies_outside_the_sentence() -> None:
+    first, second, last = tasks.chunk_features(ROWS)
+    assert first == [
+        *("w[0]=He", "w[1]=reckons", "w[2]=.", "w[0]|w[1]=He|reckons"),
+        *(
+            "p[0]=PRP",
+            "p[1]=VBZ",
+            "p[2]=.",
+            "p[0]|p[1]=PRP|VBZ",
+            "p[1]|p[2]=VBZ|.",
+            "p[0]|p[1]|p[2]=PRP|VBZ|.",
+        ),
+        "__BOS__",
+    ]
+    assert "p[-1]|p[0]|p[1]=PRP|VBZ|." in second
+    assert last[-1] == "__EOS__"
+
+
+def test_crfpp_features_name_the_rows_outside_the_sentence() -> None:
+    first, _, last = tasks.crfpp_features(ROWS)
+    assert len(first) == len(last) == 19
+    assert {"U00:_B-2", "U01:_B-1", "U05:_B-1/He", "U20:_B-2/_B-1/PRP"} <= set(first)
+    assert {"U03:_B+1", "U04:_B+2", "U22:./_B+1/_B+2"} <= set(last)
+
+
+def test_tag_features_have_proper_affixes_only() -> None:
+    first, _, _ = tasks.tag_features(ROWS)
+    assert [feature for feature in first if "[0]" in feature] == [
+        *("w[0]=He", "lower[0]=he", "shape[0]=Xx", "prefix[0]=H", "suffix[0]=e")
+    ]
+
+
+def run_of(*durations: tuple[float, float], start: float = 1.0) -> dict[str, object]:
+    """A training whose iterations took these CPU seconds and arrived at these objectives."""
+    ticks, cpu = [], start
+    for seconds, objective in durations:
+        cpu += seconds
+        ticks.append((cpu, 100.0, objective))
+    return {"descent_start": (start, 99.0), "ticks": ticks}
+
+
+def test_pooled_takes_the_least_seconds_of_each_iteration() -> None:
+    short, longer = run_of((2, 9.0), (1, 5.0)), run_of((1, 9.0), (3, 5.0), (4, 2.0), start=7)
+    curve = curves.pooled([short, longer], n_threads=1)
+    assert curve == curves.Curve(seconds=(1, 1, 4), objectives=(9.0, 5.0, 2.0))
+    assert curve.seconds_per_iteration == 2
+    assert curve.first(2).seconds_per_iteration == 1
+
+
+def test_seconds_to_gap_counts_from_the_start_of_the_descent() -> None:
+    curve = curves.Curve(seconds=(1, 2, 4), objectives=(200.0, 100.009, 100.0))
+    assert curve.seconds_to_gap(100.0) == 3
+    assert curve.seconds_to_gap(99.999) == 7
+    assert math.isinf(curve.seconds_to_gap(99.0))
+
+
+def test_one_thread_is_timed_by_the_processor_and_two_by_the_wall() -> None:
+    assert [curves.clock_of(1), curves.clock_of(2)] == ["cpu", "wall"]
+
+
+def test_table_compares_with_the_rival() -> None:
+    figures = dict.fromkeys((key for _, key, _, _ in table.FIGURES), 10.0)
+    rival = figures | {"toolkit": "crfsuite", "version": "python-crfsuite 1", "n_threads": 1}
+    ours = rival | {"toolkit": "crfkit", "version": "crfkit 2", "n_threads": 2, "tokens_per_second": 45.0}
+    ours |= {"seconds_per_iteration": 4.0, "seconds_to_gap": math.inf, "f1": None}
+    text = table.markdown(
+        {
+            "machine": {"processor": "P", "cores": 2, "python": "3"},
+            "speed": {"chunk": {"iterations": 7, "rows": [rival, ours]}},
+            "optimum": {},
+            "scaling": {},
+            "startup": None,
+        }
+    )
+    assert "| python-crfsuite 1, 1 thread | crfkit 2, 2 threads |" in text
+    assert "| seconds per iteration | 10.000 | 4.000 (2.5×) |" in text
+    assert "tokens per second | 10 | 45 (4.5×) |" in text
+    assert "gap of 1e-4 | 10.0 | not reached |" in text
+    assert "objective after 7 iterations | 10.00 | 10.00 |" in text
+
+
+needs_corpus = pytest.mark.skipif(
+    find_corpus("conll2000", "train.txt") is None, reason="the CoNLL-2000 corpus is not on this machine"
+)
+
+
+@needs_corpus
+@needs_rival
+def test_quick_run_measures_both_toolkits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain.main(["--quick", "--task", "chunk", "--only", "speed", "--out", str(tmp_path)])
+    results = json.loads((tmp_path / "chain.json").read_text(encoding="utf-8"))
+    rows = results["speed"]["chunk"]["rows"]
+    assert [(row["toolkit"], row["n_threads"]) for row in rows] == list(chain.CONTENDERS)
+    for row in rows:
+        assert row["seconds_per_iteration"] > 0
+        assert row["tokens_per_second"] > 0
+        assert row["accuracy"] > 0.8
+    objectives = [row["objective"] for row in rows]
+    assert objectives[1] == pytest.approx(objectives[0], rel=1e-6)
+    assert objectives[2] == objectives[1]  # the same bits for any number of threads
+    assert (tmp_path / "chain.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_quick_run_of_morphology(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    morphology.main(["--quick", "--language", "la", "--out", str(tmp_path)])
+    outcome = json.loads((tmp_path / "morphology.json").read_text(encoding="utf-8"))["languages"]["la"]
+    assert outcome["sentences"] == morphology.QUICK
+    assert 0.3 < outcome["unknown"] + 0.1 < outcome["accuracy"] < outcome["known"] < 1
+    assert 0.8 < outcome["coverage"]["covered"] < 1
+    assert outcome["peak_mb"] > outcome["model_mb"] > 0
+    assert (tmp_path / "morphology.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(find_corpus("conll2000", "train.txt") is None, reason="the corpus is not here")
+def test_quick_run_of_orders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    orders.main(["--quick", "--held-out", "--task", "chunks", "--out", str(tmp_path)])
+    outcome = json.loads((tmp_path / "orders.json").read_text(encoding="utf-8"))["tasks"]["chunks"]
+    assert outcome["sentences"] == orders.QUICK * 4 // 5
+    assert list(outcome["orders"]) == ["1", "2", "auto"]
+    assert outcome["orders"]["1"]["patterns"] == 0 < outcome["orders"]["2"]["patterns"]
+    assert all(row["f1"] > 0.8 for row in outcome["orders"].values())
+    assert outcome["orders"]["auto"]["rounds"][0]["n_patterns"] == 0
+    assert (tmp_path / "orders.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+def test_facets_of_polish_tags() -> None:
+    assert morphology.polish("subst:sg:gen:m3") == {
+        "class": "subst",
+        "number": "sg",
+        "case": "gen",
+        "gender": "m3",
+    }
+    assert morphology.polish("interp") == {"class": "interp"}
+
+
+def test_the_benchmark_of_bigrams_times_random_chains() -> None:
+    assert bigrams.random_position(70, 3, repeats=1) > 0.0
+
+
+def test_quick_run_of_trees(capsys: pytest.CaptureFixture[str]) -> None:
+    trees.main(["--quick"])
+    printed = capsys.readouterr().out
+    assert "crfkit, one root" in printed
+    assert "LAPACK, many roots" in printed
+
+
+@pytest.mark.skipif(not trees.is_installed("torch_struct"), reason="torch-struct is not installed")
+@pytest.mark.parametrize("structure", [trees.ONE, trees.MANY], ids=["one root", "many roots"])
+def test_torch_struct_sums_the_same_trees(structure: SpanningTree) -> None:
+    scores = np.random.default_rng(0).normal(size=(3, 8, 8))
+    log_partition, gradient = trees.torch_struct_way(scores, "float64", not structure.single_root)()
+    batch = TreeBatch(structure, scores, [7, 7, 7])
+    np.testing.assert_allclose(log_partition, batch.log_partition(), atol=1e-3)  # it adds 1e-5 to each weight
+    expected = np.array(batch.marginals())[:, 1:, 1:]
+    expected[:, range(7), range(7)] = np.array(batch.marginals())[:, 0, 1:]
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-3)
+
+
+def test_packages_that_are_not_there() -> None:
+    assert trees.is_installed("numpy.linalg")
+    assert not trees.is_installed("nosuchpackage")
+    assert not trees.is_installed("nosuchpackage.inside")
+
+
+@pytest.mark.parametrize("structure", [trees.ONE, trees.MANY], ids=["one root", "many roots"])
+def test_determinants_of_the_benchmark_are_right(structure: SpanningTree) -> None:
+    scores = np.random.default_rng(0).normal(size=(3, 8, 8))
+    log_partition, marginals = trees.determinants(scores, structure.single_root)
+    batch = TreeBatch(structure, scores, [7, 7, 7])
+    np.testing.assert_allclose(log_partition, batch.log_partition(), rtol=1e-10)
+    np.testing.assert_allclose(marginals, np.asarray(batch.marginals())[:, :, 1:], rtol=0, atol=1e-10)
+
+
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_quick_run_of_projectivity(capsys: pytest.CaptureFixture[str]) -> None:
+    projectivity.main(["--quick", "--language", "la"])
+    printed = capsys.readouterr().out
+    assert "Latin: 30 training sentences" in printed
+    assert re.search(r"\| projective trees \| .* \| 0\.0 % \|", printed)
+
+
+def test_a_build_beside_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On data that is drawn: the same answers."""
+    monkeypatch.setenv("CRFKIT_DATA", "/nonexistent")
+    two_builds.main([sys.executable, sys.executable, "--quick", "--only", "lattice", "--only", "parsing"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[-1] for row in rows] == ["0", "0"]
+    assert all(float(row[1]) > 0 for row in rows)
+
+
+def test_what_differs_between_builds_is_said() -> None:
+    old: dict[str, object] = {"cpu": 2.0, "iteration": 0.2, "peak_mb": 40.0, "value": 100.0}
+    pair = two_builds.Pair(old, {**old, "cpu": 3.0, "iteration": None, "peak_mb": 20.0, "value": 100.001})
+    row = two_builds.row_of("chain", pair)
+    assert row == ["chain", "2.000", "3.000", "1.500", "–", "40.0", "20.0", "0.500", "1e-05"]
+    assert two_builds.best([old, {**old, "cpu": 1.0, "iteration": None}])["cpu"] == 1.0

@@ -1,0 +1,99 @@
+"""The benchmark of organisation names: its matches and patterns on small sentences, and one quick run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.corpora import find_corpus
+from benchmarks.gazetteers import BLOCK, Gazetteers, Match, columns
+from benchmarks.name_patterns import NamePatterns
+from benchmarks.name_spans import candidates, ending_spans, whole_names
+
+from benchmarks import organisations
+
+needs_gazetteers = pytest.mark.skipif(
+    find_corpus("zh_gazetteer", "suffix_nt.tsv") is None, reason="the gazetteers are not on this machine"
+)
+needs_corpus = pytest.mark.skipif(
+    find_corpus("msra", "msra_train.txt") is None, reason="the MSRA corpus is not on this machine"
+)
+
+
+def test_only_organisations_become_labels() -> None:
+    tags = ["B-ORG", "I-ORG", "I-ORG", "O", "B-LOC", "I-LOC", "B-ORG"]
+    assert organisations.organisations(tags) == ["B", "I", "E", "O", "O", "O", "S"]
+
+
+def test_columns_show_the_longest_match_of_each_kind() -> None:
+    matches = [Match(0, 2, "known", "always"), Match(0, 3, "known", "rarely"), Match(2, 4, "place", "")]
+    positions = columns("abcd", matches)
+    assert [position[2] for position in positions] == ["B rarely", "I rarely", "E rarely", "-"]
+    assert [position[0] for position in positions] == ["-", "-", "B", "E"]
+
+
+def test_spans_end_as_organisations_do_and_hold_no_stop() -> None:
+    matches = [Match(5, 6, "ending", "f"), Match(3, 4, "place", "")]
+    assert list(ending_spans("ab，def", matches, frozenset("，^d"))) == [(4, 6), (3, 6)]
+
+
+def test_whole_names_inside_longer_ones_have_weights_of_their_own() -> None:
+    matches = [Match(0, 2, "known", "always"), Match(0, 4, "organisation", ""), Match(5, 7, "place", "")]
+    assert whole_names(matches) == {
+        (0, 2): ["whole known always, in a longer one"],
+        (0, 4): ["whole organisation "],
+    }
+
+
+def test_candidates_have_two_characters_at_least() -> None:
+    matches = [Match(0, 1, "organisation", ""), Match(1, 4, "known", "always")]
+    assert candidates("abcdefgh", matches, frozenset()) == [(1, 4)]
+
+
+@needs_gazetteers
+def test_a_name_is_known_where_a_far_sentence_has_it() -> None:
+    filler = [f"第{n}句" for n in range(3 * BLOCK)]
+    texts = ["甲乙丙来了", "见甲乙丙", *filler, "甲乙丙在此", "丁戊己来了"]
+    names = [[(0, 3)], [(1, 4)], *([] for _ in filler), [(0, 3)], [(0, 3)]]
+    gazetteers = Gazetteers(texts, names)
+
+    def known(text: str) -> list[tuple[int, int, str]]:
+        return [(m.begin, m.end, m.detail) for m in gazetteers.matches(text) if m.kind == "known"]
+
+    assert known("甲乙丙来了") == [(0, 3, "always, once")]  # its neighbour does not count
+    assert known("甲乙丙在此") == [(0, 3, "always")]
+    assert known("丁戊己来了") == []
+    assert known("说丁戊己") == [(1, 4, "always, once")]
+    assert known("说甲乙丙") == [(1, 4, "always")]
+
+
+@needs_gazetteers
+def test_patterns_fire_where_labels_agree() -> None:
+    gazetteers = Gazetteers(["北京甲公司", "甲公司"], [[(0, 5)], []])
+    text = "（北京乙公司）、北京甲公司、北京甲公司"
+    rows = [(character,) for character in text]
+    runs = organisations.runs_of(NamePatterns(gazetteers)(rows))
+    name = ["B", "I", "I", "I", "E"]
+    labels = ["O", *name, "O", "O", *name, "O", *name]
+    right = organisations.Labelling(labels, runs).active
+    assert "place … 公司" in right
+    assert "whole known always, once" in right
+    assert "（ before … 公司" in right
+    assert "from 北京 to 公司" in right
+    assert right.count("twice") == right.count("members") == 1
+    assert "marks disagree" not in right
+    wrong = organisations.Labelling(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).active
+    assert wrong.count("marks disagree") == 1
+    assert organisations.Labelling(["O"] * len(text), runs).active == []
+
+
+@needs_gazetteers
+@needs_corpus
+def test_quick_run_has_all_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    organisations.main(["--quick", "--out", str(tmp_path)])
+    text = (tmp_path / "organisations.md").read_text(encoding="utf-8")
+    assert text.strip() == capsys.readouterr().out.strip()
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 3 + len(organisations.N_BEST)
+    for row in rows:
+        assert all(0 <= float(figure) <= 100 for figure in row.split("|")[2:5])

@@ -1,0 +1,162 @@
+"""The native vector kernels of the optimizers against plain NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from crfkit import _core
+
+Vector = npt.NDArray[np.float64]
+SIZES = [0, 1, 7, 8, 17, 1000, 1024, 1025, 16_384, 16_385, 40_011]  # around lanes, tiles and blocks
+
+
+def vectors(n: int, count: int, seed: int = 0) -> list[Vector]:
+    """Random numbers, a third of them 0."""
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=n) * (rng.random(n) < 2 / 3) for _ in range(count)]
+
+
+def strengths(n: int) -> list[Vector]:
+    """l1 as one number for all, and as one for each with zeros among them."""
+    return [np.array([0.3]), np.abs(vectors(n, 1, seed=9)[0])]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_products_and_step(n: int) -> None:
+    a, b = vectors(n, 2)
+    assert _core.vector_products(a, b, 1) == pytest.approx((a @ b, a @ a), rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(_core.vector_step(a, b, -0.25, 1), a - 0.25 * b, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_pseudo_gradient(n: int) -> None:
+    x, gradient = vectors(n, 2)
+    for l1 in strengths(n):
+        shrunk = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
+        expected = np.where(x == 0.0, shrunk, gradient + l1 * np.sign(x))
+        pseudo, square = _core.vector_pseudo_gradient(x, gradient, l1, 1)
+        np.testing.assert_allclose(pseudo, expected, rtol=1e-15, atol=1e-15)
+        assert square == pytest.approx(expected @ expected, rel=1e-12)
+        assert _core.vector_penalty(x, l1, 1) == pytest.approx((l1 * np.abs(x)).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("n", SIZES)
+def test_orthant_step(n: int, aligned: bool) -> None:
+    x, direction, pseudo = vectors(n, 3)
+    for l1 in strengths(n):
+        kept = np.where((l1 > 0.0) & (direction * pseudo >= 0.0), 0.0, direction) if aligned else direction
+        moved = x + 0.7 * kept
+        side = np.where(x == 0.0, -np.sign(pseudo), np.sign(x))
+        expected = np.where((l1 > 0.0) & (moved * side <= 0.0), 0.0, moved)
+        z, penalty, promise = _core.vector_orthant_step(x, direction, pseudo, l1, 0.7, aligned, 1)
+        np.testing.assert_allclose(z, expected, rtol=1e-15, atol=1e-15)
+        assert ((z == 0.0) == (expected == 0.0)).all()
+        assert penalty == pytest.approx((l1 * np.abs(expected)).sum(), rel=1e-12)
+        assert promise == pytest.approx(pseudo @ (expected - x), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(("n_rows", "s_row"), [(2, 0), (6, 4), (8, 2)])
+def test_pairs(n: int, n_rows: int, s_row: int) -> None:
+    x, x_before, g, g_before, v = vectors(n, 5)
+    rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
+    written = rows.copy()
+    written[s_row], written[s_row + 1] = x - x_before, g - g_before
+    with_y, with_v, ss = _core.pairs_write(rows, n_rows, s_row, x, x_before, g, g_before, v, 1)
+    assert (rows == written).all()
+    exact = written.astype(np.float64)
+    np.testing.assert_allclose(with_y, exact[:n_rows] @ exact[s_row + 1], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(with_v, exact[:n_rows] @ v, rtol=1e-10, atol=1e-10)
+    assert ss == pytest.approx(exact[s_row] @ exact[s_row], rel=1e-12)
+    assert _core.pairs_products(rows, n_rows, v, 1).tobytes() == with_v.tobytes()
+
+    coefficients = np.linspace(-1, 1, n_rows)
+    combined = coefficients @ exact[:n_rows] - 0.6 * v
+    direction, slope = _core.pairs_combine(rows, coefficients, v, -0.6, 1)
+    np.testing.assert_allclose(direction, combined, rtol=1e-10, atol=1e-12)
+    assert slope == pytest.approx(combined @ v, rel=1e-10, abs=1e-10)
+
+
+def everything(n: int, n_threads: int = 1) -> Vector:
+    """What all kernels make of the same random input, one after the other."""
+    x, x_before, g, g_before, v = vectors(n, 5)
+    rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
+    l1 = strengths(n)[1]
+    results: list[Any] = [
+        *_core.pairs_write(rows, 8, 2, x, x_before, g, g_before, v, n_threads),
+        rows,
+        *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, n_threads),
+        _core.pairs_products(rows, 8, g, n_threads),
+        *_core.vector_products(x, g, n_threads),
+        _core.vector_step(x, g, 0.3, n_threads),
+        _core.vector_penalty(x, l1, n_threads),
+        *_core.vector_pseudo_gradient(x, g, l1, n_threads),
+        *_core.vector_orthant_step(x, v, g, l1, 0.3, True, n_threads),
+    ]
+    return np.concatenate([np.ravel(result).astype(np.float64) for result in results])
+
+
+def test_same_bits_for_any_number_of_threads() -> None:
+    one = everything(100_003).tobytes()
+    assert all(everything(100_003, n_threads).tobytes() == one for n_threads in (2, 3, 4))
+
+
+def test_not_a_number_is_not_hidden() -> None:
+    x, g = np.zeros(40), np.zeros(40)
+    g[37] = np.nan
+    assert np.isnan(_core.vector_products(g, x, 1)[0])
+    assert np.isnan(_core.vector_pseudo_gradient(x, g, np.array([1.0]), 1)[1])
+    g[37] = np.inf
+    assert np.isinf(_core.vector_pseudo_gradient(x, g, np.array([1.0]), 1)[1])
+
+
+@pytest.mark.parametrize("instruction_set", ["baseline", "x86-64-v3"])
+def test_lower_instruction_sets(instruction_set: str) -> None:
+    """The kernels that older processors get say the same, up to rounding."""
+    script = "import sys; from tests.core.test_vectors import everything; "
+    script += "sys.stdout.buffer.write(everything(20_003).tobytes())"
+    environment = {**os.environ, "CRFKIT_INSTRUCTION_SET": instruction_set}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, cwd=root, capture_output=True, check=True
+    )
+    np.testing.assert_allclose(np.frombuffer(done.stdout), everything(20_003), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: _core.vector_products(x, x[1:], 1), "b has 4 numbers, expected 5"),
+        (lambda x: _core.vector_step(x, x[1:], 1.0, 1), "direction has 4 numbers, expected 5"),
+        (lambda x: _core.vector_penalty(x, x[:2], 1), "l1 has 2 numbers, expected 5"),
+        (lambda x: _core.vector_products(x, x, 0), "n_threads must be at least 1"),
+        (lambda x: _core.pairs_products(np.zeros((4, 5), np.float32), 6, x, 1), "n_rows must be even"),
+        (
+            lambda x: _core.pairs_products(np.zeros((4, 6), np.float32), 2, x, 1),
+            "v has 5 numbers, expected 6",
+        ),
+        (
+            lambda x: _core.pairs_write(np.zeros((4, 5), np.float32), 2, 2, x, x, x, x, x, 1),
+            "s_row must be even and below n_rows",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit(call: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call(np.zeros(5))
+
+
+def test_arrays_of_another_kind_are_refused() -> None:
+    with pytest.raises(TypeError):
+        _core.pairs_products(np.zeros((4, 10), np.float32)[:, ::2], 4, np.zeros(5), 1)
+    with pytest.raises(TypeError):
+        _core.pairs_products(np.zeros((4, 5), np.float64), 4, np.zeros(5), 1)

@@ -1,0 +1,212 @@
+"""Model files and checkpoints of earlier versions open, and give the answers of the code that wrote them.
+
+`write.py` says what they are and which version wrote them. They stay as they are; where names change, this file follows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from safetensors.numpy import load, save
+
+import crfkit
+from crfkit.data import read_conllu
+from tests.models.old_files import functions
+
+FOLDER = Path(__file__).parent
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def names(prefix: str = "") -> list[str]:
+    """Files whose names begin so; without a prefix, those of chains."""
+    found = sorted(path.stem for path in FOLDER.glob(f"{prefix}*.crf"))
+    return [name for name in found if prefix or not name.startswith(("parser", "checkpoint"))]
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """What belongs to a file: its input, and the answers of the code that wrote it."""
+    content: dict[str, Any] = read_json(name)
+    inputs = read_json("inputs")
+    return content | {key: inputs[content[key]] for key in ("X", "y") if key in content}
+
+
+def read_json(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def formed(X: Any, form: str) -> Any:
+    """Input as a model takes it, from JSON: rows of columns as tuples, numbers as arrays."""
+    if form == "columns":
+        return [[tuple(row) for row in x] for x in X]
+    if form == "matrices":
+        return [np.array(x) for x in X]
+    if form == "rows":
+        return [[{**position, "row": np.array(position["row"])} for position in x] for x in X]
+    return X
+
+
+def gold(y: Any) -> Any:
+    """Labels from JSON: a list at a position is a set of labels."""
+    return [[set(v) if isinstance(v, list) else v for v in labels] for labels in y]
+
+
+def opened(name: str) -> Any:
+    given = [getattr(functions, function) for function in recorded(name).get("functions", ())]
+    return crfkit.load(FOLDER / f"{name}.crf", given or None)
+
+
+def compare(model: Any, content: dict[str, Any], tolerance: float) -> None:
+    """Every answer of a chain beside the recorded one."""
+    X, y, allowed = formed(content["X"], content["form"]), gold(content["y"]), content.get("allowed")
+    expected = content["answers"]
+    assert model.predict(X, allowed=allowed) == expected["labels"]
+    n = len(expected["marginals"])  # the last sequences
+    marginals = model.predict_marginals(X, allowed=allowed)
+    for found, p in zip(marginals[-n:], expected["marginals"], strict=True):
+        np.testing.assert_allclose(found, np.reshape(p, found.shape), rtol=0, atol=tolerance)
+    log_p = model.log_probability(X, y, allowed=allowed)
+    np.testing.assert_allclose(log_p, expected["log_probability"], rtol=tolerance, atol=tolerance)
+    n_best = model.predict_nbest(X, 3, allowed=allowed)
+    for best, wanted in zip(n_best[-n:], expected["n_best"], strict=True):
+        np.testing.assert_allclose([p for p, _ in best], [p for p, _ in wanted], rtol=0, atol=tolerance)
+        assert [labels for _, labels in best] == [labels for _, labels in wanted]
+
+
+def test_the_folder_is_complete() -> None:
+    assert (len(names()), len(names("parser")), len(names("checkpoint"))) == (42, 2, 12)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_model_answers_as_when_it_was_written(name: str) -> None:
+    compare(opened(name), recorded(name), tolerance=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in names() if "trained on" in recorded(name)])
+def test_a_model_has_the_parameters_that_it_was_trained_with(name: str) -> None:
+    """Training it again gives the same answers."""
+    if name == "single_precision":
+        pytest.skip("its weights were rounded after training")
+    content, model = recorded(name), opened(name)
+    n, allowed = content["trained on"], content["allowed"]
+    X, y = formed(content["X"], content["form"]), gold(content["y"])
+    model.fit(X[:n], y[:n], allowed=None if allowed is None else allowed[:n])
+    compare(model, content, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", ["functions", "patterns_functions"])
+def test_functions_are_found_by_their_import_paths(name: str) -> None:
+    compare(crfkit.load(FOLDER / f"{name}.crf", trust_functions=True), recorded(name), tolerance=1e-9)
+
+
+@pytest.mark.parametrize("name", names("parser"))
+@pytest.mark.parametrize("again", [False, True])
+def test_a_parser_answers_as_when_it_was_written(name: str, again: bool) -> None:
+    """As it is, and trained again with its parameters."""
+    content, parser = recorded(name), crfkit.Parser.load(FOLDER / f"{name}.crf")
+    sentences = list(read_conllu(io.StringIO(content["conllu"])))
+    if again:
+        parser.fit(sentences[: content["trained on"]])
+    tolerance = 1e-5 if again else 1e-9
+    trees = [[[word.head, word.deprel] for word in parsed.words] for parsed in parser.predict(sentences)]
+    assert trees == content["trees"]
+    for found, arcs in zip(parser.arc_probabilities(sentences), content["arcs"], strict=True):
+        np.testing.assert_allclose(found, arcs, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(
+        parser.log_likelihood(sentences), content["log_likelihood"], rtol=tolerance, atol=tolerance
+    )
+    for best, wanted in zip(parser.predict_nbest(sentences, 3), content["n_best"], strict=True):
+        np.testing.assert_allclose([tree.probability for tree in best], wanted, rtol=0, atol=tolerance)
+
+
+def train(
+    content: dict[str, Any], path: Path, *, resume: bool, until: int | None = None
+) -> tuple[Any, list[int]]:
+    """Train with a checkpoint; the model, and the iterations that took place."""
+    name, settings = content["parameters"]["optimizer"]
+    optimizer = getattr(crfkit, name)(**settings)
+    n, seen = content["trained on"], []
+
+    def callback(progress: Any) -> bool:
+        seen.append(progress.iteration)
+        return progress.iteration == until
+
+    model: Any = crfkit.CRF(**{**content["parameters"], "optimizer": optimizer})
+    X, y = content["X"], content["y"]
+    dev = (X[n:], y[n:]) if content["dev"] else None
+    model.fit(
+        X[:n], y[:n], dev=dev, callback=callback, checkpoint=crfkit.Checkpoint(path, every=1, resume=resume)
+    )
+    return model, seen
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Settings and arrays of a checkpoint, by the layout of its file."""
+    data = path.read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return json.loads(header["__metadata__"]["crfkit.settings"]), load(data)
+
+
+def checksum(settings: dict[str, Any], arrays: Arrays) -> str:
+    """That of a checkpoint, over its settings and arrays, by the layout of its file."""
+
+    def piece(kind: str, data: bytes) -> bytes:
+        return f"{kind} {len(data)} ".encode() + data
+
+    def digest(data: bytes) -> str:
+        return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+    listed = piece("object", b"builtins:dict") + piece("entries", str(len(arrays)).encode())
+    for name in sorted(arrays, key=lambda name: digest(piece("str", name.encode()))):
+        array = arrays[name]
+        listed += piece("object", b"builtins:tuple") + piece("items", b"2") + piece("str", name.encode())
+        listed += piece("array", f"{array.dtype.str} {array.shape}".encode()) + piece(
+            "numbers", array.tobytes()
+        )
+    return digest(json.dumps(settings, sort_keys=True).encode() + digest(listed).encode())
+
+
+@pytest.mark.parametrize("name", names("checkpoint"))
+def test_a_training_run_goes_on_from_a_checkpoint(name: str, tmp_path: Path) -> None:
+    """It ends where a run without interruption ended.
+
+    A checkpoint is refused unless the fingerprints of the settings and the data in it are those of the present run. They
+    depend on names inside the package, so those of the present are put in their place.
+    """
+    content = recorded(name)
+    settings, arrays = read_checkpoint(FOLDER / f"{name}.crf")
+    assert settings.pop("checksum") == checksum(settings, arrays)
+    train(content, tmp_path / "now.crf", resume=False, until=1)
+    settings["of"] = read_checkpoint(tmp_path / "now.crf")[0]["of"]
+    settings["checksum"] = checksum(settings, arrays)
+    metadata = {
+        "crfkit.type": "checkpoint",
+        "crfkit.version": "1",
+        "crfkit.settings": json.dumps(settings),
+    }
+    (tmp_path / "old.crf").write_bytes(save(arrays, metadata))
+    model, seen = train(content, tmp_path / "old.crf", resume=True)
+    assert seen == [i for i in content["iterations"] if i > content["interrupted"]]
+    objectives = [record.objective for record in model.history_]
+    np.testing.assert_allclose(objectives, content["objectives"], rtol=1e-9)
+    compare(model, content, tolerance=1e-7)
+
+
+def test_the_parameters_of_a_layer() -> None:
+    torch = pytest.importorskip("torch")
+    nn = pytest.importorskip("crfkit.nn")
+    content = recorded("layer")
+    layer = nn.ChainCRF(labels=["B", "I", "O"], bigrams="bio", dtype=torch.float64)
+    stored = load((FOLDER / "layer.safetensors").read_bytes())
+    layer.load_state_dict({name: torch.from_numpy(array) for name, array in stored.items()})
+    emissions = torch.tensor(content["emissions"], dtype=torch.float64)
+    found = layer(emissions, torch.tensor(content["tags"]), reduction="none")
+    np.testing.assert_allclose(found.tolist(), content["log_likelihood"], rtol=1e-9)
+    assert layer.decode(emissions).tolist() == content["labels"]

@@ -1,0 +1,42 @@
+"""The kernels on a GPU, where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+if not torch.cuda.is_available():
+    pytest.skip("there is no GPU on this machine", allow_module_level=True)
+
+from tests.nn.gpu_cases import (
+    CASES,
+    STREAMS,
+    TOLERANCE,
+    TREE_TOLERANCE,
+    TREES,
+    check_chain,
+    check_streams,
+    check_trees,
+)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("size", "mask", "form"), CASES)
+def test_chains_on_both_sides(size: tuple[int, int, int], mask: str, form: str, dtype: Any) -> None:
+    check_chain(size, mask, form, dtype)
+
+
+@pytest.mark.parametrize("dtype", TREE_TOLERANCE)
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize(("B", "n", "spread", "holes"), TREES)
+def test_trees_on_both_sides(
+    B: int, n: int, spread: float, holes: float, single_root: bool, dtype: Any
+) -> None:
+    check_trees(B, n, spread, holes, single_root, dtype)
+
+
+@pytest.mark.parametrize(("size", "share"), STREAMS)
+def test_two_streams_do_not_block_each_other(size: tuple[int, int, int], share: float) -> None:
+    check_streams(size, share)
