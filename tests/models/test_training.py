@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, Checkpoint, InputError, Newton
+from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, Checkpoint, FeatureFunctions, InputError, Newton
 from crfkit.models import Progress
 from crfkit.optimizers import History, Record
 
@@ -429,3 +429,65 @@ def test_a_history_plots() -> None:
     assert untimed.lines == axes.lines
     with pytest.raises(ValueError, match="against='time', expected seconds, passes or iteration"):
         HISTORY.plot("time", ax=axes)
+
+
+def _tags() -> tuple[list[Any], list[Any]]:
+    X = [[["w=a"], ["w=b"]], [["w=b"], ["w=a"], ["w=c"]], [["w=c"], ["w=a"]]]
+    return X, [["n-s", "v-p"], ["v-s", "n-p", "v-p"], ["v-p", "n-s"]]
+
+
+def test_the_weights_of_facets_are_carried_over_by_name() -> None:
+    X, y = _tags()
+    first = CRF(facets="characters", optimizer=LBFGS(tolerance=1e-9)).fit(X, y)
+    again = CRF(facets="characters", optimizer=LBFGS(max_iterations=1)).fit(X, y, start=first)
+    assert again.history_[0].objective == pytest.approx(first.history_[-1].objective, rel=1e-6)
+    more_X, more_y = [[["w=d"], ["w=a"]], *X], [["x-p", "n-s"], *y]
+    other = CRF(facets="characters", optimizer=LBFGS(max_iterations=1)).fit(more_X, more_y, start=first)
+    before = CRF(facets="characters", optimizer=LBFGS(max_iterations=1)).fit(more_X, more_y)
+    assert other.history_[0].objective < before.history_[0].objective
+    plain = CRF(optimizer=LBFGS(max_iterations=1)).fit(X, y, start=first)  # labels share no weights here
+    assert (
+        plain.history_[0].objective < CRF(optimizer=LBFGS(max_iterations=1)).fit(X, y).history_[0].objective
+    )
+
+
+def test_partial_fit_adds_facets() -> None:
+    X, y = _tags()
+    crf = CRF(facets="characters").fit(X[:2], y[:2])
+    crf.partial_fit([[["w=c"], ["w=d"]]], [["v-p", "x-p"]])
+    assert crf.classes_ == ["n-p", "n-s", "v-p", "v-s", "x-p"]
+    assert crf.predict([[["w=c"], ["w=d"]]]) == [["v-p", "x-p"]]
+
+
+def test_partial_fit_widens_the_tag_dictionary() -> None:
+    X, y = [[["a"], ["b"]]] * 12, [["A", "B"]] * 12
+    template = "U:%x[0,0]\nB\n"
+    crf = CRF(features=template, tag_dictionary=True).fit(X, y)
+    crf.partial_fit([[["a"], ["c"]]] * 12, [["C", "C"]] * 12)
+    dictionary = crf._model.dictionary
+    assert dictionary is not None
+    assert [dictionary.allowed_labels(word) for word in "abc"] == [("A", "C"), ("B",), ("C",)]
+    assert crf.predict([[["b"], ["c"]]]) == [["B", "C"]]
+
+
+def word_and_label(x: Any, label: str, i: int) -> dict[str, float]:
+    return {f"{x[i]}/{label}": 1.0}
+
+
+def _outputs(crf: CRF[Any]) -> dict[str, float]:
+    functions = crf._model.functions
+    assert functions is not None
+    names = functions.output_names()
+    return dict(zip(names, crf.weights_[len(crf.weights_) - len(names) :].tolist(), strict=True))
+
+
+def test_partial_fit_adds_outputs_of_functions() -> None:
+    functions = FeatureFunctions([word_and_label])
+    crf = CRF(features=functions).fit([["a", "b"]], [["A", "B"]])
+    before = _outputs(crf)
+    crf.partial_fit([["a", "c"]], [["A", "C"]])
+    after = _outputs(crf)
+    assert set(before) < set(after)
+    assert after["word_and_label:b/B"] == before["word_and_label:b/B"]  # b does not occur in the new data
+    assert after["word_and_label:a/A"] != before["word_and_label:a/A"]
+    assert crf.predict([["a", "c"]]) == [["A", "C"]]

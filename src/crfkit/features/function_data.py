@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.data import InputError
@@ -97,6 +98,17 @@ class FunctionData:
                 if number < len(self._kept):
                     self._kept[number] = kept
             yield kept
+
+    def occurring(self) -> npt.NDArray[np.bool_]:
+        """Which outputs of the functions have a value other than 0 somewhere, in the order of their weights."""
+        found = [np.zeros(size, np.bool_) for size in self.map.sizes]
+        for of_functions in self.values():
+            for seen, values in zip(found, of_functions, strict=True):
+                if isinstance(values, Lists):
+                    seen[values.ids[values.values != 0]] = True
+                elif values.shape[1] == len(seen):
+                    seen |= (values != 0).any(axis=0)
+        return np.concatenate([np.zeros(0, np.bool_), *found])
 
     def values(self) -> Iterator[list[Values]]:
         """What the functions give, slice after slice; what is not kept is asked for again."""

@@ -82,6 +82,15 @@ class Outputs:
         if declared is not None and not isinstance(declared, int):
             self.set_names(declared)
 
+    def adopt(self, known: Outputs) -> None:
+        """Take over the outputs that another model has for the function, unless they were declared."""
+        if self.declared:
+            return
+        if known.vocabulary is not None:
+            self.set_names(known.vocabulary.names())
+        elif known.size is not None:
+            self.set_size(known.size)
+
     def set_names(self, names: Sequence[str]) -> None:
         """The outputs are these."""
         self.vocabulary = Vocabulary()

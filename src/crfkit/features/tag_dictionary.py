@@ -222,6 +222,30 @@ class TagDictionary:
             tuple(classes), self.words, self.endings, _pointers(counts), new[new >= 0][order], self.column
         )
 
+    def joined(self, other: TagDictionary) -> TagDictionary:
+        """A dictionary that allows a word, or an ending, the labels that either one does."""
+        classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
+        some, others = self.bound(classes), other.bound(classes)
+        words = tuple(dict.fromkeys((*some.words, *others.words)))
+        endings = tuple(dict.fromkeys((*some.endings, *others.endings)))
+        lists = [some._either(others, [d._entries.get(text) for d in (some, others)]) for text in words] + [
+            some._either(others, [d._ending_entries.get(text) for d in (some, others)]) for text in endings
+        ]
+        ptr = _pointers(np.array([len(ids) for ids in lists], np.int64))
+        labels = np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
+        return TagDictionary(classes, words, endings, ptr, labels, self.column)
+
+    def _either(self, other: TagDictionary, entries: Iterable[int | None]) -> Int32s:
+        """The labels of lists of the two; one that is empty allows all."""
+        found = [
+            d.labels[d.ptr[entry] : d.ptr[entry + 1]]
+            for d, entry in zip((self, other), entries, strict=True)
+            if entry is not None
+        ]
+        return (
+            np.zeros(0, np.int32) if any(len(ids) == 0 for ids in found) else np.unique(np.concatenate(found))
+        )
+
     def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> AllowedLabels:
         """The ids of the labels that the positions of sequences X may have; those that `gold` names are added."""
         entries = np.fromiter(self._entries_of(X), np.int64)  # [T]

@@ -111,7 +111,10 @@ class ChainModel:
         check_gold(annotation, constraints, labels, ptr)
         dictionary = choices.tag_dictionary or None
         if dictionary is not None:
-            dictionary = TagDictionary.from_data(X, gold) if dictionary is True else dictionary
+            if dictionary is True:
+                dictionary = TagDictionary.from_data(X, gold)
+                if base is not None and base.dictionary is not None:
+                    dictionary = base.dictionary.joined(dictionary)
             dictionary = dictionary.bound(labels.classes)
             constraints = first_of(constraints, dictionary.allowed(X, annotation))
         also = None if base is None else base.bigrams
@@ -150,6 +153,10 @@ class ChainModel:
             none = np.zeros(0, np.int32)
             feature_map = replace(feature_map, arc_before=none, arc_after=none)
         outputs = tuple(map(Outputs, functions))
+        for known in () if base is None or base.functions is None else base.functions.outputs:
+            for own in outputs:
+                if own.function.name == known.function.name:
+                    own.adopt(known)
         function_map = FunctionMap(functions, outputs, labels.classes, structure, feature_map)
         values = FunctionData(function_map, dataset, n_threads, learn=True)
         model = cls(encoder, labels, feature_map, structure, function_map, dictionary)

@@ -198,12 +198,8 @@ class CRF(Estimator, Generic[Label]):
         Arguments as for `fit`, which this is for a model that is not trained.
         """
         extend = self.__sklearn_is_fitted__()
-        if extend and self._model.functions is not None:
-            raise InputError("partial_fit is for features that are counted, not for feature functions")
         if extend and self._model.local:
             raise InputError("partial_fit cannot extend a model that is normalised at each position")
-        if extend and self._model.dictionary is not None:
-            raise InputError("partial_fit cannot extend a tag dictionary, expected a model without one")
         first = self._weighted(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, extend=extend, verbose=verbose)
         kept = (self.label_column_, self.separator_) if extend else None

@@ -1,7 +1,8 @@
 """From one model to the next: weights carried over by name, models that learn more features, models without idle ones.
 
-A weight is known by what it scores: (feature, label), (column of a block, label), (before, after), (arc feature, before,
-after), or the output of a feature function. What both models have keeps its weight, everything else begins at 0.
+A weight is known by what it scores: (feature, label or facet), (column of a block, label), (before, after), (arc feature,
+before, after), the output of a feature function, or a pattern. What both models have keeps its weight, everything else
+begins at 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError, fewest_weights
+from crfkit.data import fewest_weights
 from crfkit.features import FeatureMap, Labels, Vocabulary
 
 if TYPE_CHECKING:
@@ -29,14 +30,14 @@ Int64s = npt.NDArray[np.int64]
 def carried(old: ChainModel, weights: Float64s, new: ChainModel) -> Float64s:
     """The weights [D] of `new` to begin with: those that `old` has too, and 0."""
     here, there = old.feature_map, new.feature_map
-    _refuse_facets(here, there)
     labels = _label_ids(old.labels, new.labels)
+    outcomes = _outcome_ids(labels, here, there)
     states = _feature_ids(old.encoder.vocabulary, new.encoder.vocabulary)
     arcs = _feature_ids(old.encoder.arc_vocabulary, new.encoder.arc_vocabulary)
     start = np.zeros(new.n_weights)
-    L = there.n_labels
-    pairs = _keys(_owners(here.pair_ptr, states), labels[here.pair_labels], L)
-    _carry(pairs, weights, 0, _keys(_owners(there.pair_ptr), there.pair_labels, L), start, 0)
+    L, M = there.n_labels, _n_outcomes(there)
+    pairs = _keys(_owners(here.pair_ptr, states), outcomes[here.pair_labels], M)
+    _carry(pairs, weights, 0, _keys(_owners(there.pair_ptr), there.pair_labels, M), start, 0)
     for block, columns in here.dense.items():
         if there.dense.get(block) == columns:
             column, label = np.divmod(np.arange(columns * here.n_labels), here.n_labels)
@@ -49,8 +50,8 @@ def carried(old: ChainModel, weights: Float64s, new: ChainModel) -> Float64s:
                 start,
                 there.dense_begin(block),
             )
-    plain = _keys(labels[here.arc_before], labels[here.arc_after], L + 1)
-    wanted = _keys(there.arc_before, there.arc_after, L + 1)
+    plain = _keys(outcomes[here.arc_before], outcomes[here.arc_after], M)
+    wanted = _keys(there.arc_before, there.arc_after, M)
     _carry(plain, weights, here.arcs_begin, wanted, start, there.arcs_begin)
     before, after = np.divmod(here.arc_triples, max(here.n_labels, 1))
     triples = _keys(_owners(here.arc_ptr, arcs), _keys(labels[before], labels[after], L), L * L)
@@ -82,14 +83,14 @@ def widened(feature_map: FeatureMap, base: ChainModel, labels: Labels) -> Featur
 
     Features of `base` keep their ids in grown vocabularies; its labels are among `labels`.
     """
-    old, L = base.feature_map, feature_map.n_labels
-    _refuse_facets(old, feature_map)
+    old, L, M = base.feature_map, feature_map.n_labels, _n_outcomes(feature_map)
     ids = _label_ids(base.labels, labels)
+    outcomes = _outcome_ids(ids, old, feature_map)
     pair_ptr, pair_labels = _union(
-        _keys(_owners(feature_map.pair_ptr), feature_map.pair_labels, L),
-        _keys(_owners(old.pair_ptr), ids[old.pair_labels], L),
+        _keys(_owners(feature_map.pair_ptr), feature_map.pair_labels, M),
+        _keys(_owners(old.pair_ptr), outcomes[old.pair_labels], M),
         len(feature_map.pair_ptr) - 1,
-        L,
+        M,
     )
     before, after = np.divmod(old.arc_triples, max(old.n_labels, 1))
     arc_ptr, arc_triples = _union(
@@ -100,9 +101,11 @@ def widened(feature_map: FeatureMap, base: ChainModel, labels: Labels) -> Featur
     )
     bigrams = feature_map.bigrams
     if bigrams is not None and old.bigrams is not None:
-        bigrams = _union_of_arcs(bigrams, (ids[old.bigrams[0]], ids[old.bigrams[1]]), L)
+        bigrams = _union_of_arcs(bigrams, (ids[old.bigrams[0]], ids[old.bigrams[1]]), M)
     arcs = _union_of_arcs(
-        (feature_map.arc_before, feature_map.arc_after), (ids[old.arc_before], ids[old.arc_after]), L
+        (feature_map.arc_before, feature_map.arc_after),
+        (outcomes[old.arc_before], outcomes[old.arc_after]),
+        M,
     )
     return replace(
         feature_map,
@@ -127,6 +130,8 @@ def touched(lesson: Lesson) -> Bools:
     arc_ids = np.zeros(0, np.int32) if dataset.arcs is None else dataset.arcs.ids
     occurs = np.bincount(arc_ids, minlength=n_arc_features)[:n_arc_features] > 0
     out[map_.triples_begin : map_.n_weights] = np.repeat(occurs, np.diff(map_.arc_ptr))
+    if lesson.values is not None:
+        out[map_.n_weights : map_.n_weights + sum(lesson.values.map.sizes)] = lesson.values.occurring()
     if lesson.starts is not None:
         out[map_.n_weights :] = lesson.starts.reachable(len(out) - map_.n_weights)
     return out
@@ -167,9 +172,18 @@ def pruned(model: ChainModel, weights: Float64s) -> tuple[ChainModel, Float64s]:
     return replace(model, encoder=encoder, feature_map=smaller, patterns=patterns), kept
 
 
-def _refuse_facets(*maps: FeatureMap) -> None:
-    if any(map_.facets is not None for map_ in maps):
-        raise InputError("the weights of facets cannot be carried from one model to another")
+def _n_outcomes(map_: FeatureMap) -> int:
+    """M, how many outcomes pairs and arcs may name: labels, start or end, facets."""
+    return map_.n_labels + 1 + (0 if map_.facets is None else len(map_.facets))
+
+
+def _outcome_ids(labels: Int64s, old: FeatureMap, new: FeatureMap) -> Int64s:
+    """The id in `new` of each label, of start and end, and of each facet of `old`; −1 where it has none."""
+    if old.facets is None:
+        return labels
+    names = () if new.facets is None else new.facets.names
+    place = {name: new.n_labels + 1 + i for i, name in enumerate(names)}
+    return np.concatenate([labels, [place.get(name, -1) for name in old.facets.names]]).astype(np.int64)
 
 
 def _label_ids(old: Labels, new: Labels) -> Int64s:
@@ -209,16 +223,16 @@ def _carry(
 
 def _union(some: Int64s, others: Int64s, n_lists: int, size: int) -> tuple[Int64s, Int32s]:
     """Lists with the items of both; an item is known by list · size + item."""
-    lists, items = np.divmod(np.union1d(some, others), size)
+    lists, items = np.divmod(np.union1d(some, others[others >= 0]), size)
     counts = np.bincount(lists, minlength=n_lists)
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), items.astype(np.int32)
 
 
 def _union_of_arcs(
-    some: tuple[Int32s, Int32s], others: tuple[Int64s, Int64s], n_labels: int
+    some: tuple[Int32s, Int32s], others: tuple[Int64s, Int64s], size: int
 ) -> tuple[Int32s, Int32s]:
-    keys = np.union1d(_keys(*some, n_labels + 1), _keys(*others, n_labels + 1))
-    before, after = np.divmod(keys, n_labels + 1)
+    known = _keys(*others, size)
+    before, after = np.divmod(np.union1d(_keys(*some, size), known[known >= 0]), size)
     return before.astype(np.int32), after.astype(np.int32)
 
 
