@@ -26,7 +26,7 @@ void each_sequence(const LatticeSource& source, int n_threads, const Function& f
 
 void best(const LatticeSource& source, std::int32_t* labels, int n_threads) {
     each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
-        room.lattice.best(*room.arcs, room.nodes, labels + first);
+        room.decode(labels + first);
     });
 }
 
@@ -34,11 +34,11 @@ void marginals(const LatticeSource& source, double* out, int n_threads) {
     const std::int64_t L = source.n_labels();
     std::fill(out, out + source.sequence_ptr().back() * L, 0.0);
     each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
-        Lattice& lattice = room.lattice;
-        lattice.marginals(*room.arcs, room.nodes);
+        const Lattice& lattice = room.lattice;
+        room.engine.marginals(room.graph());
         for (std::int64_t t = 0; t < lattice.n_positions(); ++t)
             for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
-                out[(first + t) * L + lattice.labels[j]] = lattice.node_probs[j];
+                out[(first + t) * L + lattice.labels[j]] = room.engine.node_probs[j];
     });
 }
 
@@ -46,7 +46,7 @@ void log_partitions(const LatticeSource& source, const Annotation* allowed, doub
     std::fill(out, out + source.sequence_ptr().size() - 1, 0.0);
     each_sequence(source, n_threads, [&](std::int64_t n, std::int64_t first, ScoredLattice& room) {
         if (allowed) room.lattice.close(*allowed, first, room.nodes);
-        out[n] = room.lattice.log_partition(*room.arcs, room.nodes);
+        out[n] = room.engine.log_partition(room.graph());
     });
 }
 
@@ -61,8 +61,12 @@ std::vector<std::vector<ScoredLabels>> k_best(const LatticeSource& source, std::
 void sample(const LatticeSource& source, std::int64_t n, const double* uniforms, std::int32_t* labels,
             int n_threads) {
     each_sequence(source, n_threads, [&](std::int64_t, std::int64_t first, ScoredLattice& room) {
-        room.lattice.log_partition(*room.arcs, room.nodes);
-        room.lattice.sample(n, uniforms + n * first, labels + n * first);
+        room.engine.log_partition(room.graph());
+        const std::int64_t T = room.lattice.n_positions();
+        room.engine.sample(room.graph(), n, uniforms + n * first,
+                           [&](std::int64_t i, std::int64_t t, std::int64_t node, std::int64_t) {
+                               if (t < T) labels[n * first + i * T + t] = room.lattice.labels[node];
+                           });
     });
 }
 

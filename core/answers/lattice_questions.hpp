@@ -2,32 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "answers/k_best.hpp"
 #include "data/annotation.hpp"
-#include "lattice/lattice.hpp"
+#include "lattice/scored_lattice.hpp"
 
 namespace crfkit {
-
-// One sequence, scored.
-struct ScoredLattice {
-    Lattice lattice;
-    ArcScores own_arcs;         // scores of this sequence alone, where there are such
-    const ArcScores* arcs;      // those that hold
-    std::vector<double> nodes;  // [nodes] scores
-};
-
-// Gives the lattices of a data set, one after the other.
-class LatticeSource {
-  public:
-    virtual ~LatticeSource() = default;
-    virtual std::span<const std::int64_t> sequence_ptr() const = 0;  // [N + 1]
-    virtual std::int32_t n_labels() const = 0;                       // L
-    // Sequence n, which is not empty. Called from several threads at once, with a room for each.
-    virtual void load(std::int64_t n, ScoredLattice& room) const = 0;
-};
 
 // The best labels of each sequence, into labels [T].
 void best(const LatticeSource& source, std::int32_t* labels, int n_threads);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "answers/lattice_questions.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"

@@ -311,16 +311,20 @@ double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, 
         copy(scores_, kNever, work.node_scores);
         if (hessian_vector_) copy(direction_, 0.0, work.node_direction);
     }
-    const double log_partition = lattice.marginals(scores_.tables.arcs, work.node_scores);
+    PathEngine& engine = work.engine;
+    const LatticeGraph graph(lattice, scores_.tables.arcs, work.node_scores);
+    const double log_partition = engine.marginals(graph);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (hessian_vector_) lattice.hessian_vector(work.node_direction, direction_.tables.arcs.scores);
-    const auto& nodes = hessian_vector_ ? lattice.node_changes : lattice.node_probs;
-    const auto& links = hessian_vector_ ? lattice.arc_changes : lattice.arc_probs;
+    if (hessian_vector_)
+        engine.hessian_vector(graph,
+                              LatticeGraph(lattice, direction_.tables.arcs.scores, work.node_direction));
+    const auto& nodes = hessian_vector_ ? engine.node_changes : engine.node_probs;
+    const auto& links = hessian_vector_ ? engine.arc_changes : engine.arc_probs;
     for (std::int64_t t = 0; t < lattice.n_positions(); ++t)
         for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
             residuals_[(first + t - block.first_position) * stride_ + lattice.labels[j]] +=
                 static_cast<Real>(weight * nodes[j]);
-    for (std::size_t e = 0; e < links.size(); ++e)
+    for (std::int64_t e = 0; e < lattice.n_arcs(); ++e)
         if (lattice.arc[e] >= 0) arcs[lattice.arc[e]] += weight * links[e];
     return log_partition;
 }

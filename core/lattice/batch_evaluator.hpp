@@ -12,7 +12,8 @@
 #include "kernels/kernels.hpp"
 #include "lattice/arc_model.hpp"
 #include "lattice/batch_data.hpp"
-#include "lattice/lattice.hpp"
+#include "lattice/graph.hpp"
+#include "paths/engine.hpp"
 
 namespace crfkit {
 
@@ -39,6 +40,7 @@ class BatchEvaluator {
         Buffer<Real> shift, extra;
         std::vector<Total> peaks, gold;  // [W] over the positions of a lane: peaks, scores of the gold labels
         Lattice lattice;
+        PathEngine engine;
         std::vector<double> node_scores, node_direction;
         std::vector<double> plain, changes;  // [A] products of messages
     };

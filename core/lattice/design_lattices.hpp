@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "answers/lattice_questions.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
 #include "lattice/arc_model.hpp"
+#include "lattice/scored_lattice.hpp"
 
 namespace crfkit {
 

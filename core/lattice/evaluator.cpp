@@ -71,9 +71,9 @@ void LatticeEvaluator<Real>::run_sequence(const LatticeBlock& block, std::int64_
     scorer_.score(n, work.scores);
     if (hessian_vector_) direction_.score(n, work.direction);
     const LatticeDirection direction{work.direction, direction_tables_.arcs.scores};
-    losses_[n] =
-        lattice_loss<Real>(work.lattice, scorer_.arcs(), work.scores, hessian_vector_ ? &direction : nullptr,
-                           gold_, first, gold_.weights[n], {residuals, arc_sums});
+    losses_[n] = lattice_loss<Real>(work.lattice, work.engine, scorer_.arcs(), work.scores,
+                                    hessian_vector_ ? &direction : nullptr, gold_, first, gold_.weights[n],
+                                    {residuals, arc_sums});
     if (!layout_.facets.empty()) add_by_facet(block, n);
 }
 

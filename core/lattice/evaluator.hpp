@@ -13,6 +13,7 @@
 #include "lattice/data.hpp"
 #include "lattice/lattice.hpp"
 #include "lattice/scorer.hpp"
+#include "paths/engine.hpp"
 
 namespace crfkit {
 
@@ -29,6 +30,7 @@ class LatticeEvaluator {
   private:
     struct Workspace {
         Lattice lattice;
+        PathEngine engine;
         std::vector<double> scores, direction;  // [nodes]
     };
 

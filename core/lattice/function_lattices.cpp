@@ -159,9 +159,9 @@ double FunctionObjective::differentiate(const std::vector<ActiveFeatures>& activ
         const LatticeDirection direction{node_direction, arc_direction};
         double* nodes = residuals.nodes.data() + lattices.candidates.position_ptr[ptr[n]];
         double* arcs = residuals.arcs.data() + lattices.arc_ptr[n];
-        losses[n] =
-            lattice_loss<double>(lattice, scored.own_arcs, scored.nodes, v ? &direction : nullptr, gold_,
-                                 ptr[n], gold_.weights[n], {nodes, arcs + lattices.n_starts(lattice)});
+        losses[n] = lattice_loss<double>(lattice, scored.engine, scored.own_arcs, scored.nodes,
+                                         v ? &direction : nullptr, gold_, ptr[n], gold_.weights[n],
+                                         {nodes, arcs + lattices.n_starts(lattice)});
         lattices.each_boundary_arc(n, lattice, [&](std::int64_t k, std::int64_t j) { arcs[k] = nodes[j]; });
     });
     return std::accumulate(losses.begin(), losses.end(), 0.0);

@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "answers/lattice_questions.hpp"
 #include "data/annotation.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
 #include "lattice/part_features.hpp"
+#include "lattice/scored_lattice.hpp"
 
 namespace crfkit {
 

@@ -4,22 +4,25 @@
 #include <cmath>
 #include <limits>
 
+#include "lattice/graph.hpp"
+
 namespace crfkit {
 namespace {
 
 // Adds weight · P (or its change) to the residuals. Returns log Z, NaN when nothing is possible.
 template <class Real>
-double add_marginals(Lattice& lattice, const ArcScores& arcs, const std::vector<double>& scores,
-                     const LatticeDirection* direction, double weight,
+double add_marginals(const Lattice& lattice, PathEngine& engine, const ArcScores& arcs,
+                     const std::vector<double>& scores, const LatticeDirection* direction, double weight,
                      const LatticeResiduals<Real>& residuals) {
-    const double log_partition = lattice.marginals(arcs, scores);
+    const LatticeGraph graph(lattice, arcs, scores);
+    const double log_partition = engine.marginals(graph);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (direction) lattice.hessian_vector(direction->nodes, direction->arcs);
-    const std::vector<double>& of_nodes = direction ? lattice.node_changes : lattice.node_probs;
-    const std::vector<double>& of_arcs = direction ? lattice.arc_changes : lattice.arc_probs;
-    for (std::size_t i = 0; i < of_nodes.size(); ++i)
+    if (direction) engine.hessian_vector(graph, LatticeGraph(lattice, direction->arcs, direction->nodes));
+    const std::vector<double>& of_nodes = direction ? engine.node_changes : engine.node_probs;
+    const std::vector<double>& of_arcs = direction ? engine.arc_changes : engine.arc_probs;
+    for (std::size_t i = 0; i < lattice.labels.size(); ++i)
         residuals.nodes[i] += static_cast<Real>(weight * of_nodes[i]);
-    for (std::size_t e = 0; e < of_arcs.size(); ++e)
+    for (std::size_t e = 0; e < lattice.arc.size(); ++e)
         if (lattice.arc[e] >= 0) residuals.arcs[lattice.arc[e]] += weight * of_arcs[e];
     return log_partition;
 }
@@ -48,24 +51,26 @@ double take_off_gold(const Lattice& lattice, const ArcScores& arcs, const std::v
 }  // namespace
 
 template <class Real>
-double lattice_loss(Lattice& lattice, const ArcScores& arcs, std::vector<double>& scores,
-                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_position,
-                    double weight, const LatticeResiduals<Real>& residuals) {
+double lattice_loss(const Lattice& lattice, PathEngine& engine, const ArcScores& arcs,
+                    std::vector<double>& scores, const LatticeDirection* direction, const Annotation& gold,
+                    std::int64_t first_position, double weight, const LatticeResiduals<Real>& residuals) {
     const std::int64_t n_positions = lattice.n_positions();
-    double loss = add_marginals(lattice, arcs, scores, direction, weight, residuals);
+    double loss = add_marginals(lattice, engine, arcs, scores, direction, weight, residuals);
     if (gold.complete(first_position, first_position + n_positions)) {
         loss -= take_off_gold(lattice, arcs, scores, direction != nullptr, gold, first_position, weight,
                               residuals);
     } else {
         lattice.close(gold, first_position, scores);
-        loss -= add_marginals(lattice, arcs, scores, direction, -weight, residuals);
+        loss -= add_marginals(lattice, engine, arcs, scores, direction, -weight, residuals);
     }
     return weight * loss;
 }
 
-template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,
-                             const Annotation&, std::int64_t, double, const LatticeResiduals<float>&);
-template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,
-                             const Annotation&, std::int64_t, double, const LatticeResiduals<double>&);
+template double lattice_loss(const Lattice&, PathEngine&, const ArcScores&, std::vector<double>&,
+                             const LatticeDirection*, const Annotation&, std::int64_t, double,
+                             const LatticeResiduals<float>&);
+template double lattice_loss(const Lattice&, PathEngine&, const ArcScores&, std::vector<double>&,
+                             const LatticeDirection*, const Annotation&, std::int64_t, double,
+                             const LatticeResiduals<double>&);
 
 }  // namespace crfkit

@@ -7,6 +7,7 @@
 
 #include "data/annotation.hpp"
 #include "lattice/lattice.hpp"
+#include "paths/engine.hpp"
 
 namespace crfkit {
 
@@ -27,13 +28,15 @@ struct LatticeResiduals {
 // are not all known. Without direction the residuals are ∇, with one ∇² · direction. NaN when no label
 // sequence is possible.
 template <class Real>
-double lattice_loss(Lattice& lattice, const ArcScores& arcs, std::vector<double>& scores,
-                    const LatticeDirection* direction, const Annotation& gold, std::int64_t first_position,
-                    double weight, const LatticeResiduals<Real>& residuals);
+double lattice_loss(const Lattice& lattice, PathEngine& engine, const ArcScores& arcs,
+                    std::vector<double>& scores, const LatticeDirection* direction, const Annotation& gold,
+                    std::int64_t first_position, double weight, const LatticeResiduals<Real>& residuals);
 
-extern template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,
-                                    const Annotation&, std::int64_t, double, const LatticeResiduals<float>&);
-extern template double lattice_loss(Lattice&, const ArcScores&, std::vector<double>&, const LatticeDirection*,
-                                    const Annotation&, std::int64_t, double, const LatticeResiduals<double>&);
+extern template double lattice_loss(const Lattice&, PathEngine&, const ArcScores&, std::vector<double>&,
+                                    const LatticeDirection*, const Annotation&, std::int64_t, double,
+                                    const LatticeResiduals<float>&);
+extern template double lattice_loss(const Lattice&, PathEngine&, const ArcScores&, std::vector<double>&,
+                                    const LatticeDirection*, const Annotation&, std::int64_t, double,
+                                    const LatticeResiduals<double>&);
 
 }  // namespace crfkit

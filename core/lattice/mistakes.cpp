@@ -53,7 +53,7 @@ void LatticeMistakes::correct(std::int64_t n) {
 }
 
 void LatticeMistakes::label(std::vector<std::int32_t>& labels) {
-    const double score = room_.lattice.best(tables_.arcs, room_.nodes, labels.data());
+    const double score = room_.decode(labels.data());
     if (!std::isfinite(score))  // that some label sequence is possible was seen to beforehand
         throw std::overflow_error(
             "the scores of a sequence left the range of numbers, expected smaller values of features");

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "answers/lattice_questions.hpp"
+#include "lattice/scored_lattice.hpp"
 #include "training/mistakes.hpp"
 
 namespace crfkit {

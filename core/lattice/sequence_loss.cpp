@@ -109,7 +109,7 @@ double LatticeSequence::differentiate(const double* weights, double* residuals) 
         if (numbers_[e] >= 0) arcs_.scores[e] = sum_of(model.of_arc(numbers_[e]), of_arcs);
     arcs_.exponentiate(model.bigrams.soft);
     std::fill_n(residuals, n_residuals(), 0.0);
-    return lattice_loss<double>(lattice_, arcs_, scores_, nullptr, source_.gold, first_,
+    return lattice_loss<double>(lattice_, engine_, arcs_, scores_, nullptr, source_.gold, first_,
                                 source_.gold.weights[n_], {residuals, residuals + lattice_.n_nodes()});
 }
 

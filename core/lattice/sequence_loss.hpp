@@ -13,6 +13,7 @@
 #include "data/touched_lists.hpp"
 #include "lattice/data.hpp"
 #include "lattice/lattice.hpp"
+#include "paths/engine.hpp"
 #include "training/sequence_loss.hpp"
 
 namespace crfkit {
@@ -60,6 +61,7 @@ class LatticeSequence final : public SequenceLoss {
 
     const LatticeSequences& source_;
     Lattice lattice_;
+    PathEngine engine_;
     ArcScores arcs_;                        // of the arcs of the lattice
     std::vector<std::int32_t> numbers_;     // [arcs of the lattice] their numbers among the listed arcs
     std::vector<std::int32_t> own_;         // [arcs of the lattice] 0, 1, 2, … where listed, else −1

@@ -91,8 +91,9 @@ double PathEngine::marginals(const Graph& graph, bool in_log_space, const Receiv
         for (std::int64_t j = level.last; j-- > level.first;) {
             const auto arcs = level.into(j);
             const double* back = forward_.back<Graph>(level, arcs);
+            const double passing = probs[j];  // final: all arcs that leave j have been added
             for (std::int64_t k = 0; k < arcs.n; ++k) {
-                const double prob = probs[j] * back[k];
+                const double prob = passing * back[k];
                 probs[arcs.source(k)] += prob;
                 receive(level, j, arcs, k, prob);
             }
@@ -119,7 +120,8 @@ double PathEngine::marginals(const Graph& graph, bool in_log_space) {
 // differences of u between arcs into one node matter, and they would drown in sums over long sequences.
 template <PathGraph Graph>
 void PathEngine::differentiate_messages(const Graph& graph, const Graph& direction) {
-    slope_.assign(node_probs.size(), 0.0);
+    slope_.resize(node_probs.size());
+    slope_[graph.start()] = 0;
     arriving_.resize(node_probs.size());
     Pace pace;
     for (std::int64_t t = 0; t < graph.n_levels(); ++t) {
@@ -132,10 +134,11 @@ void PathEngine::differentiate_messages(const Graph& graph, const Graph& directi
         for (std::int64_t j = level.first; j < level.last; ++j) {
             const auto arcs = level.into(j), moved = moves.into(j);
             const double* back = forward_.back<Graph>(level, arcs);
+            [[maybe_unused]] double* const kept = arc_changes.data() + level.arc_base + arcs.first;
             double sum = 0;
             for (std::int64_t k = 0; k < arcs.n; ++k) {
                 const double change = slope[arcs.source(k)] + moved.score(k);
-                if constexpr (Graph::kKeepsArcs) arc_changes[level.arc_base + arcs.first + k] = change;
+                if constexpr (Graph::kKeepsArcs) kept[k] = change;
                 sum += back[k] * change;
             }
             arriving_[level.node_base + j] = sum;
@@ -167,14 +170,15 @@ void PathEngine::hessian_vector(const Graph& graph, const Graph& direction, cons
         for (std::int64_t j = level.last; j-- > level.first;) {
             const auto arcs = level.into(j), moved = moves.into(j);
             const double* back = forward_.back<Graph>(level, arcs);
-            const double prob = node_probs[level.node_base + j], mean = arriving_[level.node_base + j];
+            const double prob = node_probs[level.node_base + j], moving = changes[j];
+            const double mean = arriving_[level.node_base + j];
             for (std::int64_t k = 0; k < arcs.n; ++k) {
                 double change;
                 if constexpr (Graph::kKeepsArcs)
                     change = arc_changes[level.arc_base + arcs.first + k];
                 else
                     change = slope[arcs.source(k)] + moved.score(k);
-                change = back[k] * (changes[j] + prob * (change - mean));
+                change = back[k] * (moving + prob * (change - mean));
                 changes[arcs.source(k)] += change;
                 receive(level, j, arcs, k, change);
             }

@@ -1,0 +1,42 @@
+// One sequence of a data set as a lattice with its scores, and where such sequences come from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lattice/graph.hpp"
+#include "lattice/lattice.hpp"
+#include "paths/engine.hpp"
+#include "paths/viterbi.hpp"
+
+namespace crfkit {
+
+struct ScoredLattice {
+    Lattice lattice;
+    ArcScores own_arcs;         // scores of this sequence alone, where there are such
+    const ArcScores* arcs;      // those that hold
+    std::vector<double> nodes;  // [nodes] scores
+    PathEngine engine;          // for questions on its paths
+    std::vector<double> best;   // [nodes] for Viterbi
+
+    LatticeGraph graph() const { return LatticeGraph(lattice, *arcs, nodes); }
+    // The labels [T] of the path with the highest score, and that score; −inf when nothing is possible.
+    double decode(std::int32_t* labels) {
+        return viterbi(graph(), best, [&](std::int64_t t, std::int64_t node, std::int64_t) {
+            if (t < lattice.n_positions()) labels[t] = lattice.labels[node];
+        });
+    }
+};
+
+// Gives the lattices of a data set, one after the other.
+class LatticeSource {
+  public:
+    virtual ~LatticeSource() = default;
+    virtual std::span<const std::int64_t> sequence_ptr() const = 0;  // [N + 1]
+    virtual std::int32_t n_labels() const = 0;                       // L
+    // Sequence n, which is not empty. Called from several threads at once, with a room for each.
+    virtual void load(std::int64_t n, ScoredLattice& room) const = 0;
+};
+
+}  // namespace crfkit
