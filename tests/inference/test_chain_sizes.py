@@ -30,7 +30,7 @@ def parts_of(instance: ChainInstance) -> tuple[Floats, Floats, Floats, Floats]:
     L = instance.n_labels
     start = np.zeros(L) if scores.start is None else scores.start
     end = np.zeros(L) if scores.end is None else scores.end
-    return scores.states, np.asarray(scores.arcs), start, end
+    return scores.emissions, np.asarray(scores.transitions), start, end
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -68,8 +68,8 @@ def test_every_number_of_labels(n_labels: int, kind: str) -> None:
     )
     marginals = inference.marginals(**question)
     states, arcs = plain.marginals()
-    np.testing.assert_allclose(marginals.states, states, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(marginals.arcs, arcs, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(marginals.emissions, states, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(marginals.transitions, arcs, rtol=0, atol=1e-9)
 
     entropy = float(
         -np.sum(_log_times(states[0], states[0])) - np.sum(_log_times(arcs, _given(arcs, states)))
@@ -114,8 +114,8 @@ def test_hessian_vector_is_the_complex_derivative(n_labels: int, kind: str) -> N
     hessian_vector = inference.hessian_vector(
         instance.structure, instance.scores, instance.part_scores(direction), allowed=instance.allowed
     )
-    np.testing.assert_allclose(hessian_vector.states, states.imag / tiny, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(hessian_vector.arcs, arcs.imag / tiny, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(hessian_vector.emissions, states.imag / tiny, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(hessian_vector.transitions, arcs.imag / tiny, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 22, 45, 130])
@@ -141,7 +141,7 @@ def draw_long(n_positions: int, n_labels: int, spread: float) -> tuple[Floats, F
 def assert_long(scores: ChainScores, log_partition: float, at: dict[int, Floats]) -> None:
     """Log Z to a relative 1e-12 and these marginals to 1e-9."""
     assert inference.log_partition(Chain(), scores) == pytest.approx(log_partition, rel=1e-12)
-    states = inference.marginals(Chain(), scores).states
+    states = inference.marginals(Chain(), scores).emissions
     for position, expected in at.items():
         np.testing.assert_allclose(states[position], expected, rtol=0, atol=1e-9)
 
@@ -191,7 +191,7 @@ def test_mass_that_leads_nowhere(n_labels: int, depth: float) -> None:
     ):
         log_partition = inference.log_partition(Chain(), scores)
         assert log_partition == pytest.approx(expected.log_partition, rel=1e-12)
-        position_marginals = inference.marginals(Chain(), scores).states
+        position_marginals = inference.marginals(Chain(), scores).emissions
         np.testing.assert_allclose(position_marginals, expected.marginals()[0], rtol=0, atol=1e-9)
         assert inference.best(Chain(), scores).output.tolist() == [1] * T
 
@@ -209,7 +209,7 @@ def test_two_paths_that_are_level_only_at_the_end(n_labels: int, depth: float) -
     scores = ChainScores(states, arcs)
     assert inference.log_partition(Chain(), scores) == pytest.approx(math.log(2.0), rel=0, abs=1e-12 * depth)
     marginals = inference.marginals(Chain(), scores)
-    np.testing.assert_allclose(marginals.states[:, :2], 0.5, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(marginals.emissions[:, :2], 0.5, rtol=0, atol=1e-9)
     assert inference.entropy(Chain(), scores) == pytest.approx(math.log(2.0), rel=0, abs=1e-9)
     drawn = inference.sample(Chain(), scores, 2000, random_state=0)
     assert np.all(drawn == drawn[:, :1])
@@ -218,7 +218,7 @@ def test_two_paths_that_are_level_only_at_the_end(n_labels: int, depth: float) -
 
 def test_worked_example() -> None:
     """Two positions, two labels, four outputs: Z = e² + e + e³ + e⁻¹, the best is (2, 1) if labels begin at 1."""
-    scores = ChainScores(states=[[1, 0], [2, 0]], arcs=[[-2, -1], [2, 0]], start=[1, -1])  # type: ignore[arg-type]
+    scores = ChainScores(emissions=[[1, 0], [2, 0]], transitions=[[-2, -1], [2, 0]], start=[1, -1])  # type: ignore[arg-type]
     chain = Chain(end=False)
     total = sum(math.exp(score) for score in (2, 1, 3, -1))
     assert math.exp(inference.log_partition(chain, scores)) == pytest.approx(total, rel=1e-12)
@@ -241,8 +241,8 @@ def test_without_arcs_the_positions_are_independent(n_labels: int, arcs: str) ->
     log_partition = inference.log_partition(chain, scores)
     assert log_partition == pytest.approx(np.log(np.exp(states).sum(axis=1)).sum(), rel=1e-12)
     marginals = inference.marginals(chain, scores)
-    np.testing.assert_allclose(marginals.states, softmax, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(marginals.emissions, softmax, rtol=0, atol=1e-12)
     np.testing.assert_allclose(
-        marginals.arcs, softmax[:-1, :, None] * softmax[1:, None, :], rtol=0, atol=1e-12
+        marginals.transitions, softmax[:-1, :, None] * softmax[1:, None, :], rtol=0, atol=1e-12
     )
     np.testing.assert_array_equal(inference.best(chain, scores).output, states.argmax(axis=1))

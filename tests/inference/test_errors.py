@@ -46,12 +46,12 @@ class TestEveryQuestion:
 
     def test_start_scores_without_start_arcs(self, ask: Callable[..., Any]) -> None:
         scores = ChainScores(np.zeros((3, 2)), start=np.zeros(2))
-        with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start arcs"):
+        with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start transitions"):
             ask(Chain(start=False), scores)
 
     def test_end_scores_without_end_arcs(self, ask: Callable[..., Any]) -> None:
         scores = ChainScores(np.zeros((3, 2)), end=np.zeros(2))
-        with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end arcs"):
+        with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end transitions"):
             ask(Chain(end=False), scores)
 
     def test_something_else_than_scores(self, ask: Callable[..., Any]) -> None:
@@ -95,12 +95,12 @@ def test_nothing_can_be_said_when_no_output_exists(name: str) -> None:
 def test_nothing_can_be_said_with_patterns_when_no_output_exists(name: str) -> None:
     book, starts = PatternBook.linear(2, [([{0}, {1}], 0)])
     structure = PatternChain(CHAIN, book, PatternStarts.at(DEAD_END.n_positions, [(0, int(starts[0]), 1.0)]))
-    scores = PatternScores(DEAD_END.states, DEAD_END.arcs, DEAD_END.start, DEAD_END.end, np.ones(1))
+    scores = PatternScores(DEAD_END.emissions, DEAD_END.transitions, DEAD_END.start, DEAD_END.end, np.ones(1))
     with pytest.raises(ValueError, match="no label sequence is possible"):
         QUESTIONS[name](structure, scores)
     with pytest.raises(ValueError, match="no label sequence is possible"):
         inference.hessian_vector(
-            structure, scores, PatternScores(np.zeros_like(DEAD_END.states), weights=np.ones(1))
+            structure, scores, PatternScores(np.zeros_like(DEAD_END.emissions), weights=np.ones(1))
         )
 
 
@@ -144,7 +144,7 @@ def test_log_partition_and_k_best_when_no_output_exists() -> None:
             lambda: inference.hessian_vector(
                 Chain(end=False), SCORES, ChainScores(np.zeros((3, 2)), end=np.zeros(2))
             ),
-            r"Chain\(end=False\) has no end arcs",
+            r"Chain\(end=False\) has no end transitions",
         ),
     ],
 )

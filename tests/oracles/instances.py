@@ -32,8 +32,8 @@ class ChainInstance:
         """Brute force over the same scores."""
         scores, structure = self.scores, self.structure
         return ChainOracle(
-            scores.states,
-            scores.arcs,
+            scores.emissions,
+            scores.transitions,
             scores.start,
             scores.end,
             allowed=self.allowed,
@@ -65,7 +65,7 @@ class ChainInstance:
 
     def flat(self, parts: Any) -> Floats:
         """Numbers per part (scores, or marginals) as one vector [P], in the order of the oracle."""
-        return self.parts.flat(parts.states, parts.arcs, parts.start, parts.end)
+        return self.parts.flat(parts.emissions, parts.transitions, parts.start, parts.end)
 
     def existing(self) -> Bools:
         """Which entries of the vector [P] can be given scores."""
@@ -87,20 +87,20 @@ class ChainInstance:
 
     def shifted(self, position: int, by: float) -> ChainInstance:
         """Every label of one position scores `by` more: so does every output."""
-        states = self.scores.states.copy()
+        states = self.scores.emissions.copy()
         states[position] += by
-        return replace(self, scores=replace(self.scores, states=states))
+        return replace(self, scores=replace(self.scores, emissions=states))
 
     def reversed(self) -> ChainInstance:
         """The chain read from its end; its outputs are the reversed outputs."""
         scores = self.scores
-        arcs = None if scores.arcs is None else np.swapaxes(scores.arcs, -1, -2)
+        arcs = None if scores.transitions is None else np.swapaxes(scores.transitions, -1, -2)
         if arcs is not None and arcs.ndim == 3:
             arcs = arcs[::-1]
         exists = None if self.exists is None else self.exists.T
         return ChainInstance(
             chain_of(exists, self.structure.end, self.structure.start, self.structure.unseen),
-            ChainScores(scores.states[::-1], arcs, scores.end, scores.start),
+            ChainScores(scores.emissions[::-1], arcs, scores.end, scores.start),
             None if self.allowed is None else self.allowed[::-1],
             exists,
         )
@@ -129,8 +129,8 @@ class ChainInstance:
             structure=chain_of(exists, structure.start, structure.end, structure.unseen),
             exists=exists,
             scores=ChainScores(
-                scores.states[:, order],
-                None if scores.arcs is None else scores.arcs[..., order, :][..., order],
+                scores.emissions[:, order],
+                None if scores.transitions is None else scores.transitions[..., order, :][..., order],
                 None if scores.start is None else scores.start[order],
                 None if scores.end is None else scores.end[order],
             ),

@@ -33,7 +33,7 @@ class PatternInstance(ChainInstance):
     def of(cls, plain: ChainInstance, patterns: Sequence[StartedPattern], weights: Floats) -> PatternInstance:
         """A chain instance with patterns that begin in it."""
         scores = plain.scores
-        with_weights = PatternScores(scores.states, scores.arcs, scores.start, scores.end, weights)
+        with_weights = PatternScores(scores.emissions, scores.transitions, scores.start, scores.end, weights)
         structure = pattern_chain(plain.structure, patterns, plain.n_positions, plain.n_labels, len(weights))
         return cls(structure, with_weights, plain.allowed, plain.exists, tuple(patterns))
 
@@ -49,8 +49,8 @@ class PatternInstance(ChainInstance):
         return PatternOracle(
             self.patterns,
             scores.weights,
-            scores.states,
-            scores.arcs,
+            scores.emissions,
+            scores.transitions,
             scores.start,
             scores.end,
             allowed=self.allowed,
@@ -76,7 +76,7 @@ class PatternInstance(ChainInstance):
         """Scores of this instance's shape from a vector."""
         chain, weights = self._cut(vector)
         plain = super().part_scores(chain)
-        return PatternScores(plain.states, plain.arcs, plain.start, plain.end, weights)
+        return PatternScores(plain.emissions, plain.transitions, plain.start, plain.end, weights)
 
     def reversed(self) -> PatternInstance:
         """The chain and its patterns read from the end."""

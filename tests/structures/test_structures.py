@@ -109,13 +109,13 @@ def test_scores_are_converted_and_the_callers_arrays_kept() -> None:
     arcs = np.zeros((2, 2))
     scores = ChainScores(states, arcs, start=[0, -np.inf])  # type: ignore[arg-type]
     assert (scores.n_positions, scores.n_labels) == (3, 2)
-    for kept in (scores.states, scores.arcs, scores.start):
+    for kept in (scores.emissions, scores.transitions, scores.start):
         assert kept is not None
         assert kept.dtype == np.float64
         assert kept.flags.c_contiguous
         assert not kept.flags.writeable
     assert arcs.flags.writeable
-    np.testing.assert_array_equal(scores.states, [[0, 1], [2, 3], [4, 5]])
+    np.testing.assert_array_equal(scores.emissions, [[0, 1], [2, 3], [4, 5]])
 
 
 @pytest.mark.parametrize("n_positions", [0, 1, 2, 5])
@@ -123,26 +123,32 @@ def test_arcs_are_shared_or_given_pair_by_pair(n_positions: int) -> None:
     states = np.zeros((n_positions, 3))
     ChainScores(states, np.zeros((3, 3)))
     ChainScores(states, np.zeros((max(n_positions - 1, 0), 3, 3)))
-    with pytest.raises(ValueError, match=r"ChainScores\.arcs"):
+    with pytest.raises(ValueError, match=r"ChainScores\.transitions"):
         ChainScores(states, np.zeros((n_positions + 1, 3, 3)))
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"states": [0.0, 1.0]}, r"ChainScores\.states: expected \[T, L\] with L ≥ 1, got \[2\]"),
-        ({"states": np.zeros((2, 0))}, r"with L ≥ 1, got \[2, 0\]"),
-        ({"states": 1.0}, r"got \[\]"),
-        ({"states": [[0.0], [0.0, 1.0]]}, "rows of different length"),
-        ({"states": [["a"]]}, "expected an array of numbers"),
-        ({"states": [[1j]]}, "expected an array of numbers, got complex128"),
-        ({"states": [[0.0, np.nan]]}, r"ChainScores\.states\[0, 1\] is NaN"),
-        ({"states": [[0.0], [np.inf]]}, r"ChainScores\.states\[1, 0\] is \+inf"),
-        ({"states": [[0.0, 0.0]], "arcs": [[0.0]]}, r"ChainScores\.arcs: expected \[L, L\] = \[2, 2\]"),
-        ({"states": [[0.0]], "arcs": [[np.nan]]}, r"ChainScores\.arcs\[0, 0\] is NaN"),
-        ({"states": [[0.0, 0.0]], "start": [0.0]}, r"ChainScores\.start: expected \[L\] = \[2\].*got \[1\]"),
-        ({"states": [[0.0, 0.0]], "end": [[0.0, 0.0]]}, r"ChainScores\.end: .*got \[1, 2\]"),
-        ({"states": [[0.0]], "end": [np.inf]}, r"ChainScores\.end\[0\] is \+inf"),
+        ({"emissions": [0.0, 1.0]}, r"ChainScores\.emissions: expected \[T, L\] with L ≥ 1, got \[2\]"),
+        ({"emissions": np.zeros((2, 0))}, r"with L ≥ 1, got \[2, 0\]"),
+        ({"emissions": 1.0}, r"got \[\]"),
+        ({"emissions": [[0.0], [0.0, 1.0]]}, "rows of different length"),
+        ({"emissions": [["a"]]}, "expected an array of numbers"),
+        ({"emissions": [[1j]]}, "expected an array of numbers, got complex128"),
+        ({"emissions": [[0.0, np.nan]]}, r"ChainScores\.emissions\[0, 1\] is NaN"),
+        ({"emissions": [[0.0], [np.inf]]}, r"ChainScores\.emissions\[1, 0\] is \+inf"),
+        (
+            {"emissions": [[0.0, 0.0]], "transitions": [[0.0]]},
+            r"ChainScores\.transitions: expected \[L, L\] = \[2, 2\]",
+        ),
+        ({"emissions": [[0.0]], "transitions": [[np.nan]]}, r"ChainScores\.transitions\[0, 0\] is NaN"),
+        (
+            {"emissions": [[0.0, 0.0]], "start": [0.0]},
+            r"ChainScores\.start: expected \[L\] = \[2\].*got \[1\]",
+        ),
+        ({"emissions": [[0.0, 0.0]], "end": [[0.0, 0.0]]}, r"ChainScores\.end: .*got \[1, 2\]"),
+        ({"emissions": [[0.0]], "end": [np.inf]}, r"ChainScores\.end\[0\] is \+inf"),
     ],
 )
 def test_scores_are_refused_in_words(fields: dict[str, Any], message: str) -> None:
@@ -154,9 +160,9 @@ def test_scores_go_with_the_arcs_of_their_structure() -> None:
     scores = ChainScores(np.zeros((2, 2)), start=np.zeros(2))
     scores.check(Chain())
     scores.check(Chain(end=False))
-    with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start arcs"):
+    with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start transitions"):
         scores.check(Chain(start=False))
-    with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end arcs"):
+    with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end transitions"):
         ChainScores(np.zeros((2, 2)), end=np.zeros(2)).check(Chain(end=False))
     with pytest.raises(ValueError, match="go with a Chain, got str"):
         scores.check("chain")  # type: ignore[arg-type]

@@ -297,4 +297,4 @@ def test_a_forbidden_path_of_any_score_is_never_taken() -> None:
         assert output[0] != 1
         assert score < 2e4
     assert len(inference.k_best(bio, ChainScores(states), 9)) == 5
-    assert inference.marginals(bio, ChainScores(states)).states[0, 1] == 0.0
+    assert inference.marginals(bio, ChainScores(states)).emissions[0, 1] == 0.0

@@ -26,24 +26,24 @@ def log_partition(structure: Chain, scores: ChainScores, *, allowed: Allowed = N
 
 def marginals(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> ChainMarginals:
     """∇ log Z: the probability of every part."""
-    states, arcs = _core.chain_marginals(*folded(structure, scores, allowed))
-    return with_ends(structure, states, arcs)
+    emissions, transitions = _core.chain_marginals(*folded(structure, scores, allowed))
+    return with_ends(structure, emissions, transitions)
 
 
 def hessian_vector(
     structure: Chain, scores: ChainScores, direction: ChainScores, *, allowed: Allowed = None
 ) -> ChainMarginals:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    states, arcs = folded(structure, scores, allowed)
+    emissions, transitions = folded(structure, scores, allowed)
     d_states, d_arcs = folded(Chain(structure.start, structure.end), direction, None)
-    if direction.states.shape != scores.states.shape:
+    if direction.emissions.shape != scores.emissions.shape:
         raise ValueError(
-            f"Hessian–vector product: the direction's states have shape {list(direction.states.shape)}, "
-            f"expected that of the scores, {list(scores.states.shape)}."
+            f"Hessian–vector product: the direction's emissions have shape {list(direction.emissions.shape)}, "
+            f"expected that of the scores, {list(scores.emissions.shape)}."
         )
     if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
         raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
-    moved_states, moved_arcs = _core.chain_hessian_vector(states, arcs, d_states, d_arcs)
+    moved_states, moved_arcs = _core.chain_hessian_vector(emissions, transitions, d_states, d_arcs)
     return with_ends(structure, moved_states, moved_arcs)
 
 
@@ -77,9 +77,9 @@ def sample(
 ) -> Int32s:
     """`n` independent label sequences drawn from p(y), as label ids [n, T]."""
     check_n(n)
-    states, arcs = folded(structure, scores, allowed)
-    uniforms = np.random.default_rng(random_state).random((n, len(states)))
-    return _core.chain_sample(states, arcs, uniforms)
+    emissions, transitions = folded(structure, scores, allowed)
+    uniforms = np.random.default_rng(random_state).random((n, len(emissions)))
+    return _core.chain_sample(emissions, transitions, uniforms)
 
 
 def entropy(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> float:
@@ -96,10 +96,14 @@ def score(structure: Chain, scores: ChainScores, output: npt.ArrayLike) -> float
         return -math.inf
     if len(y) == 0:
         return 0.0
-    terms = list(scores.states[np.arange(len(y)), y])
-    if scores.arcs is not None and len(y) > 1:
-        arcs = scores.arcs
-        by_position = arcs[np.arange(len(y) - 1), y[:-1], y[1:]] if arcs.ndim == 3 else arcs[y[:-1], y[1:]]
+    terms = list(scores.emissions[np.arange(len(y)), y])
+    if scores.transitions is not None and len(y) > 1:
+        transitions = scores.transitions
+        by_position = (
+            transitions[np.arange(len(y) - 1), y[:-1], y[1:]]
+            if transitions.ndim == 3
+            else transitions[y[:-1], y[1:]]
+        )
         terms.extend(by_position)
     if scores.start is not None:
         terms.append(scores.start[y[0]])
@@ -126,35 +130,37 @@ def parts(structure: Chain, output: npt.ArrayLike, n_labels: int) -> ChainMargin
     """Which parts a label sequence has: 1 for those, 0 for all others, in the shapes of the marginals."""
     y = labels_of(output, None, n_labels)
     n_positions = len(y)
-    states = np.zeros((n_positions, n_labels))
-    states[np.arange(n_positions), y] = 1
-    arcs = np.zeros((max(n_positions - 1, 0), n_labels, n_labels))
+    emissions = np.zeros((n_positions, n_labels))
+    emissions[np.arange(n_positions), y] = 1
+    transitions = np.zeros((max(n_positions - 1, 0), n_labels, n_labels))
     if n_positions > 1:
-        arcs[np.arange(n_positions - 1), y[:-1], y[1:]] = 1
-    return with_ends(structure, states, arcs)
+        transitions[np.arange(n_positions - 1), y[:-1], y[1:]] = 1
+    return with_ends(structure, emissions, transitions)
 
 
 def folded(structure: Chain, scores: ChainScores, allowed: Allowed) -> tuple[Float64s, Float64s]:
-    """States [T, L] with start, end and allowed labels folded in, and arcs [L, L] or [T − 1, L, L].
+    """States [T, L] with start, end and allowed labels folded in, and transitions [L, L] or [T − 1, L, L].
 
-    What the bigrams of the chain exclude scores −inf, states that no output has included; NoOutputError when that is all.
+    What the bigrams of the chain exclude scores −inf, emissions that no output has included; NoOutputError when that is all.
     """
     _check(structure, scores)
-    states = np.array(scores.states, order="C")
+    emissions = np.array(scores.emissions, order="C")
     if scores.n_positions:
         if scores.start is not None:
-            states[0] += scores.start
+            emissions[0] += scores.start
         if scores.end is not None:
-            states[-1] += scores.end
-    arcs = np.zeros((scores.n_labels, scores.n_labels)) if scores.arcs is None else scores.arcs
+            emissions[-1] += scores.end
+    transitions = (
+        np.zeros((scores.n_labels, scores.n_labels)) if scores.transitions is None else scores.transitions
+    )
     allowed = allowed_of(allowed, scores)
     chain = structure.of_ids(scores.n_labels)
     if chain.constrained:
-        states[~chain.compile(scores.n_positions, allowed).support(scores.n_labels)] = -math.inf
-        arcs = np.where(chain.support().exists[:-1, :-1], arcs, -math.inf)
+        emissions[~chain.compile(scores.n_positions, allowed).support(scores.n_labels)] = -math.inf
+        transitions = np.where(chain.support().exists[:-1, :-1], transitions, -math.inf)
     elif allowed is not None:
-        states[~allowed.mask(scores.n_labels)] = -math.inf
-    return states, arcs
+        emissions[~allowed.mask(scores.n_labels)] = -math.inf
+    return emissions, transitions
 
 
 def _check(structure: Chain, scores: ChainScores) -> None:
@@ -170,9 +176,9 @@ def allowed_of(allowed: Allowed, scores: ChainScores) -> AllowedLabels | None:
         return None
     if not isinstance(allowed, AllowedLabels):
         given = list(np.shape(allowed))
-        if given != list(scores.states.shape):
+        if given != list(scores.emissions.shape):
             raise ValueError(
-                f"The allowed labels have shape {given}, expected [T, L] = {list(scores.states.shape)}."
+                f"The allowed labels have shape {given}, expected [T, L] = {list(scores.emissions.shape)}."
             )
         allowed = AllowedLabels.from_mask(allowed)
     if allowed.n_positions != scores.n_positions:
@@ -189,15 +195,15 @@ def admits(allowed: Allowed, scores: ChainScores, output: npt.ArrayLike) -> bool
     return allowed is None or bool(allowed.mask(scores.n_labels)[np.arange(len(y)), y].all())
 
 
-def with_ends(structure: Chain, states: Float64s, arcs: Float64s) -> ChainMarginals:
-    """Marginals with those of the start and end arcs: the first and the last row of the states."""
-    nothing = np.zeros(states.shape[1])
-    some = len(states) > 0
+def with_ends(structure: Chain, emissions: Float64s, transitions: Float64s) -> ChainMarginals:
+    """Marginals with those of the start and end transitions: the first and the last row of the emissions."""
+    nothing = np.zeros(emissions.shape[1])
+    some = len(emissions) > 0
     return ChainMarginals(
-        states=states,
-        arcs=arcs,
-        start=states[0].copy() if some and structure.start else nothing,
-        end=states[-1].copy() if some and structure.end else nothing.copy(),
+        emissions=emissions,
+        transitions=transitions,
+        start=emissions[0].copy() if some and structure.start else nothing,
+        end=emissions[-1].copy() if some and structure.end else nothing.copy(),
     )
 
 

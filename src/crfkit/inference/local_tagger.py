@@ -36,7 +36,7 @@ class LocalDesign(NamedTuple):
 
 def normalise_locally(scores: ChainScores) -> ChainScores:
     """The scores log p(y_t | y_{t−1}) of the same chain, normalised at each position."""
-    states, arcs = scores.states, scores.arcs
+    states, arcs = scores.emissions, scores.transitions
     n_positions, n_labels = states.shape
     if n_positions == 0:
         return scores
@@ -68,7 +68,8 @@ class LocalTagger(Tagger):
     def marginals(self, design: LocalDesign, n_threads: int = 1) -> Float64s:
         """P(y_t = b), [T, L] over all sequences."""
         found = [
-            chain.marginals(_CHAIN, scores, allowed=allowed).states for scores, allowed in self._each(design)
+            chain.marginals(_CHAIN, scores, allowed=allowed).emissions
+            for scores, allowed in self._each(design)
         ]
         return np.concatenate(found) if found else np.zeros((0, 0))
 
@@ -84,7 +85,7 @@ class LocalTagger(Tagger):
         for (begin, end), (scores, allowed) in zip(
             pairwise(design.sequence_ptr.tolist()), self._each(design), strict=True
         ):
-            mask = np.ones(scores.states.shape, np.bool_)
+            mask = np.ones(scores.emissions.shape, np.bool_)
             if allowed is not None:
                 mask &= allowed.mask(scores.n_labels)
             for t in range(begin, end):

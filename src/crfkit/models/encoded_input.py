@@ -74,8 +74,8 @@ class Question(NamedTuple):
 
 def _along(scores: ChainScores, y: Int32s) -> Float64s:
     """The scores of the positions of a label sequence."""
-    found: Float64s = scores.states[np.arange(len(y)), y]
-    arcs = scores.arcs
+    found: Float64s = scores.emissions[np.arange(len(y)), y]
+    arcs = scores.transitions
     if arcs is not None and len(y) > 1:
         found[1:] += arcs[np.arange(len(y) - 1), y[:-1], y[1:]] if arcs.ndim == 3 else arcs[y[:-1], y[1:]]
     return found

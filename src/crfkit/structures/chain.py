@@ -1,6 +1,6 @@
 """The first-order chain: labels y_1 … y_T, scored at each position and between neighbours.
 
-    score(y) = start[y_1] + Σ_t states[t, y_t] + Σ_{t≥2} arcs[t, y_{t−1}, y_t] + end[y_T]
+    score(y) = start[y_1] + Σ_t emissions[t, y_t] + Σ_{t≥2} transitions[t, y_{t−1}, y_t] + end[y_T]
     p(y)     = exp(score(y)) / Z,    Z = Σ_y exp(score(y))
 
 An empty sequence has exactly one output, the empty one, with score 0; with bigrams only where these have (START, END).
@@ -220,13 +220,13 @@ class ChainScores:
 
     Arrays are checked and kept as read-only float64; the caller's own are never changed.
 
-    >>> scores = ChainScores(states=[[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], arcs=[[0.5, 0.0], [0.0, 0.5]])
+    >>> scores = ChainScores(emissions=[[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], transitions=[[0.5, 0.0], [0.0, 0.5]])
     >>> scores.n_positions, scores.n_labels
     (3, 2)
     """
 
-    states: Float64s  # [T, L] label b at position t
-    arcs: Float64s | None = (
+    emissions: Float64s  # [T, L] label b at position t
+    transitions: Float64s | None = (
         None  # [L, L] for every pair of neighbours, or [T − 1, L, L] pair by pair: (before, after)
     )
     start: Float64s | None = None  # [L] the first label is b
@@ -234,38 +234,38 @@ class ChainScores:
 
     def __post_init__(self) -> None:
         """Convert and refuse what cannot be scores."""
-        states = _scores("states", self.states)
-        if states.ndim != 2 or states.shape[1] == 0:
-            raise ValueError(f"ChainScores.states: expected [T, L] with L ≥ 1, got {_shape(states)}.")
-        n_positions, n_labels = states.shape
-        arcs = None if self.arcs is None else _scores("arcs", self.arcs)
+        emissions = _scores("emissions", self.emissions)
+        if emissions.ndim != 2 or emissions.shape[1] == 0:
+            raise ValueError(f"ChainScores.emissions: expected [T, L] with L ≥ 1, got {_shape(emissions)}.")
+        n_positions, n_labels = emissions.shape
+        transitions = None if self.transitions is None else _scores("transitions", self.transitions)
         square, by_pair = (n_labels, n_labels), (max(n_positions - 1, 0), n_labels, n_labels)
-        if arcs is not None and arcs.shape not in (square, by_pair):
+        if transitions is not None and transitions.shape not in (square, by_pair):
             raise ValueError(
-                f"ChainScores.arcs: expected [L, L] = {list(square)} or [T − 1, L, L] = {list(by_pair)}, "
-                f"to go with states of shape {_shape(states)}, got {_shape(arcs)}."
+                f"ChainScores.transitions: expected [L, L] = {list(square)} or [T − 1, L, L] = {list(by_pair)}, "
+                f"to go with emissions of shape {_shape(emissions)}, got {_shape(transitions)}."
             )
-        object.__setattr__(self, "states", states)
-        object.__setattr__(self, "arcs", arcs)
+        object.__setattr__(self, "emissions", emissions)
+        object.__setattr__(self, "transitions", transitions)
         for name in ("start", "end"):
             given = getattr(self, name)
             values = None if given is None else _scores(name, given)
             if values is not None and values.shape != (n_labels,):
                 raise ValueError(
-                    f"ChainScores.{name}: expected [L] = [{n_labels}], to go with states of shape "
-                    f"{_shape(states)}, got {_shape(values)}."
+                    f"ChainScores.{name}: expected [L] = [{n_labels}], to go with emissions of shape "
+                    f"{_shape(emissions)}, got {_shape(values)}."
                 )
             object.__setattr__(self, name, values)
 
     @property
     def n_positions(self) -> int:
         """T."""
-        return int(self.states.shape[0])
+        return int(self.emissions.shape[0])
 
     @property
     def n_labels(self) -> int:
         """L."""
-        return int(self.states.shape[1])
+        return int(self.emissions.shape[1])
 
     def check(self, structure: Chain) -> None:
         """Refuse scores for parts that this structure does not have."""
@@ -273,7 +273,9 @@ class ChainScores:
             raise ValueError(f"ChainScores go with a Chain, got {type(structure).__name__}.")
         for name in ("start", "end"):
             if getattr(self, name) is not None and not getattr(structure, name):
-                raise ValueError(f"ChainScores.{name} was given, but Chain({name}=False) has no {name} arcs.")
+                raise ValueError(
+                    f"ChainScores.{name} was given, but Chain({name}=False) has no {name} transitions."
+                )
 
 
 class ChainMarginals(NamedTuple):
@@ -282,10 +284,12 @@ class ChainMarginals(NamedTuple):
     The same shapes carry other numbers per part: the counts of one output, or ∇² log Z · direction.
     """
 
-    states: Float64s  # [T, L]         P(y_t = b)
-    arcs: Float64s  # [max(T − 1, 0), L, L]   P(y_t = a, y_{t+1} = b)
-    start: Float64s  # [L]             P(y_1 = b); 0 for an empty sequence or a chain without start arcs
-    end: Float64s  # [L]               P(y_T = b); 0 for an empty sequence or a chain without end arcs
+    emissions: Float64s  # [T, L]         P(y_t = b)
+    transitions: Float64s  # [max(T − 1, 0), L, L]   P(y_t = a, y_{t+1} = b)
+    start: (
+        Float64s  # [L]             P(y_1 = b); 0 for an empty sequence or a chain without start transitions
+    )
+    end: Float64s  # [L]               P(y_T = b); 0 for an empty sequence or a chain without end transitions
 
 
 class Best(NamedTuple):

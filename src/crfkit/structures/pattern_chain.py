@@ -144,8 +144,8 @@ class PatternScores(ChainScores):
 class PatternMarginals(NamedTuple):
     """∇ log Z with respect to the scores, part by part; or other numbers in the same shapes."""
 
-    states: Float64s  # [T, L]         P(y_t = b)
-    arcs: Float64s  # [max(T − 1, 0), L, L]   P(y_t = a, y_{t+1} = b)
+    emissions: Float64s  # [T, L]         P(y_t = b)
+    transitions: Float64s  # [max(T − 1, 0), L, L]   P(y_t = a, y_{t+1} = b)
     start: Float64s  # [L]
     end: Float64s  # [L]
     weights: Float64s  # [W]           E[Σ of values that fire the weight]
