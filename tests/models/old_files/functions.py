@@ -1,4 +1,4 @@
-"""Functions that the model files in this folder name by import path: this module must not move."""
+"""Functions that the model files in this folder name by import path, as `tests.old_files.functions`."""
 
 from __future__ import annotations
 
