@@ -23,6 +23,6 @@ void bind_trellis_questions(nanobind::module_& m);  // the questions on one of t
 void bind_partition(nanobind::module_& m);          // how large trellises are, as seed 002 counts
 void bind_online(nanobind::module_& m);             // mistake-driven passes over a whole dataset
 void bind_patterns(nanobind::module_& m);           // training and tagging with them
-void bind_stochastic(nanobind::module_& m);         // steps along single sequences
+void bind_step_rules(nanobind::module_& m);         // stochastic training methods
 
 }  // namespace crfkit

@@ -19,7 +19,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_objective(m);
     crfkit::bind_named_positions(m);
     crfkit::bind_parser(m);
-    crfkit::bind_stochastic(m);
+    crfkit::bind_step_rules(m);
     crfkit::bind_lattices(m);
     crfkit::bind_paths(m);
     crfkit::bind_trellis(m);

@@ -16,49 +16,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace crfkit {
-namespace {
-
-void bind_rules(nb::module_& m) {
-    using Method = OnlineRule::Method;
-    nb::class_<OnlineRule>(m, "OnlineRule")
-        .def_static("perceptron", [] { return OnlineRule{}; })
-        .def_static(
-            "passive_aggressive",
-            [](int variant, double aggressiveness, bool error_sensitive) {
-                return OnlineRule{.method = Method::passive_aggressive,
-                                  .variant = variant,
-                                  .error_sensitive = error_sensitive,
-                                  .aggressiveness = aggressiveness};
-            },
-            "variant"_a, "aggressiveness"_a, "error_sensitive"_a)
-        .def_static(
-            "arow", [](double gamma) { return OnlineRule{.method = Method::arow, .gamma = gamma}; },
-            "gamma"_a);
-}
-
-}  // namespace
 
 void bind_online(nb::module_& m) {
-    bind_rules(m);
-    nb::class_<Online>(m, "Online")
-        .def_prop_ro("n_weights", &Online::n_weights)
-        .def(
-            "run",
-            [](Online& self, const OnlineRule& rule, Changed<double> w, Changed<double> second,
-               Changed<double> time, const Array<std::int32_t>& order) {
-                check_size("time", time.size(), 1);
-                OnlineState state{{w.data(), w.size()}, {second.data(), second.size()}, *time.data()};
-                const LockRelease release;
-                try {
-                    const double loss = self.pass(rule, state, view(order));
-                    *time.data() = state.time;
-                    return loss;
-                } catch (...) {
-                    *time.data() = state.time;
-                    throw;
-                }
-            },
-            "rule"_a, "w"_a, "second"_a, "time"_a, "order"_a);
+    nb::class_<Online>(m, "Online").def_prop_ro("n_weights", &Online::n_weights);
     nb::class_<ChainOnline, Online>(m, "ChainOnline")
         .def(
             "__init__",

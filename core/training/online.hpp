@@ -1,4 +1,4 @@
-// Mistake-driven training: a step for each sequence whose best labels are wrong, none for the others.
+// Passes of mistake-driven training over a data set.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +12,18 @@
 #include "data/design.hpp"
 #include "data/layout.hpp"
 #include "lattice/arc_model.hpp"
-#include "training/mistakes.hpp"
+#include "training/mistake_rules.hpp"
 
 namespace crfkit {
-
-// How a mistake moves the weights. With d = φ(right) − φ(predicted), deficit = −w·d ≥ 0 by how much the
-// wrong labels score more, n the number of wrong labels and c the weight of the sequence:
-//   perceptron (Collins 2002)          w += c d                           loss: deficit
-//   passive-aggressive (Crammer 2006)  w += τ d                           loss: deficit + margin
-//     margin = √n, or 1 if not `error_sensitive`; τ by variant, with C = c · aggressiveness:
-//     0: loss / |d|²     1: min(C, loss / |d|²)     2: loss / (|d|² + 1 / (2 C))
-//   AROW (Crammer 2009, Mejer & Crammer 2010), variances v [D] of the weights, r = gamma / c:
-//     w += loss / (Σ v d² + r) · v ∘ d,   1 / v += d² / r                 loss: deficit + n
-struct OnlineRule {
-    enum class Method { perceptron, passive_aggressive, arow };
-    Method method = Method::perceptron;
-    int variant = 1;
-    bool error_sensitive = true;
-    double aggressiveness = 1;
-    double gamma = 1;
-};
-
-// What a pass changes. The mean of the weights over all steps is kept without touching all weights: a step
-// by x at time s adds (s + 1)·x to `second`, and the mean at time t is w − second / (t + 1). The weights
-// before the first sequence count for 1, those after each sequence for its weight.
-struct OnlineState {
-    std::span<double> w;       // [D]
-    std::span<double> second;  // [D] Σ (s + 1)·x; the variances of AROW; or empty where no mean is wanted
-    double time = 0;           // sum of the weights of the sequences until now
-};
 
 class Online {
   public:
     virtual ~Online() = default;
 
     std::int64_t n_weights() const { return static_cast<std::int64_t>(w_.size()); }
-    // Goes through the sequences of `order`. Returns the sum of the losses, each before its step and times
-    // the weight of its sequence.
-    double pass(const OnlineRule& rule, OnlineState& state, std::span<const std::int32_t> order);
+    // Takes the steps of one pass over the sequences of `order`. Returns the sum of the losses, each before
+    // its step and times the weight of its sequence.
+    double run(const MistakeRule& rule, const RuleState& state, std::span<const std::int32_t> order);
 
   protected:
     explicit Online(std::int64_t n_weights)
@@ -59,12 +33,6 @@ class Online {
     std::unique_ptr<Mistakes> mistakes_;
 
   private:
-    double see(const OnlineRule& rule, OnlineState& state, std::int64_t n);
-    double step(const OnlineRule& rule, OnlineState& state, std::int64_t n_wrong, double weight);
-    void move(double step, OnlineState& state);
-    void move_by_variance(double step, double per_count, OnlineState& state);
-    void check(const OnlineRule& rule, const OnlineState& state, std::span<const std::int32_t> order) const;
-
     Difference difference_;
     ForkMutex mutex_;
 };

@@ -61,6 +61,9 @@ class SequenceSource {
     // A new one for one thread; the source must outlive it.
     virtual std::unique_ptr<SequenceLoss> open() const = 0;
 
+    // Where the residuals of each sequence begin when all stand in one array, [N + 1].
+    const std::vector<std::int64_t>& residual_ptr(int n_threads) const;
+
     // The strengths of a penalty, one for all weights or one for each, for slots.
     std::vector<double> pack_strengths(std::span<const double> strengths) const {
         if (strengths.size() == 1) return {strengths[0]};
@@ -68,6 +71,9 @@ class SequenceSource {
         pack(strengths.data(), strengths[0], slots.data());
         return slots;
     }
+
+  private:
+    mutable std::vector<std::int64_t> residual_ptr_;  // from the first question on
 };
 
 }  // namespace crfkit

@@ -179,20 +179,9 @@ class Objective:
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
 
-class OnlineRule:
-    @staticmethod
-    def perceptron() -> OnlineRule: ...
-    @staticmethod
-    def passive_aggressive(variant: int, aggressiveness: float, error_sensitive: bool) -> OnlineRule: ...
-    @staticmethod
-    def arow(gamma: float) -> OnlineRule: ...
-
 class Online:
     @property
     def n_weights(self) -> int: ...
-    def run(
-        self, rule: OnlineRule, w: Float64s, second: Float64s, time: Float64s, order: Int32s
-    ) -> float: ...
 
 class ChainOnline(Online):
     def __init__(
@@ -218,39 +207,39 @@ class TreeOnline(Online):
         one_root: bool,
     ) -> None: ...
 
-# steps along single sequences; w, total, z, root, slopes, residuals and visits are changed in place
+# stochastic training methods: rules, and the steps of one pass by one of them
 
-def gradient_pass(
-    objective: Objective | TreeObjective,
-    w: Float64s,
-    total: Float64s | None,
+class StepRule: ...
+class GradientRule(StepRule): ...
+
+class SGDRule(GradientRule):  # state: weights [D], total [D] where the sum of the weights is wanted
+    def __init__(self, rates: Float64s, batch: int) -> None: ...  # rates [steps]
+
+class AdaGradRule(GradientRule):  # state: weights, z, root [D]
+    def __init__(self, rate: float, passes: float, batch: int) -> None: ...
+
+class SAGRule(GradientRule):  # state: weights, gradient_sum [D], residuals, visits [4 N], n_losses [1]
+    def __init__(self, uniforms: Float64s) -> None: ...  # [2 · steps]
+
+class MistakeRule(StepRule): ...  # state: weights [D], time [1], weighted_steps [D] where a mean is wanted
+
+class PerceptronRule(MistakeRule):
+    def __init__(self) -> None: ...
+
+class PassiveAggressiveRule(MistakeRule):
+    def __init__(self, variant: int, aggressiveness: float, error_sensitive: bool) -> None: ...
+
+class AROWRule(MistakeRule):  # state: weights, variances [D], time [1]
+    def __init__(self, gamma: float) -> None: ...
+
+def run(
+    objective: Objective | TreeObjective | Online,
+    rule: StepRule,
     l1: Float64s,  # [1] or [D]
+    state: dict[str, Float64s],  # changed in place
     order: Int32s,
-    rates: Float64s,  # [steps]
-    batch: int,
 ) -> float: ...
-def adaptive_pass(
-    objective: Objective | TreeObjective,
-    w: Float64s,
-    z: Float64s,
-    root: Float64s,
-    l1: Float64s,
-    order: Int32s,
-    rate: float,
-    passes: float,
-    batch: int,
-) -> float: ...
-def residual_places(objective: Objective | TreeObjective) -> Int64s: ...  # [N + 1]
-def average_pass(
-    objective: Objective | TreeObjective,
-    w: Float64s,
-    slopes: Float64s,
-    residuals: Float64s,
-    visits: Float64s,  # [4 N]
-    places: Int64s,
-    order: Int32s,
-    uniforms: Float64s,  # [2 · steps]
-) -> int: ...
+def n_residuals(objective: Objective | TreeObjective) -> int: ...
 
 # treebanks: sentences of words, of which the first five texts are read; heads and labels [T], −1 where unknown
 

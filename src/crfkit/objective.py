@@ -10,13 +10,11 @@ smooth and is left to the optimizer, which reads `l1`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit._core import StepRule
 from crfkit.features import (
     Annotation,
     ArcMap,
@@ -32,7 +30,6 @@ from crfkit.features import (
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class _Smooth:
@@ -59,80 +56,30 @@ class _Smooth:
         return self._core.hessian_vector(w, v)
 
 
-class _Steps(_Smooth):
-    """Steps along single sequences, of an objective whose native half offers these."""
+class _Steps:
+    """Passes of stochastic methods, of an objective whose native half offers these."""
+
+    _core: _core.Objective | _core.TreeObjective | _core.Online
+    l1: float | Float64s
+
+    def run(self, rule: StepRule, state: dict[str, Float64s], order: Int32s) -> float:
+        """Takes the steps of one pass over the sequences of `order`, and changes the arrays of `state` in place.
+
+        Returns the sum of the losses, each before its step. Where an exception such as KeyboardInterrupt ends the pass, the
+        state is that after the steps so far. With many labels of which few are possible, steps along gradients need a
+        chain's objective that was made with `stochastic=True`.
+        """
+        return _core.run(self._core, rule, np.atleast_1d(self.l1), state, order)
+
+
+class _GradientSteps(_Smooth, _Steps):
+    """Both."""
 
     _core: _core.Objective | _core.TreeObjective
 
-    def stochastic_pass(
-        self,
-        w: Float64s,
-        order: Int32s,
-        rates: Float64s,
-        *,
-        batch: int = 1,
-        total: Float64s | None = None,
-    ) -> tuple[float, Float64s, Float64s | None]:
-        """Steps of SGD along `batch` sequences of `order` each; `rates` has one number for each step.
-
-        With c = rate · batch / N:  w ← soft(w − rate · Σ ∇ loss_n(w), c · l1) / (1 + c · l2). Returns Σ_n loss_n, each
-        before its step, the new w, and `total` plus the weights after each step. With many labels of which few are
-        possible, a chain's objective has to be made with `stochastic=True`.
-        """
-        w, total = w.copy(), None if total is None else total.copy()
-        with _learning(w):
-            loss = _core.gradient_pass(self._core, w, total, np.atleast_1d(self.l1), order, rates, batch)
-        return loss, w, total
-
-    def adaptive_pass(
-        self, z: Float64s, root: Float64s, order: Int32s, rate: float, passes: float, *, batch: int = 1
-    ) -> tuple[float, Float64s, Float64s, Float64s]:
-        """Steps of AdaGrad along `batch` sequences of `order` each, after `passes` passes; see `crfkit.AdaGrad`.
-
-        `z` and `root`, which is √G, [D]. Returns Σ_n loss_n, each before its step, and the new weights, z and root.
-        """
-        z, root, w = z.copy(), root.copy(), np.full(self.n_weights, np.nan)
-        with _learning(w):
-            loss = _core.adaptive_pass(
-                self._core, w, z, root, np.atleast_1d(self.l1), order, rate, passes, batch
-            )
-        return loss, w, z, root
-
-    def kept_places(self) -> Int64s:
-        """Where the residuals begin that SAG keeps of each sequence, [N + 1]."""
-        return _core.residual_places(self._core)
-
-    def average_pass(
-        self,
-        w: Float64s,
-        slopes: Float64s,
-        kept: Float64s,
-        visits: Float64s,
-        places: Int64s,
-        order: Int32s,
-        uniforms: Float64s,
-    ) -> float:
-        """Steps of SAG, one for each entry of `order`: that sequence, or for −1 one drawn by two of the `uniforms`.
-
-        w, slopes (the sum of the last known gradients) [D], kept (the last residuals) [places[N]] and visits [4 N] are
-        changed in place; all begin at 0 but w. Returns how often the loss of a sequence was asked for.
-        """
-        with _learning(w):
-            return _core.average_pass(self._core, w, slopes, kept, visits, places, order, uniforms)
-
-
-@contextmanager
-def _learning(*state: Float64s) -> Iterator[None]:
-    """A pass that changes this state in place.
-
-    Where KeyboardInterrupt ends it, its `learned` is the state after the steps so far.
-    """
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        if all(np.isfinite(array).all() for array in state):
-            interrupt.learned = state  # type: ignore[attr-defined]
-        raise
+    def n_residuals(self) -> int:
+        """How many numbers the residuals of all sequences are, which SAG keeps."""
+        return _core.n_residuals(self._core)
 
 
 def _strength(values: Float64s | float) -> float | Float64s:
@@ -146,7 +93,7 @@ def _sequence_weights(given: npt.ArrayLike | None, n: int) -> Float64s:
     return np.ones(n) if given is None else np.ascontiguousarray(given, dtype=np.float64)
 
 
-class Objective(_Steps):
+class Objective(_GradientSteps):
     """f, ∇f and H·v over a data set, on several threads, with the same bits for any number of them.
 
     Works in single precision until `refine()` is called: values are then exact to about 1e-7 and gradients and
@@ -187,29 +134,15 @@ class Objective(_Steps):
         return self._core.refine()
 
 
-class _Mistakes:
+class _Mistakes(_Steps):
     """Steps after the mistakes of single sequences."""
 
-    _native: _core.Online
+    _core: _core.Online
 
     @property
     def n_weights(self) -> int:
         """D."""
-        return self._native.n_weights
-
-    def online_pass(
-        self, rule: _core.OnlineRule, w: Float64s, second: Float64s, time: float, order: Int32s
-    ) -> tuple[float, Float64s, Float64s, float]:
-        """Labels each sequence of `order` and moves the weights by `rule` where the labels are wrong.
-
-        `second` [D] is what the rule keeps beside each weight: AROW its variances, the others Σ (time + 1) · step for the
-        mean of the weights, w − second / (time + 1), or [0] where it is not wanted. `time` counts the sequences so far, each
-        by its weight. Returns the sum of the losses, each before its step, and the new w, second and time.
-        """
-        w, second, clock = w.copy(), second.copy(), np.array([time])
-        with _learning(w, second, clock):
-            loss = self._native.run(rule, w, second, clock, order)
-        return loss, w, second, float(clock[0])
+        return self._core.n_weights
 
 
 class OnlineObjective(_Mistakes):
@@ -232,7 +165,7 @@ class OnlineObjective(_Mistakes):
     ) -> None:
         self.l1 = _strength(l1)
         self.n_sequences = dataset.n_sequences
-        self._native = _core.ChainOnline(
+        self._core = _core.ChainOnline(
             feature_map.layout,
             feature_map.design(dataset, n_threads, purpose="training"),
             annotation.labels,
@@ -342,7 +275,7 @@ class PatternObjective(_Smooth):
         return self._core.refine()
 
 
-class TreeObjective(_Steps):
+class TreeObjective(_GradientSteps):
     """The same objective for the trees of a treebank; always in double precision.
 
     Z sums over all trees and labels, Z_gold over those that agree with the heads and labels that are known.
@@ -393,7 +326,7 @@ class TreeOnlineObjective(_Mistakes):
     ) -> None:
         self.l1 = l1
         self.n_sequences = len(treebank)
-        self._native = _core.TreeOnline(
+        self._core = _core.TreeOnline(
             arc_map.layout,
             treebank.core,
             trees.heads,

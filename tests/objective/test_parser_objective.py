@@ -11,6 +11,7 @@ from crfkit.data import Sentence
 from crfkit.features import ArcMap, Treebank, known_trees, labels_of
 from crfkit.inference import TreeParser, best
 from crfkit.objective import TreeObjective, TreeOnlineObjective
+from tests.optimizers.passes import online_pass, sgd_pass
 from tests.oracles.oracle import TreeOracle
 from tests.oracles.treebanks import random_treebank
 
@@ -158,8 +159,8 @@ def test_steps_go_along_the_gradient_of_single_sentences() -> None:
     problem = Problem(random_treebank([2, 5, 7], 10, unknown=0.2), l2=0.0)
     n, rate = len(problem.sentences), 0.1
     _, gradient = problem.objective.value_and_gradient(problem.weights)
-    loss, moved, _ = problem.objective.stochastic_pass(
-        problem.weights, np.arange(n, dtype=np.int32), np.array([rate]), batch=n
+    loss, moved, _ = sgd_pass(
+        problem.objective, problem.weights, np.arange(n, dtype=np.int32), np.array([rate]), batch=n
     )
     assert loss == pytest.approx(problem.objective.value_and_gradient(problem.weights)[0], rel=1e-12)
     assert moved == pytest.approx(problem.weights - rate * gradient, abs=1e-12)
@@ -173,10 +174,8 @@ def test_a_step_after_a_mistake() -> None:
     right = np.stack([problem.trees.heads, problem.trees.labels], axis=1)
     assert (predicted != right).any()
     mistakes = TreeOnlineObjective(problem.treebank, problem.trees, problem.map)
-    loss, moved, _, _ = mistakes.online_pass(
-        AveragedPerceptron().rule(), problem.weights, np.zeros(0), 0.0, np.zeros(1, dtype=np.int32)
-    )
-    step = moved - problem.weights
+    loss, state = online_pass(mistakes, AveragedPerceptron(), problem.weights, np.zeros(1, dtype=np.int32))
+    step = state["weights"] - problem.weights
     probe = np.random.default_rng(4).normal(size=len(step))
     [probed] = problem.scores(probe)
     words = np.arange(1, len(right) + 1)

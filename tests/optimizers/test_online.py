@@ -17,6 +17,7 @@ from crfkit.objective import OnlineObjective
 from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive, Watch
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.structures import Chain
+from tests.optimizers.passes import online_pass, run
 from tests.oracles.online_reference import Float64s, Reference, Sequence, every_kind_of_feature, listed
 from tests.oracles.restricted import KINDS, Problem
 
@@ -32,20 +33,21 @@ def check(learner: OnlineLearner, objective: OnlineObjective, sequences: list[Se
     """Three passes in random order: losses, weights and what is kept beside them."""
     reference = Reference(learner, dict(enumerate(w)))
     rng = np.random.default_rng(1)
-    state: list[Any] = [w, learner.second(len(w)), 0.0]
+    state = learner.first_state(w)
     for _ in range(3):
         order = rng.permutation(len(sequences)).astype(np.int32)
-        loss, *state[:] = objective.online_pass(learner.rule(), state[0], state[1], state[2], order)
+        loss, state = run(objective, learner.rule(), state, order)
         reference.losses = [0.0]
         for n in order:
             reference.see(sequences[n])
         assert loss == pytest.approx(sum(reference.losses), rel=1e-9)
-        np.testing.assert_allclose(state[0], [reference.w[i] for i in range(len(w))], atol=1e-9)
-        assert state[2] == pytest.approx(reference.time - 1)
+        np.testing.assert_allclose(state["weights"], [reference.w[i] for i in range(len(w))], atol=1e-9)
+        assert state["time"][0] == pytest.approx(reference.time - 1)
         if isinstance(learner, AROW):
-            np.testing.assert_allclose(state[1], [reference.variances[i] for i in range(len(w))], rtol=1e-9)
-        elif learner.averages():
-            np.testing.assert_allclose(state[0] - state[1] / (state[2] + 1), reference.learned(), atol=1e-9)
+            expected = [reference.variances[i] for i in range(len(w))]
+            np.testing.assert_allclose(state["variances"], expected, rtol=1e-9)
+        else:
+            np.testing.assert_allclose(learner.learned(state), reference.learned(), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
@@ -101,9 +103,9 @@ def test_the_step_of_variant_0_puts_the_mistake_right_with_its_margin() -> None:
     dataset, annotation, map_, sequences = every_kind_of_feature()
     objective = OnlineObjective(dataset, annotation, map_, single_precision=False)
     w = np.random.default_rng(0).normal(size=map_.n_weights)
-    rule = PassiveAggressive(variant=0).rule()
+    learner = PassiveAggressive(variant=0)
     for n in (0, 1, 2, 4):
-        _, moved, _, _ = objective.online_pass(rule, w, np.zeros(0), 0.0, np.array([n], np.int32))
+        moved = online_pass(objective, learner, w, np.array([n], np.int32))[1]["weights"]
         scores = [sum(float(w[i]) * x for i, x in phi.items()) for phi in sequences[n].counts]
         best, right = int(np.argmax(scores)), sequences[n].admitted.index(True)
         after = [sum(moved[i] * x for i, x in sequences[n].counts[k].items()) for k in (right, best)]
@@ -196,11 +198,11 @@ def test_ctrl_c_keeps_the_last_whole_pass() -> None:
     class Interrupted(OnlineObjective):
         n_passes = 0
 
-        def online_pass(self, *args: Any) -> Any:
+        def run(self, *args: Any) -> Any:
             self.n_passes += 1
             if self.n_passes == 3:
                 raise KeyboardInterrupt
-            return super().online_pass(*args)
+            return super().run(*args)
 
     start = np.zeros(map_.n_weights)
     outcome = AveragedPerceptron().minimize(Interrupted(dataset, annotation, map_), start)
@@ -215,12 +217,10 @@ def test_a_sequence_that_weighs_nothing_is_as_good_as_absent() -> None:
     objective = OnlineObjective(dataset, annotation, map_, sample_weight=weights)
     w, order = np.zeros(map_.n_weights), np.arange(5, dtype=np.int32)
     for learner in LEARNERS:
-        some, rest = (
-            objective.online_pass(learner.rule(), w, learner.second(len(w)), 0.0, chosen)
-            for chosen in (order, order[weights > 0])
-        )
-        for a, b in zip(some, rest, strict=True):
-            np.testing.assert_array_equal(a, b)
+        some, rest = (online_pass(objective, learner, w, chosen) for chosen in (order, order[weights > 0]))
+        assert some[0] == rest[0]
+        for name, array in some[1].items():
+            np.testing.assert_array_equal(array, rest[1][name])
 
 
 @pytest.mark.parametrize("name", ["ap", "pa", "arow"])
@@ -313,7 +313,7 @@ def test_l1_and_feature_functions_are_refused() -> None:
     with pytest.raises(ValueError, match="AROW takes no l1 penalty"):
         AROW().minimize(OnlineObjective(dataset, annotation, map_, l1=0.5), np.zeros(map_.n_weights))
     functions = crfkit.FeatureFunctions([same])
-    with pytest.raises(TypeError, match="needs online_pass of an objective; FunctionObjective has none"):
+    with pytest.raises(TypeError, match="needs mistakes of an objective; FunctionObjective has none"):
         crfkit.CRF(features=functions, optimizer="pa").fit([["A", "B"]], [["A", "B"]])
 
 
@@ -322,15 +322,20 @@ def test_what_does_not_fit_the_data_is_refused() -> None:
     objective = OnlineObjective(dataset, annotation, map_)
     w = np.zeros(map_.n_weights)
     order = np.zeros(1, np.int32)
+    arow, perceptron = AROW(), AveragedPerceptron()
     with pytest.raises(ValueError, match="order names sequence 5, expected 0 to 4"):
-        objective.online_pass(AROW().rule(), w, w, 0.0, order + 5)
-    with pytest.raises(ValueError, match=f"and 0 numbers, expected {len(w)}"):
-        objective.online_pass(AROW().rule(), w, w[:0], 0.0, order)
-    with pytest.raises(ValueError, match=f"has 3 and 3 numbers, expected {len(w)}"):
-        objective.online_pass(AveragedPerceptron().rule(), w[:3], w[:3], 0.0, order)
+        online_pass(objective, arow, w, order + 5)
+    with pytest.raises(ValueError, match="the state has no array variances"):
+        run(objective, arow.rule(), perceptron.first_state(w), order)
+    with pytest.raises(ValueError, match=f"variances has 3 numbers, expected {len(w)}"):
+        run(objective, arow.rule(), {**arow.first_state(w), "variances": w[:3]}, order)
+    with pytest.raises(ValueError, match=f"weights has 3 numbers, expected {len(w)}"):
+        online_pass(objective, perceptron, w[:3], order)
+    with pytest.raises(TypeError):  # arrays that would have to be copied cannot be changed in place
+        run(objective, perceptron.rule(), {"weights": w.astype(np.float32), "time": np.zeros(1)}, order)
     with pytest.raises(OverflowError, match="left the range of numbers"):
-        objective.online_pass(AveragedPerceptron().rule(), w + 1e300, w[:0], 0.0, order)
-    assert np.isfinite(objective.online_pass(AveragedPerceptron().rule(), w, w[:0], 0.0, order)[0])
+        online_pass(objective, perceptron, w + 1e300, order)
+    assert np.isfinite(online_pass(objective, perceptron, w, order)[0])
 
 
 def test_a_watch_sees_the_weights_that_are_learned() -> None:

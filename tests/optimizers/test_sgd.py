@@ -15,6 +15,7 @@ from crfkit.objective import Objective
 from crfkit.optimizers import Snapshot, Watch
 from crfkit.optimizers.rate_search import search_rate
 from tests.models.test_training import data
+from tests.optimizers.passes import sgd_pass
 from tests.oracles.restricted import Problem
 
 X = [
@@ -173,20 +174,11 @@ def test_ctrl_c_keeps_the_last_whole_pass(name: str) -> None:
             return getattr(self.objective, name)
 
     class Stopped(Interrupted):
-        def _counted(self, name: str, *args: Any, **options: Any) -> Any:
+        def run(self, *args: Any) -> Any:
             self.n_passes += 1
             if self.n_passes == 4:
                 raise KeyboardInterrupt
-            return getattr(self.objective, name)(*args, **options)
-
-        def stochastic_pass(self, *args: Any, **options: Any) -> Any:
-            return self._counted("stochastic_pass", *args, **options)
-
-        def adaptive_pass(self, *args: Any, **options: Any) -> Any:
-            return self._counted("adaptive_pass", *args, **options)
-
-        def average_pass(self, *args: Any, **options: Any) -> Any:
-            return self._counted("average_pass", *args, **options)
+            return self.objective.run(*args)
 
     optimizer = OPTIMIZERS[name]
     if name != "sag":
@@ -224,7 +216,7 @@ def test_the_mean_of_the_weights_is_kept() -> None:
     for k in range(4):
         order = np.random.default_rng((0, k + 1)).permutation(objective.n_sequences).astype(np.int32)
         for i in order:
-            w = objective.stochastic_pass(w, np.array([i], np.int32), np.array([0.1]))[1]
+            w = sgd_pass(objective, w, np.array([i], np.int32), np.array([0.1]))[1]
             if k > 0:
                 total, n = total + w, n + 1
     np.testing.assert_allclose(last, total / n, atol=1e-12)
@@ -299,9 +291,7 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         CRF(l1=0.1, optimizer="sag").fit(X, Y)
     with pytest.raises(ValueError, match="SGD diverged in pass 1; expected a rate below 1e"):
         CRF(l2=0.0, optimizer=SGD(rate=1e308)).fit(X, Y)
-    with pytest.raises(
-        TypeError, match="SGD needs stochastic_pass of an objective; FunctionObjective has none"
-    ):
+    with pytest.raises(TypeError, match="SGD needs sequences of an objective; FunctionObjective has none"):
         CRF(features=crfkit.FeatureFunctions([_length]), optimizer=SGD()).fit(["ab"], [["A", "B"]])
 
 

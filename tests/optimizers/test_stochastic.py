@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from crfkit import _core
 from crfkit.features import Annotation, Dataset, FeatureMap
 from crfkit.features.dataset import FeatureList
 from crfkit.objective import Objective
 from crfkit.structures import AllowedLabels, Chain
+from tests.optimizers.passes import adagrad_pass, sgd_pass
 from tests.oracles import stochastic_reference as reference
 from tests.oracles.restricted import KINDS, Problem
 
@@ -67,14 +69,14 @@ def check_sgd(problem: Problem, l1: Any, l2: Any, batch: int) -> None:
     rates = np.linspace(0.3, 0.1, -(-len(order) // batch))
     expected = reference.sgd(loss, n, problem.w, order, rates, l1=l1, l2=l2, batch=batch)
     objective = objective_of(problem, l1, l2)
-    value, weights, total = objective.stochastic_pass(
-        problem.w, order, rates, batch=batch, total=np.zeros(len(problem.w))
+    value, weights, total = sgd_pass(
+        objective, problem.w, order, rates, batch=batch, total=np.zeros(len(problem.w))
     )
     np.testing.assert_allclose(value, expected.loss, rtol=1e-10)
     np.testing.assert_allclose(weights, expected.weights, atol=1e-10)
     assert total is not None
     np.testing.assert_allclose(total, expected.total, atol=1e-9)
-    plain = objective.stochastic_pass(problem.w, order, rates, batch=batch)
+    plain = sgd_pass(objective, problem.w, order, rates, batch=batch)
     np.testing.assert_allclose(plain[1], expected.weights, atol=1e-10)
     assert np.array_equal(weights == 0, expected.weights == 0)
     assert plain[2] is None
@@ -108,7 +110,7 @@ def test_the_sum_of_many_iterates_keeps_its_digits(l1: float) -> None:
     loss = reference.enumerated(problem)
     expected = reference.sgd(loss, n, problem.w, order, rates, l1=l1, l2=2.0, batch=1)
     zero = np.zeros(len(problem.w))
-    total = objective_of(problem, l1, 2.0).stochastic_pass(problem.w, order, rates, total=zero)[2]
+    total = sgd_pass(objective_of(problem, l1, 2.0), problem.w, order, rates, total=zero)[2]
     assert total is not None
     np.testing.assert_allclose(total / len(order), expected.total / len(order), rtol=0, atol=1e-13)
 
@@ -121,12 +123,12 @@ def test_steps_along_more_sequences_than_are_open_at_a_time() -> None:
     l1, l2 = 0.2, 0.3
     expected = reference.sgd(loss, n, problem.w, order, rates, l1=l1, l2=l2, batch=batch)
     objective = objective_of(problem, l1, l2)
-    value, weights, _ = objective.stochastic_pass(problem.w, order, rates, batch=batch)
+    value, weights, _ = sgd_pass(objective, problem.w, order, rates, batch=batch)
     assert value == pytest.approx(expected.loss, rel=1e-10)
     np.testing.assert_allclose(weights, expected.weights, atol=1e-10)
     losses, leader = reference.adagrad(loss, n, problem.w, [order], rate, l1=l1, l2=l2, batch=batch)
     z, root = -problem.w / rate, np.ones(len(problem.w))
-    value, weights, _, _ = objective.adaptive_pass(z, root, order, rate, 0.0, batch=batch)
+    value, weights, _, _ = adagrad_pass(objective, z, root, order, rate, 0.0, batch=batch)
     assert value == pytest.approx(losses[0], rel=1e-10)
     np.testing.assert_allclose(weights, leader, atol=1e-10)
 
@@ -135,6 +137,7 @@ MEMORY = """
 import resource
 import sys
 import numpy as np
+from tests.optimizers.passes import adagrad_pass, sgd_pass
 from tests.oracles.restricted import Problem
 from tests.optimizers.test_stochastic import objective_of
 
@@ -147,9 +150,9 @@ n = 100_000
 order = np.zeros(n, np.int32)
 batch = int(sys.argv[1])
 before = peak()
-objective.stochastic_pass(problem.w, order, np.full(-(-n // batch), 1e-6), batch=batch, total=np.zeros(len(problem.w)))
+sgd_pass(objective, problem.w, order, np.full(-(-n // batch), 1e-6), batch=batch, total=np.zeros(len(problem.w)))
 if batch > 1:
-    objective.adaptive_pass(problem.w, np.ones(len(problem.w)), order, 1e-3, 0.0, batch=batch)
+    adagrad_pass(objective, problem.w, np.ones(len(problem.w)), order, 1e-3, 0.0, batch=batch)
 print(peak() - before)
 """
 
@@ -175,7 +178,7 @@ def test_adagrad(kind: dict[str, Any], l1: Any, l2: Any, batch: int) -> None:
     objective = objective_of(problem, l1, l2)
     z, root = -problem.w / rate, np.ones(len(problem.w))
     for passes, order in enumerate(orders):
-        value, weights, z, root = objective.adaptive_pass(z, root, order, rate, float(passes), batch=batch)
+        value, weights, z, root = adagrad_pass(objective, z, root, order, rate, float(passes), batch=batch)
         assert value == pytest.approx(losses[passes], rel=1e-10)
     np.testing.assert_allclose(weights, expected, atol=1e-10)
     assert np.array_equal(weights == 0, expected == 0)
@@ -189,21 +192,27 @@ def test_sag(kind: dict[str, Any], l2: Any) -> None:
     n = len(problem.lengths)
     plain = reference.SAGReference(reference.enumerated(problem), n, problem.w, l2)
     objective = objective_of(problem, 0.0, l2)
-    places = objective.kept_places()
-    w, slopes = problem.w.copy(), np.zeros(len(problem.w))
-    kept, visits = np.zeros(places[-1]), np.zeros(4 * n)
+    visits = np.zeros(4 * n)
+    state = {
+        "weights": problem.w.copy(),
+        "gradient_sum": np.zeros(len(problem.w)),
+        "residuals": np.zeros(objective.n_residuals()),
+        "visits": visits,
+        "n_losses": np.zeros(1),
+    }
     rng = np.random.default_rng(3)
     for k in range(6):
         uniforms = rng.random(2 * n)
         order = rng.permutation(n).astype(np.int32) if k == 0 else np.full(n, -1, np.int32)
-        objective.average_pass(w, slopes, kept, visits, places, order, uniforms)
+        objective.run(_core.SAGRule(uniforms), state, order)
         for step in range(n):
             half, uniform = uniforms[2 * step : 2 * step + 2]
             plain.step(int(order[step]) if k == 0 else plain.drawn(half, uniform))
     np.testing.assert_allclose(visits[0::4], plain.lipschitz, rtol=1e-10)
     np.testing.assert_allclose(visits[1::4], plain.losses, atol=1e-10)
-    np.testing.assert_allclose(slopes, plain.gradients.sum(axis=0), atol=1e-10)
-    np.testing.assert_allclose(w, plain.w, atol=1e-10)
+    np.testing.assert_allclose(state["gradient_sum"], plain.gradients.sum(axis=0), atol=1e-10)
+    np.testing.assert_allclose(state["weights"], plain.w, atol=1e-10)
+    assert state["n_losses"][0] >= 6 * n
 
 
 class Rich:
@@ -288,8 +297,8 @@ def test_features_of_arcs_and_dense_blocks(partial: bool, hard: bool, huge: bool
     order, batch = order_of(n, 2), 2
     rates = np.full(-(-len(order) // batch), 0.1)
     expected = reference.sgd(problem.loss, n, problem.w, order, rates, l1=0.1, l2=0.2, batch=batch)
-    value, weights, total = problem.objective(0.1, 0.2).stochastic_pass(
-        problem.w, order, rates, batch=batch, total=np.zeros(len(problem.w))
+    value, weights, total = sgd_pass(
+        problem.objective(0.1, 0.2), problem.w, order, rates, batch=batch, total=np.zeros(len(problem.w))
     )
     assert value == pytest.approx(expected.loss, rel=1e-10)
     np.testing.assert_allclose(weights, expected.weights, atol=1e-9)
@@ -308,8 +317,8 @@ def test_the_same_bits_for_any_number_of_threads(n_threads: int) -> None:
         objective = problem.objective(0.05, 0.2, threads)
         passes.append(
             (
-                objective.stochastic_pass(problem.w, order, rates, batch=4, total=np.zeros(len(problem.w))),
-                objective.adaptive_pass(z, root, order, 0.3, 0.0, batch=4),
+                sgd_pass(objective, problem.w, order, rates, batch=4, total=np.zeros(len(problem.w))),
+                adagrad_pass(objective, z, root, order, 0.3, 0.0, batch=4),
             )
         )
     for one, other in zip(*passes, strict=True):
@@ -322,14 +331,14 @@ def test_bad_arrays_are_refused() -> None:
     objective, n = objective_of(problem), len(problem.lengths)
     order = np.arange(n, dtype=np.int32)
     with pytest.raises(ValueError, match="order names sequence 9, expected 0 to 5"):
-        objective.stochastic_pass(problem.w, np.array([9], np.int32), np.ones(1))
+        sgd_pass(objective, problem.w, np.array([9], np.int32), np.ones(1))
     with pytest.raises(ValueError, match="there are 2 rates, expected 6: one for each step"):
-        objective.stochastic_pass(problem.w, order, np.ones(2))
-    with pytest.raises(ValueError, match=f"w has 1 numbers, expected {len(problem.w)}"):
-        objective.stochastic_pass(np.zeros(1), order, np.ones(n))
+        sgd_pass(objective, problem.w, order, np.ones(2))
+    with pytest.raises(ValueError, match=f"weights has 1 numbers, expected {len(problem.w)}"):
+        sgd_pass(objective, np.zeros(1), order, np.ones(n))
     with pytest.raises(ValueError, match="batch must be at least 1"):
-        objective.stochastic_pass(problem.w, order, np.ones(n), batch=0)
+        sgd_pass(objective, problem.w, order, np.ones(n), batch=0)
     many = Problem(4, **{**FEW[0], "n_labels": 20})
     uneven = objective_of(many, l2=np.random.default_rng(0).random(many.map.n_weights))
     with pytest.raises(ValueError, match="different strengths, expected at most 256"):
-        uneven.stochastic_pass(many.w, order, np.ones(n))
+        sgd_pass(uneven, many.w, order, np.ones(n))

@@ -17,7 +17,6 @@ from crfkit.optimizers.protocols import DivergenceError, Objective, Optimization
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
-from crfkit.optimizers.stochastic import STEPWISE
 from crfkit.optimizers.tron import TRON
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "OPTIMIZERS",
     "SAG",
     "SGD",
-    "STEPWISE",
     "TRON",
     "AdaGrad",
     "AveragedPerceptron",

@@ -9,6 +9,7 @@ import numpy as np
 from crfkit import _core
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.optimizers.protocols import Vector
+from crfkit.optimizers.stochastic import State, check_positive
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class AROW(OnlineLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_positive("variance", "gamma")
+        check_positive(self, "variance", "gamma")
 
-    def second(self, n_weights: int) -> Vector:
-        """The variances at the start."""
-        return np.full(n_weights, float(self.variance))
+    def first_state(self, start: Vector) -> State:
+        """With the variances [D]."""
+        return {**super().first_state(start), "variances": np.full(len(start), float(self.variance))}
 
-    def rule(self) -> _core.OnlineRule:
+    def rule(self) -> _core.MistakeRule:
         """How a mistake moves the weights."""
-        return _core.OnlineRule.arow(float(self.gamma))
+        return _core.AROWRule(float(self.gamma))

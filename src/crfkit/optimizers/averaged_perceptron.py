@@ -36,6 +36,6 @@ class AveragedPerceptron(OnlineLearner):
         """Always."""
         return True
 
-    def rule(self) -> _core.OnlineRule:
+    def rule(self) -> _core.MistakeRule:
         """How a mistake moves the weights."""
-        return _core.OnlineRule.perceptron()
+        return _core.PerceptronRule()

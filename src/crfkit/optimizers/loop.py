@@ -180,7 +180,13 @@ def minimize(
 
 
 class Minimizer:
-    """What the settings of every optimizer have in common."""
+    """What the settings of every optimizer have in common; see `Settings`."""
+
+    tolerance: float = 0.0
+    change: float = 0.0
+    period: int = 1
+    takes_l1: ClassVar[bool] = False
+    scheduled: ClassVar[bool] = False  # whether max_iterations decides every step, so that a resume keeps it
 
     def minimize(
         self,

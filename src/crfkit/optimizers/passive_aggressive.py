@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from crfkit import _core
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.optimizers.protocols import is_whole
+from crfkit.optimizers.stochastic import check_positive
 
 VARIANTS = (0, 1, 2)
 
@@ -42,15 +43,15 @@ class PassiveAggressive(OnlineLearner):
         super().__post_init__()
         if not is_whole(self.variant) or self.variant not in VARIANTS:
             raise ValueError(f"PassiveAggressive got variant={self.variant!r}, expected 0, 1 or 2.")
-        self._check_positive("aggressiveness")
+        check_positive(self, "aggressiveness")
         self._check_switches("error_sensitive", "average")
 
     def averages(self) -> bool:
         """As `average` says."""
         return bool(self.average)
 
-    def rule(self) -> _core.OnlineRule:
+    def rule(self) -> _core.MistakeRule:
         """How a mistake moves the weights."""
-        return _core.OnlineRule.passive_aggressive(
+        return _core.PassiveAggressiveRule(
             int(self.variant), float(self.aggressiveness), bool(self.error_sensitive)
         )

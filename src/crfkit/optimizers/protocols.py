@@ -14,6 +14,12 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]  # [D]
 
 
+ANSWERS = {
+    "sequences": "run",
+    "mistakes": "run",
+}  # the methods of an objective that answer a need of another name
+
+
 class OptimizationError(ValueError):
     """A minimisation that cannot be done with these settings on these data."""
 
@@ -45,15 +51,12 @@ class Objective(Protocol):
 class Optimizer(Protocol):
     """Minimises an objective that answers everything in `needs`.
 
-    What an optimizer may need:
+    What an optimizer may need, and the method that answers it:
 
-    - `value_and_gradient(w)`;
-    - `hessian_vector(w, v)`: H(w) v, [D]; where the objective has `hessian_diagonal(w)` too, it may be used;
-    - `stochastic_pass(w, order, rates, batch=…, total=…)`: steps along a few sequences each;
-    - `adaptive_pass(z, root, order, rate, passes, batch=…)`: the same with a rate for each weight;
-    - `average_pass(w, slopes, kept, visits, places, order, uniforms)`: steps along the average of all gradients, of which
-      the marginals are kept;
-    - `online_pass(rule, w, second, time, order)`: one step after each sequence whose best output is wrong.
+    - value_and_gradient: `value_and_gradient(w)`;
+    - hessian_vector: `hessian_vector(w, v)`, H(w) v, [D];
+    - sequences: `run(rule, state, order)` with a rule that steps along the gradients of single sequences;
+    - mistakes: `run(rule, state, order)` with one that steps after each sequence whose best output is wrong.
 
     `takes_l1` says whether it can minimise an objective with l1.
     """
@@ -80,7 +83,9 @@ def check_match(optimizer: Optimizer, objective: object) -> None:
         raise TypeError(
             f"{_name(objective)} cannot be minimised: it does not say n_weights, its number of weights."
         )
-    missing = sorted(need for need in optimizer.needs if not callable(getattr(objective, need, None)))
+    missing = sorted(
+        need for need in optimizer.needs if not callable(getattr(objective, ANSWERS.get(need, need), None))
+    )
     if missing:
         raise TypeError(
             f"{_name(optimizer)} needs {' and '.join(missing)} of an objective; {_name(objective)} has none."

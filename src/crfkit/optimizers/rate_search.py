@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crfkit import _core
 from crfkit.optimizers.protocols import Vector
 from crfkit.optimizers.stochastic import Order, StochasticObjective, penalty
 
@@ -21,6 +22,11 @@ class RateFound(NamedTuple):
     rate: float
     passes: float  # over the data
     note: str  # in words
+
+
+def sample_loss(objective: StochasticObjective, weights: Vector, sample: Order) -> float:
+    """The sum of the losses of some sequences at these weights: what SGD meets at the rate 0."""
+    return objective.run(_core.SGDRule(np.zeros(len(sample)), 1), {"weights": weights.copy()}, sample)
 
 
 def search_rate(
@@ -40,7 +46,7 @@ def search_rate(
         weights = run(rate, sample)
         loss = inf
         if np.isfinite(weights).all():
-            loss = objective.stochastic_pass(weights, sample, np.zeros(size))[0]
+            loss = sample_loss(objective, weights, sample)
         found = loss + size / max(N, 1) * penalty(objective, weights)
         tried[rate] = found if isfinite(found) else inf
         return tried[rate]

@@ -7,39 +7,22 @@ from math import isfinite, nan
 from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit import _core
 from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.protocols import DivergenceError, OptimizationError, Vector, check_settings
+from crfkit.optimizers.protocols import Objective, OptimizationError, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
-from crfkit.optimizers.stochastic import Order, PassDescent, Place, StochasticObjective, penalty
+from crfkit.optimizers.stochastic import Order, PassDescent, Place, State, StochasticObjective, penalty
 
 VISIT = 4  # numbers kept for each sequence
 LOSS = 1  # the one that is its loss at its last visit
 
 
-class AveragedObjective(StochasticObjective, Protocol):
-    """One that keeps what its sequences gave at their last visit."""
+class AveragedObjective(Objective, StochasticObjective, Protocol):
+    """One whose sequences' residuals can be kept."""
 
-    def kept_places(self) -> npt.NDArray[np.int64]:
-        """Where the numbers kept of each sequence begin, [N + 1]."""
-        ...
-
-    def average_pass(
-        self,
-        weights: Vector,
-        slopes: Vector,
-        kept: Vector,
-        visits: Vector,
-        places: npt.NDArray[np.int64],
-        order: Order,
-        uniforms: Vector,
-        /,
-    ) -> float:
-        """Steps of SAG, one for each entry of `order`; all but the last three arrays are changed in place.
-
-        Returns how often the loss of a sequence was asked for.
-        """
+    def n_residuals(self) -> int:
+        """How many numbers the residuals of all sequences are."""
         ...
 
 
@@ -66,11 +49,7 @@ class SAG(Minimizer):
     memory: int = 1 << 32
     random_state: int = 0
 
-    needs: ClassVar[frozenset[str]] = frozenset({"average_pass", "value_and_gradient"})
-    takes_l1: ClassVar[bool] = False
-    scheduled: ClassVar[bool] = False
-    change: ClassVar[float] = 0.0
-    period: ClassVar[int] = 1
+    needs: ClassVar[frozenset[str]] = frozenset({"sequences", "value_and_gradient"})
 
     def __post_init__(self) -> None:
         check_settings(self, {"max_iterations": 0, "memory": 0, "random_state": 0}, ("tolerance",))
@@ -81,16 +60,19 @@ class SAG(Minimizer):
 
 
 class _Descent(PassDescent):
-    """Steps along the average gradient."""
+    """Steps along the average gradient.
+
+    State: the weights [D]; gradient_sum [D], of the last known gradients; residuals, the last ones of each sequence;
+    visits [N, 4] with the loss at the last visit among its fields; n_losses [1], those that were asked for.
+    """
 
     _settings: SAG
     _objective: AveragedObjective
-    rate = nan  # follows from the estimates, step by step
 
     def __init__(self, settings: SAG, objective: AveragedObjective, start: Vector) -> None:
         super().__init__(settings, objective, start)
-        self._places = objective.kept_places()
-        n_bytes = 8 * int(self._places[-1])
+        self._n_residuals = objective.n_residuals()
+        n_bytes = 8 * self._n_residuals
         if n_bytes > settings.memory:
             raise OptimizationError(
                 f"SAG would keep {n_bytes / 1e6:,.0f} MB of marginals, expected at most memory={settings.memory} bytes: "
@@ -98,11 +80,11 @@ class _Descent(PassDescent):
             )
         self.note = f"it keeps {n_bytes / 1e6:,.1f} MB of marginals"
         self._first_norm = nan
-        self._slopes = self._kept = self._visits = np.zeros(0)
 
     def begin(self, start: Vector) -> None:
         """Stands at the start, where nothing is known of any sequence."""
         getattr(self._objective, "refine", bool)()
+        super().begin(start)
         self.n_evaluations = 0
         self.point = self._exact(start)
         if not isfinite(self.point.value):
@@ -111,9 +93,14 @@ class _Descent(PassDescent):
             )
         self._first_norm = self.point.norm
         self.values = [self.point.value]
-        self._slopes = np.zeros(len(start))
-        self._kept = np.zeros(int(self._places[-1]))
-        self._visits = np.zeros(VISIT * self._objective.n_sequences)
+
+    def _first_state(self, start: Vector) -> State:
+        return {
+            "weights": start,
+            "gradient_sum": np.zeros(len(start)),
+            "residuals": np.zeros(self._n_residuals),
+            "visits": np.zeros(VISIT * self._objective.n_sequences),
+        }
 
     def _exact(self, weights: Vector) -> Place:
         value, gradient = self._objective.value_and_gradient(weights)
@@ -121,51 +108,44 @@ class _Descent(PassDescent):
         self.passes += 1.0
         return Place(weights, value, float(np.linalg.norm(gradient)))
 
-    def advance(self) -> bool:
-        """Makes one pass; the first one visits every sequence once."""
-        n, random = self._objective.n_sequences, self._random()
-        first = len(self.values) == 1
-        order = random.permutation(n) if first else np.full(n, -1)
-        weights = self.point.x.copy()
-        with self._keeping():
-            n_losses = self._objective.average_pass(
-                weights,
-                self._slopes,
-                self._kept,
-                self._visits,
-                self._places,
-                order.astype(np.int32),
-                random.random(2 * n),
-            )
-        self.passes += n_losses / max(n, 1)
-        value = float(self._visits[LOSS::VISIT].sum()) + penalty(self._objective, weights)
-        if not isfinite(value):
-            raise DivergenceError(f"SAG left the range of numbers in pass {len(self.values)}.")
-        norm = float(np.linalg.norm(self._slopes + self._objective.l2 * weights))
-        self.point = Place(weights, value, norm)
+    def _copied(self, state: State) -> State:
+        """Of the weights alone: the residuals are large, and nothing goes on after a pass that failed."""
+        return {**state, "weights": state["weights"].copy(), "n_losses": np.zeros(1)}
+
+    def _order(self) -> Order:
+        """The first pass visits every sequence once, in random order; the others draw one for each step."""
+        return super()._order() if self.n_passes == 0 else np.full(self._objective.n_sequences, -1, np.int32)
+
+    def _rule(self, order: Order, state: State) -> _core.SAGRule:
+        return _core.SAGRule(self._random().random(2 * len(order)))
+
+    def _cost(self, state: State) -> float:
+        return float(state["n_losses"][0]) / max(self._objective.n_sequences, 1)
+
+    def _value(self, loss: float, state: State) -> float:
+        """Each sequence counts as at its last visit."""
+        return float(state["visits"][LOSS::VISIT].sum()) + penalty(self._objective, state["weights"])
+
+    def _place(self, state: State, value: float) -> Place:
+        weights = state["weights"]
+        norm = float(np.linalg.norm(state["gradient_sum"] + self._objective.l2 * weights))
         if norm <= self._settings.tolerance * self._first_norm:
-            self.point = self._exact(weights)
-        self.values.append(self.point.value)
-        return True
+            return self._exact(weights)
+        return Place(weights, value, norm)
 
     def snapshot(self) -> Snapshot:
-        """All that is kept of the sequences too."""
+        """What is known of the objective too."""
         numbers, arrays = super().snapshot()
         point = {"value": self.point.value, "norm": self.point.norm, "first_norm": self._first_norm}
         numbers = {**numbers, **point, "values": list(self.values), "n_evaluations": self.n_evaluations}
-        own = {"slopes": self._slopes, "kept": self._kept, "visits": self._visits}
-        return Snapshot(numbers, {**arrays, **{name: array.copy() for name, array in own.items()}})
+        return Snapshot(numbers, {name: array.copy() for name, array in arrays.items()})  # passes change them
 
     def restore(self, snapshot: Snapshot) -> None:
-        """All that is kept of the sequences too."""
-        super().restore(snapshot)
+        """What is known of the objective too."""
         getattr(self._objective, "refine", bool)()
+        super().restore(snapshot)
         self.values = snapshot.series("values")
         self.n_evaluations = snapshot.count("n_evaluations")
         self._first_norm = snapshot.number("first_norm")
         self.point = Place(self.point.x, snapshot.number("value"), snapshot.number("norm"))
-        sizes = (len(self.point.x), int(self._places[-1]), VISIT * self._objective.n_sequences)
-        self._slopes, self._kept, self._visits = (  # copies, which the passes change
-            snapshot.vector(name, size).copy()
-            for name, size in zip(("slopes", "kept", "visits"), sizes, strict=True)
-        )
+        self._state = {name: array.copy() for name, array in self._state.items()}

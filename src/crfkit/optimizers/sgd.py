@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan
 from typing import ClassVar
 
 import numpy as np
 
-from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.protocols import Vector, check_settings
-from crfkit.optimizers.rate_search import search_rate
+from crfkit import _core
+from crfkit.optimizers.protocols import Vector
 from crfkit.optimizers.snapshot import Snapshot
-from crfkit.optimizers.stochastic import Order, PassDescent, StochasticObjective, check_rate
-
-FIRST_RATE = 0.1  # where the search for one begins
+from crfkit.optimizers.stochastic import Order, PassDescent, State, StochasticObjective
+from crfkit.optimizers.stochastic_gradient import GradientDescent, StochasticGradient
 
 
 @dataclass(frozen=True)
-class SGD(Minimizer):
+class SGD(StochasticGradient):
     """Stochastic gradient descent: steps along `batch` sequences each, in random order, for `max_iterations` passes.
 
     With N sequences and c = rate · batch / N, a step is
@@ -46,16 +43,10 @@ class SGD(Minimizer):
     average: bool | float = False
     random_state: int = 0
 
-    needs: ClassVar[frozenset[str]] = frozenset({"stochastic_pass"})
-    takes_l1: ClassVar[bool] = True
     scheduled: ClassVar[bool] = True  # max_iterations decides every step
-    tolerance: ClassVar[float] = 0.0
-    change: ClassVar[float] = 0.0
-    period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        check_settings(self, {"max_iterations": 0, "batch": 1, "random_state": 0}, ())
-        check_rate(self)
+        super().__post_init__()
         if not isinstance(self.average, bool | np.bool_) and not (
             isinstance(self.average, float | np.floating) and 0 < self.average < 1
         ):
@@ -68,56 +59,37 @@ class SGD(Minimizer):
         return _Descent(self, objective, start)
 
 
-class _Descent(PassDescent):
-    """Steps along the gradient, and the mean of where they led."""
+class _Descent(GradientDescent):
+    """Steps along the gradient, and the mean of where they led.
+
+    State: the weights, and from the first averaged pass on `total`, the sum of the weights after each step.
+    """
 
     _settings: SGD
+    first_rate = 0.1
 
-    def __init__(self, settings: SGD, objective: StochasticObjective, start: Vector) -> None:
-        super().__init__(settings, objective, start)
-        self._rate = nan
-        self._stand(start, np.zeros(0), 0)
-
-    def _stand(self, weights: Vector, total: Vector, n_averaged: int) -> None:
-        """At weights [D]; total [D] is the sum of those after `n_averaged` steps, [0] before there are any."""
-        self._weights, self._total, self._n_averaged = weights, total, n_averaged
-
-    @property
-    def rate(self) -> float:
-        """The first rate."""
-        return self._rate
-
-    def begin(self, start: Vector) -> None:
-        """Stands at the start, with a rate."""
-        super().begin(start)
-        self._stand(start, np.zeros(0), 0)
-        if not isinstance(self._settings.rate, str):
-            self._rate = float(self._settings.rate)
-            return
-        found = search_rate(self._objective, self._tried, FIRST_RATE, self._settings.random_state)
-        self._rate, self.passes, self.note = found
+    def _first_state(self, start: Vector) -> State:
+        return {"weights": start}
 
     def _tried(self, rate: float, order: Order) -> Vector:
-        rates = np.full(-(-len(order) // self._batch), rate)
-        return self._objective.stochastic_pass(self._weights, order, rates, batch=self._batch)[1]
-
-    def _run(self, order: Order) -> tuple[float, Vector]:
-        settings, done = self._settings, len(self.values) - 1
-        n_steps = -(-len(order) // self._batch)
-        rates = np.full(n_steps, self._rate)
-        if not settings.average:
-            rates *= 1.0 - (done + np.arange(n_steps) / max(n_steps, 1)) / settings.max_iterations
-        total = None
-        if settings.average and done >= self._first_averaged():
-            total = self._total if self._n_averaged else np.zeros_like(self._weights)
-        loss, weights, total = self._objective.stochastic_pass(
-            self._weights, order, rates, batch=self._batch, total=total
+        state = {"weights": self.point.x.copy()}
+        self._objective.run(
+            _core.SGDRule(np.full(self._n_steps(len(order)), rate), self._batch), state, order
         )
-        if total is None:
-            self._stand(weights, np.zeros(0), 0)
-        else:
-            self._stand(weights, total, self._n_averaged + n_steps)
-        return loss, weights
+        return state["weights"]
+
+    def _rule(self, order: Order, state: State) -> _core.SGDRule:
+        n_steps = self._n_steps(len(order))
+        rates = np.full(n_steps, self.rate)
+        if not self._settings.average:
+            done = (self.n_passes + np.arange(n_steps) / max(n_steps, 1)) / self._settings.max_iterations
+            rates *= 1.0 - done
+        elif self.n_passes >= self._first_averaged():
+            state.setdefault("total", np.zeros_like(state["weights"]))
+        return _core.SGDRule(rates, self._batch)
+
+    def _n_steps(self, n_sequences: int) -> int:
+        return -(-n_sequences // int(self._batch))
 
     def _first_averaged(self) -> int:
         """Passes without averaging: one, or a share, but never all."""
@@ -126,20 +98,19 @@ class _Descent(PassDescent):
         share = 1 if isinstance(average, bool | np.bool_) else round(float(average) * passes)
         return min(share, passes - 1)
 
-    def _found(self, weights: Vector) -> Vector:
+    def _n_averaged(self) -> int:
+        """Steps whose weights the total has, after whole passes."""
+        if not self._settings.average:
+            return 0
+        return max(self.n_passes - self._first_averaged(), 0) * self._n_steps(self._objective.n_sequences)
+
+    def _learned(self, state: State) -> Vector:
         """The mean, where there is one."""
-        return self._total / self._n_averaged if self._n_averaged else weights
+        n_averaged = self._n_averaged()
+        return state["total"] / n_averaged if n_averaged else state["weights"]
 
-    def snapshot(self) -> Snapshot:
-        """The rate, and the sum of the weights too."""
-        numbers, arrays = super().snapshot()
-        own = {"rate": self._rate, "n_averaged": self._n_averaged}
-        return Snapshot({**numbers, **own}, {**arrays, "weights": self._weights, "total": self._total})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """The rate, and the sum of the weights too."""
-        super().restore(snapshot)
-        self._rate = snapshot.number("rate")
-        n_weights, n_averaged = len(self.point.x), snapshot.count("n_averaged")
-        total = snapshot.vector("total", n_weights if n_averaged else 0)
-        self._stand(snapshot.vector("weights", n_weights), total, n_averaged)
+    def _restored(self, snapshot: Snapshot) -> State:
+        state = super()._restored(snapshot)
+        if self._n_averaged():
+            state["total"] = snapshot.vector("total", len(state["weights"]))
+        return state

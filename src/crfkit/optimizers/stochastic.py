@@ -1,39 +1,59 @@
-"""What the methods share that go through the data pass by pass, a step along a few sequences at a time."""
+"""What the methods share that go through the data pass by pass, with a step after a few sequences each.
+
+How a step moves the weights is said by a rule in the native core (`_core.SGDRule`, …). An objective runs it:
+`objective.run(rule, state, order)` takes the steps of one pass and changes the state in place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.optimizers.protocols import DivergenceError, Objective, Vector, is_whole
+from crfkit import _core
+from crfkit.optimizers.protocols import DivergenceError, Vector, is_whole
 from crfkit.optimizers.snapshot import Snapshot
 
-STEPWISE = frozenset({"stochastic_pass", "adaptive_pass", "average_pass"})  # needs of such methods
-Order = npt.NDArray[np.int32]
+Order = npt.NDArray[np.int32]  # of sequences
+State = dict[str, Vector]  # what a rule keeps between two passes, by name; "weights" [D] among them
+
+# Names that arrays of a state had in earlier checkpoints, where the time of mistake-driven methods was a number.
+OLD_NAMES = {
+    "weights": "x",
+    "weighted_steps": "second",
+    "variances": "second",
+    "gradient_sum": "slopes",
+    "residuals": "kept",
+}
 
 
-class StochasticObjective(Objective, Protocol):
-    """An objective Σ_n loss_n(w) + Σ_d (l1_d |w_d| + ½ l2_d w_d²) over N sequences that can step along some of them."""
+class StepObjective(Protocol):
+    """A data set of N sequences that rules can step along."""
+
+    n_sequences: int  # N
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        ...
+
+    def run(self, rule: _core.StepRule, state: State, order: Order, /) -> float:
+        """Takes the steps of one pass over the sequences of `order`, and changes the arrays of `state` in place.
+
+        Returns the sum of the losses, each before its step. Where KeyboardInterrupt ends the pass, the state is that after
+        the steps so far.
+        """
+        ...
+
+
+class StochasticObjective(StepObjective, Protocol):
+    """An objective Σ_n loss_n(w) + Σ_d (l1_d |w_d| + ½ l2_d w_d²)."""
 
     l1: float | Vector
     l2: float | Vector
-    n_sequences: int  # N
-
-    def stochastic_pass(
-        self, weights: Vector, order: Order, rates: Vector, /, *, batch: int = 1, total: Vector | None = None
-    ) -> tuple[float, Vector, Vector | None]:
-        """Steps of SGD along `batch` sequences of `order` each; `rates` has one number for each step.
-
-        With c = rate · batch / N:  w ← soft(w − rate · Σ ∇ loss_n(w), c · l1) / (1 + c · l2). Returns Σ_n loss_n, each
-        before its step, the new weights, and `total` plus the weights after each step. Where KeyboardInterrupt ends the
-        pass, its attribute `learned` may hold the weights after the steps so far, [weights].
-        """
-        ...
 
 
 class Place(NamedTuple):
@@ -50,78 +70,107 @@ def penalty(objective: StochasticObjective, weights: Vector) -> float:
         return float(np.sum(objective.l1 * np.abs(weights)) + 0.5 * np.sum(objective.l2 * weights * weights))
 
 
-def check_rate(optimizer: Any) -> None:
-    """Refuses a rate that is neither a positive number nor "auto"."""
-    rate = optimizer.rate
-    if isinstance(rate, str) and rate == "auto":
-        return
-    if not (is_whole(rate) or isinstance(rate, float | np.floating)) or not 0 < rate < inf:
-        raise ValueError(
-            f'{type(optimizer).__name__} got rate={rate!r}, expected a positive number or "auto".'
-        )
+def check_positive(optimizer: object, *names: str, or_else: str = "") -> None:
+    """Refuses settings that are neither positive finite numbers nor the text `or_else`."""
+    for name in names:
+        value = getattr(optimizer, name)
+        if or_else and isinstance(value, str) and value == or_else:
+            continue
+        if not (is_whole(value) or isinstance(value, float | np.floating)) or not 0 < value < inf:
+            what = f' or "{or_else}"' if or_else else ""
+            raise ValueError(
+                f"{type(optimizer).__name__} got {name}={value!r}, expected a positive number{what}."
+            )
 
 
-class PassDescent:
-    """Pass after pass over the sequences in random order; what a pass does is left to each method."""
+class PassDescent(ABC):
+    """Pass after pass over the sequences, in random order; a method brings its rule and its state."""
 
     n_evaluations = 0
     note = ""  # what was decided on the way, in words
 
-    def __init__(self, settings: Any, objective: StochasticObjective, start: Vector) -> None:
+    def __init__(self, settings: Any, objective: Any, start: Vector) -> None:
         self._settings = settings
         self._objective = objective
+        self._state: State = {"weights": start}
         self.point = Place(start, nan)
-        self.values: list[float] = []
-        self._unfinished: Vector | None = None  # the weights of a pass that was interrupted
+        self.values: list[float] = []  # the objective by iteration, beginning with that of the start
         self.passes = 0.0
-        self._batch = min(getattr(settings, "batch", 1), max(objective.n_sequences, 1))
+
+    @property
+    def n_passes(self) -> int:
+        """Passes that have been completed."""
+        return len(self.values) - 1
 
     def begin(self, start: Vector) -> None:
         """Stands at the start; the objective there is not asked for."""
         self.point = Place(start, nan)
         self.values = [nan]
+        self._state = self._first_state(start)
 
     def advance(self) -> bool:
-        """Makes one pass; its objective is the sum of the losses met on the way, and the penalty after it."""
-        with self._keeping():
-            loss, weights = self._run(
-                self._random().permutation(self._objective.n_sequences).astype(np.int32)
-            )
-        value = loss + penalty(self._objective, weights)
+        """Makes one pass."""
+        state, order = self._copied(self._state), self._order()
+        try:
+            loss = self._objective.run(self._rule(order, state), state, order)
+        except KeyboardInterrupt:
+            unfinished = self._learned(state)
+            if self.n_passes == 0 and np.isfinite(unfinished).all():
+                self.point = Place(unfinished, nan)
+            raise
+        except OverflowError as error:
+            raise DivergenceError(f"{self._name()} diverged in pass {len(self.values)}: {error}") from None
+        value = self._value(loss, state)
         if not isfinite(value):
-            raise DivergenceError(
-                f"{type(self._settings).__name__} diverged in pass {len(self.values)}; expected a rate below {self.rate:g}."
-            )
-        self.passes += 1.0
-        self.point = Place(self._found(weights), value)
+            raise DivergenceError(f"{self._name()} diverged in pass {len(self.values)}; {self._advice()}.")
+        self.passes += self._cost(state)
+        self._state = state
         self.values.append(value)
+        self.point = self._place(state, value)
+        self.values[-1] = self.point.value
         return True
 
-    @contextmanager
-    def _keeping(self) -> Iterator[None]:
-        """A pass that leaves its weights behind where it is interrupted."""
-        try:
-            yield
-        except KeyboardInterrupt as interrupt:
-            self._unfinished = getattr(interrupt, "learned", [None])[0]
-            raise
+    @abstractmethod
+    def _first_state(self, start: Vector) -> State:
+        """The state before the first pass."""
 
-    @property
-    def rate(self) -> float:
-        """The rate that is used."""
-        raise NotImplementedError
+    @abstractmethod
+    def _rule(self, order: Order, state: State) -> _core.StepRule:
+        """The rule of the pass that comes next."""
 
-    def _run(self, order: Order) -> tuple[float, Vector]:
-        """A pass: the sum of the losses, and the weights after it."""
-        raise NotImplementedError
+    @abstractmethod
+    def _value(self, loss: float, state: State) -> float:
+        """The objective of a pass with this sum of losses."""
 
-    def _found(self, weights: Vector) -> Vector:
-        """What to keep after a pass that ended with these weights."""
-        return weights
+    def _name(self) -> str:
+        return type(self._settings).__name__
+
+    def _advice(self) -> str:
+        return "its loss left the range of numbers"
+
+    def _copied(self, state: State) -> State:
+        """For a pass to change."""
+        return {name: array.copy() for name, array in state.items()}
+
+    def _order(self) -> Order:
+        """A random order of all sequences."""
+        return self._random().permutation(self._objective.n_sequences).astype(np.int32)
 
     def _random(self) -> np.random.Generator:
         """Random numbers of the pass that comes next: the same after a resume."""
         return np.random.default_rng((self._settings.random_state, len(self.values)))
+
+    def _cost(self, state: State) -> float:
+        """Of the pass that led to this state, in passes over the data."""
+        return 1.0
+
+    def _learned(self, state: State) -> Vector:
+        """The weights [D] to keep if it ended in this state."""
+        return state["weights"]
+
+    def _place(self, state: State, value: float) -> Place:
+        """Where it is after a pass."""
+        return Place(self._learned(state), value)
 
     def refine(self) -> bool:
         """Nothing becomes more exact."""
@@ -129,18 +178,27 @@ class PassDescent:
 
     def best(self) -> Vector:
         """The weights [D] of the last whole pass; where there is none, those of the steps so far."""
-        if self._unfinished is not None and len(self.values) == 1:
-            return self._unfinished
         return self.point.x
 
     def snapshot(self) -> Snapshot:
-        """Weights and counts; a method adds its own."""
-        return Snapshot(
-            {"values": self.values[1:], "passes": self.passes, "note": self.note}, {"x": self.point.x}
-        )
+        """The state, and how many passes were made: random numbers follow from that."""
+        numbers = {"values": self.values[1:], "passes": self.passes, "note": self.note}
+        return Snapshot(numbers, dict(self._state))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Stands where the snapshot was taken."""
         self.values = [nan, *snapshot.series("values")]
         self.passes, self.note = snapshot.number("passes"), snapshot.text("note")
-        self.point = Place(snapshot.vector("x", len(self.point.x)), self.values[-1])
+        self._state = self._restored(snapshot)
+        self.point = Place(self._learned(self._state), self.values[-1])
+
+    def _restored(self, snapshot: Snapshot) -> State:
+        """The state in a snapshot, which has the names and sizes of the first one."""
+        found = {}
+        for name, array in self._first_state(self.point.x).items():
+            if name in snapshot.numbers:
+                found[name] = np.array([snapshot.number(name)])
+                continue
+            stored = name if name in snapshot.arrays else OLD_NAMES.get(name, name)
+            found[name] = snapshot.vector(stored, len(array))
+        return found

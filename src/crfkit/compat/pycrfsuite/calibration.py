@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit import _core
 from crfkit.objective import Objective
 
 
@@ -46,14 +47,14 @@ def calibrated(objective: Objective, params: dict[str, Any], say: Callable[[str]
 
 
 def _after_pass(objective: Objective, sample: Any, rate: float) -> float:
-    start = np.zeros(objective.n_weights)
-    with np.errstate(over="ignore", invalid="ignore"):
-        _, moved, _ = objective.stochastic_pass(start, sample, np.full(len(sample), rate))
+    state = {"weights": np.zeros(objective.n_weights)}
+    objective.run(_core.SGDRule(np.full(len(sample), rate), 1), state, sample)
+    moved = state["weights"]
     return _loss(objective, moved, sample) if np.isfinite(moved).all() else np.inf
 
 
 def _loss(objective: Objective, weights: Any, sample: Any) -> float:
     """Of the sample, with its share of the penalty: the losses that a pass with the rate 0 meets."""
-    loss, *_ = objective.stochastic_pass(weights, sample, np.zeros(len(sample)))
+    loss = objective.run(_core.SGDRule(np.zeros(len(sample)), 1), {"weights": weights.copy()}, sample)
     share = len(sample) / max(objective.n_sequences, 1)
     return loss + 0.5 * share * float(np.sum(objective.l2 * weights * weights))

@@ -121,7 +121,7 @@ def train(
         DEFAULT_OPTIMIZER, "AdaGrad: good weights after few passes over the trees"
     )
     objective: Any
-    if "online_pass" in choice.optimizer.needs:
+    if "mistakes" in choice.optimizer.needs:
         objective = TreeOnlineObjective(
             treebank,
             trees,

@@ -25,7 +25,7 @@ from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import ProgressCallback, Report, count_of
 from crfkit.models.training.training_set import Choices, Lesson
 from crfkit.models.training.warm_start import carried, pruned, touched
-from crfkit.optimizers import AUTO, STEPWISE, Choice, History, Watch, choose, optimizer_named
+from crfkit.optimizers import AUTO, Choice, History, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 
@@ -99,13 +99,13 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
         settings |= checkpoint.data_of(lesson, weights, plan.dev)
     report.stage(f"minimising over {model.n_weights:,} weights, for {len(model.labels):,} labels")
     given = given_optimizer(params["optimizer"])
-    stochastic = given is not None and not STEPWISE.isdisjoint(given.optimizer.needs)
+    needs = frozenset() if given is None else given.optimizer.needs
     objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
         l1=params["l1"],
         l2=params["l2"],
         sample_weight=weights,
-        stochastic=stochastic,
-        online=given is not None and "online_pass" in given.optimizer.needs,
+        stochastic="sequences" in needs,
+        online="mistakes" in needs,
         n_threads=n_threads,
         fixed=~touched(lesson) if plan.extend else None,
     )
