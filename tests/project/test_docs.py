@@ -38,6 +38,7 @@ from crfkit.features.templates import FUNCTIONS
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")])
+WIDTH = 100  # columns of prose on a page
 NOT_RUN = ("pip ", "make ", "git ", "python -m benchmarks.")  # commands of the shell that pages may show
 WITH_EXAMPLES = (
     "CRF",
@@ -191,6 +192,30 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not target.startswith(("http://", "https://", "#")):
             assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+
+
+def long_lines(page: str) -> list[str]:
+    """The lines of prose beyond the width: not code, tables, headings, pictures, or a single long word."""
+    prose = FENCE.sub(lambda found: "\n" * found[0].count("\n"), page).splitlines()
+    verbatim = ("|", "  |", "#", "![", "<", "    ")
+    return [
+        line
+        for line in prose
+        if len(line) > WIDTH and len(line.split()) > 2 and not line.startswith(verbatim)
+    ]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem != "CHANGELOG"], ids=lambda page: page.name
+)
+def test_prose_is_wrapped(page: Path) -> None:
+    assert long_lines(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_long_line_is_found() -> None:
+    long = "word " * 30
+    page = f"{long}\n- {long}\n| {long} |\n# {long}\n\n    {long}\n```text\n{long}\n```\n{'x' * 120}\n"
+    assert long_lines(page) == [long, f"- {long}"]
 
 
 def test_install_commands_need_no_release() -> None:
