@@ -62,7 +62,7 @@ def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> 
     """log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
 
     >>> import math, numpy as np
-    >>> scores = ChainScores(states=np.zeros((3, 2)))  # 2³ label sequences, each with the score 0
+    >>> scores = ChainScores(emissions=np.zeros((3, 2)))  # 2³ label sequences, each with the score 0
     >>> round(math.exp(log_partition(Chain(), scores)), 6)
     8.0
     """
