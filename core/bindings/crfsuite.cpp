@@ -7,7 +7,7 @@
 #include <memory>
 #include <system_error>
 
-#include "answers/tagger.hpp"
+#include "answers/chain_potentials.hpp"
 #include "base/file_bytes.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -87,14 +87,14 @@ nb::tuple read(const HeldFile& held) {
                           to_numpy(std::move(model.weights)));
 }
 
-// A tagger with the part of the model that a sequence needs, and a design of the sequence.
+// Potentials with the part of the model that a sequence needs, and a design of the sequence.
 struct Question {
     Question(const HeldFile& held, const NamedPositions& positions) {
         const CrfsuitePart part = part_of(held.file, positions);
         design = one_sequence(part.layout, positions.n_positions(), part.features);
-        tagger = std::make_unique<Tagger>(part.layout, part.weights.data());
+        potentials = std::make_unique<ChainPotentials>(part.layout, part.weights.data());
     }
-    std::unique_ptr<Tagger> tagger;
+    std::unique_ptr<ChainPotentials> potentials;
     std::unique_ptr<Design> design;
 };
 
@@ -104,7 +104,7 @@ nb::tuple ask(const HeldFile& held, const NamedPositions& positions) {
         const BriefRelease release;
         question = std::make_unique<Question>(held, positions);
     }
-    return nb::make_tuple(to_python(std::move(question->tagger)), to_python(std::move(question->design)));
+    return nb::make_tuple(to_python(std::move(question->potentials)), to_python(std::move(question->design)));
 }
 
 nb::tuple tag(const HeldFile& held, const NamedPositions& positions, const nb::list& labels) {
@@ -113,10 +113,10 @@ nb::tuple tag(const HeldFile& held, const NamedPositions& positions, const nb::l
     {
         const BriefRelease release;
         question = std::make_unique<Question>(held, positions);
-        question->tagger->best(*question->design, best.data(), 1);
+        question->potentials->score(*question->design, 1)->decode(best.data(), 1);
     }
     const auto n_labels = static_cast<std::int32_t>(held.file.labels.size());
-    return nb::make_tuple(to_python(std::move(question->tagger)), to_python(std::move(question->design)),
+    return nb::make_tuple(to_python(std::move(question->potentials)), to_python(std::move(question->design)),
                           chosen(labels, n_labels, best));
 }
 
@@ -151,7 +151,7 @@ void bind_crfsuite(nb::module_& m) {
         .def("read", &read,
              "(names, name_lengths, pair_ptr, pair_labels, arc_before, arc_after, weights): the whole model.")
         .def("ask", &ask, "positions"_a,
-             "A tagger with the part of the model that a sequence needs, and a design of the sequence.")
+             "Potentials with the part of the model that a sequence needs, and a design of the sequence.")
         .def("tag", &tag, "positions"_a, "labels"_a, "The same, and the best labels by their names.");
     m.def("write_crfsuite", &write, "layout"_a, "labels"_a, "attributes"_a, "w"_a,
           "The bytes of the model file.");

@@ -1,14 +1,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 #include <string>
 
-#include "answers/lattice_questions.hpp"
+#include "answers/scored_lattices.hpp"
 #include "bindings/annotations.hpp"
-#include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
@@ -89,7 +89,16 @@ void bind_parts(nb::module_& m) {
                 return nb::make_tuple(new_array(arcs.before), new_array(arcs.after),
                                       new_array(arcs.position));
             },
-            "n_threads"_a);
+            "n_threads"_a)
+        .def(
+            "score",
+            [](const Lattices& self, const Blocks& blocks,
+               const Weights& w) -> std::unique_ptr<ScoredSequences> {
+                return std::make_unique<ScoredLattices>(
+                    *self.layout, *self.design, std::make_unique<ActiveSource>(self, views(blocks), view(w)));
+            },
+            "active"_a, "w"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
+            "The sequences at weights, for questions.");
 }
 
 void bind_active_objective(nb::module_& m) {
@@ -119,80 +128,11 @@ void bind_active_objective(nb::module_& m) {
             "active"_a, "w"_a, "v"_a.none(), "out"_a, "n_threads"_a);
 }
 
-// fill(source, out) into a new array of this shape, without the lock.
-template <class Number, class Fill>
-nb::object answer(const Lattices& lattices, const Blocks& blocks, const Weights& w,
-                  std::initializer_list<std::size_t> shape, const Fill& fill) {
-    const std::vector<ActiveFeatures> active = views(blocks);
-    return filled<Number>(shape, [&](Number* out) { fill(ActiveSource(lattices, active, view(w)), out); });
-}
-
-void bind_questions(nb::module_& m) {
-    m.def(
-        "active_best",
-        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, int n_threads) {
-            const auto n = static_cast<std::size_t>(lattices.design->n_positions());
-            return answer<std::int32_t>(
-                lattices, blocks, w, {n},
-                [&](const LatticeSource& source, std::int32_t* out) { best(source, out, n_threads); });
-        },
-        "lattices"_a, "active"_a, "w"_a, "n_threads"_a);
-    m.def(
-        "active_marginals",
-        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, int n_threads) {
-            const auto n = static_cast<std::size_t>(lattices.design->n_positions());
-            return answer<double>(
-                lattices, blocks, w, {n, static_cast<std::size_t>(lattices.bigrams.n_labels)},
-                [&](const LatticeSource& source, double* out) { marginals(source, out, n_threads); });
-        },
-        "lattices"_a, "active"_a, "w"_a, "n_threads"_a);
-    m.def(
-        "active_log_partitions",
-        [](const Lattices& lattices, const Blocks& blocks, const Weights& w,
-           const Maybe<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
-           const Maybe<std::int32_t>& set_labels, int n_threads) {
-            const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
-            if (labels) check_annotation(*lattices.layout, *lattices.design, allowed);
-            return answer<double>(lattices, blocks, w, {static_cast<std::size_t>(lattices.n_sequences())},
-                                  [&](const LatticeSource& source, double* out) {
-                                      log_partitions(source, labels ? &allowed : nullptr, out, n_threads);
-                                  });
-        },
-        "lattices"_a, "active"_a, "w"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(),
-        "n_threads"_a);
-    m.def(
-        "active_k_best",
-        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, std::int64_t k, int n_threads) {
-            const std::vector<ActiveFeatures> active = views(blocks);
-            std::vector<std::vector<ScoredLabels>> found;
-            {
-                const LockRelease release;
-                found = k_best(ActiveSource(lattices, active, view(w)), k, n_threads);
-            }
-            return label_sequences(found);
-        },
-        "lattices"_a, "active"_a, "w"_a, "k"_a, "n_threads"_a);
-    m.def(
-        "active_sample",
-        [](const Lattices& lattices, const Blocks& blocks, const Weights& w, std::int64_t n,
-           const Array<double>& uniforms, int n_threads) {
-            const std::int64_t n_positions = lattices.design->n_positions();
-            if (n < 0 || static_cast<std::int64_t>(uniforms.size()) != n * n_positions)
-                throw std::invalid_argument("expected a uniform number for each sample and position");
-            return answer<std::int32_t>(lattices, blocks, w, {uniforms.size()},
-                                        [&](const LatticeSource& source, std::int32_t* out) {
-                                            sample(source, n, uniforms.data(), out, n_threads);
-                                        });
-        },
-        "lattices"_a, "active"_a, "w"_a, "n"_a, "uniforms"_a, "n_threads"_a);
-}
-
 }  // namespace
 
 void bind_lattices(nb::module_& m) {
     bind_parts(m);
     bind_active_objective(m);
-    bind_questions(m);
 }
 
 }  // namespace crfkit

@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain_batch(m);
     crfkit::bind_trees(m);
     crfkit::bind_objective(m);
+    crfkit::bind_questions(m);
     crfkit::bind_named_positions(m);
     crfkit::bind_parser(m);
     crfkit::bind_step_rules(m);

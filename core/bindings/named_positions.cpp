@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "answers/tagger.hpp"
+#include "answers/chain_potentials.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/brief_release.hpp"
 #include "bindings/named_questions.hpp"
@@ -49,14 +49,14 @@ nb::list attributes_of(const NamedPositions& names) {
     return positions;
 }
 
-nb::tuple tag_names(const Tagger& tagger, const LayoutPtr& layout, const Vocabulary& vocabulary,
+nb::tuple tag_names(const ChainPotentials& potentials, const LayoutPtr& layout, const Vocabulary& vocabulary,
                     const NamedPositions& positions, const nb::list& labels) {
     std::unique_ptr<Design> design;
     std::vector<std::int32_t> best(static_cast<std::size_t>(positions.n_positions()));
     {
         const BriefRelease release;
         design = design_of(layout, vocabulary, positions);
-        tagger.best(*design, best.data(), 1);
+        potentials.score(*design, 1)->decode(best.data(), 1);
     }
     return nb::make_tuple(to_python(std::move(design)), chosen(labels, layout->n_labels, best));
 }
@@ -86,7 +86,7 @@ void bind_named_positions(nb::module_& m) {
             "those that it lacks.");
     m.def("design_of_names", &design_of_names, "layout"_a, "vocabulary"_a, "positions"_a,
           "A design of one sequence, for questions; attributes that the vocabulary lacks are left out.");
-    m.def("tag_names", &tag_names, "tagger"_a, "layout"_a, "vocabulary"_a, "positions"_a, "labels"_a,
+    m.def("tag_names", &tag_names, "potentials"_a, "layout"_a, "vocabulary"_a, "positions"_a, "labels"_a,
           "The same design, and the best labels by their names.");
 }
 

@@ -8,9 +8,7 @@
 
 #include <stdexcept>
 
-#include "answers/tagger.hpp"
 #include "bindings/annotations.hpp"
-#include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
@@ -93,83 +91,6 @@ void bind_training(nb::module_& m) {
             "w"_a, "v"_a);
 }
 
-void bind_tagging(nb::module_& m) {
-    nb::class_<Tagger>(m, "Tagger")
-        .def(
-            "__init__",
-            [](Tagger* self, std::shared_ptr<Layout> layout, const Array<double>& w) {
-                check_size("w", w.size(), layout->n_weights());
-                const LockRelease release;
-                new (self) Tagger(std::move(layout), w.data());
-            },
-            "layout"_a, "w"_a)
-        .def(
-            "best",
-            [](const Tagger& self, const Design& design, int n_threads) {
-                return filled<std::int32_t>(
-                    {static_cast<std::size_t>(design.n_positions())},
-                    [&](std::int32_t* labels) { self.best(design, labels, n_threads); });
-            },
-            "design"_a, "n_threads"_a)
-        .def(
-            "marginals",
-            [](const Tagger& self, const Design& design, int n_threads) {
-                return filled<double>({static_cast<std::size_t>(design.n_positions()),
-                                       static_cast<std::size_t>(self.layout().n_labels)},
-                                      [&](double* probs) { self.marginals(design, probs, n_threads); });
-            },
-            "design"_a, "n_threads"_a)
-        .def(
-            "log_partitions",
-            [](const Tagger& self, const Design& design, const Maybe<std::int32_t>& labels,
-               const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels, int n_threads) {
-                const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
-                if (labels) check_annotation(self.layout(), design, allowed);
-                return filled<double>({static_cast<std::size_t>(design.n_sequences())}, [&](double* out) {
-                    self.log_partitions(design, labels ? &allowed : nullptr, out, n_threads);
-                });
-            },
-            "design"_a, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(), "n_threads"_a)
-        .def(
-            "k_best",
-            [](const Tagger& self, const Design& design, std::int64_t k, int n_threads) {
-                std::vector<std::vector<ScoredLabels>> found;
-                {
-                    const LockRelease release;
-                    found = self.k_best(design, k, n_threads);
-                }
-                return label_sequences(found);
-            },
-            "design"_a, "k"_a, "n_threads"_a)
-        .def(
-            "scores",
-            [](const Tagger& self, const Design& design, std::int64_t n) {
-                const bool known = n >= 0 && n < design.n_sequences();
-                const std::int64_t T = known ? design.sequence_ptr[n + 1] - design.sequence_ptr[n] : 0;
-                const auto n_positions = static_cast<std::size_t>(T);
-                const auto n_labels = static_cast<std::size_t>(self.layout().n_labels);
-                const bool by_position = Tagger::by_position(design);
-                NewArray<double> states({n_positions, n_labels});
-                NewArray<double> arcs =
-                    by_position ? NewArray<double>({n_positions ? n_positions - 1 : 0, n_labels, n_labels})
-                                : NewArray<double>({n_labels, n_labels});
-                self.scores(design, n, states.data(), arcs.data());
-                return nb::make_tuple(states.take(), arcs.take());
-            },
-            "design"_a, "n"_a,
-            "The scores of the parts of a sequence: (emissions [T, L], transitions [L, L] or [T - 1, L, L]).")
-        .def(
-            "sample",
-            [](const Tagger& self, const Design& design, std::int64_t n, const Array<double>& uniforms,
-               int n_threads) {
-                check_size("uniforms", uniforms.size(), n * design.n_positions());
-                return filled<std::int32_t>({uniforms.size()}, [&](std::int32_t* labels) {
-                    self.sample(design, n, uniforms.data(), labels, n_threads);
-                });
-            },
-            "design"_a, "n"_a, "uniforms"_a, "n_threads"_a);
-}
-
 }  // namespace
 
 void bind_objective(nb::module_& m) {
@@ -216,7 +137,6 @@ void bind_objective(nb::module_& m) {
         .def_ro("as_lattices", &Design::as_lattices)
         .def_ro("as_batches", &Design::as_batches);
     bind_training(m);
-    bind_tagging(m);
 }
 
 }  // namespace crfkit

@@ -207,10 +207,10 @@ void FunctionObjective::gather(const std::vector<ActiveFeatures>& active, const 
     });
 }
 
-ActiveSource::ActiveSource(const Lattices& lattices, const std::vector<ActiveFeatures>& active,
+ActiveSource::ActiveSource(const Lattices& lattices, std::vector<ActiveFeatures> active,
                            std::span<const double> w)
-    : lattices_(lattices), active_(active), w_(w.data()) {
-    for (const ActiveFeatures& block : active) lattices.check(block, static_cast<std::int64_t>(w.size()));
+    : lattices_(lattices), active_(std::move(active)), w_(w.data()) {
+    for (const ActiveFeatures& block : active_) lattices.check(block, static_cast<std::int64_t>(w.size()));
 }
 
 void ActiveSource::load(std::int64_t n, ScoredLattice& room) const {

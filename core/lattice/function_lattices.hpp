@@ -95,11 +95,10 @@ class FunctionObjective {
     Annotation gold_;
 };
 
-// The same lattices at given weights, for the questions of lattice_questions.hpp. All must outlive it.
+// The same lattices at given weights. Lattices, arrays of features and weights must outlive it.
 class ActiveSource : public LatticeSource {
   public:
-    ActiveSource(const Lattices& lattices, const std::vector<ActiveFeatures>& active,
-                 std::span<const double> w);
+    ActiveSource(const Lattices& lattices, std::vector<ActiveFeatures> active, std::span<const double> w);
 
     std::span<const std::int64_t> sequence_ptr() const override { return lattices_.design->sequence_ptr; }
     std::int32_t n_labels() const override { return lattices_.bigrams.n_labels; }
@@ -107,7 +106,7 @@ class ActiveSource : public LatticeSource {
 
   private:
     const Lattices& lattices_;
-    const std::vector<ActiveFeatures>& active_;
+    std::vector<ActiveFeatures> active_;
     const double* w_;
 };
 

@@ -44,19 +44,23 @@ def test_the_part_that_a_sequence_needs_gives_the_answers_of_the_whole(crf: CRF,
     opened._budget, whole._budget = 10**9, -1
     for x in unseen_corpus(seed):
         positions = named(x)
-        tagger, design, best = opened.tag(positions)
+        potentials, design, best = opened.tag(positions)
         other, expected, labels = whole.tag(positions)
         assert best == labels
         np.testing.assert_allclose(
-            tagger.marginals(design, 1), other.marginals(expected, 1), atol=1e-12, rtol=0, strict=True
+            potentials.score(design, 1).marginals(1),
+            other.score(expected, 1).marginals(1),
+            atol=1e-12,
+            rtol=0,
+            strict=True,
         )
         np.testing.assert_allclose(
-            tagger.log_partitions(design, None, None, None, 1),
-            other.log_partitions(expected, None, None, None, 1),
+            potentials.score(design, 1).log_partitions(None, None, None, 1),
+            other.score(expected, 1).log_partitions(None, None, None, 1),
             rtol=1e-12,
         )
         again, same = opened.ask(positions)
-        assert [opened.labels[i] for i in again.best(same, 1)] == best
+        assert [opened.labels[i] for i in again.score(same, 1).decode(1)] == best
     assert "whole" not in vars(opened)
     assert "whole" in vars(whole)
 
@@ -70,9 +74,9 @@ def test_the_part_agrees_with_a_plain_reader(crf: CRF) -> None:
             for position in x
         ]
         expected = plain.distribution(pairs)
-        tagger, design, best = opened.tag(named(x))
+        potentials, design, best = opened.tag(named(x))
         assert tuple(best) == max(expected, key=expected.__getitem__)
-        for i, row in enumerate(tagger.marginals(design, 1)):
+        for i, row in enumerate(potentials.score(design, 1).marginals(1)):
             for label, found in zip(opened.labels, row, strict=True):
                 total = sum(p for y, p in expected.items() if y[i] == label)
                 assert found == pytest.approx(total, abs=1e-12)

@@ -16,7 +16,16 @@ import pytest
 
 from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, AveragedPerceptron, Chain, Patterns, SpanningTree
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template, Vocabulary
-from crfkit.inference import ChainBatch, Tagger, TreeBatch, entropy, k_best, marginals, sample
+from crfkit.inference import (
+    Answerer,
+    ChainBatch,
+    ChainPotentials,
+    TreeBatch,
+    entropy,
+    k_best,
+    marginals,
+    sample,
+)
 from crfkit.models import Parser, Progress, Terminated, TrainingInterrupted, terminable
 from crfkit.objective import Objective, OnlineObjective
 from crfkit.structures import ChainScores
@@ -78,10 +87,12 @@ def data(n_labels: int, n_sequences: int, length: int) -> tuple[Dataset, Annotat
     return dataset, annotation, features
 
 
-def tagging(n_labels: int, n_sequences: int, length: int) -> tuple[Tagger, Any]:
+def tagging(n_labels: int, n_sequences: int, length: int) -> tuple[Answerer, Any]:
     dataset, _, features = data(n_labels, n_sequences, length)
     weights = np.random.default_rng(1).normal(size=features.n_weights)
-    return Tagger(features.layout, weights), features.design(dataset, 1, purpose="questions")
+    return Answerer(ChainPotentials(features.layout, weights)), features.design(
+        dataset, 1, purpose="questions"
+    )
 
 
 def far_scores(length: int, n_labels: int) -> ChainScores:
@@ -98,31 +109,31 @@ def trees(n_words: int, spread: float) -> TreeBatch:
     )
 
 
-QUESTIONS: dict[str, Callable[[Tagger, Any, int], Any]] = {
-    "best": lambda tagger, design, n: tagger.best(design, n),
-    "marginals": lambda tagger, design, n: tagger.marginals(design, n),
-    "log Z": lambda tagger, design, n: tagger.log_partitions(design, n_threads=n),
-    "k best": lambda tagger, design, n: tagger.k_best(design, 100_000, n),
+QUESTIONS: dict[str, Callable[[Answerer, Any, int], Any]] = {
+    "best": lambda answerer, design, n: answerer.decode(design, n),
+    "marginals": lambda answerer, design, n: answerer.marginals(design, n),
+    "log Z": lambda answerer, design, n: answerer.log_partitions(design, n_threads=n),
+    "k best": lambda answerer, design, n: answerer.k_best(design, 100_000, n),
 }
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions_about_many_sequences(question: str, n_threads: int) -> None:
-    tagger, design = tagging(200, 4000, 60)
-    assert is_stopped(lambda: QUESTIONS[question](tagger, design, n_threads))
+    answerer, design = tagging(200, 4000, 60)
+    assert is_stopped(lambda: QUESTIONS[question](answerer, design, n_threads))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions_about_one_long_sequence(question: str) -> None:
-    tagger, design = tagging(300, 1, 30_000)
-    assert is_stopped(lambda: QUESTIONS[question](tagger, design, 1))
+    answerer, design = tagging(300, 1, 30_000)
+    assert is_stopped(lambda: QUESTIONS[question](answerer, design, 1))
 
 
 def test_samples() -> None:
-    tagger, design = tagging(200, 1, 1000)
+    answerer, design = tagging(200, 1, 1000)
     uniforms = np.random.default_rng(0).random(4000 * 1000)
-    assert is_stopped(lambda: tagger.sample(design, 4000, uniforms))
+    assert is_stopped(lambda: answerer.sample(design, 4000, uniforms))
 
 
 @pytest.mark.parametrize("question", [entropy, marginals, lambda c, s: k_best(c, s, 10**6)])
@@ -287,14 +298,14 @@ def test_encoding() -> None:
 
 
 def test_sigterm_ends_native_work_as_ctrl_c_does() -> None:
-    tagger, design = tagging(200, 4000, 60)
+    answerer, design = tagging(200, 4000, 60)
     timer = Timer(SOON, os.kill, (os.getpid(), signal.SIGTERM))
     ended = False
     with terminable() as termination:
         begin = process_time()
         timer.start()
         try:
-            tagger.marginals(design, 2)
+            answerer.marginals(design, 2)
         except Terminated:
             ended = process_time() - begin < LATE
         timer.join()
@@ -305,13 +316,13 @@ def test_sigterm_ends_native_work_as_ctrl_c_does() -> None:
 
 def test_work_in_other_threads_goes_on() -> None:
     """Handlers run in the main thread, and end nothing elsewhere."""
-    tagger, design = tagging(50, 300, 60)
-    expected, found = tagger.best(design), []
-    threads = [Thread(target=lambda: found.append(tagger.best(design, 2))) for _ in range(3)]
-    long_tagger, long_design = tagging(200, 4000, 60)
+    answerer, design = tagging(50, 300, 60)
+    expected, found = answerer.decode(design), []
+    threads = [Thread(target=lambda: found.append(answerer.decode(design, 2))) for _ in range(3)]
+    long_answerer, long_design = tagging(200, 4000, 60)
     for thread in threads:
         thread.start()
-    assert is_stopped(lambda: long_tagger.marginals(long_design, 2))
+    assert is_stopped(lambda: long_answerer.marginals(long_design, 2))
     for thread in threads:
         thread.join()
     assert all(np.array_equal(expected, labels) for labels in found)
@@ -319,13 +330,13 @@ def test_work_in_other_threads_goes_on() -> None:
 
 
 def test_a_handler_that_raises_nothing_changes_nothing() -> None:
-    tagger, design = tagging(100, 1500, 60)
-    expected = tagger.best(design, 2)
+    answerer, design = tagging(100, 1500, 60)
+    expected = answerer.decode(design, 2)
     seen: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda number, _: seen.append(len(tagger.best(design))))
+    before = signal.signal(signal.SIGALRM, lambda number, _: seen.append(len(answerer.decode(design))))
     signal.setitimer(signal.ITIMER_REAL, 0.02)
     try:
-        assert np.array_equal(tagger.best(design, 2), expected)
+        assert np.array_equal(answerer.decode(design, 2), expected)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

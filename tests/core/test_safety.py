@@ -13,7 +13,7 @@ import pytest
 
 from crfkit import _core
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
-from crfkit.inference import Tagger
+from crfkit.inference import Answerer, ChainPotentials
 from crfkit.objective import Objective
 from crfkit.structures import AllowedLabels, Chain
 
@@ -40,13 +40,13 @@ def test_a_design_of_another_layout_is_refused() -> None:
     dataset, annotation = drawn(2000, 2000)
     foreign = weights_of(dataset, annotation, 2000).design(dataset, 1)
     small = weights_of(*drawn(5, 2), 2)
-    tagger = Tagger(small.layout, np.zeros(small.n_weights))
+    answerer = Answerer(ChainPotentials(small.layout, np.zeros(small.n_weights)))
     questions: list[Any] = [
-        lambda: tagger.best(foreign),
-        lambda: tagger.marginals(foreign),
-        lambda: tagger.log_partitions(foreign),
-        lambda: tagger.k_best(foreign, 2),
-        lambda: tagger.sample(foreign, 1, np.zeros(2000)),
+        lambda: answerer.decode(foreign),
+        lambda: answerer.marginals(foreign),
+        lambda: answerer.log_partitions(foreign),
+        lambda: answerer.k_best(foreign, 2),
+        lambda: answerer.sample(foreign, 1, np.zeros(2000)),
         lambda: _core.Objective(
             small.layout, foreign, annotation.labels, None, None, np.ones(1), np.ones(1), True, 1
         ),
@@ -59,7 +59,7 @@ def test_a_design_of_another_layout_is_refused() -> None:
 def test_a_design_of_an_equal_layout_is_welcome() -> None:
     dataset, annotation = drawn(5, 2)
     one, other = (weights_of(dataset, annotation, 2) for _ in range(2))
-    labels = Tagger(one.layout, np.zeros(one.n_weights)).best(other.design(dataset, 1))
+    labels = Answerer(ChainPotentials(one.layout, np.zeros(one.n_weights))).decode(other.design(dataset, 1))
     assert labels.tolist() == [0] * 5
 
 
@@ -73,9 +73,9 @@ def test_dense_blocks_whose_size_would_overflow(columns: list[int]) -> None:
 def test_scores_that_overflow_give_words_not_leftovers_of_memory() -> None:
     dataset, annotation = drawn(4, 1)
     feature_map = weights_of(dataset, annotation, 1)
-    tagger = Tagger(feature_map.layout, np.full(feature_map.n_weights, -1e308))
+    answerer = Answerer(ChainPotentials(feature_map.layout, np.full(feature_map.n_weights, -1e308)))
     with pytest.raises(ValueError, match="no label sequence is possible"):
-        tagger.marginals(feature_map.design(dataset, 1))
+        answerer.marginals(feature_map.design(dataset, 1))
 
 
 def test_room_is_made_only_for_threads_that_have_work() -> None:

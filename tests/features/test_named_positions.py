@@ -32,9 +32,9 @@ NAMES = [
 FOR_EVER = """
 import threading, time
 from crfkit import _core
-from tests.features.test_named_positions import tagger_of
+from tests.features.test_named_positions import potentials_of
 
-layout, vocabulary, tagger = tagger_of(["a", "b"], 30)
+layout, vocabulary, potentials = potentials_of(["a", "b"], 30)
 labels = [str(label) for label in range(30)]
 positions = _core.NamedPositions([["a", "b"]] * 100)
 design = _core.design_of_names(layout, vocabulary, positions)
@@ -65,7 +65,7 @@ def numbered(position: Any) -> Any:
     return {name: 0.0 if value is False else value for name, value in position.items()}
 
 
-def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary, _core.Tagger]:
+def potentials_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary, _core.ChainPotentials]:
     """A model with weights for every name and label, and for every arc."""
     vocabulary = Vocabulary()
     for name in names:
@@ -76,7 +76,7 @@ def tagger_of(names: list[str], n_labels: int) -> tuple[_core.Layout, Vocabulary
     none = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = FeatureMap(n_labels, pair_ptr, pair_labels, {}, before, after, *none).layout
     weights = np.random.default_rng(3).normal(size=layout.n_weights)
-    return layout, vocabulary, _core.Tagger(layout, weights)
+    return layout, vocabulary, _core.ChainPotentials(layout, weights)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -84,20 +84,22 @@ def test_names_are_looked_up_as_they_are_when_read(seed: int) -> None:
     draw = random.Random(seed)
     x = [random_position(draw, dicts=seed % 2 == 1) for _ in range(draw.choice([0, 1, 5, 300]))]
     known = [name + end for name in NAMES for end in ("", "1", ":Rome", ":p", ":in")][::2]
-    layout, vocabulary, tagger = tagger_of(known, 3)
+    layout, vocabulary, potentials = potentials_of(known, 3)
     labels = ["B", "I", "O"]
     _, position_ptr, ids, values, _ = _core.encode_positions((x,), vocabulary, False)
     states = (position_ptr, ids, values, None, None, None)
     expected = _core.Design(layout, np.array([0, len(x)]), *states, [], 1, None, None, "questions")
     positions = _core.NamedPositions(x)
     assert len(positions) == len(x)
-    design, best = _core.tag_names(tagger, layout, vocabulary, positions, labels)
-    assert best == [labels[label] for label in tagger.best(expected, 1)]
+    design, best = _core.tag_names(potentials, layout, vocabulary, positions, labels)
+    assert best == [labels[label] for label in potentials.score(expected, 1).decode(1)]
     for found in (design, _core.design_of_names(layout, vocabulary, positions)):
-        assert np.array_equal(tagger.marginals(found, 1), tagger.marginals(expected, 1))
         assert np.array_equal(
-            tagger.log_partitions(found, None, None, None, 1),
-            tagger.log_partitions(expected, None, None, None, 1),
+            potentials.score(found, 1).marginals(1), potentials.score(expected, 1).marginals(1)
+        )
+        assert np.array_equal(
+            potentials.score(found, 1).log_partitions(None, None, None, 1),
+            potentials.score(expected, 1).log_partitions(None, None, None, 1),
         )
 
 
@@ -121,12 +123,12 @@ def test_what_names_cannot_be_is_refused() -> None:
             _core.NamedPositions(x)
     with pytest.raises(_core.InvalidInput, match="position 1: expected strings as features, got array"):
         _core.NamedPositions([["a"], np.ones(2), ["a"]])
-    layout, vocabulary, tagger = tagger_of(["a"], 2)
+    layout, vocabulary, potentials = potentials_of(["a"], 2)
     with pytest.raises(ValueError, match="one name for each label"):
-        _core.tag_names(tagger, layout, vocabulary, _core.NamedPositions([["a"]]), ["B"])
-    other = tagger_of(["a", "b"], 2)[0]
+        _core.tag_names(potentials, layout, vocabulary, _core.NamedPositions([["a"]]), ["B"])
+    other = potentials_of(["a", "b"], 2)[0]
     with pytest.raises(ValueError, match="layout"):
-        _core.tag_names(tagger, other, vocabulary, _core.NamedPositions([["a"]]), ["B", "I"])
+        _core.tag_names(potentials, other, vocabulary, _core.NamedPositions([["a"]]), ["B", "I"])
 
 
 def test_an_object_that_vanishes_when_it_is_shown() -> None:
@@ -144,8 +146,8 @@ def test_an_object_that_vanishes_when_it_is_shown() -> None:
 
 def test_the_end_of_the_program_finds_threads_at_work() -> None:
     for call in (
-        "_core.tag_names(tagger, layout, vocabulary, positions, labels)",
-        "tagger.marginals(design, 1)",
+        "_core.tag_names(potentials, layout, vocabulary, positions, labels)",
+        "potentials.score(design, 1).marginals(1)",
     ):
         command = [sys.executable, "-c", FOR_EVER.format(call=call)]
         result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
@@ -153,12 +155,12 @@ def test_the_end_of_the_program_finds_threads_at_work() -> None:
 
 
 def test_an_item_sequence_is_pickled_with_all_its_attributes() -> None:
-    layout, vocabulary, tagger = tagger_of(["a", "b"], 2)
+    layout, vocabulary, potentials = potentials_of(["a", "b"], 2)
     items = ItemSequence([["a", "a", "b"], {"b": 0.5}])
     labels = ["B", "I"]
-    design, best = _core.tag_names(tagger, layout, vocabulary, items.names(), labels)
+    design, best = _core.tag_names(potentials, layout, vocabulary, items.names(), labels)
     again, same = _core.tag_names(
-        tagger, layout, vocabulary, pickle.loads(pickle.dumps(items)).names(), labels
+        potentials, layout, vocabulary, pickle.loads(pickle.dumps(items)).names(), labels
     )
     assert best == same
-    assert np.array_equal(tagger.marginals(design, 1), tagger.marginals(again, 1))
+    assert np.array_equal(potentials.score(design, 1).marginals(1), potentials.score(again, 1).marginals(1))

@@ -92,8 +92,7 @@ def test_blocks_of_other_lattices_are_refused() -> None:
         (beyond, "weights beyond the last one"),
     ):
         questions: list[Any] = [
-            lambda block=block: _core.active_best(found, [block], w, 1),
-            lambda block=block: _core.active_k_best(found, [block], w, 2, 1),
+            lambda block=block: found.score([block], w),
             lambda block=block: gold.add_to([block], w, None, np.zeros(2), 1),
         ]
         for question in questions:
@@ -110,9 +109,9 @@ def test_what_else_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="sequence 0 with 2 positions: its labels are not possible"):
         _core.FunctionObjective(lattices([1]), ints(0, 1, 0), None, None, np.ones(2), 1)
     with pytest.raises(ValueError, match="there are 2 labels for 3 positions"):
-        _core.active_log_partitions(found, [], w, ints(0, 1), None, None, 1)
+        found.score([], w).log_partitions(ints(0, 1), None, None, 1)
     with pytest.raises(ValueError, match="a uniform number for each sample and position"):
-        _core.active_sample(found, [], w, 2, np.zeros(3), 1)
+        found.score([], w).sample(2, np.zeros(3), 1)
     gold = _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
     with pytest.raises(ValueError, match="must have the same length"):
         gold.add_to([], w, None, np.zeros(3), 1)

@@ -23,7 +23,7 @@ from crfkit.features import (
     function_data,
 )
 from crfkit.features.dataset import FeatureList
-from crfkit.inference import LatticeTagger
+from crfkit.inference import Answerer, FunctionPotentials
 from crfkit.objective import FunctionObjective
 from crfkit.structures import END, START, AllowedLabels, Chain
 
@@ -301,11 +301,11 @@ def test_objective_is_that_of_the_enumeration(functions: str, kind: dict[str, An
 @pytest.mark.parametrize("functions", SETS)
 def test_tagging_is_that_of_the_enumeration(functions: str, kind: dict[str, Any]) -> None:
     problem = Problem(8, SETS[functions], **kind)
-    tagger, data, T = LatticeTagger(problem.w), problem.data, int(problem.ptr[-1])
-    best, marginals, log_z = tagger.best(data), tagger.marginals(data), tagger.log_partitions(data)
-    log_gold = tagger.log_partitions(data, problem.annotation.labels, problem.annotation.sets)
-    k_best = tagger.k_best(data, 3)
-    samples = tagger.sample(data, 4, np.random.default_rng(0).random(4 * T))
+    answerer, data, T = Answerer(FunctionPotentials(problem.w)), problem.data, int(problem.ptr[-1])
+    best, marginals, log_z = answerer.decode(data), answerer.marginals(data), answerer.log_partitions(data)
+    log_gold = answerer.log_partitions(data, problem.annotation.labels, problem.annotation.sets)
+    k_best = answerer.k_best(data, 3)
+    samples = answerer.sample(data, 4, np.random.default_rng(0).random(4 * T))
     for n, length in enumerate(problem.lengths):
         positions = slice(problem.ptr[n], problem.ptr[n + 1])
         scores = {y: float(problem.counts(n, y) @ problem.w) for y in problem.paths(n)}

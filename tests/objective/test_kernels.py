@@ -211,16 +211,16 @@ def test_value_gradient_and_curvature(n_labels: int, kind: str) -> None:
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 8, 9, 17, 22, 33, 45, 65, 130])
 @pytest.mark.parametrize("own_arcs", [False, True])
-def test_a_tagger_answers_as_the_chain_does(n_labels: int, own_arcs: bool) -> None:
+def test_scored_sequences_answer_as_the_chain_does(n_labels: int, own_arcs: bool) -> None:
     model = draw(n_labels, own_arcs=own_arcs)
     w = np.random.default_rng(n_labels).normal(size=model.n_weights())
     layout = model.layout()
-    design, tagger = model.design(layout), _core.Tagger(layout, w)
+    scored = _core.ChainPotentials(layout, w).score(model.design(layout), 1)
     rows, dense, arcs, start, end, cubes = model.tables(w)
     scores = model.states @ rows + model.dense @ dense
     pair_scores = arcs + np.tensordot(model.arcs, cubes, axes=1)
-    log_partitions = tagger.log_partitions(design, None, None, None, 1)
-    marginals, best = tagger.marginals(design, 1), tagger.best(design, 1)
+    log_partitions = scored.log_partitions(None, None, None, 1)
+    marginals, best = scored.marginals(1), scored.decode(1)
     for n, (first, last) in enumerate(zip(model.sequence_ptr[:-1], model.sequence_ptr[1:], strict=True)):
         if first == last:
             assert log_partitions[n] == 0.0
@@ -281,13 +281,13 @@ def test_a_product_has_the_same_bits_whatever_was_asked_before(single: bool, kin
 
 
 @pytest.mark.parametrize("n_labels", [3, 22, 65])
-def test_the_tagger_gives_the_same_bits_for_any_number_of_threads(n_labels: int) -> None:
+def test_answers_have_the_same_bits_for_any_number_of_threads(n_labels: int) -> None:
     model = draw_many(n_labels)
     layout = model.layout()
-    tagger = _core.Tagger(layout, np.random.default_rng(0).normal(size=model.n_weights()))
-    design = model.design(layout)
-    for ask in (tagger.best, tagger.marginals):
-        assert ask(design, 1).tobytes() == ask(design, 2).tobytes() == ask(design, 4).tobytes()
+    w = np.random.default_rng(0).normal(size=model.n_weights())
+    scored = _core.ChainPotentials(layout, w).score(model.design(layout), 1)
+    for ask in (scored.decode, scored.marginals):
+        assert ask(1).tobytes() == ask(2).tobytes() == ask(4).tobytes()
 
 
 @pytest.mark.parametrize("n_labels", [3, 22, 65])

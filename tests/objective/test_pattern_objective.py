@@ -229,10 +229,10 @@ def test_answers_for_a_data_set_are_those_of_enumeration(settings: dict[str, int
     case = Case(**settings)  # type: ignore[arg-type]
     w, _ = point(case, scale)
     layout, trellises = case.trellises(purpose="questions")
-    tagger = _core.PatternTagger(layout, w, PATTERNS)
-    best, marginals = tagger.best(trellises, 2), tagger.marginals(trellises, 2)
-    log_z, k_best = tagger.log_partitions(trellises, None, None, None, 2), tagger.k_best(trellises, 3, 2)
-    pinned = tagger.log_partitions(trellises, best, None, None, 2)
+    scored = _core.PatternPotentials(layout, w, PATTERNS).score(trellises, 2)
+    best, marginals = scored.decode(2), scored.marginals(2)
+    log_z, k_best = scored.log_partitions(None, None, None, 2), scored.k_best(3, 2)
+    pinned = scored.log_partitions(best, None, None, 2)
     for n, length in enumerate(case.lengths):
         positions = slice(int(case.ptr[n]), int(case.ptr[n + 1]))
         if length == 0:
@@ -256,10 +256,10 @@ def test_samples_have_the_frequencies_of_the_model() -> None:
     case = Case(1, bigrams=True)
     w, _ = point(case)
     layout, trellises = case.trellises(purpose="questions")
-    tagger = _core.PatternTagger(layout, w, PATTERNS)
+    scored = _core.PatternPotentials(layout, w, PATTERNS).score(trellises, 2)
     n = 4000
-    drawn = tagger.sample(trellises, n, np.random.default_rng(0).random(n * int(case.ptr[-1])), 2)
-    marginals = tagger.marginals(trellises, 1)
+    drawn = scored.sample(n, np.random.default_rng(0).random(n * int(case.ptr[-1])), 2)
+    marginals = scored.marginals(1)
     for i, length in enumerate(case.lengths):
         begin = int(case.ptr[i])
         labels = drawn[n * begin : n * (begin + length)].reshape(n, length)

@@ -8,7 +8,7 @@ import pytest
 
 from crfkit.features import Annotation, Dataset, FeatureMap
 from crfkit.features.dataset import FeatureList
-from crfkit.inference import Tagger
+from crfkit.inference import Answerer, ChainPotentials
 from crfkit.objective import Objective
 from crfkit.structures import Chain
 from tests.oracles.restricted import KINDS, Problem
@@ -34,12 +34,15 @@ def test_objective_is_that_of_the_enumeration(kind: dict[str, int | bool], seed:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
 def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None:
     problem = Problem(7, **kind)  # type: ignore[arg-type]
-    tagger, design = Tagger(problem.map.layout, problem.w), problem.map.design(problem.dataset, 1)
-    best, marginals = tagger.best(design), tagger.marginals(design)
-    log_z = tagger.log_partitions(design)
-    log_gold = tagger.log_partitions(design, problem.annotation.labels, problem.annotation.sets)
-    k_best = tagger.k_best(design, 3)
-    samples = tagger.sample(design, 4, np.random.default_rng(0).random(4 * problem.dataset.n_positions))
+    answerer, design = (
+        Answerer(ChainPotentials(problem.map.layout, problem.w)),
+        problem.map.design(problem.dataset, 1),
+    )
+    best, marginals = answerer.decode(design), answerer.marginals(design)
+    log_z = answerer.log_partitions(design)
+    log_gold = answerer.log_partitions(design, problem.annotation.labels, problem.annotation.sets)
+    k_best = answerer.k_best(design, 3)
+    samples = answerer.sample(design, 4, np.random.default_rng(0).random(4 * problem.dataset.n_positions))
     for n, length in enumerate(problem.lengths):
         positions = slice(problem.ptr[n], problem.ptr[n + 1])
         paths = problem.label_sequences(n)
@@ -90,9 +93,9 @@ def test_impossible_sequences_are_named(n_labels: int) -> None:
     )
     with pytest.raises(ValueError, match="sequence 0 with 1 position: its labels are not possible"):
         Objective(problem.dataset, problem.annotation, narrow)
-    tagger = Tagger(narrow.layout, np.zeros(narrow.n_weights))
+    answerer = Answerer(ChainPotentials(narrow.layout, np.zeros(narrow.n_weights)))
     with pytest.raises(ValueError, match="sequence 0 with 1 position: no label sequence is possible"):
-        tagger.best(narrow.design(problem.dataset, 1))
+        answerer.decode(narrow.design(problem.dataset, 1))
 
 
 def chain_of_scores(
@@ -136,9 +139,9 @@ def test_a_path_that_underflows_at_both_ends_is_not_lost(
     bigrams = ([0, 1, 0, 1, n_labels, n_labels], [0, 1, n_labels, n_labels, 0, 1])  # no way from 0 to 1
     dataset, annotation, feature_map, w = chain_of_scores(states, bigrams, [1] * 14, 0.0, soft=False)
     log_z = np.logaddexp(states[:, 0].sum(), states[:, 1].sum())
-    tagger, design = Tagger(feature_map.layout, w), feature_map.design(dataset, 1)
-    assert tagger.log_partitions(design)[0] == pytest.approx(log_z, rel=1e-12)
-    np.testing.assert_allclose(tagger.marginals(design)[:, :2], [[0.0, 1.0]] * 14, atol=1e-9)
+    answerer, design = Answerer(ChainPotentials(feature_map.layout, w)), feature_map.design(dataset, 1)
+    assert answerer.log_partitions(design)[0] == pytest.approx(log_z, rel=1e-12)
+    np.testing.assert_allclose(answerer.marginals(design)[:, :2], [[0.0, 1.0]] * 14, atol=1e-9)
     objective = Objective(dataset, annotation, feature_map, l2=0.0, single_precision=single_precision)
     value, gradient = objective.value_and_gradient(w)
     assert value == pytest.approx(log_z - states[:, 1].sum(), abs=1e-6)

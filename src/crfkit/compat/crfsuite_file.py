@@ -80,9 +80,9 @@ class CrfsuiteModel:
         )
 
     @lazy_property
-    def tagger(self) -> _core.Tagger:
+    def potentials(self) -> _core.ChainPotentials:
         """What answers questions."""
-        return _core.Tagger(self.feature_map.layout, self.weights)
+        return _core.ChainPotentials(self.feature_map.layout, self.weights)
 
     def arcs(self) -> Iterator[tuple[str, str, float]]:
         """Label before, label after and weight of each arc that has one."""

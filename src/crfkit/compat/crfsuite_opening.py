@@ -74,24 +74,24 @@ class OpenedModel:
             self.labels, names, lengths, ptr, labels, before, after, weights, head, self.source
         )
 
-    def ask(self, positions: _core.NamedPositions) -> tuple[_core.Tagger, _core.Design]:
-        """A tagger, and a sequence for it to answer questions about."""
+    def ask(self, positions: _core.NamedPositions) -> tuple[_core.ChainPotentials, _core.Design]:
+        """The weights of a model, and a sequence to ask questions about."""
         if self._pays(positions):
             model = self.whole
             design = _core.design_of_names(model.feature_map.layout, model.vocabulary, positions)
-            return model.tagger, design
+            return model.potentials, design
         try:
             return self._file.ask(positions)
         except ValueError as error:
             raise self._error(error) from None
 
-    def tag(self, positions: _core.NamedPositions) -> tuple[_core.Tagger, _core.Design, list[str]]:
+    def tag(self, positions: _core.NamedPositions) -> tuple[_core.ChainPotentials, _core.Design, list[str]]:
         """The same, and the best labels of the sequence."""
         if self._pays(positions):
             model = self.whole
-            layout, tagger = model.feature_map.layout, model.tagger
-            design, best = _core.tag_names(tagger, layout, model.vocabulary, positions, self.labels)
-            return tagger, design, best
+            layout, potentials = model.feature_map.layout, model.potentials
+            design, best = _core.tag_names(potentials, layout, model.vocabulary, positions, self.labels)
+            return potentials, design, best
         try:
             return self._file.tag(positions, self.labels)
         except ValueError as error:

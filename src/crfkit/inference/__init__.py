@@ -18,8 +18,8 @@ Of many chains at once: `ChainBatch`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
+from crfkit.inference.answerer import Answerer, ChainPotentials, FunctionPotentials, PatternPotentials
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
-from crfkit.inference.local_tagger import LocalDesign, LocalTagger
 from crfkit.inference.questions import (
     best,
     entropy,
@@ -33,19 +33,17 @@ from crfkit.inference.questions import (
     score,
 )
 from crfkit.inference.spanning_tree import minimum_risk
-from crfkit.inference.tagger import LatticeTagger, PatternTagger, Tagger
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
 from crfkit.inference.tree_parser import TreeParser
 
 __all__ = [
+    "Answerer",
     "BatchExpectations",
     "ChainBatch",
-    "LatticeTagger",
-    "LocalDesign",
-    "LocalTagger",
-    "PatternTagger",
-    "Tagger",
+    "ChainPotentials",
+    "FunctionPotentials",
+    "PatternPotentials",
     "TreeBatch",
     "TreeParser",
     "best",

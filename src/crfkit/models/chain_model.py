@@ -33,7 +33,7 @@ from crfkit.features import (
     penalty_vector,
     read_once,
 )
-from crfkit.inference import LatticeTagger, LocalDesign, LocalTagger, PatternTagger, Tagger
+from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, PatternPotentials
 from crfkit.lazy import lazy_property
 from crfkit.models.constraints import (
     bound_chain,
@@ -306,9 +306,6 @@ class ChainModel:
         if self.patterns is not None and self.patterns.n_weights:
             check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
             return self.patterns.trellises(self.patterns.data(dataset), self.feature_map, dataset, n_threads)
-        if self.local:
-            design = self.feature_map.design(replace(dataset, allowed=None), n_threads)
-            return LocalDesign(design, dataset.sequence_ptr, dataset.allowed)
         if self.functions is None:
             return self.feature_map.design(
                 dataset, n_threads, purpose="training" if asked_often else "questions"
@@ -316,15 +313,13 @@ class ChainModel:
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
         return FunctionData(self.functions, dataset, n_threads)
 
-    def tagger(self, weights: Float64s) -> Tagger | LatticeTagger | PatternTagger:
+    def answerer(self, weights: Float64s) -> Answerer:
         """What answers questions, with weights [D]."""
         if self.patterns is not None and self.patterns.n_weights:
-            return PatternTagger(self.feature_map.layout, weights)
-        if self.local:
-            return LocalTagger(self.feature_map.layout, weights)
+            return Answerer(PatternPotentials(self.feature_map.layout, weights))
         if self.functions is None:
-            return Tagger(self.feature_map.layout, weights)
-        return LatticeTagger(weights)
+            return Answerer(ChainPotentials(self.feature_map.layout, weights, local=self.local))
+        return Answerer(FunctionPotentials(weights))
 
     def dev_score(
         self, X: Any, y: Any, allowed: Any, *, metric: str | MetricFunction | None, n_threads: int
@@ -341,7 +336,7 @@ class ChainModel:
         figure = checked_metric(metric) or metric_for(self.labels.classes, gold)
 
         def score(weights: Float64s) -> float:
-            ids = self.tagger(weights).best(design, n_threads)
+            ids = self.answerer(weights).decode(design, n_threads)
             return as_score(figure(gold, self.decoded(ids, dataset.sequence_ptr)))
 
         return score

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
-from crfkit.inference import LatticeTagger, Tagger
+from crfkit.inference import Answerer
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.encoded_input import Question
 from crfkit.models.estimator import Estimator
@@ -103,7 +103,7 @@ class CRF(Estimator, Generic[Label]):
     separator_: str | None  # what stands between the columns of the training file, if it was one
     _model: ChainModel
     _weights: Float64s
-    _tagger: Tagger | LatticeTagger  # the weights as the native core holds them
+    _answerer: Answerer  # the weights as the native core holds them
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class CRF(Estimator, Generic[Label]):
         warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
-        self._tagger = model.tagger(weights)
+        self._answerer = model.answerer(weights)
         self._weights = weights.view()
         self._weights.flags.writeable = False
         self._model = model
@@ -296,13 +296,13 @@ class CRF(Estimator, Generic[Label]):
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
         with ask.explained():
-            return ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
+            return ask.model.decoded(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
         """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`."""
         ask = self._ask(X, allowed)
         with ask.explained():
-            marginals = ask.tagger.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
+            marginals = ask.answerer.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
         return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
 
     def predict_nbest(
@@ -322,7 +322,7 @@ class CRF(Estimator, Generic[Label]):
         ask = self._ask(X, allowed)
         uniforms = random.random(n * int(ask.ptr[-1]))
         with ask.explained():
-            ids = ask.tagger.sample(
+            ids = ask.answerer.sample(
                 ask.design, n, uniforms, ask.n_threads
             )  # sequence by sequence [n, length]
         lengths = np.diff(ask.ptr)
@@ -338,8 +338,8 @@ class CRF(Estimator, Generic[Label]):
         ask = self._ask(X, allowed)
         annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
         with ask.explained():
-            log_z = ask.tagger.log_partitions(ask.design, n_threads=ask.n_threads)
-            log_z_gold = ask.tagger.log_partitions(
+            log_z = ask.answerer.log_partitions(ask.design, n_threads=ask.n_threads)
+            log_z_gold = ask.answerer.log_partitions(
                 ask.design, annotation.labels, annotation.sets, ask.n_threads
             )
         return np.minimum(log_z_gold - log_z, 0.0)
@@ -363,7 +363,7 @@ class CRF(Estimator, Generic[Label]):
         gold = checked_lists(y, ask.ptr)
         weights = parameters.checked_sample_weight(sample_weight, len(gold))
         with ask.explained():
-            predicted = ask.model.decoded(ask.tagger.best(ask.design, ask.n_threads), ask.ptr)
+            predicted = ask.model.decoded(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
         return measure(
             metric, ask.model.labels.classes, gold, predicted, None if weights is None else weights.tolist()
         )
@@ -398,7 +398,7 @@ class CRF(Estimator, Generic[Label]):
         n_threads = parameters.thread_count(self.n_threads)
         dataset = model.encode(X, allowed)
         design = model.design(dataset, n_threads)
-        return Question(model, self._tagger, design, dataset.sequence_ptr, dataset.allowed, n_threads)
+        return Question(model, self._answerer, design, dataset.sequence_ptr, dataset.allowed, n_threads)
 
     def _to_bytes(self, *, single_precision: bool = False) -> bytes:
         """The model file."""

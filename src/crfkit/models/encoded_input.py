@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
-from crfkit.inference import LatticeTagger, PatternTagger, Tagger
+from crfkit.inference import Answerer, ChainPotentials
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
 from crfkit.structures import AllowedLabels, ChainScores
@@ -38,7 +38,7 @@ class Question(NamedTuple):
     """Encoded input and what answers questions about it."""
 
     model: ChainModel
-    tagger: Tagger | LatticeTagger
+    answerer: Answerer
     design: Any  # the input as the native core reads it
     ptr: Int64s  # [N + 1] the positions of sequence n are ptr[n]:ptr[n + 1]
     allowed: AllowedLabels | None  # the labels that each position may have; None: all
@@ -56,8 +56,8 @@ class Question(NamedTuple):
     def scored_best(self, n: int) -> list[list[ScoredLabels]]:
         """The n best label sequences of each input, best first; fewer where fewer exist."""
         with self.explained():
-            log_z = self.tagger.log_partitions(self.design, n_threads=self.n_threads).tolist()
-            found = self.tagger.k_best(self.design, n, self.n_threads)
+            log_z = self.answerer.log_partitions(self.design, n_threads=self.n_threads).tolist()
+            found = self.answerer.k_best(self.design, n, self.n_threads)
         return [
             [ScoredLabels(self.model.labels.decode(labels), score, total) for score, labels in best]
             for best, total in zip(found, log_z, strict=True)
@@ -65,11 +65,12 @@ class Question(NamedTuple):
 
     def position_scores(self, labels: Sequence[Int32s]) -> list[Float64s]:
         """For each sequence, the scores [T] of the positions of one label sequence: emission and transition into it."""
-        if not isinstance(self.tagger, Tagger) or isinstance(self.tagger, PatternTagger):
+        potentials = self.answerer.potentials
+        if not isinstance(potentials, ChainPotentials):
             raise InputError("the scores of positions are for chains without patterns and feature functions")
         if self.model.feature_map.facets is not None:
             raise InputError("the scores of positions are for labels without facets")
-        return [_along(self.tagger.scores(self.design, n), y) for n, y in enumerate(labels)]
+        return [_along(potentials.scores(self.design, n), y) for n, y in enumerate(labels)]
 
 
 def _along(scores: ChainScores, y: Int32s) -> Float64s:

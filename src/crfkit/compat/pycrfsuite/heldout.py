@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crfkit.compat.pycrfsuite.instances import Examples
 from crfkit.features import FeatureMap
-from crfkit.inference import Tagger
+from crfkit.inference import Answerer, ChainPotentials
 
 
 class HeldOut:
@@ -27,7 +27,7 @@ class HeldOut:
 
     def report(self, weights: npt.NDArray[np.float64]) -> Iterator[str]:
         """The lines of the log for weights [D]."""
-        found = Tagger(self._map.layout, weights).best(self._design, self._n_threads)
+        found = Answerer(ChainPotentials(self._map.layout, weights)).decode(self._design, self._n_threads)
         n, right = len(self._labels), found == self._gold
         match, model, ref = (
             np.bincount(labels, minlength=n).tolist() for labels in (self._gold[right], found, self._gold)

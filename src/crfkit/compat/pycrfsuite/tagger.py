@@ -28,7 +28,7 @@ class Tagger:
 
     def __init__(self) -> None:
         self._model: OpenedModel | None = None
-        self._asked: tuple[_core.Tagger, _core.Design] | None = None  # the instance, and who answers
+        self._asked: tuple[_core.ChainPotentials, _core.Design] | None = None  # the instance, and who answers
         self._marginals: npt.NDArray[np.float64] | None = None  # [T, L] of the instance, once asked for
         self._n_positions = 0
 
@@ -71,15 +71,15 @@ class Tagger:
             positions = named(xseq)
             if not self._answerable(model, len(positions)):
                 return []
-            tagger, design, best = model.tag(positions)
-            self._remember((tagger, design), len(positions))
+            potentials, design, best = model.tag(positions)
+            self._remember((potentials, design), len(positions))
             return best
         if self._asked is None:
             return []
-        tagger, design = self._asked
-        return [model.labels[label] for label in tagger.best(design, 1).tolist()]
+        potentials, design = self._asked
+        return [model.labels[label] for label in potentials.score(design, 1).decode(1).tolist()]
 
-    def _remember(self, asked: tuple[_core.Tagger, _core.Design] | None, n_positions: int) -> None:
+    def _remember(self, asked: tuple[_core.ChainPotentials, _core.Design] | None, n_positions: int) -> None:
         self._n_positions, self._marginals, self._asked = n_positions, None, asked
 
     def _answerable(self, model: OpenedModel, n_positions: int) -> bool:
@@ -103,11 +103,10 @@ class Tagger:
             )
         if self._asked is None or not labels:
             return 0.0
-        tagger, design = self._asked
+        potentials, design = self._asked
         ids = np.array([self._id(label) for label in labels], dtype=np.int32)
-        score = tagger.log_partitions(design, ids, None, None, 1) - tagger.log_partitions(
-            design, None, None, None, 1
-        )
+        scored = potentials.score(design, 1)
+        score = scored.log_partitions(ids, None, None, 1) - scored.log_partitions(None, None, None, 1)
         return float(np.exp(np.minimum(score[0], 0.0)))
 
     def marginal(self, y: str, pos: int) -> float:
@@ -115,12 +114,12 @@ class Tagger:
         self._opened()
         if self._asked is None or self._n_positions == 0:
             return 0.0
-        tagger, design = self._asked
+        potentials, design = self._asked
         label = self._id(y)
         if not 0 <= pos < self._n_positions:
             raise ValueError(f"The position, {pos} is out of range of {self._n_positions}")
         if self._marginals is None:
-            self._marginals = tagger.marginals(design, 1)
+            self._marginals = potentials.score(design, 1).marginals(1)
         return float(self._marginals[pos, label])
 
     def dump(self, filename: str | None = None) -> None:

@@ -168,10 +168,10 @@ def _measured(
     dataset, known = model.encode(X, allowed), set(model.labels.classes)
     gold = [[label if isinstance(label, set) or label in known else None for label in labels] for labels in y]
     annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
-    tagger, design = model.tagger(weights), model.design(dataset, n_threads)
-    of_gold = tagger.log_partitions(design, annotation.labels, annotation.sets, n_threads)
+    answerer, design = model.answerer(weights), model.design(dataset, n_threads)
+    of_gold = answerer.log_partitions(design, annotation.labels, annotation.sets, n_threads)
     possible = np.isfinite(of_gold)  # constraints may exclude what is held out, in every round the same
-    of_all = tagger.log_partitions(design, n_threads=n_threads)
+    of_all = answerer.log_partitions(design, n_threads=n_threads)
     log_likelihood = float(np.sum(of_gold[possible] - of_all[possible]))
     n_states = _mean_states(model, X, allowed, n_threads)
     return GrowthRound(tuple(joined), n_patterns, n_states, score(weights), log_likelihood)

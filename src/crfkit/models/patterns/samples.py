@@ -58,7 +58,7 @@ def label_sequences(
     ptr = dataset.sequence_ptr
     gold = model.labels.encode(y, np.diff(ptr)).labels
     uniforms = np.random.default_rng(0).random(_SAMPLES * len(gold))
-    drawn = model.tagger(weights).sample(model.design(dataset, n_threads), _SAMPLES, uniforms, n_threads)
+    drawn = model.answerer(weights).sample(model.design(dataset, n_threads), _SAMPLES, uniforms, n_threads)
     of_sequence = np.ones(len(examples.y)) if weight is None else weight
     return _distinct(drawn, gold, ptr, step * of_sequence[::step])
 

@@ -1,0 +1,127 @@
+#include "answers/pattern_potentials.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "base/forks.hpp"
+#include "chain/workspace.hpp"
+#include "data/scorer.hpp"
+#include "lattice/arc_model.hpp"
+#include "patterns/trellis_run.hpp"
+
+namespace crfkit {
+
+// The data set at the weights.
+class PatternPotentials::ScoredTrellises : public ScoredSequences {
+  public:
+    ScoredTrellises(const Layout& layout, const Trellises& trellises, const WeightTables<double>& tables,
+                    const double* w)
+        : ScoredSequences(layout, *trellises.design),
+          trellises(trellises),
+          stride(tables.stride),
+          scorer(layout, *trellises.design, tables) {
+        steps.score_weights(trellises, ArcModel(layout), w);
+    }
+    // The scores of the steps with their exponentials, which only sums need.
+    const StepScores& exponentiated() const {
+        once_.run([&] { steps.exponentiate(trellises.table); });
+        return steps;
+    }
+
+    const Trellises& trellises;
+    const std::int32_t stride;
+    const Scorer<double> scorer;
+    mutable StepScores steps;
+
+  protected:
+    std::unique_ptr<ScoredSequence> reader() const override;
+
+  private:
+    mutable Once once_;
+};
+
+// One sequence as the paths of its trellis.
+class PatternPotentials::TrellisReader : public ScoredSequence {
+  public:
+    explicit TrellisReader(const ScoredTrellises& data)
+        : data_(data), trellises_(data.trellises), stride_(data.stride) {}
+
+    void load(std::int64_t n) override {
+        const Design& design = *trellises_.design;
+        n_ = n;
+        first_ = design.sequence_ptr[n];
+        n_positions_ = design.sequence_ptr[n + 1] - first_;
+        rows_.resize(n_positions_ * stride_);
+        data_.scorer.score(n, rows_.data());
+        close_labels(design.allowed, first_, n_positions_, n_labels(), stride_, rows_.data());
+        emissions_.resize(static_cast<std::size_t>(n_positions_ * n_labels()));
+        for (std::int64_t t = 0; t < n_positions_; ++t)
+            std::copy_n(rows_.data() + t * stride_, n_labels(), emissions_.data() + t * n_labels());
+    }
+    void restrict(const Annotation& allowed) override {
+        for (std::int64_t t = 0; t < n_positions_; ++t)
+            allowed.forbidden(first_ + t, n_labels(), [&](std::int32_t b) {
+                emissions_[t * n_labels() + b] = -std::numeric_limits<double>::infinity();
+            });
+    }
+    void decode(std::int32_t* labels) override { run_.best(for_paths(), labels); }
+    // P(y_t = b): the states at t whose label is b.
+    void marginals(double* probs) override {
+        const ScoredTrellis trellis = for_sums();
+        run_.marginals(trellis);
+        for (std::int64_t t = 0; t < n_positions_; ++t) {
+            const Step& step = trellis.step(t);
+            const auto after = trellis.table.labels(step.after);
+            const double* states = run_.node_probs.data() + run_.node_begin[t] + step.n_sources();
+            for (std::int32_t j = 0; j < step.n_after; ++j) probs[t * n_labels() + after[j]] += states[j];
+        }
+    }
+    double log_partition() override { return run_.log_partition(for_sums()); }
+    std::vector<ScoredLabels> k_best(std::int64_t k) override { return crfkit::k_best(for_paths(), k); }
+    void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) override {
+        run_.log_partition(for_sums());
+        run_.sample(for_sums(), n, uniforms, labels);
+    }
+
+  private:
+    std::int32_t n_labels() const { return trellises_.book->n_labels; }
+    ScoredTrellis trellis(const StepScores& steps) const {
+        return {trellises_.table, trellises_.steps_of_sequence(n_), n_labels(), emissions_.data(), steps};
+    }
+    ScoredTrellis for_sums() const { return trellis(data_.exponentiated()); }
+    ScoredTrellis for_paths() const { return trellis(data_.steps); }
+
+    const ScoredTrellises& data_;
+    const Trellises& trellises_;
+    std::int32_t stride_;
+    std::int64_t n_ = 0, first_ = 0, n_positions_ = 0;
+    Buffer<double> rows_;            // [T, S]
+    std::vector<double> emissions_;  // [T, L]
+    TrellisRun run_;
+};
+
+std::unique_ptr<ScoredSequence> PatternPotentials::ScoredTrellises::reader() const {
+    return std::make_unique<TrellisReader>(*this);
+}
+
+PatternPotentials::PatternPotentials(std::shared_ptr<const Layout> layout, std::vector<double> w,
+                                     std::int64_t first_weight)
+    : layout_(std::move(layout)),
+      w_(std::move(w)),
+      first_weight_(first_weight),
+      tables_(*layout_, WeightTables<double>::kNever) {
+    if (first_weight < layout_->n_weights() || first_weight > static_cast<std::int64_t>(w_.size()))
+        throw std::invalid_argument("the weights of the patterns must follow those of the layout");
+    tables_.set(w_.data(), 1);
+}
+
+std::unique_ptr<ScoredSequences> PatternPotentials::score(const Trellises& trellises) const {
+    trellises.design->check_layout(*layout_);
+    if (trellises.first_weight != first_weight_ ||
+        first_weight_ + trellises.book->n_weights > static_cast<std::int64_t>(w_.size()))
+        throw std::invalid_argument("the trellises were made for other patterns than the weights");
+    return std::make_unique<ScoredTrellises>(*layout_, trellises, tables_, w_.data());
+}
+
+}  // namespace crfkit

@@ -1,0 +1,71 @@
+// A data set at the weights of a trained model, and every question on it.
+//
+// A structure takes part by one class: a ScoredSequence, which loads one sequence after the other with its
+// scores and answers the questions on it (most by the path engine, paths/engine.hpp; dense chains by kernels
+// for whole rows of labels). Threads, the order of the answers and their arrays are the same for all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "answers/k_best.hpp"
+#include "data/annotation.hpp"
+#include "data/design.hpp"
+#include "data/layout.hpp"
+
+namespace crfkit {
+
+// One sequence and its scores. Questions are asked after load(), each thread has an object of its own.
+class ScoredSequence {
+  public:
+    virtual ~ScoredSequence() = default;
+    // Sequence n of the data set, which is not empty.
+    virtual void load(std::int64_t n) = 0;
+    // Forbids the labels of the loaded sequence that `allowed` excludes.
+    virtual void restrict(const Annotation& allowed) = 0;
+
+    // argmax_y score(y) (Viterbi), into labels [T].
+    virtual void decode(std::int32_t* labels) = 0;
+    // P(y_t = b), into probs [T, L], which holds zeros.
+    virtual void marginals(double* probs) = 0;
+    // log Z; −inf where no label sequence is possible.
+    virtual double log_partition() = 0;
+    // The k label sequences with the highest scores, best first.
+    virtual std::vector<ScoredLabels> k_best(std::int64_t k) = 0;
+    // n exact samples by uniforms [n, T], into labels [n, T].
+    virtual void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) = 0;
+};
+
+class ScoredSequences {
+  public:
+    virtual ~ScoredSequences() = default;
+
+    const Layout& layout() const { return layout_; }
+    const Design& design() const { return design_; }
+
+    // decode of each sequence, into labels [T].
+    void decode(std::int32_t* labels, int n_threads) const;
+    // P(y_t), into marginals [T, L].
+    void marginals(double* marginals, int n_threads) const;
+    // log Z of each sequence, into out [N]; `allowed` may restrict the labels (its weights are ignored).
+    void log_partitions(const Annotation* allowed, double* out, int n_threads) const;
+    std::vector<std::vector<ScoredLabels>> k_best(std::int64_t k, int n_threads) const;
+    // n samples of each sequence: uniforms and labels hold [n, length] for one sequence after the other.
+    void sample(std::int64_t n, const double* uniforms, std::int32_t* labels, int n_threads) const;
+
+  protected:
+    // Layout and design must outlive it.
+    ScoredSequences(const Layout& layout, const Design& design) : layout_(layout), design_(design) {}
+    virtual std::unique_ptr<ScoredSequence> reader() const = 0;
+
+  private:
+    template <class Function>
+    void each_sequence(int n_threads, const Function& function) const;
+
+    const Layout& layout_;
+    const Design& design_;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,126 @@
+// Every question on data sets at the weights of a trained model.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "answers/chain_potentials.hpp"
+#include "answers/pattern_potentials.hpp"
+#include "bindings/annotations.hpp"
+#include "bindings/answers.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "training/objective.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+std::size_t n_positions(const ScoredSequences& data) {
+    return static_cast<std::size_t>(data.design().n_positions());
+}
+
+nb::object log_partitions(const ScoredSequences& self, const Maybe<std::int32_t>& labels,
+                          const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
+                          int n_threads) {
+    const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
+    if (labels) check_annotation(self.layout(), self.design(), allowed);
+    return filled<double>({static_cast<std::size_t>(self.design().n_sequences())}, [&](double* out) {
+        self.log_partitions(labels ? &allowed : nullptr, out, n_threads);
+    });
+}
+
+nb::list k_best_of(const ScoredSequences& self, std::int64_t k, int n_threads) {
+    std::vector<std::vector<ScoredLabels>> found;
+    {
+        const LockRelease release;
+        found = self.k_best(k, n_threads);
+    }
+    return label_sequences(found);
+}
+
+nb::object sample_of(const ScoredSequences& self, std::int64_t n, const Array<double>& uniforms,
+                     int n_threads) {
+    if (n < 0 || uniforms.size() != static_cast<std::size_t>(n) * n_positions(self))
+        throw std::invalid_argument("expected a uniform number for each sample and position");
+    return filled<std::int32_t>(
+        {uniforms.size()}, [&](std::int32_t* labels) { self.sample(n, uniforms.data(), labels, n_threads); });
+}
+
+// (emissions [T, L], transitions [L, L] or [T − 1, L, L]) of sequence n.
+nb::tuple scores(const ChainPotentials& self, const Design& design, std::int64_t n) {
+    const bool known = n >= 0 && n < design.n_sequences();
+    const auto T = static_cast<std::size_t>(known ? design.sequence_ptr[n + 1] - design.sequence_ptr[n] : 0);
+    const auto L = static_cast<std::size_t>(self.layout().n_labels);
+    NewArray<double> emissions({T, L});
+    NewArray<double> transitions =
+        self.by_position(design) ? NewArray<double>({T ? T - 1 : 0, L, L}) : NewArray<double>({L, L});
+    self.scores(design, n, emissions.data(), transitions.data());
+    return nb::make_tuple(emissions.take(), transitions.take());
+}
+
+}  // namespace
+
+void bind_questions(nb::module_& m) {
+    nb::class_<ScoredSequences>(m, "ScoredSequences", "A data set at the weights of a trained model.")
+        .def_prop_ro("n_positions", &n_positions)
+        .def(
+            "decode",
+            [](const ScoredSequences& self, int n_threads) {
+                return filled<std::int32_t>({n_positions(self)},
+                                            [&](std::int32_t* labels) { self.decode(labels, n_threads); });
+            },
+            "n_threads"_a)
+        .def(
+            "marginals",
+            [](const ScoredSequences& self, int n_threads) {
+                return filled<double>({n_positions(self), static_cast<std::size_t>(self.layout().n_labels)},
+                                      [&](double* probs) { self.marginals(probs, n_threads); });
+            },
+            "n_threads"_a)
+        .def("log_partitions", &log_partitions, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(),
+             "n_threads"_a)
+        .def("k_best", &k_best_of, "k"_a, "n_threads"_a)
+        .def("sample", &sample_of, "n"_a, "uniforms"_a, "n_threads"_a);
+    nb::class_<ChainPotentials>(m, "ChainPotentials", "The weights of a chain.")
+        .def(
+            "__init__",
+            [](ChainPotentials* self, std::shared_ptr<Layout> layout, const Array<double>& w, bool local) {
+                check_size("w", w.size(), layout->n_weights());
+                const LockRelease release;
+                new (self) ChainPotentials(std::move(layout), w.data(), local);
+            },
+            "layout"_a, "w"_a, "local"_a = false)
+        .def(
+            "score",
+            [](const ChainPotentials& self, const Design& design, int n_threads) {
+                const LockRelease release;
+                return self.score(design, n_threads);
+            },
+            "data"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
+        .def("scores", &scores, "data"_a, "n"_a);
+    nb::class_<PatternPotentials>(m, "PatternPotentials", "The weights of a chain with patterns.")
+        .def(
+            "__init__",
+            [](PatternPotentials* self, std::shared_ptr<Layout> layout, const Array<double>& w,
+               std::int64_t first_weight) {
+                const LockRelease release;
+                new (self) PatternPotentials(std::move(layout), copy(view(w)), first_weight);
+            },
+            "layout"_a, "w"_a, "first_weight"_a)
+        .def(
+            "score",
+            [](const PatternPotentials& self, const Trellises& trellises, int) {
+                const LockRelease release;
+                return self.score(trellises);
+            },
+            "data"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+}
+
+}  // namespace crfkit

@@ -1,0 +1,169 @@
+"""Every question on a whole data set, at the weights of a trained model of any structure, on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.structures import ChainScores
+
+Float64s = npt.NDArray[np.float64]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Answers = TypeVar("Answers", Int32s, Float64s)
+
+
+class Sets(Protocol):
+    """Allowed labels per position, as lists that can be cut (`crfkit.structures.AllowedLabels`)."""
+
+    @property
+    def position_ptr(self) -> Int64s:
+        """[T + 1]."""
+        ...
+
+    @property
+    def labels(self) -> Int32s:
+        """[nnz]."""
+        ...
+
+    def between(self, begin: int, end: int) -> Sets:
+        """Those of the positions `begin`, …, `end` − 1."""
+        ...
+
+
+class LatticeSlice(Protocol):
+    """Some sequences as lattices, with the features that are active on their parts (`crfkit.features.Slice`)."""
+
+    @property
+    def lattices(self) -> _core.Lattices:
+        """Nodes and arcs."""
+        ...
+
+    @property
+    def active(self) -> list[_core.ActiveFeatures]:
+        """Features of each node and of each arc."""
+        ...
+
+
+class Potentials(Protocol):
+    """The weights of a trained model, which give the parts of a data set their scores."""
+
+    def score(self, data: Any, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        """The sequences with their scores, in one or more parts."""
+        ...
+
+
+class ChainPotentials:
+    """A chain whose data sets are designs (`FeatureMap.design`).
+
+    With `local`, it is normalised at each position: a maximum entropy Markov model (McCallum et al. 2000).
+    """
+
+    def __init__(self, layout: _core.Layout, weights: Float64s, *, local: bool = False) -> None:
+        self._core = _core.ChainPotentials(layout, _finite(weights), local)
+
+    def score(self, data: _core.Design, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        """The sequences with their scores."""
+        return (self._core.score(data, n_threads),)
+
+    def scores(self, data: _core.Design, n: int) -> ChainScores:
+        """The scores of the parts of sequence n, whatever its allowed labels are; start and end are in the emissions.
+
+        ValueError where labels have facets.
+        """
+        return ChainScores(*self._core.scores(data, n))
+
+
+class PatternPotentials:
+    """A chain with patterns, whose data sets are trellises (`PatternMap.trellises`)."""
+
+    def __init__(self, layout: _core.Layout, weights: Float64s) -> None:
+        self._core = _core.PatternPotentials(layout, _finite(weights), layout.n_weights)
+
+    def score(self, data: _core.Trellises, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        """The sequences with their scores."""
+        return (self._core.score(data, n_threads),)
+
+
+class LatticeSlices(Protocol):
+    """A data set, slice after slice (`crfkit.features.FunctionData`)."""
+
+    def slices(self) -> Iterator[LatticeSlice]:
+        """One pass over the data."""
+        ...
+
+
+class FunctionPotentials:
+    """Weights [D] of feature functions, whose data sets come as slices of lattices."""
+
+    def __init__(self, weights: Float64s) -> None:
+        self._weights = np.array(_finite(weights))
+
+    def score(self, data: LatticeSlices, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        """The sequences with their scores, slice by slice."""
+        return (part.lattices.score(part.active, self._weights) for part in data.slices())
+
+
+def _finite(weights: Float64s) -> Float64s:
+    if not np.isfinite(weights).all():
+        raise ValueError("a weight of the model is NaN or infinite, expected finite numbers")
+    return np.ascontiguousarray(weights, dtype=np.float64)
+
+
+class Answerer:
+    """The potentials of a trained model, and every question on data sets for them."""
+
+    def __init__(self, potentials: Potentials) -> None:
+        self.potentials = potentials
+
+    def decode(self, data: Any, n_threads: int = 1) -> Int32s:
+        """The label sequence with the highest score of every sequence (Viterbi), [T] over all sequences."""
+        return _join([part.decode(n_threads) for part in self._parts(data, n_threads)], np.zeros(0, np.int32))
+
+    def marginals(self, data: Any, n_threads: int = 1) -> Float64s:
+        """P(y_t = b), [T, L] over all sequences."""
+        return _join([part.marginals(n_threads) for part in self._parts(data, n_threads)], np.zeros((0, 0)))
+
+    def log_partitions(
+        self, data: Any, labels: Int32s | None = None, sets: Sets | None = None, n_threads: int = 1
+    ) -> Float64s:
+        """log Z of every sequence, [N]; with labels (−1: unknown) and sets, over the label sequences they allow.
+
+        log p(labels) of a sequence is the second less the first.
+        """
+        found, begin = [], 0
+        for part in self._parts(data, n_threads):
+            end = begin + part.n_positions
+            some = None if sets is None else sets.between(begin, end)
+            ptr, listed = (None, None) if some is None else (some.position_ptr, some.labels)
+            given = None if labels is None else labels[begin:end]
+            found.append(part.log_partitions(given, ptr, listed, n_threads))
+            begin = end
+        return _join(found, np.zeros(0))
+
+    def k_best(self, data: Any, k: int, n_threads: int = 1) -> list[list[tuple[float, Int32s]]]:
+        """The k best (score, labels) of every sequence, best first."""
+        return [best for part in self._parts(data, n_threads) for best in part.k_best(k, n_threads)]
+
+    def sample(self, data: Any, n: int, uniforms: Float64s, n_threads: int = 1) -> Int32s:
+        """n samples of every sequence from n · T uniform numbers: [n, length] for one sequence after the other."""
+        found, begin = [], 0
+        for part in self._parts(data, n_threads):
+            end = begin + n * part.n_positions
+            found.append(part.sample(n, uniforms[begin:end], n_threads))
+            begin = end
+        return _join(found, np.zeros(0, np.int32))
+
+    def _parts(self, data: Any, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        return self.potentials.score(data, n_threads)
+
+
+def _join(parts: list[Answers], nothing: Answers) -> Answers:
+    """The answers of all parts in one array, without a copy where there is one part only."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else nothing
