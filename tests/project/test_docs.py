@@ -186,12 +186,23 @@ def test_examples(page: Path) -> None:
     assert n_run or page.stem in ("architecture", "benchmarks", "CHANGELOG", "CONTRIBUTING", "index")
 
 
+def anchors_of(page: str) -> set[str]:
+    """The anchors that a page's headings get, as on GitHub."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_within_the_project_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not target.startswith(("http://", "https://", "#")):
-            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        assert path.exists(), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in anchors_of(path.read_text(encoding="utf-8")), f"{page.name}: {target}"
 
 
 def long_lines(page: str) -> list[str]:
