@@ -103,8 +103,8 @@ def ways_to_decode(scores: Floats) -> dict[str, Callable[[], Any]]:
     """The best trees of a batch."""
     lengths = np.full(len(scores), scores.shape[1] - 1)
     ways: dict[str, Callable[[], Any]] = {
-        "crfkit, one root": lambda: TreeBatch(ONE, scores, lengths).best(),
-        "crfkit, many roots": lambda: TreeBatch(MANY, scores, lengths).best(),
+        "crfkit, one root": lambda: TreeBatch(ONE, scores, lengths).decode(),
+        "crfkit, many roots": lambda: TreeBatch(MANY, scores, lengths).decode(),
         "crfkit, one root, 10 best": lambda: TreeBatch(ONE, scores, lengths).k_best(10),
     }
     if is_installed("ufal.chu_liu_edmonds"):

@@ -30,7 +30,7 @@ def test_answers(own: bool, forbidden: bool, spread: float, dtype: Any) -> None:
     tolerance = 1e-9 if dtype == np.float64 else 2e-5
     weights = np.linspace(0.5, 1.5, len(states)).astype(dtype)
     chains = ChainBatch(states, arcs, start, end, lengths=lengths, n_threads=2)
-    found, best = chains.expectations(weights), chains.best()
+    found, best = chains.expectations(weights), chains.decode()
     one = ChainBatch(states, arcs, start, end, lengths=lengths).expectations(weights)
     assert all(np.array_equal(a, b) for a, b in zip(found, one, strict=True))
     np.testing.assert_array_equal(chains.log_partition(), found.log_partition)
@@ -57,8 +57,8 @@ def test_what_is_impossible() -> None:
     chains = ChainBatch(np.zeros((2, 3, 2)), never, lengths=np.array([3, 1]))
     assert chains.log_partition()[0] == -np.inf
     assert not chains.expectations().states[0].any()
-    assert (chains.best()[0] == -1).all()
-    assert chains.best()[1].tolist() == [0, -1, -1]
+    assert (chains.decode()[0] == -1).all()
+    assert chains.decode()[1].tolist() == [0, -1, -1]
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,10 @@ def test_every_number_of_labels(n_labels: int, kind: str) -> None:
         [entry.score for entry in found], expected, rtol=1e-12, atol=1e-12 * instance.scale
     )
     assert len({entry.output.tobytes() for entry in found}) == len(expected)
-    for entry in [*found, inference.best(**question)]:
+    for entry in [*found, inference.decode(**question)]:
         score = inference.score(instance.structure, instance.scores, entry.output)
         assert entry.score == pytest.approx(score, rel=1e-12, abs=1e-12 * instance.scale)
-    assert inference.best(**question).score == pytest.approx(expected[0], rel=1e-12)
+    assert inference.decode(**question).score == pytest.approx(expected[0], rel=1e-12)
 
 
 def _given(arcs: Floats, states: Floats) -> Floats:
@@ -154,7 +154,7 @@ def test_a_hundred_thousand_positions() -> None:
     assert_long(scores, log_partition, at)
     best, second = inference.k_best(Chain(), scores, 2)
     assert log_partition >= best.score >= second.score
-    assert best.score == pytest.approx(inference.best(Chain(), scores).score, rel=1e-12)
+    assert best.score == pytest.approx(inference.decode(Chain(), scores).score, rel=1e-12)
     assert best.score == pytest.approx(inference.score(Chain(), scores, best.output), rel=1e-12)
     assert inference.sample(Chain(), scores, 2, random_state=0).shape == (2, T)
 
@@ -193,7 +193,7 @@ def test_mass_that_leads_nowhere(n_labels: int, depth: float) -> None:
         assert log_partition == pytest.approx(expected.log_partition, rel=1e-12)
         position_marginals = inference.marginals(Chain(), scores).emissions
         np.testing.assert_allclose(position_marginals, expected.marginals()[0], rtol=0, atol=1e-9)
-        assert inference.best(Chain(), scores).output.tolist() == [1] * T
+        assert inference.decode(Chain(), scores).output.tolist() == [1] * T
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 22])
@@ -222,7 +222,7 @@ def test_worked_example() -> None:
     chain = Chain(end=False)
     total = sum(math.exp(score) for score in (2, 1, 3, -1))
     assert math.exp(inference.log_partition(chain, scores)) == pytest.approx(total, rel=1e-12)
-    best = inference.best(chain, scores)
+    best = inference.decode(chain, scores)
     assert (best.output.tolist(), best.score) == ([1, 0], 3.0)
     assert [entry.score for entry in inference.k_best(chain, scores, 9)] == [3.0, 2.0, 1.0, -1.0]
     for output, score in (((0, 0), 2), ((0, 1), 1), ((1, 0), 3), ((1, 1), -1)):
@@ -245,4 +245,4 @@ def test_without_arcs_the_positions_are_independent(n_labels: int, arcs: str) ->
     np.testing.assert_allclose(
         marginals.transitions, softmax[:-1, :, None] * softmax[1:, None, :], rtol=0, atol=1e-12
     )
-    np.testing.assert_array_equal(inference.best(chain, scores).output, states.argmax(axis=1))
+    np.testing.assert_array_equal(inference.decode(chain, scores).output, states.argmax(axis=1))

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.eisner import best_projective, is_projective
 
 from crfkit import SpanningTree
-from crfkit.inference import best
+from crfkit.inference import decode
 
 
 def dominates(heads: tuple[int, ...], head: int, word: int) -> bool:
@@ -86,4 +86,4 @@ def test_never_above_the_best_tree_of_all() -> None:
         scores = random.normal(size=(n_words + 1, n_words + 1))
         heads = best_projective(scores)
         assert is_projective(heads)
-        assert score(scores, heads) <= best(SpanningTree(), scores).score + 1e-9
+        assert score(scores, heads) <= decode(SpanningTree(), scores).score + 1e-9

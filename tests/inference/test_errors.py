@@ -30,7 +30,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "hessian_vector": lambda structure, scores, **allowed: inference.hessian_vector(
         structure, scores, SCORES, **allowed
     ),
-    "best": inference.best,
+    "decode": inference.decode,
     "k_best": lambda structure, scores, **allowed: inference.k_best(structure, scores, 3, **allowed),
     "sample": lambda structure, scores, **allowed: inference.sample(structure, scores, 3, 0, **allowed),
     "entropy": inference.entropy,

@@ -61,7 +61,7 @@ def test_best_of_ten_thousand_graphs(kind: str, structure: SpanningTree) -> None
         of_trees = scores[:, trees, np.arange(1, n_words + 1)].sum(axis=2)  # [n, N]
         highest = of_trees.max(axis=1)
         possible = highest > -np.inf
-        found = TreeBatch(structure, scores[possible]).best()
+        found = TreeBatch(structure, scores[possible]).decode()
         known = {tuple(heads): number for number, heads in enumerate(trees.tolist())}
         for row, top, best in zip(of_trees[possible], highest[possible], found, strict=True):
             assert best.score == pytest.approx(top, rel=1e-12, abs=1e-12)
@@ -69,7 +69,7 @@ def test_best_of_ten_thousand_graphs(kind: str, structure: SpanningTree) -> None
         for matrix in scores[~possible][:10]:
             assert inference.log_partition(structure, matrix) == -np.inf
             with pytest.raises(ValueError, match="no tree"):
-                inference.best(structure, matrix)
+                inference.decode(structure, matrix)
 
 
 @pytest.mark.parametrize("n_words", [500, 2000])
@@ -77,7 +77,7 @@ def test_long_sentences(n_words: int) -> None:
     random = np.random.default_rng(n_words)
     for structure in (ONE, MANY):
         scores = random.normal(size=(n_words + 1, n_words + 1))
-        best = inference.best(structure, scores)
+        best = inference.decode(structure, scores)
         assert np.isfinite(inference.score(structure, scores, best.output))
         tops = np.sort(np.where(np.eye(n_words + 1) > 0, -np.inf, scores)[:, 1:], axis=0)[-1]
         assert tops.sum() * 0.98 < best.score <= tops.sum()
@@ -85,14 +85,14 @@ def test_long_sentences(n_words: int) -> None:
     nested[0, 1:] = -1e6
     for word in range(1, n_words):
         nested[word, word + 1], nested[word + 1, word] = float(word), float(-word)
-    assert inference.best(ONE, nested).score == pytest.approx(-1e6 + n_words * (n_words - 1) / 2, rel=1e-12)
+    assert inference.decode(ONE, nested).score == pytest.approx(-1e6 + n_words * (n_words - 1) / 2, rel=1e-12)
 
 
 def test_log_partition_of_a_long_sentence() -> None:
     scores = np.random.default_rng(0).normal(size=(301, 301)) * 5
     log_partition, marginals = TreeBatch(ONE, [scores]).log_partition_and_marginals()
     np.testing.assert_allclose(marginals[0][:, 1:].sum(axis=0), 1.0, rtol=0, atol=1e-12)
-    assert log_partition[0] > inference.best(ONE, scores).score
+    assert log_partition[0] > inference.decode(ONE, scores).score
 
 
 # ---- k best, samples, risk, counts

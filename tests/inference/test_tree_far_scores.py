@@ -15,7 +15,7 @@ import pytest
 from crfkit import SpanningTree
 from crfkit.inference import (
     TreeBatch,
-    best,
+    decode,
     entropy,
     hessian_vector,
     k_best,
@@ -130,7 +130,7 @@ def test_beside_all_trees(
     found = hessian_vector(tree, given, direction.reshape(given.shape)).reshape(scores.shape)
     assert found == pytest.approx(moved, rel=1e-8, abs=1e-11)
     order = sorted(exact.scores, reverse=True)[:7]
-    assert score_of(best(tree, given).output, scores) == order[0]
+    assert score_of(decode(tree, given).output, scores) == order[0]
     listed = k_best(tree, given, 7)
     assert [one.score for one in listed] == pytest.approx([rounded(score) for score in order], rel=1e-12)
     assert [score_of(one.output, scores) for one in listed] == order

@@ -78,14 +78,14 @@ def test_batches_are_single_sentences(labels: int | None) -> None:
         assert not padded_marginals[n, side:].any()
         assert not padded_marginals[n, :, side:].any()
         np.testing.assert_allclose(moved[n], 0.0, rtol=0, atol=1e-9)  # all trees gain the same
-    for best, scores in zip(by_padding.best(), listed, strict=True):
-        np.testing.assert_array_equal(best.output, inference.best(ONE, scores).output)
+    for best, scores in zip(by_padding.decode(), listed, strict=True):
+        np.testing.assert_array_equal(best.output, inference.decode(ONE, scores).output)
     drawn = by_list.sample(4, random_state=2)
     assert [tree.shape[:2] for tree in drawn] == [(4, length) for length in lengths]
     assert len(by_list) == len(lengths)
-    known: list[Any] = [None if len(s) < 2 else inference.best(ONE, s).output for s in listed]
+    known: list[Any] = [None if len(s) < 2 else inference.decode(ONE, s).output for s in listed]
     gold = TreeBatch(ONE, listed, allowed=known).log_partition()
-    np.testing.assert_allclose(gold, [best.score for best in by_list.best()], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gold, [best.score for best in by_list.decode()], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("labels", [None, 3])
@@ -112,7 +112,7 @@ def test_a_batch_without_padding(kind: str, labels: int | None) -> None:
     np.testing.assert_array_equal(
         np.asarray(full.hessian_vector(direction)), np.asarray(listed.hessian_vector(list(direction)))
     )
-    for found, expected in zip(full.best(), listed.best(), strict=True):
+    for found, expected in zip(full.decode(), listed.decode(), strict=True):
         np.testing.assert_array_equal(found.output, expected.output)
     np.testing.assert_array_equal(scores, before)
 
@@ -146,7 +146,7 @@ def test_the_same_bits_for_any_number_of_threads(labels: int | None) -> None:
     answers: list[Any] = [
         lambda trees: trees.marginals(),
         lambda trees: trees.hessian_vector([np.sin(np.nan_to_num(s)) for s in listed * 3]),
-        lambda trees: [best.output for best in trees.best()],
+        lambda trees: [best.output for best in trees.decode()],
         lambda trees: [best.output for best in trees.minimum_risk()],
         lambda trees: [best.output for found in trees.k_best(3) for best in found],
         lambda trees: trees.sample(2, random_state=0),
@@ -160,7 +160,7 @@ def test_an_empty_batch() -> None:
     trees = TreeBatch(ONE, [])
     assert trees.log_partition().shape == (0,)
     assert trees.marginals() == []
-    assert trees.best() == []
+    assert trees.decode() == []
     assert trees.sample(3) == []
 
 
@@ -192,7 +192,7 @@ def test_a_graph_without_a_tree(message: str) -> None:
     questions: list[Any] = [
         lambda: inference.marginals(structure, scores),
         lambda: inference.hessian_vector(structure, scores, np.zeros((4, 4))),
-        lambda: inference.best(structure, scores),
+        lambda: inference.decode(structure, scores),
         lambda: inference.minimum_risk(structure, scores),
         lambda: inference.sample(structure, scores),
         lambda: inference.entropy(structure, scores),
@@ -202,7 +202,7 @@ def test_a_graph_without_a_tree(message: str) -> None:
         with pytest.raises(ValueError, match=message):
             question()
     with pytest.raises(ValueError, match=f"sentence 1: no tree.*{message}"):
-        TreeBatch(structure, [np.zeros((2, 2)), scores]).best()
+        TreeBatch(structure, [np.zeros((2, 2)), scores]).decode()
 
 
 FIVE = np.zeros((5, 5))
@@ -211,12 +211,12 @@ FIVE = np.zeros((5, 5))
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: inference.best(ONE, np.zeros((3, 4))), r"expected \[T \+ 1, T \+ 1\].* got \[3, 4\]"),
-        (lambda: inference.best(ONE, np.zeros((0, 0))), r"got \[0, 0\]"),
-        (lambda: inference.best(ONE, [[0.0], [0.0, 1.0]]), "rows of different length"),
-        (lambda: inference.best(ONE, [["a", "b"], ["c", "d"]]), "expected an array of numbers, got <U1"),
-        (lambda: inference.best(ONE, FIVE + np.nan), r"\[0, 1\] is NaN"),
-        (lambda: inference.best(ONE, FIVE + np.inf), r"\[0, 1\] is \+inf"),
+        (lambda: inference.decode(ONE, np.zeros((3, 4))), r"expected \[T \+ 1, T \+ 1\].* got \[3, 4\]"),
+        (lambda: inference.decode(ONE, np.zeros((0, 0))), r"got \[0, 0\]"),
+        (lambda: inference.decode(ONE, [[0.0], [0.0, 1.0]]), "rows of different length"),
+        (lambda: inference.decode(ONE, [["a", "b"], ["c", "d"]]), "expected an array of numbers, got <U1"),
+        (lambda: inference.decode(ONE, FIVE + np.nan), r"\[0, 1\] is NaN"),
+        (lambda: inference.decode(ONE, FIVE + np.inf), r"\[0, 1\] is \+inf"),
         (lambda: inference.k_best(ONE, FIVE, 0), "k is 0, expected 1 or more"),
         (lambda: inference.sample(ONE, FIVE, -1), "n is -1, expected 0 or more"),
         (lambda: inference.score(ONE, FIVE, [0, 1]), "has 2 words, the scores have 4"),
@@ -225,14 +225,20 @@ FIVE = np.zeros((5, 5))
         (lambda: inference.parts(ONE, [[0, 3]], 3), "Word 1 has label 3, expected numbers from 0 to 2"),
         (lambda: inference.hessian_vector(ONE, FIVE, np.zeros((4, 4))), "the direction has shapes"),
         (lambda: inference.hessian_vector(ONE, FIVE, FIVE - np.inf), "direction holds −inf"),
-        (lambda: inference.best(ONE, FIVE, allowed=np.ones((4, 4), dtype=np.bool_)), r"have shape \[4, 4\]"),
-        (lambda: inference.best(ONE, FIVE, allowed=[0, 1]), r"heads \[T\] = \[4\]"),
         (
-            lambda: inference.best(ONE, FIVE, allowed=[0, 1, 9, -1]),
+            lambda: inference.decode(ONE, FIVE, allowed=np.ones((4, 4), dtype=np.bool_)),
+            r"have shape \[4, 4\]",
+        ),
+        (lambda: inference.decode(ONE, FIVE, allowed=[0, 1]), r"heads \[T\] = \[4\]"),
+        (
+            lambda: inference.decode(ONE, FIVE, allowed=[0, 1, 9, -1]),
             "Word 3 has the head 9, expected 0 to 4",
         ),
-        (lambda: inference.best(ONE, FIVE, allowed=AllowedLabels.from_labels([0])), "are of 1 words"),
-        (lambda: inference.best(ONE, np.zeros((2, 2, 2)), allowed=[[0, 5]]), "the label 5, expected 0 to 1"),
+        (lambda: inference.decode(ONE, FIVE, allowed=AllowedLabels.from_labels([0])), "are of 1 words"),
+        (
+            lambda: inference.decode(ONE, np.zeros((2, 2, 2)), allowed=[[0, 5]]),
+            "the label 5, expected 0 to 1",
+        ),
         (lambda: inference.count(ONE, FIVE), "expected bools"),
         (lambda: TreeBatch(ONE, [FIVE, np.zeros((2, 2, 3))]), r"have \[0, 3\] labels"),
         (lambda: TreeBatch(ONE, [FIVE], allowed=[]), "allowed labels for 0 sentences, scores for 1"),

@@ -94,14 +94,14 @@ def entropy_is_brute_force(instance: Instance, random: np.random.Generator) -> N
 
 @law
 def best_is_brute_force(instance: Instance, random: np.random.Generator) -> None:
-    best = inference.best(instance.structure, instance.scores, allowed=instance.allowed)
+    best = inference.decode(instance.structure, instance.scores, allowed=instance.allowed)
     assert_log(best.score, instance.oracle.scores.max(), instance)
     assert listed(best.output) in instance.oracle.best_outputs(1e-12 * instance.scale)
 
 
 @law
 def best_scores_at_most_the_log_partition(instance: Instance, random: np.random.Generator) -> None:
-    best = inference.best(instance.structure, instance.scores, allowed=instance.allowed)
+    best = inference.decode(instance.structure, instance.scores, allowed=instance.allowed)
     assert best.score <= log_partition(instance) + 1e-12 * instance.scale
 
 
@@ -124,7 +124,7 @@ def k_best_is_sorted_distinct_and_complete(instance: Instance, random: np.random
 
 @law
 def k_best_begins_with_best(instance: Instance, random: np.random.Generator) -> None:
-    best = inference.best(instance.structure, instance.scores, allowed=instance.allowed)
+    best = inference.decode(instance.structure, instance.scores, allowed=instance.allowed)
     [first] = inference.k_best(instance.structure, instance.scores, 1, allowed=instance.allowed)
     assert first.score == pytest.approx(best.score, rel=1e-12, abs=1e-12 * instance.scale)
 
@@ -294,7 +294,7 @@ def no_question_changes_its_input(instance: Instance, random: np.random.Generato
     mask = None if instance.allowed is None else instance.allowed.copy()
     marginals(instance)
     hessian_vector(instance, draw_direction(instance, random))
-    inference.best(instance.structure, instance.scores, allowed=instance.allowed)
+    inference.decode(instance.structure, instance.scores, allowed=instance.allowed)
     np.testing.assert_array_equal(instance.flat(instance.scores), before)
     if mask is not None:
         np.testing.assert_array_equal(instance.allowed, mask)

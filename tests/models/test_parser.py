@@ -26,7 +26,7 @@ from crfkit import (
     load,
 )
 from crfkit.data import EmptyNode, Multiword, Sentence, Word, read_conllu
-from crfkit.inference import best, log_partition, marginals
+from crfkit.inference import decode, log_partition, marginals
 from crfkit.models import Progress, TrainingInterrupted, model_type
 from tests.oracles.treebanks import random_treebank
 
@@ -86,7 +86,7 @@ def test_answers_are_those_of_inference_on_the_scores(parser: Parser) -> None:
     nbest = parser.predict_nbest(NEW, 3)
     likelihood = parser.log_likelihood(NEW)
     for n, scores in enumerate(parser.arc_scores(NEW)):
-        output = best(tree, scores).output
+        output = decode(tree, scores).output
         parsed = parser.predict([NEW[n]])[0]
         assert [[word.head, parser.classes_.index(word.deprel)] for word in parsed.words] == output.tolist()
         labelled = parser.arc_probabilities([NEW[n]], labelled=True)[0]
@@ -107,9 +107,9 @@ def test_minimum_risk_has_the_most_arcs_in_expectation() -> None:
     for sentence in NEW + TREES:
         p = parser.arc_probabilities([sentence], labelled=True)[0]
         expected = {}
-        for decode in ("best", "mbr"):
-            [parsed] = parser.predict([sentence], decode=decode)
-            expected[decode] = sum(
+        for method in ("best", "mbr"):
+            [parsed] = parser.predict([sentence], decode=method)
+            expected[method] = sum(
                 p[word.head, m, parser.classes_.index(word.deprel)]
                 for m, word in enumerate(parsed.words, start=1)
             )

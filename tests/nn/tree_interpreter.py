@@ -51,7 +51,7 @@ def expected(scores: Any, single_root: bool) -> tuple[float, Any, float]:
     """log Z, marginals and the score of the best tree of one sentence; zeros and −inf where there is no tree."""
     if len(scores) > 6:
         batch = TreeBatch(SpanningTree(single_root), [scores])
-        return batch.log_partition()[0], batch.marginals()[0], batch.best()[0].score
+        return batch.log_partition()[0], batch.marginals()[0], batch.decode()[0].score
     oracle = TreeOracle(scores, single_root)
     if not oracle.outputs:
         return -np.inf, np.zeros(scores.shape), -np.inf

@@ -9,7 +9,7 @@ import pytest
 from crfkit import AveragedPerceptron, SpanningTree
 from crfkit.data import Sentence
 from crfkit.features import ArcMap, Treebank, known_trees, labels_of
-from crfkit.inference import TreeParser, best
+from crfkit.inference import TreeParser, decode
 from crfkit.objective import TreeObjective, TreeOnlineObjective
 from tests.optimizers.passes import online_pass, sgd_pass
 from tests.oracles.oracle import TreeOracle
@@ -170,7 +170,7 @@ def test_a_step_after_a_mistake() -> None:
     """The perceptron moves by the features of the right tree less those of the best one, counted by scores."""
     problem = Problem(random_treebank([6], 11)[1:])
     [scores] = problem.scores(problem.weights)
-    predicted = best(SpanningTree(), scores).output
+    predicted = decode(SpanningTree(), scores).output
     right = np.stack([problem.trees.heads, problem.trees.labels], axis=1)
     assert (predicted != right).any()
     mistakes = TreeOnlineObjective(problem.treebank, problem.trees, problem.map)

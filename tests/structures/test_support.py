@@ -68,7 +68,7 @@ def test_the_support_is_what_some_output_has(share: float) -> None:
             ):
                 chain.compile(n_positions, allowed)
             with pytest.raises(NoOutputError, match=f"length {n_positions}"):
-                inference.best(chain, scores, allowed=allowed)
+                inference.decode(chain, scores, allowed=allowed)
     assert n_impossible > 5
 
 
@@ -264,7 +264,7 @@ def test_bind_refuses_in_words(labels: Any, outputs: Any, message: str) -> None:
 def test_ids_serve_as_labels_of_a_chain_that_is_not_bound() -> None:
     chain = Chain(bigrams=Bigrams([(START, 0), (0, 1), (1, END)]))
     scores = ChainScores(np.zeros((2, 2)))
-    assert inference.best(chain, scores).output.tolist() == [0, 1]
+    assert inference.decode(chain, scores).output.tolist() == [0, 1]
     assert inference.score(chain, scores, [1, 1]) == -np.inf
     assert inference.log_probability(chain, scores, [0, 1]) == 0.0
 

@@ -21,7 +21,7 @@ Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many 
 from crfkit.inference.answerer import Answerer, ChainPotentials, FunctionPotentials, PatternPotentials
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import (
-    best,
+    decode,
     entropy,
     hessian_vector,
     k_best,
@@ -46,8 +46,8 @@ __all__ = [
     "PatternPotentials",
     "TreeBatch",
     "TreeParser",
-    "best",
     "count",
+    "decode",
     "entropy",
     "hessian_vector",
     "k_best",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.inference.how_many import check_k, check_n
-from crfkit.structures import AllowedLabels, Best, Chain, ChainMarginals, ChainScores, NoOutputError
+from crfkit.structures import AllowedLabels, Chain, ChainMarginals, ChainScores, NoOutputError, ScoredOutput
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -47,24 +47,24 @@ def hessian_vector(
     return with_ends(structure, moved_states, moved_arcs)
 
 
-def best(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> Best:
+def decode(structure: Chain, scores: ChainScores, *, allowed: Allowed = None) -> ScoredOutput:
     """The highest-scoring label sequence; among equals the one with the lower label at the last position where they
     differ.
     """
     found = _core.chain_k_best(*folded(structure, scores, allowed), 1)
     if not found:
         raise ValueError("best: no label sequence is possible, every one has a part with score −inf.")
-    return Best(found[0][1], found[0][0])
+    return ScoredOutput(found[0][1], found[0][0])
 
 
-def k_best(structure: Chain, scores: ChainScores, k: int, *, allowed: Allowed = None) -> list[Best]:
+def k_best(structure: Chain, scores: ChainScores, k: int, *, allowed: Allowed = None) -> list[ScoredOutput]:
     """The k highest-scoring label sequences, best first, all distinct; fewer when fewer are possible."""
     check_k(k)
     try:
         found = _core.chain_k_best(*folded(structure, scores, allowed), k)
     except NoOutputError:
         return []
-    return [Best(labels, score) for score, labels in found]
+    return [ScoredOutput(labels, score) for score, labels in found]
 
 
 def sample(

@@ -81,6 +81,6 @@ class ChainBatch:
         found = _core.chain_batch_expectations(*self._scores, self._lengths, weights, True, self._n_threads)
         return BatchExpectations(found[0], found[1], found[2].reshape(self._arcs_shape))
 
-    def best(self) -> Int64s:
+    def decode(self) -> Int64s:
         """The labels of the best label sequence [N, T]; −1 beyond the end, and where nothing is possible."""
         return _core.chain_batch_best(*self._scores, self._lengths, self._n_threads)

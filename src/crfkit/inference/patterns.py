@@ -13,13 +13,13 @@ from crfkit.inference import chain
 from crfkit.inference.chain import Allowed, Float64s, Int32s
 from crfkit.inference.how_many import check_k, check_n
 from crfkit.structures import (
-    Best,
     Chain,
     NoOutputError,
     PatternBook,
     PatternChain,
     PatternMarginals,
     PatternScores,
+    ScoredOutput,
     size_words,
 )
 
@@ -58,22 +58,24 @@ def hessian_vector(
     )
 
 
-def best(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> Best:
+def decode(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> ScoredOutput:
     """The highest-scoring label sequence; which one among equals is always the same."""
     score, labels = _core.trellis_best(*_asked(structure, scores, allowed))
     if score == -math.inf:
         raise ValueError("best: no label sequence is possible, every one has a part with score −inf.")
-    return Best(labels, score)
+    return ScoredOutput(labels, score)
 
 
-def k_best(structure: PatternChain, scores: PatternScores, k: int, *, allowed: Allowed = None) -> list[Best]:
+def k_best(
+    structure: PatternChain, scores: PatternScores, k: int, *, allowed: Allowed = None
+) -> list[ScoredOutput]:
     """The k highest-scoring label sequences, best first, all distinct; fewer when fewer are possible."""
     check_k(k)
     try:
         found = _core.trellis_k_best(*_asked(structure, scores, allowed), k)
     except NoOutputError:
         return []
-    return [Best(labels, score) for score, labels in found]
+    return [ScoredOutput(labels, score) for score, labels in found]
 
 
 def sample(

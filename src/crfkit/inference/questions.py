@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from crfkit.inference import chain, patterns, spanning_tree
 from crfkit.structures import (
-    Best,
     Chain,
     ChainMarginals,
     ChainScores,
     PatternChain,
     PatternMarginals,
     PatternScores,
+    ScoredOutput,
     SpanningTree,
     Structure,
 )
@@ -35,8 +35,8 @@ class _Answers(Protocol):
     def log_partition(self, structure: Any, scores: Any, *, allowed: Any = None) -> float: ...
     def marginals(self, structure: Any, scores: Any, *, allowed: Any = None) -> Any: ...
     def hessian_vector(self, structure: Any, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
-    def best(self, structure: Any, scores: Any, *, allowed: Any = None) -> Best: ...
-    def k_best(self, structure: Any, scores: Any, k: int, *, allowed: Any = None) -> list[Best]: ...
+    def decode(self, structure: Any, scores: Any, *, allowed: Any = None) -> ScoredOutput: ...
+    def k_best(self, structure: Any, scores: Any, k: int, *, allowed: Any = None) -> list[ScoredOutput]: ...
     def sample(
         self, structure: Any, scores: Any, n: int = 1, random_state: Any = None, *, allowed: Any = None
     ) -> Int32s: ...
@@ -101,12 +101,12 @@ def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed
     return _answers(structure, "hessian_vector").hessian_vector(structure, scores, direction, allowed=allowed)
 
 
-def best(structure: Structure, scores: Any, *, allowed: Any = None) -> Best:
+def decode(structure: Structure, scores: Any, *, allowed: Any = None) -> ScoredOutput:
     """The highest-scoring output; which one among equals is always the same."""
-    return _answers(structure, "best").best(structure, scores, allowed=allowed)
+    return _answers(structure, "decode").decode(structure, scores, allowed=allowed)
 
 
-def k_best(structure: Structure, scores: Any, k: int, *, allowed: Any = None) -> list[Best]:
+def k_best(structure: Structure, scores: Any, k: int, *, allowed: Any = None) -> list[ScoredOutput]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
     return _answers(structure, "k_best").k_best(structure, scores, k, allowed=allowed)
 

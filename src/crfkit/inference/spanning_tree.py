@@ -13,7 +13,7 @@ import numpy.typing as npt
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.structures import (
     AllowedLabels,
-    Best,
+    ScoredOutput,
     SpanningTree,
     allowed_arcs,
     is_tree,
@@ -43,17 +43,19 @@ def hessian_vector(
     return _one(structure, scores, allowed).hessian_vector([direction])[0]
 
 
-def best(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> Best:
+def decode(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> ScoredOutput:
     """The highest-scoring tree: heads [T], or heads and labels [T, 2]."""
-    return _one(structure, scores, allowed).best()[0]
+    return _one(structure, scores, allowed).decode()[0]
 
 
-def k_best(structure: SpanningTree, scores: npt.ArrayLike, k: int, *, allowed: Allowed = None) -> list[Best]:
+def k_best(
+    structure: SpanningTree, scores: npt.ArrayLike, k: int, *, allowed: Allowed = None
+) -> list[ScoredOutput]:
     """The k highest-scoring trees, best first, all distinct; fewer when fewer exist."""
     return _one(structure, scores, allowed).k_best(k)[0]
 
 
-def minimum_risk(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> Best:
+def minimum_risk(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> ScoredOutput:
     """The tree with the most expected correct arcs, Σ_m P(arc into m), and this number as its score."""
     return _one(structure, scores, allowed).minimum_risk()[0]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.inference.how_many import check_k, check_n
-from crfkit.structures import Best, SpanningTree, allowed_arcs, tree_scores
+from crfkit.structures import ScoredOutput, SpanningTree, allowed_arcs, tree_scores
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -138,21 +138,22 @@ class TreeBatch:
         """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""
         return _core.tree_entropy(self._scores, *self._form, self._n_threads)
 
-    def best(self) -> list[Best]:
+    def decode(self) -> list[ScoredOutput]:
         """The highest-scoring tree of each sentence."""
         return self._bests(self._scores)
 
-    def minimum_risk(self) -> list[Best]:
+    def minimum_risk(self) -> list[ScoredOutput]:
         """The tree with the most expected correct arcs (with their labels), Σ_m P(arc into m), and this number."""
         _, marginals = _core.tree_marginals(self._scores, *self._form, self._n_threads)
         return self._bests(np.where(self._scores > -np.inf, marginals, -np.inf))
 
-    def k_best(self, k: int) -> list[list[Best]]:
+    def k_best(self, k: int) -> list[list[ScoredOutput]]:
         """The k highest-scoring trees of each sentence, best first, all distinct; fewer where fewer exist."""
         check_k(k)
         found = _core.tree_k_best(self._scores, *self._form, k, self._n_threads)
         return [
-            [Best(self._output(heads, labels), score) for score, heads, labels in trees] for trees in found
+            [ScoredOutput(self._output(heads, labels), score) for score, heads, labels in trees]
+            for trees in found
         ]
 
     def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> list[Int32s]:
@@ -172,11 +173,11 @@ class TreeBatch:
     def _form(self) -> tuple[Int64s, int, bool]:
         return self._lengths, self._labels or 1, bool(self.structure.single_root)
 
-    def _bests(self, scores: Float64s) -> list[Best]:
+    def _bests(self, scores: Float64s) -> list[ScoredOutput]:
         found, heads, labels = _core.tree_best(scores, *self._form, self._n_threads)
         ends = np.cumsum(self._lengths).tolist()
         return [
-            Best(self._output(heads[end - n : end], labels[end - n : end]), score)
+            ScoredOutput(self._output(heads[end - n : end], labels[end - n : end]), score)
             for score, n, end in zip(found.tolist(), self._lengths.tolist(), ends, strict=True)
         ]
 

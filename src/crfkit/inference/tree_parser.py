@@ -23,7 +23,7 @@ class TreeParser:
             layout, np.ascontiguousarray(weights, dtype=np.float64), self.single_root
         )
 
-    def best(
+    def decode(
         self, treebank: _core.Treebank, *, minimum_risk: bool = False, n_threads: int = 1
     ) -> tuple[Int32s, Int32s]:
         """Heads and labels [T] of the best trees, or of those with the most arcs right in expectation."""

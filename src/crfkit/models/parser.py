@@ -151,7 +151,7 @@ class Parser(Estimator):
         decode = self.decode if decode is None else decode
         if decode not in DECODERS:
             raise InputError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
-        heads, labels = self._parser.best(
+        heads, labels = self._parser.decode(
             treebank.core, minimum_risk=decode == "mbr", n_threads=parameters.thread_count(self.n_threads)
         )
         return with_trees(given, heads, labels, self._model.arc_map.labels)
@@ -214,7 +214,7 @@ class Parser(Estimator):
         check_metric(metric)
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=False)
-        heads, labels = self._parser.best(
+        heads, labels = self._parser.decode(
             treebank.core,
             minimum_risk=self.decode == "mbr",
             n_threads=parameters.thread_count(self.n_threads),

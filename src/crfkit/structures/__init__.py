@@ -2,7 +2,7 @@
 
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
-from crfkit.structures.chain import UNSEEN, Best, Chain, ChainMarginals, ChainScores, ChainTrellis
+from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ChainTrellis, ScoredOutput
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
@@ -40,7 +40,6 @@ __all__ = [
     "Affixes",
     "AllowedLabels",
     "Automaton",
-    "Best",
     "Bigrams",
     "BookState",
     "BookWriter",
@@ -69,6 +68,7 @@ __all__ = [
     "PatternTrellis",
     "Patterns",
     "Rule",
+    "ScoredOutput",
     "SpanningTree",
     "Structure",
     "Support",

@@ -292,7 +292,7 @@ class ChainMarginals(NamedTuple):
     end: Float64s  # [L]               P(y_T = b); 0 for an empty sequence or a chain without end transitions
 
 
-class Best(NamedTuple):
+class ScoredOutput(NamedTuple):
     """An output and its score: argmax_y score(y), or one of the k best."""
 
     output: Int32s  # [T] label ids

@@ -175,7 +175,7 @@ def _dev_score(
 
     def score(weights: Float64s) -> float:
         parser = TreeParser(arc_map.layout, weights, single_root=params["single_root"])
-        heads, labels = parser.best(
+        heads, labels = parser.decode(
             treebank.core, minimum_risk=params["decode"] == "mbr", n_threads=n_threads
         )
         return measure(heads, labels)

@@ -76,7 +76,7 @@ def _undefined(problem: ChainProblem) -> Tensor | None:
 
 def best(problem: ChainProblem) -> Tensor:
     """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
-    return to_positions(problem, torch.from_numpy(_batch(problem).best()))
+    return to_positions(problem, torch.from_numpy(_batch(problem).decode()))
 
 
 def _batch(problem: ChainProblem) -> Any:

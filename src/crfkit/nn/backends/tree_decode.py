@@ -36,7 +36,7 @@ def _best_in_memory(problem: TreeProblem) -> list[Any]:
     """The heads of the best tree of each sentence as arrays, None where there is none."""
     if core_is_there():
         with suppress(ValueError):  # some sentence has no tree
-            return [best.output for best in tree_batch(problem).best()]
+            return [best.output for best in tree_batch(problem).decode()]
     scores = problem.scores.detach().double().cpu().numpy()
     lengths = word_counts(problem).tolist()
     return [best_tree(scores[b, : n + 1, : n + 1], problem.single_root) for b, n in enumerate(lengths)]
