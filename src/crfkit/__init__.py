@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         AveragedPerceptron,
         Newton,
         PassiveAggressive,
+        StopReason,
     )
     from crfkit.structures import (
         END,
@@ -89,6 +90,7 @@ _ROOM_OF = {
     "SGD": "optimizers",
     "SpanningTree": "structures",
     "START": "structures",
+    "StopReason": "optimizers",
     "TRON": "optimizers",
     "TagDictionary": "features",
     "Template": "features",
@@ -122,6 +124,7 @@ __all__ = [
     "Pattern",
     "Patterns",
     "SpanningTree",
+    "StopReason",
     "TagDictionary",
     "Template",
     "__version__",

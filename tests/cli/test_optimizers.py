@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import crfkit
+from crfkit import StopReason
 from crfkit.optimizers import AUTO, OPTIMIZERS
 from tests.cli.commands import columns, complaint, run
 
@@ -82,7 +83,7 @@ def test_a_time_budget_ends_the_training() -> None:
         *("train", "train.txt", "--model", "m.crf", "--tolerance", "0", "--set", "change=0"),
         *("--time-budget", "1e-9"),
     ).stderr
-    assert "the time budget of 1e-09 seconds is used up; the model of iteration 0" in said
+    assert f"{StopReason.TIME_BUDGET}; the model of iteration 0" in said
 
 
 def test_a_warm_start_begins_where_the_model_ended() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import crfkit
+from crfkit import StopReason
 from crfkit.data import Sentence, check_tree, read_conllu
 from crfkit.evaluation import evaluate_trees
 from tests.cli.commands import complaint, interrupted_training, run
@@ -117,7 +118,7 @@ def test_a_dev_file_is_scored_by_las() -> None:
         "train-parser", "train.conllu", "--model", "m.parser", "--dev", "train.conllu", "--patience", "2"
     )
     assert re.search(r"iteration    1 .* dev LAS +\d+\.\d\d\*", result.stderr)
-    assert "no better dev score in 2 iterations" in result.stderr
+    assert StopReason.NO_IMPROVEMENT in result.stderr
 
 
 def test_files_without_trees_are_named() -> None:
@@ -193,7 +194,7 @@ def test_ctrl_c_saves_the_best_model_and_exits_with_130() -> None:
         "train-parser", "train.conllu", "--model", "m.parser", "--optimizer", "lbfgs", *limits
     )
     assert "crfkit: interrupted; the best model so far is in m.parser" in rest
-    assert crfkit.Parser.load("m.parser").stop_reason_ == "interrupted"
+    assert crfkit.Parser.load("m.parser").stop_reason_ == StopReason.INTERRUPTED
 
 
 # ---- parse

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import crfkit
+from crfkit import StopReason
 from crfkit.cli.progress import SecondsLeft
 from crfkit.models import Progress
 from tests.cli.commands import TEMPLATE, columns, interrupted_training, run
@@ -131,7 +132,7 @@ def test_the_dev_set_ends_the_training_early() -> None:
     result = run(
         "train", "train.txt", "--model", "m.crf", "--dev", "train.txt", "--patience", "2", "--tolerance", "0"
     )
-    assert "no better dev score in 2 iterations; the model of iteration" in result.stderr
+    assert f"{StopReason.NO_IMPROVEMENT}; the model of iteration" in result.stderr
     assert crfkit.load("m.crf").n_iter_ < len(crfkit.load("m.crf").history_) - 1
 
 
@@ -155,6 +156,6 @@ def test_ctrl_c_saves_the_best_model_and_exits_with_130() -> None:
     assert "crfkit: interrupted; the best model so far is in m.crf" in rest
     assert "Traceback" not in rest
     crf = crfkit.load("m.crf")
-    assert crf.stop_reason_ == "interrupted"
+    assert crf.stop_reason_ == StopReason.INTERRUPTED
     assert crf.n_iter_ >= 3
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []

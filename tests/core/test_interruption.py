@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, AveragedPerceptron, Chain, Patterns, SpanningTree
+from crfkit import (
+    CRF,
+    LBFGS,
+    SAG,
+    SGD,
+    AdaGrad,
+    AveragedPerceptron,
+    Chain,
+    Patterns,
+    SpanningTree,
+    StopReason,
+)
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template, Vocabulary
 from crfkit.inference import (
     Answerer,
@@ -228,7 +239,7 @@ def test_training_ends_with_what_it_has_learned(settings: dict[str, Any]) -> Non
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert process_time() - begins[0] < LATE
-    assert crf.stop_reason_ == "interrupted"
+    assert crf.stop_reason_ == StopReason.INTERRUPTED
     assert len(crf.predict(LONG_X[:2])) == 2
 
 
@@ -258,7 +269,7 @@ def test_a_first_pass_that_is_interrupted_leaves_what_it_has_learned(optimizer: 
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert outcome.reason == "interrupted"
+    assert outcome.reason == StopReason.INTERRUPTED
     assert len(outcome.history) == 1
     assert np.isfinite(outcome.weights).all()
     assert outcome.weights.any()

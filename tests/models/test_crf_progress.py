@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, InputError, Parser
+from crfkit import CRF, LBFGS, InputError, Parser, StopReason
 from crfkit.data import Sentence, Word
 from crfkit.models import Progress, TrainingInterrupted
 from tests.models.small_corpus import corpus
@@ -28,7 +28,7 @@ def test_the_weights_with_the_best_dev_score_are_kept() -> None:
     assert [progress.dev_score for progress in seen] == [0.1, 0.5, 0.5, 0.4, 0.3]
     assert [progress.improved for progress in seen] == [True, True, False, False, False]
     assert crf.n_iter_ == 2
-    assert crf.stop_reason_ == "no better dev score in 3 iterations"
+    assert crf.stop_reason_ == StopReason.NO_IMPROVEMENT
     assert len(crf.history_) == 6
     np.testing.assert_array_equal(crf.weights_, CRF(optimizer=LBFGS(max_iterations=2)).fit(X, y).weights_)
 
@@ -54,7 +54,7 @@ def test_ctrl_c_keeps_the_best_weights_and_warns() -> None:
         TrainingInterrupted, match="interrupted; the model has the best weights so far, of iteration 4"
     ):
         crf = CRF().fit(*corpus(), callback=interrupt)
-    assert crf.stop_reason_ == "interrupted"
+    assert crf.stop_reason_ == StopReason.INTERRUPTED
     assert crf.score(*corpus()) > 0.8
 
 

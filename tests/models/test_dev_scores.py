@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crfkit import CRF, LBFGS, Checkpoint, InputError
+from crfkit import CRF, LBFGS, Checkpoint, InputError, StopReason
 
 X = [[["a"], ["b"]], [["b"], ["c"], ["a"]]] * 3
 y = [["A", "B"], ["B", "A", "A"]] * 3
@@ -43,7 +43,7 @@ def test_nan_is_lower_than_any_score(values: tuple[float, ...], kept: int) -> No
 def test_patience_counts_scores_that_are_no_numbers() -> None:
     for values, n in (((nan,) * 8, 4), ((nan, 0.1, nan, nan, nan), 5), ((0.1, nan, nan, nan), 4)):
         model = CRF(optimizer=EIGHT).fit(X, y, dev=(X, y), metric=scores(*values), patience=3)
-        assert model.stop_reason_ == "no better dev score in 3 iterations"
+        assert model.stop_reason_ == StopReason.NO_IMPROVEMENT
         assert len(model.history_) == n + 1
 
 

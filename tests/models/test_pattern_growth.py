@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 import crfkit
-from crfkit import CRF, Growth, Patterns
+from crfkit import CRF, Growth, Patterns, StopReason
 from crfkit.models import Progress, TrainingInterrupted
 from crfkit.models.patterns.choice import Limits, chosen
 from crfkit.models.patterns.samples import Counts, Labellings, candidate_counts, label_sequences
@@ -255,7 +255,7 @@ def test_ctrl_c_while_patterns_are_chosen_keeps_what_was_learned(monkeypatch: py
     crf = CRF(structure=Patterns(grow=Growth(order=2, min_gain=0.5)), n_threads=1)
     with pytest.warns(TrainingInterrupted):
         crf.fit(X, y)
-    assert crf.stop_reason_ == "interrupted"
+    assert crf.stop_reason_ == StopReason.INTERRUPTED
     assert crf.n_iter_ > 0
 
 

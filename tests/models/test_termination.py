@@ -25,7 +25,7 @@ from tests.models.test_training import data
 ROOT = Path(__file__).parents[2]
 HEAD = """
 import os, signal, sys, threading, warnings
-from crfkit import CRF, LBFGS, FeatureFunctions, Growth, Parser, Patterns
+from crfkit import CRF, LBFGS, FeatureFunctions, Growth, Parser, Patterns, StopReason
 from crfkit.data import Sentence, Word
 from crfkit.models import TrainingInterrupted
 from tests.models.test_training import data
@@ -39,7 +39,7 @@ def interrupted(fit):
         warnings.simplefilter("always")
         model = fit()
     assert [w.category for w in said] == [TrainingInterrupted], said
-    assert model.stop_reason_ == "interrupted", model.stop_reason_
+    assert model.stop_reason_ == StopReason.INTERRUPTED, model.stop_reason_
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     return model
 

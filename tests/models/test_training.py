@@ -17,7 +17,7 @@ import pytest
 import crfkit
 from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, Checkpoint, FeatureFunctions, InputError, Newton
 from crfkit.models import Progress
-from crfkit.optimizers import History, Record
+from crfkit.optimizers import History, Record, StopReason
 
 OPTIMIZERS: dict[str, Any] = {
     "lbfgs": LBFGS(tolerance=1e-6, change=0.0),
@@ -194,7 +194,7 @@ def test_bad_options(options: dict[str, Any], words: str) -> None:
 
 def test_a_time_budget() -> None:
     crf = CRF().fit(*data(), time_budget=1e-9)
-    assert crf.stop_reason_ == "the time budget of 1e-09 seconds is used up"
+    assert crf.stop_reason_ == StopReason.TIME_BUDGET
     assert crf.n_iter_ == 0
 
 

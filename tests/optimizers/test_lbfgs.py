@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from crfkit.optimizers import LBFGS, Outcome, Step
+from crfkit.optimizers import LBFGS, Outcome, Step, StopReason
 from crfkit.optimizers.more_thuente import C1
 from tests.oracles.problems import (
     Problem,
@@ -28,7 +28,7 @@ def test_rosenbrock_as_scipy(n: int) -> None:
     outcome = exact(tolerance=1e-9).minimize(Problem(rosenbrock, n), start)
     rival = scipy_minimum(rosenbrock, start)
     assert outcome.converged
-    assert outcome.reason == "the gradient norm fell below the tolerance"
+    assert outcome.reason == StopReason.CONVERGED
     assert outcome.weights == pytest.approx(rival.x, abs=1e-4)
     assert outcome.n_evaluations <= 1.3 * rival.nfev + 10
 
@@ -151,7 +151,7 @@ def test_callback_stops() -> None:
     outcome = exact().minimize(
         Problem(rosenbrock, 10), np.zeros(10), callback=lambda step: step.iteration == 3
     )
-    assert outcome.reason == "the callback asked to stop"
+    assert outcome.reason == StopReason.CALLBACK
     assert not outcome.converged
     assert len(outcome.history) == 4
 
@@ -159,7 +159,7 @@ def test_callback_stops() -> None:
 @pytest.mark.parametrize("limit", [0, 1, 5])
 def test_iteration_limit(limit: int) -> None:
     outcome = exact(max_iterations=limit).minimize(Problem(rosenbrock, 10), np.zeros(10))
-    assert outcome.reason == "the iteration limit was reached"
+    assert outcome.reason == StopReason.MAX_ITERATIONS
     assert not outcome.converged
     assert len(outcome.history) == limit + 1
 
@@ -169,7 +169,7 @@ def test_small_changes_end_it() -> None:
     outcome = LBFGS(tolerance=0.0, change=1e-3, period=5).minimize(Problem(function, 40), np.zeros(40))
     values = [record.objective for record in outcome.history]
     assert outcome.converged
-    assert outcome.reason == "the objective no longer changes"
+    assert outcome.reason == StopReason.NO_CHANGE
     assert values[-6] - values[-1] <= 1e-3 * values[-1]
     assert values[-7] - values[-2] > 1e-3 * values[-2]
 
@@ -191,7 +191,7 @@ def interrupted_at(call: int, l1: float = 0.0) -> tuple[Outcome, Sequence[Vector
 @pytest.mark.parametrize("call", [1, 2, 3, 10])
 def test_interrupt_keeps_the_best_weights(call: int, l1: float) -> None:
     outcome, seen = interrupted_at(call, l1)
-    assert outcome.reason == "interrupted"
+    assert outcome.reason == StopReason.INTERRUPTED
     assert not outcome.converged
     if call == 1:
         assert outcome.weights.tolist() == [0.0] * 40
@@ -207,7 +207,7 @@ def test_interrupt_in_the_callback() -> None:
         raise KeyboardInterrupt
 
     outcome = exact().minimize(Problem(rosenbrock, 10), np.zeros(10), callback=stop)
-    assert outcome.reason == "interrupted"
+    assert outcome.reason == StopReason.INTERRUPTED
     assert rosenbrock(outcome.weights)[0] == outcome.history[1].objective
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from crfkit.optimizers import LBFGS
+from crfkit.optimizers import LBFGS, StopReason
 from crfkit.optimizers.line_search import MOST_TRIALS
 from crfkit.optimizers.more_thuente import C1, C2, MoreThuente, Sample
 from tests.oracles.problems import Function, Problem, Vector, exact, logistic, quadratic, rosenbrock
@@ -155,12 +155,12 @@ def test_a_failed_search_starts_again_from_the_steepest_way() -> None:
 def test_no_minimum_ends_in_words() -> None:
     outcome = LBFGS().minimize(Problem(lambda w: (-w.sum(), -np.ones(2)), 2), np.zeros(2))
     assert not outcome.converged
-    assert outcome.reason == "no step lowers the objective any further"
+    assert outcome.reason == StopReason.NO_DESCENT
 
 
 def test_wrong_gradient_never_leads_uphill() -> None:
     outcome = LBFGS().minimize(Problem(lambda w: (float(w @ w), -2 * w), 2), np.ones(2))
-    assert outcome.reason == "no step lowers the objective any further"
+    assert outcome.reason == StopReason.NO_DESCENT
     assert outcome.weights.tolist() == [1.0, 1.0]
 
 

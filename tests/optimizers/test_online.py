@@ -14,7 +14,7 @@ import pytest
 
 import crfkit
 from crfkit.objective import OnlineObjective
-from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive, Watch
+from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive, StopReason, Watch
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.structures import Chain
 from tests.optimizers.passes import online_pass, run
@@ -185,7 +185,7 @@ def test_more_passes_go_on_where_fewer_ended(tmp_path: Path) -> None:
 
 def test_patience_a_budget_and_a_callback_end_it() -> None:
     model = crfkit.CRF(optimizer=AROW(max_iterations=50)).fit(X, Y, dev=(X, Y), patience=3)
-    assert model.stop_reason_ == "no better dev score in 3 iterations"
+    assert model.stop_reason_ == StopReason.NO_IMPROVEMENT
     assert len(model.history_) == model.n_iter_ + 4
     assert crfkit.CRF(optimizer="pa").fit(X, Y, time_budget=1e-9).n_iter_ == 0
     model.fit(X, Y, callback=lambda progress: progress.iteration == 2)
@@ -207,7 +207,7 @@ def test_ctrl_c_keeps_the_last_whole_pass() -> None:
     start = np.zeros(map_.n_weights)
     outcome = AveragedPerceptron().minimize(Interrupted(dataset, annotation, map_), start)
     two = AveragedPerceptron(max_iterations=2).minimize(OnlineObjective(dataset, annotation, map_), start)
-    assert outcome.reason == "interrupted"
+    assert outcome.reason == StopReason.INTERRUPTED
     assert np.array_equal(outcome.weights, two.weights)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.optimizers import LBFGS, OPTIMIZERS, TRON, Newton, Snapshot, Step, Watch, choose
+from crfkit.optimizers import LBFGS, OPTIMIZERS, TRON, Newton, Snapshot, Step, StopReason, Watch, choose
 from tests.oracles.problems import Curved, Problem, Vector, logistic, quadratic, rosenbrock, scipy_minimum
 
 EXACT: dict[str, Any] = {
@@ -160,7 +160,7 @@ def test_a_dev_score_with_patience(name: str) -> None:
         Curved(logistic(300, 40, 1e-2, seed=1), 40), np.zeros(40), watch=watch, callback=seen.append
     )
     scores = [step.dev_score if step.dev_score is not None else np.nan for step in seen]
-    assert outcome.reason == "no better dev score in 2 iterations"
+    assert outcome.reason == StopReason.NO_IMPROVEMENT
     assert not outcome.converged
     assert outcome.best is not None
     assert outcome.best.iteration == 1 + int(np.argmax(np.array(scores)))
@@ -175,7 +175,7 @@ def test_a_dev_score_with_patience(name: str) -> None:
 def test_a_time_budget(name: str) -> None:
     problem = Curved(logistic(300, 40, 1e-2, seed=1), 40)
     outcome = EXACT[name].minimize(problem, np.zeros(40), watch=Watch(seconds=1e-9))
-    assert outcome.reason == "the time budget of 1e-09 seconds is used up"
+    assert outcome.reason == StopReason.TIME_BUDGET
     assert len(outcome.history) == 1
 
 
@@ -191,7 +191,7 @@ def test_ctrl_c_keeps_the_best(name: str, call: int) -> None:
             return super().value_and_gradient(weights)
 
     outcome = EXACT[name].minimize(Interrupted(function, 40), np.zeros(40))
-    assert outcome.reason == "interrupted"
+    assert outcome.reason == StopReason.INTERRUPTED
     assert function(outcome.weights)[0] == min(record.objective for record in outcome.history)
 
 

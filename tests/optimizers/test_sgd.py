@@ -12,7 +12,7 @@ import pytest
 import crfkit
 from crfkit import CRF, LBFGS, SAG, SGD, AdaGrad, Checkpoint, InputError
 from crfkit.objective import Objective
-from crfkit.optimizers import Snapshot, Watch
+from crfkit.optimizers import Snapshot, StopReason, Watch
 from crfkit.optimizers.rate_search import search_rate
 from tests.models.test_training import data
 from tests.optimizers.passes import sgd_pass
@@ -81,7 +81,7 @@ def test_sag_reaches_the_minimum() -> None:
     X, y = data(n=60)
     best = CRF(l2=0.5, optimizer=LBFGS(tolerance=1e-9, change=0.0)).fit(X, y)
     model = CRF(l2=0.5, optimizer=SAG(max_iterations=3000, tolerance=1e-6)).fit(X, y)
-    assert model.stop_reason_ == "the gradient norm fell below the tolerance"
+    assert model.stop_reason_ == StopReason.CONVERGED
     assert model.history_[-1].objective == pytest.approx(best.history_[-1].objective, rel=1e-8)
     assert model.history_[-1].gradient_norm <= 1e-6 * model.history_[0].gradient_norm
     assert re.search(r"it keeps 0\.\d MB of marginals", model.optimizer_reason_)
@@ -185,7 +185,7 @@ def test_ctrl_c_keeps_the_last_whole_pass(name: str) -> None:
         optimizer = type(optimizer)(max_iterations=9, rate=0.1)
     seen: list[Any] = []
     outcome = optimizer.minimize(Stopped(), np.zeros(problem().n_weights), callback=seen.append)
-    assert outcome.reason == "interrupted"
+    assert outcome.reason == StopReason.INTERRUPTED
     assert len(seen) == 3
     assert outcome.weights.tobytes() == seen[-1].weights.tobytes()
 
@@ -196,7 +196,7 @@ def test_dev_score_and_time_budget(name: str) -> None:
     model = CRF(optimizer=OPTIMIZERS[name]).fit(X, y, dev=data(1, 10), patience=2)
     assert all(record.dev_score is not None for record in model.history_[1:])
     model.fit(X, y, time_budget=1e-9)
-    assert model.stop_reason_ == "the time budget of 1e-09 seconds is used up"
+    assert model.stop_reason_ == StopReason.TIME_BUDGET
 
 
 @pytest.mark.parametrize("name", ["adagrad", "sag", "sgd"])

@@ -58,6 +58,7 @@ def train(
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
     """
     from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
+    from crfkit.optimizers import StopReason
 
     settings: dict[str, Any] = {**(safety or {})}
     if dev is not None:
@@ -75,7 +76,7 @@ def train(
         model.fit(*_inputs_and_labels(examples), allowed=allowed, callback=callback, **settings)
     model.label_column_ = label_column
     model.separator_ = separator
-    return model.stop_reason_ == "interrupted"
+    return model.stop_reason_ == StopReason.INTERRUPTED
 
 
 def _inputs_and_labels(examples: Sequence[Example]) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:

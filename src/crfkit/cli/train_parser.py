@@ -29,6 +29,7 @@ def train_parser(
 ) -> bool:
     """Train a parser; True when Ctrl-C ended it, with the best weights until then."""
     from crfkit.models import TrainingInterrupted
+    from crfkit.optimizers import StopReason
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingInterrupted)  # said by the exit status and in words
@@ -39,7 +40,7 @@ def train_parser(
             callback=callback,
             time_budget=time_budget,
         )
-    return parser.stop_reason_ == "interrupted"
+    return parser.stop_reason_ == StopReason.INTERRUPTED
 
 
 def new_parser(options: dict[str, Any]) -> Parser:

@@ -26,7 +26,7 @@ from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.endings import warn_of_ending
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.training import Examples, Plan, Trained, Weighted, train
-from crfkit.optimizers import LBFGS, History, Optimizer
+from crfkit.optimizers import LBFGS, History, Optimizer, StopReason
 from crfkit.structures import Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
@@ -74,7 +74,7 @@ class CRF(Estimator, Generic[Label]):
     structure_ : `structure` with its bigrams fixed by training
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
-    stop_reason_ : why the training ended, in words
+    stop_reason_ : why the training ended: a `StopReason`, which prints as a text; any text where it was not trained here
     optimizer_, optimizer_reason_ : the optimizer that was used, and why: with "auto" it was chosen
 
     Type checkers take labels for strings; `CRF[int]()` declares labels of another type.
@@ -95,7 +95,7 @@ class CRF(Estimator, Generic[Label]):
 
     history_: History
     n_iter_: int
-    stop_reason_: str
+    stop_reason_: StopReason | str
     optimizer_: Optimizer
     optimizer_reason_: str
     growth_: list[GrowthRound]  # the rounds of `Patterns(grow=…)`, until the model is saved
@@ -411,7 +411,7 @@ class CRF(Estimator, Generic[Label]):
             "label_column": self.label_column_,
             "separator": self.separator_,
             "n_iter": self.n_iter_,
-            "stop_reason": self.stop_reason_,
+            "stop_reason": str(self.stop_reason_),
         }
         contents = model.contents(settings, self.weights_, History(self.history_).to_array(seconds=False))
         return model_file.encode(crf_file.pack(contents, single_precision=single_precision))

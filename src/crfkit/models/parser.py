@@ -33,7 +33,7 @@ from crfkit.models.training.parser_training import (
     with_trees,
 )
 from crfkit.models.training.progress import ProgressCallback
-from crfkit.optimizers import History, Optimizer
+from crfkit.optimizers import History, Optimizer, StopReason
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -73,7 +73,7 @@ class Parser(Estimator):
     weights_ : float64[D]
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
-    stop_reason_ : why the training ended, in words
+    stop_reason_ : why the training ended: a `StopReason`, which prints as a text; any text where it was not trained here
     optimizer_, optimizer_reason_ : the optimizer that was used, and why
 
     Examples
@@ -95,7 +95,7 @@ class Parser(Estimator):
 
     history_: History
     n_iter_: int
-    stop_reason_: str
+    stop_reason_: StopReason | str
     optimizer_: Optimizer
     optimizer_reason_: str
     _model: ParserModel
@@ -253,7 +253,7 @@ class Parser(Estimator):
             columns = shares_from_json(contents.settings.get("columns"))
             parser._set_model(ParserModel(contents.arc_map, contents.weights, columns))
             parser.n_iter_ = setting(contents.settings, "n_iter", int)
-            parser.stop_reason_ = setting(contents.settings, "stop_reason", str)
+            parser.stop_reason_ = StopReason.parse(setting(contents.settings, "stop_reason", str))
         except InputError as error:
             raise InputError(f"{source}: not a usable parser: {error}") from None
         parser.history_ = History.from_array(contents.history)
@@ -264,7 +264,7 @@ class Parser(Estimator):
         settings = {
             "parameters": _params_to_json(self.get_params(deep=False)),
             "n_iter": self.n_iter_,
-            "stop_reason": self.stop_reason_,
+            "stop_reason": str(self.stop_reason_),
             "columns": model.columns,
         }
         history = History(self.history_).to_array(seconds=False)

@@ -10,21 +10,20 @@ from crfkit.optimizers.auto import AUTO, OPTIMIZERS, Choice, choose, optimizer_n
 from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.loop import INTERRUPTED, LIMIT, Best, Callback, Descent, Outcome, Step, Watch, minimize
+from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Step, Watch, minimize
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.protocols import DivergenceError, Objective, OptimizationError, Optimizer
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
+from crfkit.optimizers.stop_reason import StopReason
 from crfkit.optimizers.tron import TRON
 
 __all__ = [
     "AROW",
     "AUTO",
-    "INTERRUPTED",
     "LBFGS",
-    "LIMIT",
     "OPTIMIZERS",
     "SAG",
     "SGD",
@@ -47,6 +46,7 @@ __all__ = [
     "Snapshot",
     "SnapshotError",
     "Step",
+    "StopReason",
     "Watch",
     "choose",
     "minimize",

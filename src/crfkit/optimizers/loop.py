@@ -24,14 +24,7 @@ from crfkit.optimizers.protocols import (
     is_whole,
 )
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
-
-# Reasons to stop; the first two count as converged.
-FLAT = "the gradient norm fell below the tolerance"
-STEADY = "the objective no longer changes"
-LIMIT = "the iteration limit was reached"
-STOPPED = "the callback asked to stop"
-STUCK = "no step lowers the objective any further"
-INTERRUPTED = "interrupted"
+from crfkit.optimizers.stop_reason import StopReason
 
 
 class Step(NamedTuple):
@@ -63,11 +56,15 @@ class Outcome(NamedTuple):
 
     weights: Vector  # [D]
     history: History
-    converged: bool
-    reason: str  # in words, for people; "interrupted" after Ctrl-C
+    reason: StopReason
     n_evaluations: int = 0  # calls of value_and_gradient
     best: Best | None = None  # with held-out data
     note: str = ""  # what the optimizer decided on the way, in words
+
+    @property
+    def converged(self) -> bool:
+        """Whether it ended at a minimum, as far as the settings tell."""
+        return self.reason.converged
 
 
 @dataclass(frozen=True)
@@ -231,18 +228,17 @@ class _Loop:
                 self._restore(self._watch.resume)
             reason = self._descend()
         except KeyboardInterrupt:
-            reason = INTERRUPTED
+            reason = StopReason.INTERRUPTED
         return Outcome(
             self._descent.best(),
             History(self._history),
-            reason in (FLAT, STEADY),
             reason,
             self._descent.n_evaluations,
             self._best,
             getattr(self._descent, "note", ""),
         )
 
-    def _descend(self) -> str:
+    def _descend(self) -> StopReason:
         while True:
             reason = self._converged()
             if reason is not None:
@@ -253,34 +249,34 @@ class _Loop:
             if reason is not None:
                 return reason
             if not self._descent.advance():
-                return STUCK
+                return StopReason.NO_DESCENT
             step = self._note()
             if self._watch.save is not None and step.iteration % self._watch.every == 0:
                 self._watch.save(self._snapshot())
             if self._callback is not None and self._callback(step):
-                return STOPPED
+                return StopReason.CALLBACK
 
-    def _converged(self) -> str | None:
+    def _converged(self) -> StopReason | None:
         settings, values = self._settings, self._descent.values
         if self._descent.point.norm <= settings.tolerance * self._history[0].gradient_norm:
-            return FLAT
+            return StopReason.CONVERGED
         if settings.change and len(values) > settings.period:
             fall = values[-1 - settings.period] - values[-1]
             if fall <= settings.change * abs(values[-1]):
-                return STEADY
+                return StopReason.NO_CHANGE
         return None
 
-    def _exhausted(self) -> str | None:
+    def _exhausted(self) -> StopReason | None:
         """Why no further iteration may be done."""
         iteration = self._history[-1].iteration
         watch = self._watch
         best = 1 if self._best is None else self._best.iteration  # scores begin with the first iteration
         if watch.patience is not None and watch.score is not None and iteration - best >= watch.patience:
-            return f"no better dev score in {watch.patience} iterations"
+            return StopReason.NO_IMPROVEMENT
         if iteration >= self._settings.max_iterations:
-            return LIMIT
+            return StopReason.MAX_ITERATIONS
         if watch.seconds is not None and perf_counter() - self._began >= watch.seconds:
-            return f"the time budget of {watch.seconds:g} seconds is used up"
+            return StopReason.TIME_BUDGET
         return None
 
     def _note(self) -> Step:

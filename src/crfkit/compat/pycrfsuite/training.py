@@ -16,22 +16,30 @@ from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
 from crfkit.features import FeatureMap
 from crfkit.objective import Objective, OnlineObjective
-from crfkit.optimizers import AROW, LBFGS, SGD, AveragedPerceptron, Outcome, PassiveAggressive, Step
+from crfkit.optimizers import (
+    AROW,
+    LBFGS,
+    SGD,
+    AveragedPerceptron,
+    Outcome,
+    PassiveAggressive,
+    Step,
+    StopReason,
+)
 
 Float64s = npt.NDArray[np.float64]
 Say = Callable[[str], None]
 
 MOST_PASSES = 100  # of l2sgd: its rate falls to 0 over the passes it is given
-_INTERRUPTED = "interrupted"
 _TITLES = {
     "averaged-perceptron": "Averaged perceptron",
     "passive-aggressive": "Passive Aggressive",
     "arow": "Adaptive Regularization of Weights (AROW)",
 }
 _ENDINGS = {  # of L-BFGS, in CRFsuite's words
-    "the callback asked to stop": "resulted in convergence",
-    "the objective no longer changes": "terminated with the stopping criteria",
-    "the iteration limit was reached": "terminated with the maximum number of iterations",
+    StopReason.CALLBACK: "resulted in convergence",
+    StopReason.NO_CHANGE: "terminated with the stopping criteria",
+    StopReason.MAX_ITERATIONS: "terminated with the maximum number of iterations",
 }
 
 
@@ -76,7 +84,7 @@ class Training:
         self._last = (0.0, 1.0, np.zeros(built.n_weights))  # the start took one pass
         minimize = {"lbfgs": self._lbfgs, "l2sgd": self._l2sgd}.get(self._algorithm, self._online)
         outcome = minimize(examples, built)
-        if outcome.reason == _INTERRUPTED:
+        if outcome.reason is StopReason.INTERRUPTED:
             raise KeyboardInterrupt
         self._say(f"Total seconds required for training: {perf_counter() - began:.3f}\n")
         self._say("\n")

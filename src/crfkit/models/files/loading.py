@@ -15,7 +15,7 @@ from crfkit.models.crf import CRF
 from crfkit.models.files import crf_file, disk, function_file, model_file, pattern_file
 from crfkit.models.files.file_arrays import setting
 from crfkit.models.training import parameters
-from crfkit.optimizers import History
+from crfkit.optimizers import History, StopReason
 
 
 def load(
@@ -79,7 +79,7 @@ def from_bytes(
             crf.structure = structure
         crf._set_model(model, contents.weights)
         crf.n_iter_ = setting(settings, "n_iter", int)
-        crf.stop_reason_ = setting(settings, "stop_reason", str)
+        crf.stop_reason_ = StopReason.parse(setting(settings, "stop_reason", str))
     except (InputError, RecursionError) as error:
         raise InputError(f"{source}: not a usable model: {error}") from None
     crf.history_ = History.from_array(contents.history)

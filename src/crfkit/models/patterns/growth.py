@@ -30,7 +30,7 @@ from crfkit.models.training.training import (
     Weighted,
     train,
 )
-from crfkit.optimizers import INTERRUPTED
+from crfkit.optimizers import StopReason
 from crfkit.structures import Growth, Pattern, Patterns
 
 Float64s = npt.NDArray[np.float64]
@@ -115,7 +115,7 @@ def _rounds(params: Mapping[str, Any], part: Examples, plan: Plan) -> _Rounds:
         try:
             joined = _joining(params, part, trained, texts, n_threads)
         except KeyboardInterrupt:
-            trained = trained._replace(reason=INTERRUPTED)
+            trained = trained._replace(reason=StopReason.INTERRUPTED)
             break
         if not joined:
             break
@@ -156,7 +156,7 @@ class _Settled:
 
     def has_ended(self, trained: Trained) -> bool:
         """Whether the user ended the growth: by the callback, or by Ctrl-C in this training."""
-        return self._asked or trained.reason == INTERRUPTED
+        return self._asked or trained.reason == StopReason.INTERRUPTED
 
 
 def _measured(

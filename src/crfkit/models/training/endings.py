@@ -6,7 +6,7 @@ import warnings
 from functools import cache
 
 from crfkit.models.estimator import TrainingInterrupted
-from crfkit.optimizers import INTERRUPTED, LIMIT, History, Optimizer
+from crfkit.optimizers import History, Optimizer, StopReason
 
 PERIOD = 10  # iterations over which the decrease of the objective is looked at
 FAR = 1e-3  # the relative decrease that shows that the minimum is far
@@ -19,15 +19,17 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-def warn_of_ending(reason: str, history: History, optimizer: Optimizer, n_iter: int, stacklevel: int) -> None:
+def warn_of_ending(
+    reason: StopReason | str, history: History, optimizer: Optimizer, n_iter: int, stacklevel: int
+) -> None:
     """Warn where a training run was interrupted, or where its iteration limit ended it far from the minimum."""
-    if reason == INTERRUPTED:
+    if reason == StopReason.INTERRUPTED:
         warnings.warn(
             f"the training was interrupted; the model has the best weights so far, of iteration {n_iter}",
             TrainingInterrupted,
             stacklevel=stacklevel + 1,
         )
-    if reason != LIMIT or not optimizer.needs <= {"value_and_gradient", "hessian_vector"}:
+    if reason != StopReason.MAX_ITERATIONS or not optimizer.needs <= {"value_and_gradient", "hessian_vector"}:
         return
     values = [record.objective for record in history]
     if any(record.dev_score is not None for record in history) or len(values) < 2:

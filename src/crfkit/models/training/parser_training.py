@@ -27,7 +27,7 @@ from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import ProgressCallback, Report, count_of
 from crfkit.models.training.training import given_optimizer
 from crfkit.objective import TreeObjective, TreeOnlineObjective
-from crfkit.optimizers import AdaGrad, Choice, History, Watch
+from crfkit.optimizers import AdaGrad, Choice, History, StopReason, Watch
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -51,7 +51,7 @@ class TrainedParser(NamedTuple):
     model: ParserModel
     history: History
     n_iter: int
-    reason: str
+    reason: StopReason
     choice: Choice
 
 

@@ -25,7 +25,7 @@ from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import ProgressCallback, Report, count_of
 from crfkit.models.training.training_set import Choices, Lesson
 from crfkit.models.training.warm_start import carried, pruned, touched
-from crfkit.optimizers import AUTO, Choice, History, Watch, choose, optimizer_named
+from crfkit.optimizers import AUTO, Choice, History, StopReason, Watch, choose, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Trained(NamedTuple):
     weights: Float64s
     history: History
     n_iter: int
-    reason: str
+    reason: StopReason
     choice: Choice
 
 
