@@ -1,4 +1,4 @@
-"""The import map of docs/architecture.md, enforced: rooms are entered by their doors, and only one way.
+"""The import map of docs/architecture.md, enforced: packages import each other in one direction only, by their public names.
 
 Imports are read from the source, so a forbidden one is found even inside a function.
 """
@@ -17,7 +17,7 @@ import crfkit
 
 PACKAGE = Path(crfkit.__file__).parent
 
-# room → the rooms it may import, as in docs/architecture.md: change that first, then this, then the code.
+# package → the packages it may import, as in docs/architecture.md: change that first, then this, then the code.
 MAP: dict[str, set[str]] = {
     "lazy": set(),
     "data": {"lazy"},
@@ -39,8 +39,8 @@ MAP: dict[str, set[str]] = {
     },
     "nn": {"structures", "inference"},
 }
-TOP = {"cli", "compat", "report", "serve", "distributed"}  # may import every room of the map
-MAP.update({room: set(MAP) for room in TOP})
+TOP = {"cli", "compat", "report", "serve", "distributed"}  # may import every package of the map
+MAP.update({part: set(MAP) for part in TOP})
 MAP["cli"] |= {"compat", "report"}  # which convert model files and draw trees
 
 NEAR_THE_CORE = {"features", "inference", "objective", "optimizers", "compat"}  # may call the native module
@@ -77,52 +77,52 @@ def violations(package: Path) -> list[str]:
     found = []
     for file in sorted(package.rglob("*.py")):
         where = file.relative_to(package)
-        room = where.parts[0].removesuffix(".py")
-        if room in {"__init__", "__main__"}:
-            continue  # the front door re-exports the rooms, by name and lazily
-        if room not in MAP:
-            found.append(f"{where}: room {room} is not on the map")
+        part = where.parts[0].removesuffix(".py")
+        if part in {"__init__", "__main__"}:
+            continue  # the top-level package re-exports public names, lazily
+        if part not in MAP:
+            found.append(f"{where}: package {part} is not on the map")
             continue
         for line, module, name in imported(file, package):
-            complaint = _complaint(package, room, module, name)
+            complaint = _complaint(package, part, module, name)
             if complaint:
                 found.append(f"{where}:{line}: {complaint}")
     return found
 
 
-def _complaint(package: Path, room: str, module: str, name: str | None) -> str | None:
-    """Why this room may not import this, or None."""
+def _complaint(package: Path, part: str, module: str, name: str | None) -> str | None:
+    """Why this package may not import this, or None."""
     head, *path = module.split(".")
     if head != "crfkit":
         return None
     if not path:  # `import crfkit`, `from crfkit import name`
         if name is None or not (name in MAP or name == "_core"):
-            return None if name == "__version__" else f"{room} goes through the front door for {name}"
+            return None if name == "__version__" else f"{part} imports the top-level package for {name}"
         path, name = [name], None
     target = path[0]
-    if target == room:
+    if target == part:
         return None
     if target == "_core":
-        return None if room in NEAR_THE_CORE else f"{room} calls the native core"
-    if target not in MAP[room]:
-        return f"{room} imports {target}"
-    through_the_wall = len(path) > 1 or (name is not None and name in _files(package / target))
-    return f"{room} reaches into {target} past its door" if through_the_wall else None
+        return None if part in NEAR_THE_CORE else f"{part} calls the native core"
+    if target not in MAP[part]:
+        return f"{part} imports {target}"
+    private = len(path) > 1 or (name is not None and name in _files(package / target))
+    return f"{part} imports a private module of {target}" if private else None
 
 
-def _files(room: Path) -> set[str]:
-    """The modules inside a room that its door does not offer under their own name."""
-    door = room / "__init__.py"
-    if not door.exists():
+def _files(part: Path) -> set[str]:
+    """The modules inside a package that its `__init__` does not list under their own name."""
+    init = part / "__init__.py"
+    if not init.exists():
         return set()
     offered = {
         element.value
-        for node in ast.parse(door.read_text(encoding="utf-8")).body
+        for node in ast.parse(init.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and any(_name(target) == "__all__" for target in node.targets)
         for element in ast.walk(node.value)
         if isinstance(element, ast.Constant)
     }
-    return {file.stem for file in room.glob("*.py")} - offered
+    return {file.stem for file in part.glob("*.py")} - offered
 
 
 def _name(node: ast.expr) -> str | None:
@@ -137,12 +137,12 @@ def test_the_package_keeps_to_the_map() -> None:
 
 
 def test_the_map_has_no_circles() -> None:
-    free, left = set[str](), {room: needs - TOP for room, needs in MAP.items() if room not in TOP}
+    free, left = set[str](), {part: needs - TOP for part, needs in MAP.items() if part not in TOP}
     while left:
-        ready = {room for room, needs in left.items() if needs <= free}
-        assert ready, f"these rooms import each other: {sorted(left)}"
+        ready = {part for part, needs in left.items() if needs <= free}
+        assert ready, f"these packages import each other: {sorted(left)}"
         free |= ready
-        left = {room: needs for room, needs in left.items() if room not in ready}
+        left = {part: needs for part, needs in left.items() if part not in ready}
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_the_map_has_no_circles() -> None:
         (
             "inference.py",
             "from crfkit.structures.chain import Chain",
-            "structures past its door",
+            "a private module of structures",
         ),
-        ("inference.py", "from crfkit.structures import chain", "structures past its door"),
-        ("inference.py", "import crfkit.structures.chain", "structures past its door"),
-        ("features/a.py", "from crfkit import CRF", "features goes through the front door for CRF"),
-        ("features/a.py", "import crfkit", "features goes through the front door"),
-        ("utils/a.py", "", "room utils is not on the map"),
+        ("inference.py", "from crfkit.structures import chain", "a private module of structures"),
+        ("inference.py", "import crfkit.structures.chain", "a private module of structures"),
+        ("features/a.py", "from crfkit import CRF", "features imports the top-level package for CRF"),
+        ("features/a.py", "import crfkit", "features imports the top-level package"),
+        ("utils/a.py", "", "package utils is not on the map"),
         ("optimizers/a.py", "from crfkit.objective import Objective", "optimizers imports objective"),
         ("models/a.py", "from crfkit.cli import main", "models imports cli"),
     ],
@@ -198,14 +198,14 @@ def test_what_the_map_allows_is_not_complained_about(tmp_path: Path, file: str, 
 
 
 def _plant(package: Path, file: str, source: str) -> None:
-    """A small package with a structures room, and one more file."""
-    room = package / "structures"
-    room.mkdir()
-    (room / "__init__.py").write_text(
+    """A small package with a package `structures`, and one more file."""
+    part = package / "structures"
+    part.mkdir()
+    (part / "__init__.py").write_text(
         "from crfkit.structures.chain import Chain\n__all__ = ['Chain', 'AllowedLabels', 'tree']\n"
     )
-    (room / "chain.py").write_text("")
-    (room / "tree.py").write_text("")
+    (part / "chain.py").write_text("")
+    (part / "tree.py").write_text("")
     (package / file).parent.mkdir(exist_ok=True)
     (package / file).write_text(source)
 
