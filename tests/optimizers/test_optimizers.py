@@ -234,31 +234,6 @@ def test_a_product_of_another_shape_is_refused() -> None:
         TRON().minimize(Wrong(rosenbrock, 2), np.zeros(2))
 
 
-def test_a_diagonal_is_used_where_the_objective_has_one() -> None:
-    """Curvatures 1 … 1e6 along the axes: the preconditioner makes them nearly equal."""
-    scales = np.logspace(0, 6, 200)
-    target = np.random.default_rng(0).normal(size=200)
-
-    class Axes(Problem):
-        n_products = 0
-
-        def hessian_vector(self, w: Vector, v: Vector) -> Vector:
-            self.n_products += 1
-            return scales * v
-
-    class Diagonal(Axes):
-        def hessian_diagonal(self, w: Vector) -> Vector:
-            return scales
-
-    def function(w: Vector) -> tuple[float, Vector]:
-        return float(0.5 * scales @ (w - target) ** 2), scales * (w - target)
-
-    plain, helped = Axes(function, 200), Diagonal(function, 200)
-    for problem in (plain, helped):
-        assert EXACT["newton"].minimize(problem, np.zeros(200)).converged
-    assert helped.n_products < 0.5 * plain.n_products
-
-
 @pytest.mark.parametrize(
     ("l1", "words"), [(0.5, "LBFGS: with an l1 penalty"), (0.0, "LBFGS: a smooth objective of 10 weights")]
 )

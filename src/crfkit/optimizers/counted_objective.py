@@ -79,11 +79,6 @@ class CountedObjective:
             )
         return product
 
-    def curvatures(self, x: Vector) -> Vector | None:
-        """The diagonal of H(x), [D], or something near it; None where the objective does not say."""
-        diagonal = getattr(self._objective, "hessian_diagonal", None)
-        return None if diagonal is None else np.asarray(diagonal(x), dtype=np.float64)
-
     @property
     def passes(self) -> float:
         """Over the data, until now."""

@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from crfkit import _core
 from crfkit.optimizers.counted_objective import CountedObjective, Point
 from crfkit.optimizers.descent import BatchDescent, Fall, dot, fall, norm
-from crfkit.optimizers.loop import Minimizer
-from crfkit.optimizers.protocols import Objective, Vector, check_settings
+from crfkit.optimizers.protocols import Objective, Vector
 from crfkit.optimizers.snapshot import Snapshot
+from crfkit.optimizers.truncated_newton import NewtonDescent, TruncatedNewton
 
 ACCEPTED = 1e-4  # η₀: a step is taken when f falls by more than this share of what the model promised
 POOR, GOOD = 0.25, 0.75  # η₁, η₂
 LEAST, HALF, MOST = 0.25, 0.5, 4.0  # σ₁, σ₂, σ₃: by how much the radius changes
 LOOSEST = 0.1  # share of the gradient norm to which a step solves H s = −g, at the loosest
-ROUGH = 1e-2  # |g| / |g at the start| from which on gradients are worth all their digits
 MOST_REJECTED = 60  # Δ is a quarter to the sixtieth then
 
 
 @dataclass(frozen=True)
-class TRON(Minimizer):
+class TRON(TruncatedNewton):
     """Trust-region Newton (Lin and Moré 1999), with exact Hessian·vector products.
 
     It stops as soon as one of these holds:
@@ -42,17 +41,6 @@ class TRON(Minimizer):
     norm falls faster and faster. Where the Hessian has a direction of negative curvature, as with partial labels, a step
     goes along it to the edge of the trust region. It takes no l1 penalty.
     """
-
-    max_iterations: int = 200
-    tolerance: float = 1e-3
-    change: float = 0.0
-    period: int = 1
-
-    needs: ClassVar[frozenset[str]] = frozenset({"value_and_gradient", "hessian_vector"})
-    takes_l1: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_settings(self, {"max_iterations": 0, "period": 1}, ("tolerance", "change"))
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
         """The way downhill."""
@@ -129,23 +117,16 @@ def new_radius(radius: float, trial: Trial) -> float:
     return max(radius, min(reach, MOST * radius))
 
 
-class _Descent(BatchDescent):
+class _Descent(NewtonDescent):
     """Steps inside a trust region."""
 
     def __init__(self, objective: Objective, start: Vector, n_threads: int) -> None:
         super().__init__(objective, start, n_threads)
-        self._radius = 0.0  # Δ; 0 before the first step
-        self._first_norm = 0.0
-
-    def begin(self, start: Vector) -> None:
-        """Stands at the start, with a trust region as large as the gradient."""
-        super().begin(start)
-        self._first_norm = self.point.norm
+        self._radius = 0.0  # Δ; 0 before the first step, whose Δ is |g|
 
     def next_point(self) -> Point | None:
         """The first of ever shorter steps that f agrees with; None when rounding hides all they do."""
-        if self.objective.is_coarse and self.point.norm <= ROUGH * self._first_norm:
-            self.refine()
+        self.refine_near_minimum()
         for _ in range(MOST_REJECTED):
             found, trial, seen = self._tried()
             if seen.hidden and self.objective.is_coarse:
@@ -176,9 +157,9 @@ class _Descent(BatchDescent):
     def snapshot(self) -> Snapshot:
         """The trust region too."""
         numbers, arrays = super().snapshot()
-        return Snapshot({**numbers, "radius": self._radius, "first_norm": self._first_norm}, arrays)
+        return Snapshot({**numbers, "radius": self._radius}, arrays)
 
     def restore(self, snapshot: Snapshot) -> None:
         """The trust region too."""
         super().restore(snapshot)
-        self._radius, self._first_norm = snapshot.number("radius"), snapshot.number("first_norm")
+        self._radius = snapshot.number("radius")
