@@ -84,7 +84,7 @@ def pass_seconds(corpus: Corpus, bigrams: Pairs | None, allowed: AllowedLabels |
         n_features=corpus.n_features,
         bigrams=bigrams,
     )
-    objective = Objective(dataset, corpus.annotation, feature_map)
+    objective = Objective(feature_map.loss(dataset, corpus.annotation))
     weights = np.random.default_rng(0).normal(scale=0.1, size=feature_map.n_weights)
     best = np.inf
     for _ in range(repeats):

@@ -95,5 +95,5 @@ def objective_of(path: str, data: Data, l2: float) -> float:
     arcs = zip(feature_map.arc_before.tolist(), feature_map.arc_after.tolist(), strict=True)
     for i, (before, after) in enumerate(arcs, feature_map.arcs_begin):
         weights[i] = info.transitions.get((classes[before], classes[after]), 0.0)
-    objective = Objective(dataset, annotation, feature_map, l2=l2, single_precision=False)
+    objective = Objective(feature_map.loss(dataset, annotation, single_precision=False), l2=l2)
     return float(objective.value_and_gradient(weights)[0])

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "answers/scored_lattices.hpp"
+#include "bindings/active_arrays.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
 #include "lattice/function_lattices.hpp"
-#include "training/objective.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,26 +22,6 @@ namespace crfkit {
 namespace {
 
 using Weights = Array<double>;
-
-// The arrays of a block, kept alive beside what points into them.
-struct ActiveArrays {
-    std::optional<Matrix<double>> dense;
-    Maybe<std::int64_t> ptr;
-    Maybe<std::int32_t> ids;
-    Maybe<double> values;
-    ActiveFeatures active;
-};
-
-std::vector<ActiveFeatures> views(const std::vector<const ActiveArrays*>& blocks) {
-    std::vector<ActiveFeatures> out;
-    for (const ActiveArrays* block : blocks) {
-        if (!block) throw std::invalid_argument("active: expected blocks, got None");
-        out.push_back(block->active);
-    }
-    return out;
-}
-
-using Blocks = std::vector<const ActiveArrays*>;
 
 void bind_parts(nb::module_& m) {
     nb::class_<ActiveArrays>(m, "ActiveFeatures")
@@ -101,38 +81,8 @@ void bind_parts(nb::module_& m) {
             "The sequences at weights, for questions.");
 }
 
-void bind_active_objective(nb::module_& m) {
-    nb::class_<FunctionObjective>(m, "FunctionObjective")
-        .def(
-            "__init__",
-            [](FunctionObjective* self, std::shared_ptr<Lattices> lattices, const Array<std::int32_t>& labels,
-               const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
-               const Array<double>& weights, int n_threads) {
-                Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
-                const LockRelease release;
-                new (self) FunctionObjective(std::move(lattices), std::move(gold), n_threads);
-            },
-            "lattices"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_threads"_a)
-        .def(
-            "add_to",
-            [](const FunctionObjective& self, const Blocks& blocks, const Weights& w,
-               const std::optional<Weights>& v, nb::ndarray<double, nb::numpy, nb::ndim<1>, nb::c_contig> out,
-               int n_threads) {
-                if (out.size() != w.size() || (v && v->size() != w.size()))
-                    throw std::invalid_argument("w, v and out must have the same length");
-                const std::vector<ActiveFeatures> active = views(blocks);
-                const LockRelease release;
-                return self.evaluate(active, w.data(), v ? v->data() : nullptr,
-                                     static_cast<std::int64_t>(w.size()), out.data(), n_threads);
-            },
-            "active"_a, "w"_a, "v"_a.none(), "out"_a, "n_threads"_a);
-}
-
 }  // namespace
 
-void bind_lattices(nb::module_& m) {
-    bind_parts(m);
-    bind_active_objective(m);
-}
+void bind_lattices(nb::module_& m) { bind_parts(m); }
 
 }  // namespace crfkit

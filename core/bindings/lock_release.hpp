@@ -52,4 +52,22 @@ class LockRelease : SignalWatch {
     ~LockRelease() override { take_lock_back(thread_); }
 };
 
+// Has the lock while it lives, in work that has let go of it.
+class LockTaken {
+  public:
+    LockTaken() {
+        try {
+            state_ = PyGILState_Ensure();
+        } catch (...) {  // as in take_lock_back
+            for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+        }
+    }
+    ~LockTaken() { PyGILState_Release(state_); }
+    LockTaken(const LockTaken&) = delete;
+    LockTaken& operator=(const LockTaken&) = delete;
+
+  private:
+    PyGILState_STATE state_;
+};
+
 }  // namespace crfkit

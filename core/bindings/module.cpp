@@ -16,7 +16,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain(m);
     crfkit::bind_chain_batch(m);
     crfkit::bind_trees(m);
-    crfkit::bind_objective(m);
+    crfkit::bind_designs(m);
     crfkit::bind_questions(m);
     crfkit::bind_named_positions(m);
     crfkit::bind_parser(m);
@@ -26,6 +26,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_trellis(m);
     crfkit::bind_trellis_questions(m);
     crfkit::bind_partition(m);
-    crfkit::bind_online(m);
-    crfkit::bind_patterns(m);
+    crfkit::bind_losses(m);
 }

@@ -11,7 +11,6 @@
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
 #include "bindings/python_objects.hpp"
-#include "trees/objective.hpp"
 #include "trees/parser.hpp"
 
 namespace nb = nanobind;
@@ -103,42 +102,6 @@ void bind_data(nb::module_& m) {
         .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
 }
 
-void bind_training(nb::module_& m) {
-    nb::class_<TreeObjective>(m, "TreeObjective")
-        .def(
-            "__init__",
-            [](TreeObjective* self, std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
-               const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
-               const Array<double>& weights, const Array<double>& l2, bool one_root, int n_threads) {
-                KnownTrees trees = known_trees(heads, labels, copy(view(weights)));
-                const LockRelease release;
-                new (self) TreeObjective(std::move(layout), std::move(treebank), std::move(trees),
-                                         copy(view(l2)), one_root, n_threads);
-            },
-            "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "l2"_a, "one_root"_a, "n_threads"_a)
-        .def_prop_ro("n_weights", &TreeObjective::n_weights)
-        .def(
-            "value_and_gradient",
-            [](TreeObjective& self, const Array<double>& w) {
-                check_size("w", w.size(), self.n_weights());
-                double value = 0;
-                nb::object gradient =
-                    filled<double>({static_cast<std::size_t>(self.n_weights())},
-                                   [&](double* out) { value = self.value_and_gradient(w.data(), out); });
-                return nb::make_tuple(value, gradient);
-            },
-            "w"_a)
-        .def(
-            "hessian_vector",
-            [](TreeObjective& self, const Array<double>& w, const Array<double>& v) {
-                check_size("w", w.size(), self.n_weights());
-                check_size("v", v.size(), self.n_weights());
-                return filled<double>({static_cast<std::size_t>(self.n_weights())},
-                                      [&](double* out) { self.hessian_vector(w.data(), v.data(), out); });
-            },
-            "w"_a, "v"_a);
-}
-
 nb::list to_python(const std::vector<std::vector<ScoredTree>>& found) {
     nb::list out;
     for (const auto& trees : found) {
@@ -221,7 +184,6 @@ void bind_answers(nb::module_& m) {
 
 void bind_parser(nb::module_& m) {
     bind_data(m);
-    bind_training(m);
     bind_answers(m);
 }
 

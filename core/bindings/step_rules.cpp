@@ -12,7 +12,6 @@
 #include "training/online.hpp"
 #include "training/sag_rule.hpp"
 #include "training/sgd_rule.hpp"
-#include "trees/objective.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -28,7 +27,6 @@ RuleState state_of(std::int64_t n_weights, const StateArrays& given) {
     return {n_weights, std::move(arrays)};
 }
 
-template <class Objective>
 double run_along_gradients(Objective& objective, const GradientRule& rule, const Array<double>& l1,
                            const StateArrays& arrays, const Array<std::int32_t>& order) {
     if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());
@@ -36,24 +34,25 @@ double run_along_gradients(Objective& objective, const GradientRule& rule, const
     double loss = 0;
     const LockRelease release;
     objective.with_sequences([&](const SequenceSource& sequences) {
-        loss = rule.run(sequences, {view(l1), objective.l2()}, state, view(order), objective.n_threads);
+        loss = rule.run(sequences, {view(l1), objective.l2()}, state, view(order), objective.n_threads());
     });
     return loss;
 }
 
-double run_on_mistakes(Online& online, const MistakeRule& rule, const Array<double>&,
+double run_on_mistakes(Objective& objective, const MistakeRule& rule, const Array<double>&,
                        const StateArrays& arrays, const Array<std::int32_t>& order) {
-    const RuleState state = state_of(online.n_weights(), arrays);
+    const RuleState state = state_of(objective.n_weights(), arrays);
+    double loss = 0;
     const LockRelease release;
-    return online.run(rule, state, view(order));
+    objective.with_mistakes([&](Online& online) { loss = online.run(rule, state, view(order)); });
+    return loss;
 }
 
-template <class Objective>
 std::int64_t n_residuals(Objective& objective) {
     std::int64_t n = 0;
     const LockRelease release;
     objective.with_sequences(
-        [&](const SequenceSource& sequences) { n = sequences.residual_ptr(objective.n_threads).back(); });
+        [&](const SequenceSource& sequences) { n = sequences.residual_ptr(objective.n_threads()).back(); });
     return n;
 }
 
@@ -91,11 +90,9 @@ void bind_rules(nb::module_& m) {
 
 void bind_step_rules(nb::module_& m) {
     bind_rules(m);
-    bind_run(m, run_along_gradients<Objective>);
-    bind_run(m, run_along_gradients<TreeObjective>);
+    bind_run(m, run_along_gradients);
     bind_run(m, run_on_mistakes);
-    m.def("n_residuals", n_residuals<Objective>, "objective"_a);
-    m.def("n_residuals", n_residuals<TreeObjective>, "objective"_a);
+    m.def("n_residuals", n_residuals, "objective"_a);
 }
 
 }  // namespace crfkit

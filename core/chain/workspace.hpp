@@ -7,27 +7,11 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/subnormals.hpp"
 #include "chain/log_chain.hpp"
 #include "data/scorer.hpp"
 
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
-
 namespace crfkit {
-
-// Subnormal numbers become 0 while this lives: they carry no digits that matter and cost a hundred cycles
-// each.
-class FlushSubnormals {
-  public:
-#if defined(__SSE__)
-    FlushSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
-    ~FlushSubnormals() { _mm_setcsr(before_); }
-
-  private:
-    unsigned before_;
-#endif
-};
 
 // The arcs that hold at every position, as the kernels want them; with a direction, its product with them
 // too.

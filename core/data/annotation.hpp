@@ -10,6 +10,9 @@
 
 namespace crfkit {
 
+class Design;
+class Layout;
+
 struct Annotation {
     std::vector<std::int32_t> labels;   // [T] the label, or −1 where not exactly one is known
     std::vector<std::int64_t> set_ptr;  // [T + 1] or empty; where labels is −1: the labels that are possible,
@@ -22,6 +25,8 @@ struct Annotation {
         if (set_ptr.empty() || set_ptr[t + 1] == set_ptr[t]) return true;
         return std::binary_search(set_labels.begin() + set_ptr[t], set_labels.begin() + set_ptr[t + 1], b);
     }
+    // That of positions first..last−1, without weights.
+    Annotation between(std::int64_t first, std::int64_t last) const;
     bool complete(std::int64_t first, std::int64_t last) const {
         for (std::int64_t t = first; t < last; ++t)
             if (labels[t] < 0) return false;
@@ -39,5 +44,10 @@ struct Annotation {
         }
     }
 };
+
+// Throws std::invalid_argument where an annotation does not fit the data.
+void check_annotation(const Layout& layout, const Design& design, const Annotation& gold);
+// Throws std::invalid_argument where nothing can be trained on a design with these gold labels.
+void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads);
 
 }  // namespace crfkit

@@ -61,12 +61,10 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     if (!plain && !layout.facets.empty())
         throw std::invalid_argument("features of arcs and dense blocks do not go with facets");
     const bool many = layout.n_labels > kFewLabels;
-    const bool few_arcs = layout.bigrams && !layout.bigrams->soft;
-    const bool by_sequence = purpose == Purpose::stochastic;  // for which batches have no way
-    as_lattices = plain && purpose != Purpose::patterns &&
-                  (!layout.facets.empty() || (many && (!allowed.empty() || (by_sequence && few_arcs))));
-    as_batches = plain && purpose != Purpose::patterns && !as_lattices && !by_sequence && many &&
-                 layout.bigrams && layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
+    as_lattices =
+        plain && purpose != Purpose::patterns && (!layout.facets.empty() || (many && !allowed.empty()));
+    as_batches = plain && purpose != Purpose::patterns && !as_lattices && many && layout.bigrams &&
+                 layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
     if (as_lattices || as_batches || purpose == Purpose::questions) {
         fill(features.ptr, states.position_ptr);
         fill(features.ids, states.ids);
@@ -121,6 +119,14 @@ void Design::check_layout(const Layout& layout) const {
     if (layout_.get() != &layout && !(*layout_ == layout))
         throw std::invalid_argument(
             "the design was compiled against another layout of weights than the one it is used with");
+}
+
+Design Design::in_rows(int n_threads) const {
+    const auto view = []<class Number>(const Buffer<Number>& of) {
+        return std::span<const Number>(of.data(), static_cast<std::size_t>(of.size()));
+    };
+    return Design(layout_, sequence_ptr, {view(features.ptr), view(features.ids), view(features.values)}, {},
+                  {}, allowed, Purpose::patterns, n_threads);
 }
 
 void Design::split_states(const Layout& layout, const FeatureList& states, int n_threads) {

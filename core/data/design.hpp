@@ -42,9 +42,9 @@ struct Firing {
     Buffer<double> values;  // empty: all 1
 };
 
-// What a design is for: many passes over all sequences, the same with patterns (whole rows, whatever is
-// restricted), steps along single sequences, or questions alone.
-enum class Purpose { training, patterns, stochastic, questions };
+// What a design is for: training, training with patterns (whole rows, whatever is restricted), or questions
+// alone.
+enum class Purpose { training, patterns, questions };
 
 class Design {
   public:
@@ -58,6 +58,8 @@ class Design {
     // Throws std::invalid_argument unless this is the layout that the data was compiled against, or one equal
     // to it.
     void check_layout(const Layout& layout) const;
+    // The same data in whole rows, for a design that keeps `features` as they came.
+    Design in_rows(int n_threads) const;
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     AllowedLabels allowed;

@@ -26,6 +26,7 @@ class LatticeEvaluator {
 
     // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
     double evaluate(const double* w, const double* v, double* out, int n_threads);
+    static constexpr bool unsafe = false;
 
   private:
     struct Workspace {

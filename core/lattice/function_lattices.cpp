@@ -5,18 +5,8 @@
 #include <stdexcept>
 
 #include "base/threads.hpp"
-#include "data/blocks.hpp"
-#include "lattice/lattice_loss.hpp"
-#include "training/objective.hpp"
 
 namespace crfkit {
-namespace {
-
-constexpr std::int64_t kMostBuffers = 16;
-constexpr std::int64_t kBufferNumbers = 1 << 24;  // in all buffers together
-constexpr std::int64_t kWeightsPerTask = 1 << 14;
-
-}  // namespace
 
 Lattices::Lattices(std::shared_ptr<const Layout> model, std::shared_ptr<const Design> data,
                    std::span<const std::uint8_t> starts, std::span<const std::uint8_t> ends, int n_threads)
@@ -114,97 +104,6 @@ void Lattices::score(const std::vector<ActiveFeatures>& active, const double* w,
     });
     arcs.resize(static_cast<std::size_t>(n_arcs - n_ends));  // only those between labels are left
     arcs.erase(arcs.begin(), arcs.begin() + first);
-}
-
-FunctionObjective::FunctionObjective(std::shared_ptr<const Lattices> lattices, Annotation gold, int n_threads)
-    : lattices_(std::move(lattices)), gold_(std::move(gold)) {
-    const Design& design = *lattices_->design;
-    check_annotation(*lattices_->layout, design, gold_);
-    if (static_cast<std::int64_t>(gold_.weights.size()) != design.n_sequences())
-        throw std::invalid_argument("there must be one weight for each sequence");
-    check_possible(lattices_->bigrams, design, &gold_, n_threads);
-}
-
-double FunctionObjective::evaluate(const std::vector<ActiveFeatures>& active, const double* w,
-                                   const double* v, std::int64_t n_weights, double* out,
-                                   int n_threads) const {
-    for (const ActiveFeatures& block : active) lattices_->check(block, n_weights);
-    Residuals residuals;
-    const double value = differentiate(active, w, v, residuals, n_threads);
-    gather(active, residuals, n_weights, out, n_threads);
-    return value;
-}
-
-// First half, sequence by sequence: scores → value and residuals of all parts.
-double FunctionObjective::differentiate(const std::vector<ActiveFeatures>& active, const double* w,
-                                        const double* v, Residuals& residuals, int n_threads) const {
-    const Lattices& lattices = *lattices_;
-    const auto& ptr = lattices.design->sequence_ptr;
-    struct Room {
-        ScoredLattice scored;
-        std::vector<double> node_direction, arc_direction;
-    };
-    std::vector<Room> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
-    std::vector<double> losses(static_cast<std::size_t>(lattices.n_sequences()), 0.0);
-    residuals.nodes.assign(static_cast<std::size_t>(lattices.candidates.n_nodes()), 0.0);
-    residuals.arcs.assign(static_cast<std::size_t>(lattices.n_arcs()), 0.0);
-    parallel_for(lattices.n_sequences(), n_threads, [&](std::int64_t n, int worker) {
-        if (ptr[n] == ptr[n + 1]) return;
-        auto& [scored, node_direction, arc_direction] = rooms[worker];
-        Lattice& lattice = scored.lattice;
-        lattices.build(n, lattice);
-        lattices.score(active, w, n, lattice, scored.nodes, scored.own_arcs.scores);
-        scored.own_arcs.exponentiate(lattices.bigrams.soft);
-        if (v) lattices.score(active, v, n, lattice, node_direction, arc_direction);
-        const LatticeDirection direction{node_direction, arc_direction};
-        double* nodes = residuals.nodes.data() + lattices.candidates.position_ptr[ptr[n]];
-        double* arcs = residuals.arcs.data() + lattices.arc_ptr[n];
-        losses[n] = lattice_loss<double>(lattice, scored.engine, scored.own_arcs, scored.nodes,
-                                         v ? &direction : nullptr, gold_, ptr[n], gold_.weights[n],
-                                         {nodes, arcs + lattices.n_starts(lattice)});
-        lattices.each_boundary_arc(n, lattice, [&](std::int64_t k, std::int64_t j) { arcs[k] = nodes[j]; });
-    });
-    return std::accumulate(losses.begin(), losses.end(), 0.0);
-}
-
-// Second half: Φᵀ residuals, in a few buffers of D numbers each. How many there are, and what each of them
-// sums, depends on the data alone.
-void FunctionObjective::gather(const std::vector<ActiveFeatures>& active, const Residuals& residuals,
-                               std::int64_t n_weights, double* out, int n_threads) const {
-    const Lattices& lattices = *lattices_;
-    std::int64_t n_entries = 0;
-    for (const ActiveFeatures& block : active) n_entries += block.n_entries();
-    const std::int64_t worth = std::min(kBufferNumbers, n_entries) / std::max<std::int64_t>(n_weights, 1);
-    const auto chunks = cut_evenly(*lattices.design, 0, lattices.n_sequences(),
-                                   std::clamp<std::int64_t>(worth, 1, kMostBuffers));
-    const auto n_chunks = static_cast<std::int64_t>(chunks.size()) - 1;
-    const auto sum = [&](std::int64_t chunk, double* to) {
-        const std::int64_t first = chunks[chunk], last = chunks[chunk + 1];
-        const auto node = [&](std::int64_t n) {
-            return lattices.candidates.position_ptr[lattices.design->sequence_ptr[n]];
-        };
-        for (const ActiveFeatures& block : active) {
-            const std::int64_t begin = block.on_arcs ? lattices.arc_ptr[first] : node(first);
-            const std::int64_t end = block.on_arcs ? lattices.arc_ptr[last] : node(last);
-            const auto& of_parts = block.on_arcs ? residuals.arcs : residuals.nodes;
-            block.add(begin, end - begin, of_parts.data() + begin, to);
-        }
-    };
-    if (n_chunks < 2) {
-        if (n_chunks == 1) sum(0, out);
-        return;
-    }
-    std::vector<std::vector<double>> buffers(static_cast<std::size_t>(n_chunks));
-    parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int) {
-        buffers[chunk].assign(static_cast<std::size_t>(n_weights), 0.0);
-        sum(chunk, buffers[chunk].data());
-    });
-    parallel_for((n_weights + kWeightsPerTask - 1) / kWeightsPerTask, n_threads, [&](std::int64_t task, int) {
-        const std::int64_t begin = task * kWeightsPerTask;
-        const std::int64_t end = std::min(n_weights, begin + kWeightsPerTask);
-        for (const auto& buffer : buffers)
-            for (std::int64_t d = begin; d < end; ++d) out[d] += buffer[d];
-    });
 }
 
 ActiveSource::ActiveSource(const Lattices& lattices, std::vector<ActiveFeatures> active,

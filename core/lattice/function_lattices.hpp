@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "data/annotation.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
@@ -69,30 +68,6 @@ class Lattices {
 
   private:
     std::vector<std::uint8_t> starts_, ends_;  // [L]
-};
-
-// Σ_n weight_n (log Z_n − log Z_gold,n) over the sequences of some lattices.
-class FunctionObjective {
-  public:
-    // Throws std::invalid_argument where the annotation does not fit, or is not possible.
-    FunctionObjective(std::shared_ptr<const Lattices> lattices, Annotation gold, int n_threads);
-
-    // Adds the gradient at w, or H·v when v is given, to out [D]. Returns the value.
-    double evaluate(const std::vector<ActiveFeatures>& active, const double* w, const double* v,
-                    std::int64_t n_weights, double* out, int n_threads) const;
-
-  private:
-    // weight · (P − P_gold) of every part, or how it moves.
-    struct Residuals {
-        std::vector<double> nodes, arcs;
-    };
-    double differentiate(const std::vector<ActiveFeatures>& active, const double* w, const double* v,
-                         Residuals& residuals, int n_threads) const;
-    void gather(const std::vector<ActiveFeatures>& active, const Residuals& residuals, std::int64_t n_weights,
-                double* out, int n_threads) const;
-
-    std::shared_ptr<const Lattices> lattices_;
-    Annotation gold_;
 };
 
 // The same lattices at given weights. Lattices, arrays of features and weights must outlive it.

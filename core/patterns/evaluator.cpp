@@ -12,7 +12,8 @@ namespace crfkit {
 
 template <class Real>
 PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annotation& gold,
-                                         const std::vector<Block>& blocks, const PatternBatches& batches)
+                                         const std::vector<Block>& blocks, const PatternBatches& batches,
+                                         std::int64_t n_weights)
     : trellises_(trellises),
       table_(trellises.table),
       layout_(*trellises.layout),
@@ -20,6 +21,7 @@ PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annot
       gold_(gold),
       blocks_(blocks),
       batches_(batches),
+      n_weights_(n_weights),
       model_(layout_),
       tables_(layout_, WeightTables<Real>::kNever),
       direction_tables_(layout_, Real(0)),
@@ -53,6 +55,7 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     std::fill(losses_.begin(), losses_.end(), 0.0);
     work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
     sums_.clear(out, n_threads);
+    std::fill(out + layout_.n_weights(), out + n_weights_, 0.0);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         residuals_.assign((block.last_position - block.first_position) * tables_.stride, 0);

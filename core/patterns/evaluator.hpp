@@ -31,11 +31,11 @@ template <class Real>
 class PatternEvaluator {
   public:
     PatternEvaluator(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks,
-                     const PatternBatches& batches);
+                     const PatternBatches& batches, std::int64_t n_weights);
 
-    // Fills out[D], of which the part behind the layout's weights is 0, with the gradient at w, or with H·v
-    // when v is given. Returns the value.
+    // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
     double evaluate(const double* w, const double* v, double* out, int n_threads);
+    static constexpr bool unsafe = false;
 
   private:
     struct Workspace {
@@ -85,6 +85,7 @@ class PatternEvaluator {
     const Annotation& gold_;
     const std::vector<Block>& blocks_;
     const PatternBatches& batches_;
+    const std::int64_t n_weights_;  // D
     const ArcModel model_;
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;

@@ -3,23 +3,10 @@
 #include <algorithm>
 
 #include "base/interruption.hpp"
-#include "training/objective.hpp"
 
 namespace crfkit {
 
-ChainOnline::ChainOnline(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
-                         Annotation gold, bool single_precision, int n_threads)
-    : Online(layout->n_weights()),
-      layout_(std::move(layout)),
-      design_(std::move(design)),
-      gold_(std::move(gold)),
-      arcs_(*layout_) {
-    check_for_training(*layout_, *design_, gold_, n_threads);
-    mistakes_ = mistakes_of(*layout_, *design_, gold_, arcs_, w_.data(), single_precision, n_threads);
-}
-
 double Online::run(const MistakeRule& rule, const RuleState& state, std::span<const std::int32_t> order) {
-    const std::lock_guard one_at_a_time(mutex_);
     check_order(order, mistakes_->n_sequences());
     const std::span<double> w = state.array("weights"), beside = rule.beside(state);
     double& time = state.array("time", 1)[0];

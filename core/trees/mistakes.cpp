@@ -58,14 +58,4 @@ ScoredTree TreeMistakes::right_tree(std::int64_t first, const ScoredTree& predic
     return best_tree({n_words, R, scores_.data(), one_root_});
 }
 
-TreeOnline::TreeOnline(std::shared_ptr<const ArcLayout> layout, std::shared_ptr<const Treebank> treebank,
-                       KnownTrees trees, bool one_root)
-    : Online(layout->n_weights()),
-      layout_(std::move(layout)),
-      treebank_(std::move(treebank)),
-      trees_(std::move(trees)) {
-    trees_.check(*treebank_, layout_->n_labels());
-    mistakes_ = std::make_unique<TreeMistakes>(*layout_, *treebank_, trees_, w_.data(), one_root);
-}
-
 }  // namespace crfkit

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "training/online.hpp"
+#include "training/mistakes.hpp"
 #include "trees/k_best.hpp"
 #include "trees/sentence_features.hpp"
 
@@ -33,19 +31,6 @@ class TreeMistakes final : public Mistakes {
     FeatureStore store_;
     SentenceFeatures features_;
     Buffer<double> weights_, scores_;
-};
-
-// Mistake-driven training of a parser.
-class TreeOnline final : public Online {
-  public:
-    // Throws std::invalid_argument if things do not fit together.
-    TreeOnline(std::shared_ptr<const ArcLayout> layout, std::shared_ptr<const Treebank> treebank,
-               KnownTrees trees, bool one_root);
-
-  private:
-    std::shared_ptr<const ArcLayout> layout_;
-    std::shared_ptr<const Treebank> treebank_;
-    KnownTrees trees_;
 };
 
 }  // namespace crfkit

@@ -1,6 +1,6 @@
 """The native core: whole-dataset calls on flat arrays. Shapes are given where they are not obvious."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -159,53 +159,58 @@ class Design:
     @property
     def as_batches(self) -> bool: ...
 
-class Objective:
-    def __init__(
-        self,
-        layout: Layout,
-        design: Design,
-        labels: Int32s,
-        set_ptr: Int64s | None,
-        set_labels: Int32s | None,
-        weights: Float64s,
-        l2: Float64s,
-        single_precision: bool,
-        n_threads: int,
-    ) -> None: ...
-    n_threads: int
+class DataLoss:  # Σ_n weight_n (log Z_n − log Z_gold,n)
     @property
     def n_weights(self) -> int: ...
+    @property
+    def n_sequences(self) -> int: ...
+
+def chain_loss(
+    layout: Layout,
+    design: Design,
+    labels: Int32s,
+    set_ptr: Int64s | None,
+    set_labels: Int32s | None,
+    weights: Float64s,
+    single_precision: bool,
+    n_threads: int,
+) -> DataLoss: ...
+def pattern_loss(  # of trellises over a design made for "patterns"
+    trellises: Trellises,
+    labels: Int32s,
+    set_ptr: Int64s | None,
+    set_labels: Int32s | None,
+    weights: Float64s,
+    n_weights: int,
+    single_precision: bool,
+    n_threads: int,
+) -> DataLoss: ...
+def function_loss(  # slice(i) gives first and last sequence, lattices and features of a slice
+    n_slices: int,
+    slice: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
+    sequence_ptr: Int64s,
+    labels: Int32s,
+    set_ptr: Int64s | None,
+    set_labels: Int32s | None,
+    weights: Float64s,
+    n_weights: int,
+    n_threads: int,
+) -> DataLoss: ...
+def tree_loss(
+    layout: ArcLayout,
+    treebank: Treebank,
+    heads: Int32s,
+    labels: Int32s,
+    weights: Float64s,
+    one_root: bool,
+    n_threads: int,
+) -> DataLoss: ...
+
+class Objective:  # a loss with the penalty ½ Σ l2 w²; l2 [1] or [D]
+    def __init__(self, loss: DataLoss, l2: Float64s) -> None: ...
     def refine(self) -> bool: ...
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
     def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
-
-class Online:
-    @property
-    def n_weights(self) -> int: ...
-
-class ChainOnline(Online):
-    def __init__(
-        self,
-        layout: Layout,
-        design: Design,
-        labels: Int32s,
-        set_ptr: Int64s | None,
-        set_labels: Int32s | None,
-        weights: Float64s,
-        single_precision: bool,
-        n_threads: int,
-    ) -> None: ...
-
-class TreeOnline(Online):
-    def __init__(
-        self,
-        layout: ArcLayout,
-        treebank: Treebank,
-        heads: Int32s,
-        labels: Int32s,
-        weights: Float64s,
-        one_root: bool,
-    ) -> None: ...
 
 # stochastic training methods: rules, and the steps of one pass by one of them
 
@@ -233,13 +238,13 @@ class AROWRule(MistakeRule):  # state: weights, variances [D], time [1]
     def __init__(self, gamma: float) -> None: ...
 
 def run(
-    objective: Objective | TreeObjective | Online,
+    objective: Objective,
     rule: StepRule,
     l1: Float64s,  # [1] or [D]
     state: dict[str, Float64s],  # changed in place
     order: Int32s,
 ) -> float: ...
-def n_residuals(objective: Objective | TreeObjective) -> int: ...
+def n_residuals(objective: Objective) -> int: ...
 
 # treebanks: sentences of words, of which the first five texts are read; heads and labels [T], −1 where unknown
 
@@ -277,23 +282,6 @@ class ArcLayout:
     def pair_ptr(self) -> Int64s: ...
     @property
     def pair_labels(self) -> Int32s: ...
-
-class TreeObjective:
-    def __init__(
-        self,
-        layout: ArcLayout,
-        treebank: Treebank,
-        heads: Int32s,
-        labels: Int32s,
-        weights: Float64s,
-        l2: Float64s,
-        one_root: bool,
-        n_threads: int,
-    ) -> None: ...
-    @property
-    def n_weights(self) -> int: ...
-    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
-    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
 
 class TreeParser:
     def __init__(self, layout: ArcLayout, w: Float64s, one_root: bool) -> None: ...
@@ -359,20 +347,6 @@ class Lattices:  # starts, ends [L]: which arcs from the start and into the end 
     def arc_ptr(self) -> Int64s: ...  # [N + 1] the arcs of each sequence
     def arcs(self, n_threads: int) -> tuple[Int32s, Int32s, Int32s]: ...  # before, after, position [A]
     def score(self, active: list[ActiveFeatures], w: Float64s) -> ScoredSequences: ...
-
-class FunctionObjective:
-    def __init__(
-        self,
-        lattices: Lattices,
-        labels: Int32s,
-        set_ptr: Int64s | None,
-        set_labels: Int32s | None,
-        weights: Float64s,
-        n_threads: int,
-    ) -> None: ...
-    def add_to(
-        self, active: list[ActiveFeatures], w: Float64s, v: Float64s | None, out: Float64s, n_threads: int
-    ) -> float: ...
 
 # model files of CRFsuite
 
@@ -613,22 +587,3 @@ def pattern_partition(  # cells, grouped transitions and spans of each position 
     max_states: int,
     max_arcs: int,
 ) -> tuple[Int64s, Int64s, Int64s]: ...
-
-class PatternObjective:  # of trellises over a design made for "patterns"; l2 [1] or [D]
-    def __init__(
-        self,
-        trellises: Trellises,
-        labels: Int32s,
-        set_ptr: Int64s | None,
-        set_labels: Int32s | None,
-        weights: Float64s,
-        l2: Float64s,
-        n_weights: int,
-        single_precision: bool,
-        n_threads: int,
-    ) -> None: ...
-    @property
-    def n_weights(self) -> int: ...  # D
-    def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]: ...
-    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s: ...
-    def refine(self) -> bool: ...

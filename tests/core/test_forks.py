@@ -79,7 +79,7 @@ from tests.core.test_interruption import data
 from crfkit.objective import Objective
 
 dataset, annotation, features = data(200, 400, 60)
-objective = Objective(dataset, annotation, features, n_threads=2)
+objective = Objective(features.loss(dataset, annotation, n_threads=2))
 w = np.zeros(features.n_weights)
 stopped = False
 def work():

@@ -38,7 +38,7 @@ from crfkit.inference import (
     sample,
 )
 from crfkit.models import Parser, Progress, Terminated, TrainingInterrupted, terminable
-from crfkit.objective import Objective, OnlineObjective
+from crfkit.objective import Objective
 from crfkit.structures import ChainScores
 from tests.oracles.treebanks import random_treebank
 
@@ -186,7 +186,7 @@ def test_an_objective_answers_with_the_same_bits_afterwards(single: bool) -> Non
     w, v = random.normal(size=(2, features.n_weights))
 
     def opened() -> Objective:
-        return Objective(dataset, annotation, features, single_precision=single, n_threads=2)
+        return Objective(features.loss(dataset, annotation, single_precision=single, n_threads=2))
 
     objective, untouched = opened(), opened()
     n_stopped = 0
@@ -250,10 +250,7 @@ def test_training_ends_with_what_it_has_learned(settings: dict[str, Any]) -> Non
 )
 def test_a_first_pass_that_is_interrupted_leaves_what_it_has_learned(optimizer: Any) -> None:
     dataset, annotation, features = data(100, 4000, 60)
-    if isinstance(optimizer, AveragedPerceptron):
-        objective: Any = OnlineObjective(dataset, annotation, features)
-    else:
-        objective = Objective(dataset, annotation, features, stochastic=True)
+    objective: Any = Objective(features.loss(dataset, annotation))
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -47,9 +47,7 @@ def test_a_design_of_another_layout_is_refused() -> None:
         lambda: answerer.log_partitions(foreign),
         lambda: answerer.k_best(foreign, 2),
         lambda: answerer.sample(foreign, 1, np.zeros(2000)),
-        lambda: _core.Objective(
-            small.layout, foreign, annotation.labels, None, None, np.ones(1), np.ones(1), True, 1
-        ),
+        lambda: _core.chain_loss(small.layout, foreign, annotation.labels, None, None, np.ones(1), True, 1),
     ]
     for question in questions:
         with pytest.raises(ValueError, match="compiled against another layout"):
@@ -82,12 +80,12 @@ def test_room_is_made_only_for_threads_that_have_work() -> None:
     dataset, annotation = drawn(50, 2)
     feature_map = weights_of(dataset, annotation, 2)
     w = np.random.default_rng(1).normal(size=feature_map.n_weights)
-    expected = Objective(dataset, annotation, feature_map).value_and_gradient(w)
+    expected = Objective(feature_map.loss(dataset, annotation)).value_and_gradient(w)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for n_threads in (0, 10**6):
-        value, gradient = Objective(dataset, annotation, feature_map, n_threads=n_threads).value_and_gradient(
-            w
-        )
+        value, gradient = Objective(
+            feature_map.loss(dataset, annotation, n_threads=n_threads)
+        ).value_and_gradient(w)
         assert value == expected[0]
         assert gradient.tobytes() == expected[1].tobytes()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
@@ -96,7 +94,7 @@ def test_room_is_made_only_for_threads_that_have_work() -> None:
 def test_two_threads_may_ask_one_objective() -> None:
     dataset, annotation = drawn(4000, 50, [40] * 100)
     feature_map = weights_of(dataset, annotation, 50)
-    objective = Objective(dataset, annotation, feature_map)
+    objective = Objective(feature_map.loss(dataset, annotation))
     points = np.random.default_rng(1).normal(size=(40, feature_map.n_weights))
     alone = [objective.value_and_gradient(w)[0] for w in points]
     with ThreadPoolExecutor(4) as pool:
@@ -108,7 +106,7 @@ def test_single_precision_keeps_its_digits_in_a_long_sequence() -> None:
     dataset, annotation = drawn(200_000, 1)
     feature_map = weights_of(dataset, annotation, 1)
     w = np.random.default_rng(1).normal(size=feature_map.n_weights)
-    objective = Objective(dataset, annotation, feature_map, l2=0.0)
+    objective = Objective(feature_map.loss(dataset, annotation), l2=0.0)
     _, rough = objective.value_and_gradient(w)
     rough_product = objective.hessian_vector(w, w)
     assert objective.refine()

@@ -82,9 +82,23 @@ def test_blocks_that_do_not_fit_are_refused(arrays: dict[str, Any], message: str
         _core.ActiveFeatures(False, 0, 2, 4, **arrays)
 
 
+def loss(
+    found: _core.Lattices,
+    active: list[_core.ActiveFeatures],
+    *,
+    last: int = 2,
+    labels: Any = ints(0, 1, 0),  # noqa: B008
+    weights: Any = np.ones(2),  # noqa: B008
+) -> _core.Objective:
+    """Of one slice with sequences of 2 and 1 positions."""
+    made = _core.function_loss(
+        1, lambda _: (0, last, found, active), longs(0, 2, 3), labels, None, None, weights, 2, 1
+    )
+    return _core.Objective(made, np.zeros(1))
+
+
 def test_blocks_of_other_lattices_are_refused() -> None:
     found, w = lattices(), np.zeros(2)
-    gold = _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
     short = _core.ActiveFeatures(False, 0, 2, 5, np.zeros((5, 2)))
     beyond = _core.ActiveFeatures(True, 1, 2, 12, np.zeros((12, 2)))
     for block, message in (
@@ -93,7 +107,7 @@ def test_blocks_of_other_lattices_are_refused() -> None:
     ):
         questions: list[Any] = [
             lambda block=block: found.score([block], w),
-            lambda block=block: gold.add_to([block], w, None, np.zeros(2), 1),
+            lambda block=block: loss(found, [block]).value_and_gradient(w),
         ]
         for question in questions:
             with pytest.raises(ValueError, match=message):
@@ -105,13 +119,14 @@ def test_what_else_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="one entry for each label"):
         lattices(starts=np.ones(3, np.uint8))
     with pytest.raises(ValueError, match="one weight for each sequence"):
-        _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(1), 1)
+        loss(found, [], weights=np.ones(1))
     with pytest.raises(ValueError, match="sequence 0 with 2 positions: its labels are not possible"):
-        _core.FunctionObjective(lattices([1]), ints(0, 1, 0), None, None, np.ones(2), 1)
+        loss(lattices([1]), []).value_and_gradient(w)
+    with pytest.raises(ValueError, match="must have as many positions as the sequences, 3"):
+        loss(found, [], labels=ints(0, 1))
+    with pytest.raises(ValueError, match="must have the lattices of its sequences"):
+        loss(found, [], last=1).value_and_gradient(w)
     with pytest.raises(ValueError, match="there are 2 labels for 3 positions"):
         found.score([], w).log_partitions(ints(0, 1), None, None, 1)
     with pytest.raises(ValueError, match="a uniform number for each sample and position"):
         found.score([], w).sample(2, np.zeros(3), 1)
-    gold = _core.FunctionObjective(found, ints(0, 1, 0), None, None, np.ones(2), 1)
-    with pytest.raises(ValueError, match="must have the same length"):
-        gold.add_to([], w, None, np.zeros(3), 1)

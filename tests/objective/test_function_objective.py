@@ -24,7 +24,7 @@ from crfkit.features import (
 )
 from crfkit.features.dataset import FeatureList
 from crfkit.inference import Answerer, FunctionPotentials
-from crfkit.objective import FunctionObjective
+from crfkit.objective import Objective
 from crfkit.structures import END, START, AllowedLabels, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -255,10 +255,10 @@ class Problem:
         mean = p @ phi
         return float(log_z), mean, (p * (phi @ self.v)) @ phi - (mean @ self.v) * mean
 
-    def objective(self, n_threads: int = 1) -> FunctionObjective:
+    def objective(self, n_threads: int = 1) -> Objective:
         """The one to be tested."""
-        return FunctionObjective(
-            self.data, self.annotation, l2=0.3, sample_weight=self.sample_weight, n_threads=n_threads
+        return Objective(
+            self.data.loss(self.annotation, sample_weight=self.sample_weight, n_threads=n_threads), l2=0.3
         )
 
 

@@ -78,17 +78,17 @@ class Model:
         """The core's objective, without penalty."""
         layout = self.layout()
         sets = np.where((self.labels < 0) & ~self.allowed.all(axis=1), 1, 0)[:, None] & self.allowed
-        return _core.Objective(
+        loss = _core.chain_loss(
             layout,
             self.design(layout),
             self.labels,
             _pointers(sets),
             np.nonzero(sets)[1].astype(np.int32),
             self.weights,
-            np.zeros(1),
             single,
             n_threads,
         )
+        return _core.Objective(loss, np.zeros(1))
 
     def n_weights(self) -> int:
         """D."""

@@ -10,7 +10,7 @@ from crfkit import AveragedPerceptron, SpanningTree
 from crfkit.data import Sentence
 from crfkit.features import ArcMap, Treebank, known_trees, labels_of
 from crfkit.inference import TreeParser, decode
-from crfkit.objective import TreeObjective, TreeOnlineObjective
+from crfkit.objective import Objective
 from tests.optimizers.passes import online_pass, sgd_pass
 from tests.oracles.oracle import TreeOracle
 from tests.oracles.treebanks import random_treebank
@@ -36,14 +36,15 @@ class Problem:
         self.map = ArcMap.learn(self.treebank, self.trees, self.labels, 1)
         random = np.random.default_rng(7)
         self.sample_weight = random.uniform(0.5, 2.0, len(sentences))
-        self.objective = TreeObjective(
-            self.treebank,
-            self.trees,
-            self.map,
+        self.objective = Objective(
+            self.map.loss(
+                self.treebank,
+                self.trees,
+                sample_weight=self.sample_weight,
+                single_root=single_root,
+                n_threads=n_threads,
+            ),
             l2=l2,
-            sample_weight=self.sample_weight,
-            single_root=single_root,
-            n_threads=n_threads,
         )
         self.weights = random.normal(0, 0.3, self.map.n_weights)
 
@@ -173,7 +174,7 @@ def test_a_step_after_a_mistake() -> None:
     predicted = decode(SpanningTree(), scores).output
     right = np.stack([problem.trees.heads, problem.trees.labels], axis=1)
     assert (predicted != right).any()
-    mistakes = TreeOnlineObjective(problem.treebank, problem.trees, problem.map)
+    mistakes = Objective(problem.map.loss(problem.treebank, problem.trees))
     loss, state = online_pass(mistakes, AveragedPerceptron(), problem.weights, np.zeros(1, dtype=np.int32))
     step = state["weights"] - problem.weights
     probe = np.random.default_rng(4).normal(size=len(step))

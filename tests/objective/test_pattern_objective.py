@@ -150,24 +150,22 @@ class Case:
             n_threads,
         )
 
-    def objective(
-        self, *, single: bool = False, n_threads: int = 1, l2: float = 0.0
-    ) -> _core.PatternObjective:
+    def objective(self, *, single: bool = False, n_threads: int = 1, l2: float = 0.0) -> _core.Objective:
         known = np.array([next(iter(s)) if len(s) == 1 else -1 for s in self.gold], dtype=np.int32)
         sets = [sorted(s) if 1 < len(s) < L else [] for s in self.gold]
         partial: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int32] | None] = (None, None)
         if self.partly:
             partial = np.cumsum([0, *map(len, sets)]), np.array([*itertools.chain(*sets)], dtype=np.int32)
-        return _core.PatternObjective(
+        loss = _core.pattern_loss(
             self.trellises(n_threads)[1],
             known,
             *partial,
             self.weight,
-            np.array([l2]),
             PATTERNS + self.n_patterns,
             single,
             n_threads,
         )
+        return _core.Objective(loss, np.array([l2]))
 
 
 CASES = [

@@ -92,7 +92,7 @@ def test_impossible_sequences_are_named(n_labels: int) -> None:
         problem.dataset, problem.annotation, Chain(), n_labels=n_labels, n_features=5, bigrams=none
     )
     with pytest.raises(ValueError, match="sequence 0 with 1 position: its labels are not possible"):
-        Objective(problem.dataset, problem.annotation, narrow)
+        Objective(narrow.loss(problem.dataset, problem.annotation))
     answerer = Answerer(ChainPotentials(narrow.layout, np.zeros(narrow.n_weights)))
     with pytest.raises(ValueError, match="sequence 0 with 1 position: no label sequence is possible"):
         answerer.decode(narrow.design(problem.dataset, 1))
@@ -142,7 +142,7 @@ def test_a_path_that_underflows_at_both_ends_is_not_lost(
     answerer, design = Answerer(ChainPotentials(feature_map.layout, w)), feature_map.design(dataset, 1)
     assert answerer.log_partitions(design)[0] == pytest.approx(log_z, rel=1e-12)
     np.testing.assert_allclose(answerer.marginals(design)[:, :2], [[0.0, 1.0]] * 14, atol=1e-9)
-    objective = Objective(dataset, annotation, feature_map, l2=0.0, single_precision=single_precision)
+    objective = Objective(feature_map.loss(dataset, annotation, single_precision=single_precision), l2=0.0)
     value, gradient = objective.value_and_gradient(w)
     assert value == pytest.approx(log_z - states[:, 1].sum(), abs=1e-6)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
@@ -161,6 +161,6 @@ def test_a_soft_arc_far_below_the_others_keeps_its_digits(arc: float, single_pre
     forward = states[0]
     for row in states[1:]:
         forward = np.logaddexp.reduce(forward[:, None] + arcs, axis=0) + row
-    objective = Objective(dataset, annotation, feature_map, l2=0.0, single_precision=single_precision)
+    objective = Objective(feature_map.loss(dataset, annotation, single_precision=single_precision), l2=0.0)
     expected = np.logaddexp.reduce(forward) - 5 * arc
     assert objective.value_and_gradient(w)[0] == pytest.approx(expected, rel=1e-6, abs=1e-6)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit.objective import OnlineObjective
+from crfkit.objective import Objective
 from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive, StopReason, Watch
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.structures import Chain
@@ -29,7 +29,7 @@ LEARNERS: list[OnlineLearner] = [
 ]
 
 
-def check(learner: OnlineLearner, objective: OnlineObjective, sequences: list[Sequence], w: Float64s) -> None:
+def check(learner: OnlineLearner, objective: Objective, sequences: list[Sequence], w: Float64s) -> None:
     """Three passes in random order: losses, weights and what is kept beside them."""
     reference = Reference(learner, dict(enumerate(w)))
     rng = np.random.default_rng(1)
@@ -54,12 +54,10 @@ def check(learner: OnlineLearner, objective: OnlineObjective, sequences: list[Se
 def test_every_step_is_that_of_the_reference(kind: dict[str, int | bool]) -> None:
     problem = Problem(4, **kind)  # type: ignore[arg-type]
     problem.sample_weight[2] = 0.0
-    objective = OnlineObjective(
-        problem.dataset,
-        problem.annotation,
-        problem.map,
-        sample_weight=problem.sample_weight,
-        single_precision=False,
+    objective = Objective(
+        problem.map.loss(
+            problem.dataset, problem.annotation, sample_weight=problem.sample_weight, single_precision=False
+        )
     )
     sequences = listed(problem)
     for learner in LEARNERS:
@@ -68,7 +66,7 @@ def test_every_step_is_that_of_the_reference(kind: dict[str, int | bool]) -> Non
 
 def test_features_of_arcs_and_dense_blocks() -> None:
     dataset, annotation, map_, sequences = every_kind_of_feature()
-    objective = OnlineObjective(dataset, annotation, map_, single_precision=False)
+    objective = Objective(map_.loss(dataset, annotation, single_precision=False))
     w = np.random.default_rng(0).normal(size=map_.n_weights)
     for learner in LEARNERS:
         check(learner, objective, sequences, w)
@@ -83,7 +81,7 @@ def test_what_is_learned(learner: OnlineLearner) -> None:
     for _ in range(learner.max_iterations):
         for n in orders.permutation(len(sequences)):
             reference.see(sequences[n])
-    outcome = learner.minimize(OnlineObjective(dataset, annotation, map_, single_precision=False), w)
+    outcome = learner.minimize(Objective(map_.loss(dataset, annotation, single_precision=False)), w)
     np.testing.assert_allclose(outcome.weights, reference.learned(), atol=1e-9)
 
 
@@ -92,7 +90,7 @@ def test_single_precision_comes_to_the_same_decisions(learner: OnlineLearner) ->
     dataset, annotation, map_, _ = every_kind_of_feature()
     w = np.random.default_rng(0).normal(size=map_.n_weights)
     outcomes = [
-        learner.minimize(OnlineObjective(dataset, annotation, map_, single_precision=single), w)
+        learner.minimize(Objective(map_.loss(dataset, annotation, single_precision=single)), w)
         for single in (True, False)
     ]
     assert np.array_equal(outcomes[0].weights, outcomes[1].weights)
@@ -101,7 +99,7 @@ def test_single_precision_comes_to_the_same_decisions(learner: OnlineLearner) ->
 
 def test_the_step_of_variant_0_puts_the_mistake_right_with_its_margin() -> None:
     dataset, annotation, map_, sequences = every_kind_of_feature()
-    objective = OnlineObjective(dataset, annotation, map_, single_precision=False)
+    objective = Objective(map_.loss(dataset, annotation, single_precision=False))
     w = np.random.default_rng(0).normal(size=map_.n_weights)
     learner = PassiveAggressive(variant=0)
     for n in (0, 1, 2, 4):
@@ -195,7 +193,7 @@ def test_patience_a_budget_and_a_callback_end_it() -> None:
 def test_ctrl_c_keeps_the_last_whole_pass() -> None:
     dataset, annotation, map_, _ = every_kind_of_feature()
 
-    class Interrupted(OnlineObjective):
+    class Interrupted(Objective):
         n_passes = 0
 
         def run(self, *args: Any) -> Any:
@@ -205,8 +203,8 @@ def test_ctrl_c_keeps_the_last_whole_pass() -> None:
             return super().run(*args)
 
     start = np.zeros(map_.n_weights)
-    outcome = AveragedPerceptron().minimize(Interrupted(dataset, annotation, map_), start)
-    two = AveragedPerceptron(max_iterations=2).minimize(OnlineObjective(dataset, annotation, map_), start)
+    outcome = AveragedPerceptron().minimize(Interrupted(map_.loss(dataset, annotation)), start)
+    two = AveragedPerceptron(max_iterations=2).minimize(Objective(map_.loss(dataset, annotation)), start)
     assert outcome.reason == StopReason.INTERRUPTED
     assert np.array_equal(outcome.weights, two.weights)
 
@@ -214,7 +212,7 @@ def test_ctrl_c_keeps_the_last_whole_pass() -> None:
 def test_a_sequence_that_weighs_nothing_is_as_good_as_absent() -> None:
     dataset, annotation, map_, _ = every_kind_of_feature()
     weights = np.array([1.0, 0.0, 2.0, 1.0, 0.0])
-    objective = OnlineObjective(dataset, annotation, map_, sample_weight=weights)
+    objective = Objective(map_.loss(dataset, annotation, sample_weight=weights))
     w, order = np.zeros(map_.n_weights), np.arange(5, dtype=np.int32)
     for learner in LEARNERS:
         some, rest = (online_pass(objective, learner, w, chosen) for chosen in (order, order[weights > 0]))
@@ -311,15 +309,15 @@ def test_l1_and_feature_functions_are_refused() -> None:
         crfkit.CRF(l1=0.1, optimizer="ap").fit(X, Y)
     dataset, annotation, map_, _ = every_kind_of_feature()
     with pytest.raises(ValueError, match="AROW takes no l1 penalty"):
-        AROW().minimize(OnlineObjective(dataset, annotation, map_, l1=0.5), np.zeros(map_.n_weights))
+        AROW().minimize(Objective(map_.loss(dataset, annotation), l1=0.5), np.zeros(map_.n_weights))
     functions = crfkit.FeatureFunctions([same])
-    with pytest.raises(TypeError, match="needs mistakes of an objective; FunctionObjective has none"):
+    with pytest.raises(ValueError, match="no steps after mistakes"):
         crfkit.CRF(features=functions, optimizer="pa").fit([["A", "B"]], [["A", "B"]])
 
 
 def test_what_does_not_fit_the_data_is_refused() -> None:
     dataset, annotation, map_, _ = every_kind_of_feature()
-    objective = OnlineObjective(dataset, annotation, map_)
+    objective = Objective(map_.loss(dataset, annotation))
     w = np.zeros(map_.n_weights)
     order = np.zeros(1, np.int32)
     arow, perceptron = AROW(), AveragedPerceptron()
@@ -347,7 +345,7 @@ def test_a_watch_sees_the_weights_that_are_learned() -> None:
         return 1.0
 
     outcome = AveragedPerceptron(max_iterations=3).minimize(
-        OnlineObjective(dataset, annotation, map_), np.zeros(map_.n_weights), watch=Watch(score=score)
+        Objective(map_.loss(dataset, annotation)), np.zeros(map_.n_weights), watch=Watch(score=score)
     )
     assert np.array_equal(seen[-1], outcome.weights)
     assert outcome.best is not None

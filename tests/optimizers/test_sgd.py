@@ -34,7 +34,7 @@ OPTIMIZERS: dict[str, Any] = {
 
 def problem() -> Objective:
     drawn = Problem(4, n_labels=3, hard=False, soft=False, restrict=True, partial=False)
-    return Objective(drawn.dataset, drawn.annotation, drawn.map, l2=0.5, stochastic=True)
+    return Objective(drawn.map.loss(drawn.dataset, drawn.annotation), l2=0.5)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_l1_leaves_zeros_where_the_slope_is_small(optimizer: Any) -> None:
     drawn = Problem(4, n_labels=3, hard=False, soft=False, restrict=True, partial=False)
     l1, l2 = 0.25, 0.5
     objective = Objective(
-        drawn.dataset, drawn.annotation, drawn.map, l1=l1, l2=l2, stochastic=True, single_precision=False
+        drawn.map.loss(drawn.dataset, drawn.annotation, single_precision=False), l1=l1, l2=l2
     )
     w = optimizer.minimize(objective, np.zeros(objective.n_weights)).weights
     slope = objective.value_and_gradient(w)[1]
@@ -291,7 +291,7 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         CRF(l1=0.1, optimizer="sag").fit(X, Y)
     with pytest.raises(ValueError, match="SGD diverged in pass 1; expected a rate below 1e"):
         CRF(l2=0.0, optimizer=SGD(rate=1e308)).fit(X, Y)
-    with pytest.raises(TypeError, match="SGD needs sequences of an objective; FunctionObjective has none"):
+    with pytest.raises(ValueError, match="no steps along single sequences"):
         CRF(features=crfkit.FeatureFunctions([_length]), optimizer=SGD()).fit(["ab"], [["A", "B"]])
 
 

@@ -45,15 +45,15 @@ def strengths(problem: Problem, l1: Any, l2: Any) -> tuple[Any, Any]:
 
 def objective_of(problem: Problem, l1: Any = 0.0, l2: Any = 0.3, n_threads: int = 1) -> Objective:
     return Objective(
-        problem.dataset,
-        problem.annotation,
-        problem.map,
+        problem.map.loss(
+            problem.dataset,
+            problem.annotation,
+            sample_weight=problem.sample_weight,
+            single_precision=False,
+            n_threads=n_threads,
+        ),
         l1=l1,
         l2=l2,
-        sample_weight=problem.sample_weight,
-        single_precision=False,
-        stochastic=True,
-        n_threads=n_threads,
     )
 
 
@@ -264,15 +264,15 @@ class Rich:
 
     def objective(self, l1: Any, l2: Any, n_threads: int = 1) -> Objective:
         return Objective(
-            self.dataset,
-            self.annotation,
-            self.map,
+            self.map.loss(
+                self.dataset,
+                self.annotation,
+                sample_weight=self.sample_weight,
+                single_precision=False,
+                n_threads=n_threads,
+            ),
             l1=l1,
             l2=l2,
-            sample_weight=self.sample_weight,
-            single_precision=False,
-            stochastic=True,
-            n_threads=n_threads,
         )
 
     def loss(self, n: int, w: Float64s) -> tuple[float, Float64s]:
@@ -280,7 +280,8 @@ class Rich:
         weights = np.zeros(len(self.sample_weight))
         weights[n] = self.sample_weight[n]
         alone = Objective(
-            self.dataset, self.annotation, self.map, l2=0.0, sample_weight=weights, single_precision=False
+            self.map.loss(self.dataset, self.annotation, sample_weight=weights, single_precision=False),
+            l2=0.0,
         )
         return alone.value_and_gradient(w)
 

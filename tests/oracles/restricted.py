@@ -165,13 +165,14 @@ class Problem:
     def objective(self, n_threads: int = 1, *, single_precision: bool = False) -> Objective:
         """The one to be tested."""
         return Objective(
-            self.dataset,
-            self.annotation,
-            self.map,
+            self.map.loss(
+                self.dataset,
+                self.annotation,
+                sample_weight=self.sample_weight,
+                single_precision=single_precision,
+                n_threads=n_threads,
+            ),
             l2=0.3,
-            sample_weight=self.sample_weight,
-            single_precision=single_precision,
-            n_threads=n_threads,
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.features.dataset import sequence_weights
 from crfkit.features.treebank import KnownTrees, Treebank
 
 Float64s = npt.NDArray[np.float64]
@@ -60,6 +61,29 @@ class ArcMap:
     def n_arc_features(self) -> int:
         """Features of arcs; their weights come first."""
         return len(self.layout.arc_keys)
+
+    def loss(
+        self,
+        treebank: Treebank,
+        trees: KnownTrees,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        single_root: bool = True,
+        n_threads: int = 1,
+    ) -> _core.DataLoss:
+        """The loss of the trees of a treebank, for `Objective`; always in double precision.
+
+        Z sums over all trees and labels, Z_gold over those that agree with the heads and labels that are known.
+        """
+        return _core.tree_loss(
+            self.layout,
+            treebank.core,
+            trees.heads,
+            trees.labels,
+            sequence_weights(sample_weight, len(treebank)),
+            single_root,
+            n_threads,
+        )
 
     def without_zeros(self, weights: Float64s) -> tuple[ArcMap, Float64s]:
         """The same scores with no weight that is 0."""

@@ -64,7 +64,7 @@ class Annotation(NamedTuple):
         """The sets as the core takes them: where those of each position begin, [T + 1], and their labels."""
         return (None, None) if self.sets is None else (self.sets.position_ptr, self.sets.labels)
 
-    def between(self, begin: int, end: int) -> Annotation:
-        """That of the positions from `begin` to before `end`."""
-        sets = None if self.sets is None else self.sets.between(begin, end)
-        return Annotation(self.labels[begin:end], sets)
+
+def sequence_weights(given: npt.ArrayLike | None, n: int) -> Float64s:
+    """The weight of each of n sequences, [n]; 1 where none are given."""
+    return np.ones(n) if given is None else np.ascontiguousarray(given, dtype=np.float64)

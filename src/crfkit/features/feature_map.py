@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.data import InputError
-from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
+from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s, sequence_weights
 from crfkit.features.facets import Facets
 from crfkit.structures import Chain
 
-Purpose = Literal["training", "patterns", "stochastic", "questions"]  # what a compiled data set is for
+Purpose = Literal["training", "patterns", "questions"]  # what a compiled data set is for
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +174,7 @@ class FeatureMap:
     def design(self, dataset: Dataset, n_threads: int, *, purpose: Purpose = "questions") -> _core.Design:
         """The data set compiled against this layout, for the native core.
 
-        "training" prepares it for many passes, "stochastic" for steps along single sequences; for "questions" it is ready
-        sooner, and serves for these alone.
+        "training" prepares it for many passes; for "questions" it is ready sooner, and serves for these alone.
         """
         arcs = dataset.arcs
         return _core.Design(
@@ -192,6 +191,26 @@ class FeatureMap:
             None if dataset.allowed is None else dataset.allowed.position_ptr,
             None if dataset.allowed is None else dataset.allowed.labels,
             purpose,
+        )
+
+    def loss(
+        self,
+        dataset: Dataset,
+        annotation: Annotation,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        single_precision: bool = True,
+        n_threads: int = 1,
+    ) -> _core.DataLoss:
+        """The loss of a chain over a data set, for `Objective`."""
+        return _core.chain_loss(
+            self.layout,
+            self.design(dataset, n_threads, purpose="training"),
+            annotation.labels,
+            *annotation.set_arrays,
+            sequence_weights(sample_weight, dataset.n_sequences),
+            single_precision,
+            n_threads,
         )
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.data import InputError
-from crfkit.features.dataset import Dataset, Int32s, Int64s
+from crfkit.features.dataset import Annotation, Dataset, Int32s, Int64s, sequence_weights
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Lists, Parts, Values, joined
 from crfkit.structures import END
@@ -87,17 +87,36 @@ class FunctionData:
 
     def slices(self) -> Iterator[Slice]:
         """Slice after slice."""
-        for number, (first, last) in enumerate(self._ranges):
-            kept = self._kept[number] if number < len(self._kept) else None
-            if kept is None:
-                kept = self._draft(first, last)
-                if number == len(self._kept):
-                    self._keep(kept)
-            if isinstance(kept, _Draft):
-                kept = Slice(first, last, kept.lattices, self._active(kept))
-                if number < len(self._kept):
-                    self._kept[number] = kept
-            yield kept
+        return map(self.slice, range(len(self._ranges)))
+
+    def slice(self, number: int) -> Slice:
+        """One of the slices; made again unless it is kept."""
+        first, last = self._ranges[number]
+        kept = self._kept[number] if number < len(self._kept) else None
+        if kept is None:
+            kept = self._draft(first, last)
+            if number == len(self._kept):
+                self._keep(kept)
+        if isinstance(kept, _Draft):
+            kept = Slice(first, last, kept.lattices, self._active(kept))
+            if number < len(self._kept):
+                self._kept[number] = kept
+        return kept
+
+    def loss(
+        self, annotation: Annotation, *, sample_weight: npt.ArrayLike | None = None, n_threads: int = 1
+    ) -> _core.DataLoss:
+        """The loss of feature functions over this data set, slice by slice, for `Objective`; always in double precision."""
+        return _core.function_loss(
+            len(self._ranges),
+            self.slice,
+            self.dataset.sequence_ptr,
+            annotation.labels,
+            *annotation.set_arrays,
+            sequence_weights(sample_weight, self.dataset.n_sequences),
+            self.map.n_weights,
+            n_threads,
+        )
 
     def occurring(self) -> npt.NDArray[np.bool_]:
         """Which outputs of the functions have a value other than 0 somewhere, in the order of their weights."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.data import InputError
 from crfkit.features.configurations import Configuration, configurations
-from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s
+from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s, sequence_weights
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.gate_values import Gates
 from crfkit.lazy import lazy_property
@@ -204,6 +204,28 @@ class PatternMap:
             )
         except _core.TrellisSizeError as error:
             raise InputError(self._too_large(error)) from None
+
+    def loss(
+        self,
+        starts: PatternData,
+        feature_map: FeatureMap,
+        dataset: Dataset,
+        annotation: Annotation,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        single_precision: bool = True,
+        n_threads: int = 1,
+    ) -> _core.DataLoss:
+        """The loss of a chain with patterns over the trellises of a data set, for `Objective`."""
+        return _core.pattern_loss(
+            self.trellises(starts, feature_map, dataset, n_threads),
+            annotation.labels,
+            *annotation.set_arrays,
+            sequence_weights(sample_weight, dataset.n_sequences),
+            feature_map.n_weights + self.n_weights,
+            single_precision,
+            n_threads,
+        )
 
     def sparsity(self, starts: PatternData, sequence: int, begin: int, end: int) -> Float64s:
         """κ of the positions begin:end of a sequence [T]: grouped transitions / L ** (positions that these may depend on).

@@ -15,7 +15,7 @@ from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
 from crfkit.features import FeatureMap
-from crfkit.objective import Objective, OnlineObjective
+from crfkit.objective import Objective
 from crfkit.optimizers import (
     AROW,
     LBFGS,
@@ -136,9 +136,8 @@ class Training:
                 "linesearch.max_iterations": params["max_linesearch"],
             },
         )
-        objective = Objective(
-            *examples, built, l1=params["c1"], l2=2.0 * params["c2"], n_threads=self._n_threads
-        )
+        loss = built.loss(*examples, n_threads=self._n_threads)
+        objective = Objective(loss, l1=params["c1"], l2=2.0 * params["c2"])
         optimizer = LBFGS(
             max_iterations=max(1, params["max_iterations"] or UNLIMITED),
             tolerance=0.0,
@@ -174,9 +173,7 @@ class Training:
         params = self._params
         names = ("c2", "max_iterations", "period", "delta")
         self._tell_settings("Stochastic Gradient Descent (SGD)", {name: params[name] for name in names})
-        objective = Objective(
-            *examples, built, l2=2.0 * params["c2"], stochastic=True, n_threads=self._n_threads
-        )
+        objective = Objective(built.loss(*examples, n_threads=self._n_threads), l2=2.0 * params["c2"])
         calibration = {name: value for name, value in params.items() if name.startswith("calibration.")}
         calibration["calibration.samples"] = int(params["calibration.samples"])
         self._tell_settings("Calibrating the learning rate (eta)", calibration)
@@ -212,7 +209,7 @@ class Training:
             _TITLES[self._algorithm],
             {name: value for name, value in params.items() if not name.startswith("feature.")},
         )
-        objective = OnlineObjective(*examples, built, n_threads=self._n_threads)
+        objective = Objective(built.loss(*examples, n_threads=self._n_threads))
 
         def tell(step: Step) -> bool:
             norm = float(np.linalg.norm(step.weights))

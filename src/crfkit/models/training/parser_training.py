@@ -26,7 +26,7 @@ from crfkit.models.training.data_warnings import FilledShares, filled_shares
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import ProgressCallback, Report, count_of
 from crfkit.models.training.training import given_optimizer
-from crfkit.objective import TreeObjective, TreeOnlineObjective
+from crfkit.objective import Objective
 from crfkit.optimizers import AdaGrad, Choice, History, StopReason, Watch
 
 Float64s = npt.NDArray[np.float64]
@@ -120,27 +120,10 @@ def train(
     choice = given_optimizer(params["optimizer"]) or Choice(
         DEFAULT_OPTIMIZER, "AdaGrad: good weights after few passes over the trees"
     )
-    objective: Any
-    if "mistakes" in choice.optimizer.needs:
-        objective = TreeOnlineObjective(
-            treebank,
-            trees,
-            arc_map,
-            l1=params["l1"],
-            sample_weight=weights,
-            single_root=params["single_root"],
-        )
-    else:
-        objective = TreeObjective(
-            treebank,
-            trees,
-            arc_map,
-            l1=params["l1"],
-            l2=params["l2"],
-            sample_weight=weights,
-            single_root=params["single_root"],
-            n_threads=n_threads,
-        )
+    loss = arc_map.loss(
+        treebank, trees, sample_weight=weights, single_root=params["single_root"], n_threads=n_threads
+    )
+    objective = Objective(loss, l1=params["l1"], l2=params["l2"])
     score = None if plan.dev is None else _dev_score(plan.dev, plan.metric, arc_map, params, n_threads)
     with terminable():
         outcome = choice.optimizer.minimize(

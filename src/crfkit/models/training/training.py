@@ -99,13 +99,10 @@ def train(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Trained:
         settings |= checkpoint.data_of(lesson, weights, plan.dev)
     report.stage(f"minimising over {model.n_weights:,} weights, for {len(model.labels):,} labels")
     given = given_optimizer(params["optimizer"])
-    needs = frozenset() if given is None else given.optimizer.needs
-    objective: Any = lesson.objective(  # answers what the optimizer needs, or is refused
+    objective = lesson.objective(
         l1=params["l1"],
         l2=params["l2"],
         sample_weight=weights,
-        stochastic="sequences" in needs,
-        online="mistakes" in needs,
         n_threads=n_threads,
         fixed=~touched(lesson) if plan.extend else None,
     )

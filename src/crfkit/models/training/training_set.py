@@ -19,7 +19,7 @@ from crfkit.features import (
     TagDictionary,
     Template,
 )
-from crfkit.objective import FunctionObjective, Objective, OnlineObjective, PatternObjective
+from crfkit.objective import Loss, Objective
 from crfkit.structures import Chain, Patterns
 
 if TYPE_CHECKING:
@@ -58,55 +58,28 @@ class Lesson(NamedTuple):
         l1: Strength,
         l2: Strength,
         sample_weight: Float64s | None,
-        stochastic: bool,
-        online: bool = False,
         n_threads: int,
         fixed: npt.NDArray[np.bool_] | None = None,
-    ) -> Objective | FunctionObjective | OnlineObjective | PatternObjective:
-        """What training minimises; `stochastic`: by steps along single sequences, `online`: after each mistake.
-
-        `fixed` weights [D], which the data have no say in, are not penalised and stay as they are.
-        """
+    ) -> Objective:
+        """What training minimises. `fixed` weights [D], which the data have no say in, are not penalised and stay."""
         first, second = self.model.penalty("l1", l1), self.model.penalty("l2", l2)
         if fixed is not None:
             first, second = (np.where(fixed, 0.0, strengths) for strengths in (first, second))
+        return Objective(self._loss(sample_weight, n_threads), l1=first, l2=second)
+
+    def _loss(self, sample_weight: Float64s | None, n_threads: int) -> Loss:
+        model, patterns = self.model, self.model.patterns
         if self.values is not None:
-            return FunctionObjective(
-                self.values,
-                self.annotation,
-                l1=first,
-                l2=second,
-                sample_weight=sample_weight,
-                n_threads=n_threads,
-            )
-        if self.starts is not None and self.model.patterns is not None and self.model.patterns.n_weights:
-            return PatternObjective(
-                self.dataset,
-                self.annotation,
-                self.model.feature_map,
-                self.model.patterns,
+            return self.values.loss(self.annotation, sample_weight=sample_weight, n_threads=n_threads)
+        if self.starts is not None and patterns is not None and patterns.n_weights:
+            return patterns.loss(
                 self.starts,
-                l1=first,
-                l2=second,
-                sample_weight=sample_weight,
-                n_threads=n_threads,
-            )
-        if online:
-            return OnlineObjective(
+                model.feature_map,
                 self.dataset,
                 self.annotation,
-                self.model.feature_map,
-                l1=first,
                 sample_weight=sample_weight,
                 n_threads=n_threads,
             )
-        return Objective(
-            self.dataset,
-            self.annotation,
-            self.model.feature_map,
-            l1=first,
-            l2=second,
-            sample_weight=sample_weight,
-            stochastic=stochastic,
-            n_threads=n_threads,
+        return model.feature_map.loss(
+            self.dataset, self.annotation, sample_weight=sample_weight, n_threads=n_threads
         )

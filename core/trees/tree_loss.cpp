@@ -1,10 +1,12 @@
-#include "trees/objective.hpp"
+#include "trees/tree_loss.hpp"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/compensated_sum.hpp"
 #include "base/threads.hpp"
+#include "trees/mistakes.hpp"
 
 namespace crfkit {
 namespace {
@@ -46,27 +48,27 @@ KnownTrees checked(KnownTrees trees, const ArcLayout& layout, const Treebank& tr
 
 }  // namespace
 
-TreeObjective::TreeObjective(std::shared_ptr<const ArcLayout> layout,
-                             std::shared_ptr<const Treebank> treebank, KnownTrees trees,
-                             std::vector<double> l2, bool one_root, int threads)
-    : n_threads(threads),
+TreeLoss::TreeLoss(std::shared_ptr<const ArcLayout> layout, std::shared_ptr<const Treebank> treebank,
+                   KnownTrees trees, bool one_root, int threads)
+    : DataLoss(layout->n_weights(), treebank->n_sentences(), threads),
       layout_(std::move(layout)),
       treebank_(std::move(treebank)),
       trees_(checked(std::move(trees), *layout_, *treebank_)),
-      penalty_(std::move(l2), layout_->n_weights()),
       sequences_(*layout_, *treebank_, trees_, one_root) {}
 
+std::unique_ptr<Mistakes> TreeLoss::mistakes(const double* w) {
+    return std::make_unique<TreeMistakes>(*layout_, *treebank_, trees_, w, sequences_.one_root);
+}
+
 // Gradients are added in the order of the sentences: the same bits for any number of threads.
-double TreeObjective::evaluate(const double* w, const double* v, double* out) {
-    const std::lock_guard one_at_a_time(mutex_);
-    std::fill_n(out, n_weights(), 0.0);
-    const std::int64_t n = treebank_->n_sentences();
+double TreeLoss::sum(const double* w, const double* v, double* out) {
+    std::fill_n(out, n_weights, 0.0);
     std::vector<std::unique_ptr<Slot>> slots;
-    for (std::int64_t i = 0; i < std::min(n, kAtOnce); ++i)
+    for (std::int64_t i = 0; i < std::min(n_sequences, kAtOnce); ++i)
         slots.push_back(std::make_unique<Slot>(sequences_));
     Total loss;
-    for (std::int64_t first = 0; first < n; first += kAtOnce) {
-        const std::int64_t size = std::min(kAtOnce, n - first);
+    for (std::int64_t first = 0; first < n_sequences; first += kAtOnce) {
+        const std::int64_t size = std::min(kAtOnce, n_sequences - first);
         parallel_for(size, n_threads, [&](std::int64_t i, int) { slots[i]->differentiate(first + i, w, v); });
         for (std::int64_t i = 0; i < size; ++i) {
             const auto& runs = slots[i]->sequence.runs();
@@ -76,16 +78,6 @@ double TreeObjective::evaluate(const double* w, const double* v, double* out) {
         }
     }
     return loss.value();
-}
-
-double TreeObjective::value_and_gradient(const double* w, double* gradient) {
-    const double loss = evaluate(w, nullptr, gradient);
-    return loss + penalty_.add_gradient(w, gradient, n_threads);
-}
-
-void TreeObjective::hessian_vector(const double* w, const double* v, double* out) {
-    evaluate(w, v, out);
-    penalty_.add_product(v, out, n_threads);
 }
 
 }  // namespace crfkit

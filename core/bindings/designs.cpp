@@ -1,5 +1,3 @@
-#include "training/objective.hpp"
-
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -8,10 +6,11 @@
 
 #include <stdexcept>
 
-#include "bindings/annotations.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "data/design.hpp"
+#include "data/layout.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,10 +21,8 @@ namespace {
 Purpose purpose_of(const std::string& name) {
     if (name == "training") return Purpose::training;
     if (name == "patterns") return Purpose::patterns;
-    if (name == "stochastic") return Purpose::stochastic;
     if (name == "questions") return Purpose::questions;
-    throw std::invalid_argument("the purpose is " + name +
-                                ", expected training, patterns, stochastic or questions");
+    throw std::invalid_argument("the purpose is " + name + ", expected training, patterns or questions");
 }
 
 // The flat arrays of a data set, as crfkit.features.Dataset holds them.
@@ -44,56 +41,9 @@ Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_
                   std::move(allowed), purpose_of(purpose), n_threads);
 }
 
-void bind_training(nb::module_& m) {
-    nb::class_<Objective>(m, "Objective")
-        .def(
-            "__init__",
-            [](Objective* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
-               const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
-               const Maybe<std::int32_t>& set_labels, const Array<double>& weights, const Array<double>& l2,
-               bool single_precision, int n_threads) {
-                Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
-                std::vector<double> penalty = copy(view(l2));
-                const LockRelease release;
-                new (self) Objective(std::move(layout), std::move(design), std::move(gold),
-                                     std::move(penalty), single_precision, n_threads);
-            },
-            "layout"_a, "design"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a,
-            "l2"_a, "single_precision"_a, "n_threads"_a)
-        .def_prop_ro("n_weights", &Objective::n_weights)
-        .def_rw("n_threads", &Objective::n_threads)
-        .def("refine", &Objective::refine, nb::call_guard<LockRelease>())
-        .def(
-            "value_and_gradient",
-            [](Objective& self, const Array<double>& w) {
-                check_size("w", w.size(), self.n_weights());
-                NewArray<double> gradient({static_cast<std::size_t>(self.n_weights())});
-                double value;
-                {
-                    const LockRelease release;
-                    value = self.value_and_gradient(w.data(), gradient.data());
-                }
-                return nb::make_tuple(value, gradient.take());
-            },
-            "w"_a)
-        .def(
-            "hessian_vector",
-            [](Objective& self, const Array<double>& w, const Array<double>& v) {
-                check_size("w", w.size(), self.n_weights());
-                check_size("v", v.size(), self.n_weights());
-                NewArray<double> product({static_cast<std::size_t>(self.n_weights())});
-                {
-                    const LockRelease release;
-                    self.hessian_vector(w.data(), v.data(), product.data());
-                }
-                return product.take();
-            },
-            "w"_a, "v"_a);
-}
-
 }  // namespace
 
-void bind_objective(nb::module_& m) {
+void bind_designs(nb::module_& m) {
     nb::class_<Layout>(m, "Layout")
         .def(
             "__init__",
@@ -136,7 +86,6 @@ void bind_objective(nb::module_& m) {
             "allowed_ptr"_a = nb::none(), "allowed_labels"_a = nb::none(), "purpose"_a = "training")
         .def_ro("as_lattices", &Design::as_lattices)
         .def_ro("as_batches", &Design::as_batches);
-    bind_training(m);
 }
 
 }  // namespace crfkit

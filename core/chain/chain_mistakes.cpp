@@ -1,9 +1,6 @@
-#include "training/mistakes.hpp"
+#include "chain/chain_mistakes.hpp"
 
 #include <algorithm>
-
-#include "chain/mistakes.hpp"
-#include "lattice/mistakes.hpp"
 
 namespace crfkit {
 
@@ -65,15 +62,6 @@ void ChainMistakes::add_arc_features(std::int64_t position, std::int32_t pair, d
         difference.add(layout_.triples_begin() + (found - triples),
                        arcs.values.size() > 0 ? sign * arcs.values[i] : sign);
     }
-}
-
-std::unique_ptr<Mistakes> mistakes_of(const Layout& layout, const Design& design, const Annotation& gold,
-                                      const ArcModel& arcs, const double* w, bool single_precision,
-                                      int n_threads) {
-    if (design.as_lattices || design.as_batches)
-        return std::make_unique<LatticeMistakes>(layout, design, gold, arcs, w, n_threads);
-    if (single_precision) return std::make_unique<RowMistakes<float>>(layout, design, gold, arcs, w);
-    return std::make_unique<RowMistakes<double>>(layout, design, gold, arcs, w);
 }
 
 }  // namespace crfkit

@@ -1,0 +1,147 @@
+// Losses of data sets, and the objective that they are minimised in.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "bindings/active_arrays.hpp"
+#include "bindings/annotations.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "lattice/function_loss.hpp"
+#include "losses/chain_loss.hpp"
+#include "patterns/pattern_loss.hpp"
+#include "training/objective.hpp"
+#include "trees/tree_loss.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+// Slices that a Python function makes when they are asked for.
+class PythonSlices final : public FunctionSlices {
+  public:
+    PythonSlices(std::int64_t n_slices, nb::callable make) : n_(n_slices), make_(std::move(make)) {}
+
+    std::int64_t n_slices() const override { return n_; }
+    std::shared_ptr<const FunctionSlice> slice(std::int64_t i) const override {
+        const LockTaken lock;
+        auto held = std::make_unique<Held>();
+        held->object = make_(i);
+        const auto [first, last, lattices, blocks] =
+            nb::cast<std::tuple<std::int64_t, std::int64_t, std::shared_ptr<Lattices>, Blocks>>(held->object);
+        held->slice = {first, last, lattices, views(blocks)};
+        Held* kept = held.release();
+        return {&kept->slice, [kept](const FunctionSlice*) {
+                    const LockTaken lock_again;
+                    delete kept;
+                }};
+    }
+
+  private:
+    // A slice, and the Python object whose arrays it looks into.
+    struct Held {
+        nb::object object;
+        FunctionSlice slice;
+    };
+    std::int64_t n_;
+    nb::callable make_;
+};
+
+void bind_kinds(nb::module_& m) {
+    m.def(
+        "chain_loss",
+        [](std::shared_ptr<Layout> layout, std::shared_ptr<Design> design, const Array<std::int32_t>& labels,
+           const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
+           const Array<double>& weights, bool single_precision, int n_threads) {
+            Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
+            const LockRelease release;
+            return chain_loss(std::move(layout), std::move(design), std::move(gold), single_precision,
+                              n_threads);
+        },
+        "layout"_a, "design"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a,
+        "single_precision"_a, "n_threads"_a);
+    m.def(
+        "pattern_loss",
+        [](std::shared_ptr<Trellises> trellises, const Array<std::int32_t>& labels,
+           const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
+           const Array<double>& weights, std::int64_t n_weights, bool single_precision,
+           int n_threads) -> std::unique_ptr<DataLoss> {
+            Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
+            const LockRelease release;
+            return std::make_unique<PatternLoss>(std::move(trellises), std::move(gold), n_weights,
+                                                 single_precision, n_threads);
+        },
+        "trellises"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_weights"_a,
+        "single_precision"_a, "n_threads"_a);
+    m.def(
+        "function_loss",
+        [](std::int64_t n_slices, nb::callable slice, const Array<std::int64_t>& sequence_ptr,
+           const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+           const Maybe<std::int32_t>& set_labels, const Array<double>& weights, std::int64_t n_weights,
+           int n_threads) -> std::unique_ptr<DataLoss> {
+            return std::make_unique<FunctionLoss>(
+                std::make_unique<PythonSlices>(n_slices, std::move(slice)), copy(view(sequence_ptr)),
+                annotation_of(labels, set_ptr, set_labels, copy(view(weights))), n_weights, n_threads);
+        },
+        "n_slices"_a, "slice"_a, "sequence_ptr"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(),
+        "weights"_a, "n_weights"_a, "n_threads"_a);
+    m.def(
+        "tree_loss",
+        [](std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
+           const Array<std::int32_t>& heads, const Array<std::int32_t>& labels, const Array<double>& weights,
+           bool one_root, int n_threads) -> std::unique_ptr<DataLoss> {
+            KnownTrees trees{copy(view(heads)), copy(view(labels)), copy(view(weights))};
+            const LockRelease release;
+            return std::make_unique<TreeLoss>(std::move(layout), std::move(treebank), std::move(trees),
+                                              one_root, n_threads);
+        },
+        "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "one_root"_a, "n_threads"_a);
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& m) {
+    nb::class_<DataLoss>(m, "DataLoss")
+        .def_ro("n_weights", &DataLoss::n_weights)
+        .def_ro("n_sequences", &DataLoss::n_sequences);
+    bind_kinds(m);
+    nb::class_<Objective>(m, "Objective")
+        .def(
+            "__init__",
+            [](Objective* self, std::shared_ptr<DataLoss> loss, const Array<double>& l2) {
+                new (self) Objective(std::move(loss), copy(view(l2)));
+            },
+            "loss"_a, "l2"_a)
+        .def("refine", &Objective::refine, nb::call_guard<LockRelease>())
+        .def(
+            "value_and_gradient",
+            [](Objective& self, const Array<double>& w) {
+                check_size("w", w.size(), self.n_weights());
+                double value = 0;
+                nb::object gradient = filled<double>(
+                    {w.size()}, [&](double* out) { value = self.value_and_gradient(w.data(), out); });
+                return nb::make_tuple(value, gradient);
+            },
+            "w"_a)
+        .def(
+            "hessian_vector",
+            [](Objective& self, const Array<double>& w, const Array<double>& v) {
+                check_size("w", w.size(), self.n_weights());
+                check_size("v", v.size(), self.n_weights());
+                return filled<double>({w.size()},
+                                      [&](double* out) { self.hessian_vector(w.data(), v.data(), out); });
+            },
+            "w"_a, "v"_a);
+}
+
+}  // namespace crfkit

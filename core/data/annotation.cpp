@@ -1,0 +1,53 @@
+#include "data/annotation.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "data/candidates.hpp"
+#include "data/design.hpp"
+#include "data/layout.hpp"
+
+namespace crfkit {
+
+Annotation Annotation::between(std::int64_t first, std::int64_t last) const {
+    Annotation part{{labels.begin() + first, labels.begin() + last}, {}, {}, {}};
+    if (set_ptr.empty()) return part;
+    for (std::int64_t t = first; t <= last; ++t) part.set_ptr.push_back(set_ptr[t] - set_ptr[first]);
+    part.set_labels.assign(set_labels.begin() + set_ptr[first], set_labels.begin() + set_ptr[last]);
+    return part;
+}
+
+void check_annotation(const Layout& layout, const Design& design, const Annotation& gold) {
+    const std::int64_t n_positions = design.n_positions();
+    if (static_cast<std::int64_t>(gold.labels.size()) != n_positions)
+        throw std::invalid_argument("there are " + std::to_string(gold.labels.size()) + " labels for " +
+                                    std::to_string(n_positions) + " positions");
+    for (const std::int32_t label : gold.labels)
+        if (label < -1 || label >= layout.n_labels)
+            throw std::invalid_argument("label id " + std::to_string(label) + " is out of range");
+    if (gold.set_ptr.empty()) return;
+    if (static_cast<std::int64_t>(gold.set_ptr.size()) != n_positions + 1 || gold.set_ptr.front() != 0 ||
+        gold.set_ptr.back() != static_cast<std::int64_t>(gold.set_labels.size()))
+        throw std::invalid_argument(
+            "set_ptr must have one entry more than there are positions and end at the labels");
+    for (std::int64_t t = 0; t < n_positions; ++t) {
+        if (gold.set_ptr[t + 1] < gold.set_ptr[t]) throw std::invalid_argument("set_ptr must not decrease");
+        for (std::int64_t i = gold.set_ptr[t]; i < gold.set_ptr[t + 1]; ++i)
+            if (gold.set_labels[i] < 0 || gold.set_labels[i] >= layout.n_labels ||
+                (i > gold.set_ptr[t] && gold.set_labels[i] <= gold.set_labels[i - 1]))
+                throw std::invalid_argument("set_labels must be ascending label ids within each position");
+    }
+}
+
+void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads) {
+    design.check_layout(layout);
+    if (!design.is_split() && !design.as_lattices && !design.as_batches)
+        throw std::invalid_argument("the design was not made for training");
+    check_annotation(layout, design, gold);
+    if (static_cast<std::int64_t>(gold.weights.size()) != design.n_sequences())
+        throw std::invalid_argument("there must be one weight for each sequence");
+    if (layout.bigrams || !design.allowed.empty())
+        check_possible(existing_bigrams(layout), design, &gold, n_threads);
+}
+
+}  // namespace crfkit

@@ -1,0 +1,61 @@
+// Σ_n weight_n (log Z_n − log Z_gold,n) for feature functions, whose values on a data set may not fit into
+// memory: it is worked through slice by slice, in double precision.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/annotation.hpp"
+#include "lattice/function_lattices.hpp"
+#include "lattice/part_features.hpp"
+#include "training/data_loss.hpp"
+
+namespace crfkit {
+
+// Sequences first..last−1 of a data set, and what is active on their parts.
+struct FunctionSlice {
+    std::int64_t first, last;
+    std::shared_ptr<const Lattices> lattices;
+    std::vector<ActiveFeatures> active;
+};
+
+// Where slices come from: they follow each other, and are cut by the data alone.
+class FunctionSlices {
+  public:
+    virtual ~FunctionSlices() = default;
+    virtual std::int64_t n_slices() const = 0;
+    // A slice lives as long as somebody holds it.
+    virtual std::shared_ptr<const FunctionSlice> slice(std::int64_t i) const = 0;
+};
+
+class FunctionLoss final : public DataLoss {
+  public:
+    // gold: of the whole data set, the positions of whose sequences begin at sequence_ptr [N + 1]. Throws
+    // std::invalid_argument where they do not fit together.
+    FunctionLoss(std::unique_ptr<const FunctionSlices> slices, std::vector<std::int64_t> sequence_ptr,
+                 Annotation gold, std::int64_t n_weights, int n_threads);
+
+    double evaluate(const double* w, double* gradient) override { return sum(w, nullptr, gradient); }
+    void hessian_vector(const double* w, const double* v, double* out) override { sum(w, v, out); }
+    const SequenceSource& sequences() override;
+    std::unique_ptr<Mistakes> mistakes(const double* w) override;
+
+  private:
+    // weight · (P − P_gold) of every part of a slice, or how it changes along v.
+    struct Residuals {
+        std::vector<double> nodes, arcs;
+    };
+    double sum(const double* w, const double* v, double* out);
+    void check(const FunctionSlice& slice) const;
+    double differentiate(const FunctionSlice& slice, const double* w, const double* v,
+                         Residuals& residuals) const;
+    void gather(const FunctionSlice& slice, const Residuals& residuals, double* out) const;
+
+    std::unique_ptr<const FunctionSlices> slices_;
+    std::vector<std::int64_t> sequence_ptr_;
+    Annotation gold_;
+    bool checked_ = false;  // whether the annotation of all slices is possible
+};
+
+}  // namespace crfkit

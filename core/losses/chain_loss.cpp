@@ -1,0 +1,137 @@
+#include "losses/chain_loss.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "chain/evaluator.hpp"
+#include "chain/mistakes.hpp"
+#include "chain/sequence_loss.hpp"
+#include "data/blocks.hpp"
+#include "lattice/batch_evaluator.hpp"
+#include "lattice/evaluator.hpp"
+#include "lattice/mistakes.hpp"
+#include "lattice/sequence_loss.hpp"
+
+namespace crfkit {
+namespace {
+
+// What the three backends share: the data, and the gold labels.
+template <class Loss, template <class> class Evaluator>
+class ChainLoss : public TwoPrecisions<Loss, Evaluator> {
+  public:
+    ChainLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+              bool single_precision, int threads)
+        : TwoPrecisions<Loss, Evaluator>(layout->n_weights(), design->n_sequences(), single_precision,
+                                         threads),
+          layout_(std::move(layout)),
+          design_(std::move(design)),
+          gold_(std::move(gold)),
+          arcs_(*layout_) {}
+
+  protected:
+    std::shared_ptr<const Layout> layout_;
+    std::shared_ptr<const Design> design_;
+    Annotation gold_;
+    ArcModel arcs_;
+    std::unique_ptr<SequenceSource> sequences_;  // from the first question about single sequences on
+};
+
+// All labels at every position, and all transitions: whole rows of scores.
+class DenseLoss final : public ChainLoss<DenseLoss, Evaluator> {
+  public:
+    using ChainLoss::ChainLoss;
+
+    template <class Real>
+    std::unique_ptr<Evaluator<Real>> open() {
+        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
+        return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, blocks_);
+    }
+    const SequenceSource& sequences() override {
+        if (!sequences_) sequences_ = std::make_unique<ChainSequences>(*layout_, *design_, gold_, n_threads);
+        return *sequences_;
+    }
+    std::unique_ptr<Mistakes> mistakes(const double* w) override {
+        if (single_precision_)
+            return std::make_unique<RowMistakes<float>>(*layout_, *design_, gold_, arcs_, w);
+        return std::make_unique<RowMistakes<double>>(*layout_, *design_, gold_, arcs_, w);
+    }
+
+  private:
+    std::vector<Block> blocks_;
+};
+
+// Few candidate labels at a position, or labels with facets: each sequence is a lattice.
+class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
+  public:
+    LatticeLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+                bool single_precision, int threads)
+        : ChainLoss(std::move(layout), std::move(design), std::move(gold), single_precision, threads),
+          data_(*layout_, arcs_, *design_, n_threads) {}
+
+    template <class Real>
+    std::unique_ptr<LatticeEvaluator<Real>> open() {
+        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, data_, n_threads);
+        return std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, data_, blocks_);
+    }
+    const SequenceSource& sequences() override {
+        if (!sequences_)
+            sequences_ = std::make_unique<LatticeSequences>(*layout_, *design_, gold_, data_, n_threads);
+        return *sequences_;
+    }
+    std::unique_ptr<Mistakes> mistakes(const double* w) override {
+        return std::make_unique<LatticeMistakes>(*layout_, *design_, gold_, arcs_, w, n_threads);
+    }
+
+  private:
+    LatticeData data_;
+    std::vector<LatticeBlock> blocks_;
+};
+
+// Many labels, all possible, but few transitions: many sequences at once, one per lane of a vector.
+class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
+  public:
+    using ChainLoss::ChainLoss;
+
+    template <class Real>
+    std::unique_ptr<BatchEvaluator<Real>> open() {
+        if (batches_.empty()) batches_ = cut_into_batches(*layout_, *design_, n_threads);
+        return std::make_unique<BatchEvaluator<Real>>(*layout_, *design_, gold_, arcs_, batches_);
+    }
+    // A single sequence fills no lanes. Where transitions are forbidden, its lattice has few arcs; where the
+    // others merely have no weight, rows of all labels are faster.
+    const SequenceSource& sequences() override {
+        if (!sequences_ && layout_->bigrams->soft) {
+            rows_.emplace(design_->in_rows(n_threads));
+            sequences_ = std::make_unique<ChainSequences>(*layout_, *rows_, gold_, n_threads);
+        } else if (!sequences_) {
+            data_.emplace(*layout_, arcs_, *design_, n_threads);
+            sequences_ = std::make_unique<LatticeSequences>(*layout_, *design_, gold_, *data_, n_threads);
+        }
+        return *sequences_;
+    }
+    std::unique_ptr<Mistakes> mistakes(const double* w) override {
+        return std::make_unique<LatticeMistakes>(*layout_, *design_, gold_, arcs_, w, n_threads);
+    }
+
+  private:
+    std::vector<BatchBlock> batches_;
+    std::optional<Design> rows_;  // these two for single sequences
+    std::optional<LatticeData> data_;
+};
+
+}  // namespace
+
+std::unique_ptr<DataLoss> chain_loss(std::shared_ptr<const Layout> layout,
+                                     std::shared_ptr<const Design> design, Annotation gold,
+                                     bool single_precision, int n_threads) {
+    check_for_training(*layout, *design, gold, n_threads);
+    const auto made = [&]<class Loss>(std::type_identity<Loss>) -> std::unique_ptr<DataLoss> {
+        return std::make_unique<Loss>(std::move(layout), std::move(design), std::move(gold), single_precision,
+                                      n_threads);
+    };
+    if (design->as_lattices) return made(std::type_identity<LatticeLoss>());
+    if (design->as_batches) return made(std::type_identity<BatchedLoss>());
+    return made(std::type_identity<DenseLoss>());
+}
+
+}  // namespace crfkit

@@ -1,0 +1,88 @@
+// The loss of a data set, as optimizers and penalties see it: numbers of D weights, no structure.
+//
+//   loss(w) = Σ_n weight_n (log Z_n(w) − log Z_gold,n(w))
+//
+// Z_n sums over all outputs of sequence n, Z_gold,n over those that its annotation allows (one output where
+// all labels are known). With scores Φ_n w and P the marginals of the parts:
+//
+//   ∇ loss   = Σ_n weight_n Φ_nᵀ (P_n − P_gold,n)
+//   ∇² loss v = Σ_n weight_n Φ_nᵀ (∂P_n − ∂P_gold,n), where ∂P is the change of P along the direction Φ_n v
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "training/mistakes.hpp"
+#include "training/sequence_loss.hpp"
+
+namespace crfkit {
+
+// One thread at a time may ask; the answers are worked out on n_threads threads, with the same bits for any
+// number of them. What a question needs is prepared when it is asked first.
+class DataLoss {
+  public:
+    DataLoss(std::int64_t weights, std::int64_t sequences, int threads)
+        : n_weights(weights), n_sequences(sequences), n_threads(threads) {}
+    virtual ~DataLoss() = default;
+    DataLoss(const DataLoss&) = delete;
+    DataLoss& operator=(const DataLoss&) = delete;
+
+    // Fills gradient [D] and returns the value at w [D].
+    virtual double evaluate(const double* w, double* gradient) = 0;
+    // Fills out [D] with ∇² loss(w) v.
+    virtual void hessian_vector(const double* w, const double* v, double* out) = 0;
+    // From now on answers in double precision. Returns whether that is a change.
+    virtual bool refine() { return false; }
+    // The losses of single sequences. It lives as long as this.
+    virtual const SequenceSource& sequences() = 0;
+    // Decoded outputs against the right ones, at weights w [D], which must outlive it, as must this.
+    virtual std::unique_ptr<Mistakes> mistakes(const double* w) = 0;
+
+    const std::int64_t n_weights;    // D
+    const std::int64_t n_sequences;  // N
+    const int n_threads;
+};
+
+// A loss that answers in single precision first: values are exact to about 1e-7, gradients and products to
+// about 1e-5 of their norm, at half the cost. Sums over sequences are double in both.
+//
+// Loss, the class that derives from this, has `std::unique_ptr<Evaluator<Real>> open<Real>()`; Evaluator has
+//   double evaluate(w, v, out, n_threads)   the value, with the gradient in out; with v the product in out
+//   bool unsafe                             after it: the scores are beyond what this precision can tell
+template <class Loss, template <class> class Evaluator>
+class TwoPrecisions : public DataLoss {
+  public:
+    double evaluate(const double* w, double* gradient) final { return answer(w, nullptr, gradient); }
+    void hessian_vector(const double* w, const double* v, double* out) final { answer(w, v, out); }
+    bool refine() final {
+        const bool change = single_precision_;
+        single_precision_ = false;
+        single_.reset();
+        return change;
+    }
+
+  protected:
+    TwoPrecisions(std::int64_t weights, std::int64_t sequences, bool single_precision, int threads)
+        : DataLoss(weights, sequences, threads), single_precision_(single_precision) {}
+
+    bool single_precision_;
+
+  private:
+    double answer(const double* w, const double* v, double* out) {
+        if (single_precision_) {
+            const double value = evaluator(single_).evaluate(w, v, out, n_threads);
+            if (!single_->unsafe) return value;
+        }
+        return evaluator(double_).evaluate(w, v, out, n_threads);
+    }
+    template <class Real>
+    Evaluator<Real>& evaluator(std::unique_ptr<Evaluator<Real>>& kept) {
+        if (!kept) kept = static_cast<Loss*>(this)->template open<Real>();
+        return *kept;
+    }
+
+    std::unique_ptr<Evaluator<float>> single_;
+    std::unique_ptr<Evaluator<double>> double_;
+};
+
+}  // namespace crfkit
