@@ -11,7 +11,7 @@ namespace {
 
 // How many outer products of messages are added in the kernel's precision before they are added to doubles:
 // bounds the rounding of long sequences.
-constexpr std::int64_t kPairsPerFlush = 2048;
+constexpr std::int64_t kPairsPerFlush = 128;
 
 }  // namespace
 
