@@ -1,6 +1,7 @@
 #include "kernels/vectors.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,25 @@ PairRows pair_rows(const Rows& rows, std::int64_t n_rows) {
     if (n_rows < 0 || n_rows % 2 || n_rows > static_cast<std::int64_t>(rows.shape(0)))
         throw std::invalid_argument("n_rows must be even and at most the number of rows");
     return {rows.data(), n_rows, static_cast<std::int64_t>(rows.shape(1))};
+}
+
+// Columns that are the given weights of n_weights, or all weights where none are given.
+Columns columns_of(const Maybe<std::int64_t>& ids, std::int64_t n_columns, std::int64_t n_weights) {
+    if (!ids) {
+        if (n_weights != n_columns)
+            throw std::invalid_argument("there are " + std::to_string(n_columns) + " columns for " +
+                                        std::to_string(n_weights) + " weights");
+        return {};
+    }
+    const auto n = static_cast<std::int64_t>(ids->size());
+    if (n > n_columns)
+        throw std::invalid_argument("there are " + std::to_string(n) + " ids for " +
+                                    std::to_string(n_columns) + " columns");
+    for (const std::int64_t id : view(*ids))
+        if (id < 0 || id >= n_weights)
+            throw std::invalid_argument("the id " + std::to_string(id) + " is none of " +
+                                        std::to_string(n_weights) + " weights");
+    return {ids->data(), n};
 }
 
 nb::tuple bound_products(const Vector& a, const Vector& b, int n_threads) {
@@ -100,17 +120,19 @@ nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vec
 
 nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s_row, const Vector& x,
                            const Vector& x_before, const Vector& g, const Vector& g_before, const Vector& v,
-                           int n_threads) {
+                           int n_threads, const Maybe<std::int64_t>& ids) {
     const PairRows pairs = pair_rows(rows, n_rows);
     if (s_row < 0 || s_row % 2 || s_row >= n_rows)
         throw std::invalid_argument("s_row must be even and below n_rows");
-    check_length(x, pairs.n_weights, "x");
-    check_length(x_before, pairs.n_weights, "x_before");
-    check_length(g, pairs.n_weights, "g");
-    check_length(g_before, pairs.n_weights, "g_before");
-    check_length(v, pairs.n_weights, "v");
+    const Columns columns = columns_of(ids, pairs.n_columns, length(x));
+    check_length(x_before, length(x), "x_before");
+    check_length(g, length(x), "g");
+    check_length(g_before, length(x), "g_before");
+    check_length(v, length(x), "v");
     check_threads(n_threads);
-    const PairSource source{x.data(), x_before.data(), g.data(), g_before.data(), v.data()};
+    NewArray<double> v_columns({static_cast<std::size_t>(columns.ids ? pairs.n_columns : 0)});
+    const PairSource source{x.data(), x_before.data(), g.data(),        g_before.data(),
+                            v.data(), columns,         v_columns.data()};
     std::vector<double> sums;
     {
         const LockRelease release;
@@ -121,12 +143,12 @@ nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s
         with_y.data()[row] = sums[static_cast<std::size_t>(2 * row)];
         with_v.data()[row] = sums[static_cast<std::size_t>(2 * row + 1)];
     }
-    return nb::make_tuple(with_y.take(), with_v.take(), sums.back());
+    return nb::make_tuple(with_y.take(), with_v.take(), sums.back(), v_columns.take());
 }
 
 nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vector& v, int n_threads) {
     const PairRows pairs = pair_rows(rows, n_rows);
-    check_length(v, pairs.n_weights, "v");
+    check_length(v, pairs.n_columns, "v");
     check_threads(n_threads);
     std::vector<double> sums;
     {
@@ -138,13 +160,29 @@ nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vecto
     return out.take();
 }
 
-nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vector& v, double factor,
-                        int n_threads) {
-    const PairRows pairs = pair_rows(rows, length(coefficients));
-    check_length(v, pairs.n_weights, "v");
+nb::object bound_gram(const Rows& rows, std::int64_t n_rows, int n_threads) {
+    const PairRows pairs = pair_rows(rows, n_rows);
     check_threads(n_threads);
-    const Combination combination{coefficients.data(), factor, v.data()};
-    NewArray<double> out({v.size()});
+    std::vector<double> sums;
+    {
+        const LockRelease release;
+        sums = gram(pairs, n_threads);
+    }
+    const auto n = static_cast<std::size_t>(n_rows);
+    NewArray<double> out({n / 2, n, 2});
+    std::copy(sums.begin(), sums.end(), out.data());
+    return out.take();
+}
+
+nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vector& v, double factor,
+                        int n_threads, const Maybe<std::int64_t>& ids, std::int64_t n_weights) {
+    const PairRows pairs = pair_rows(rows, length(coefficients));
+    check_length(v, pairs.n_columns, "v");
+    check_threads(n_threads);
+    const Columns columns = columns_of(ids, pairs.n_columns, ids ? n_weights : pairs.n_columns);
+    const Combination combination{coefficients.data(), factor, v.data(), columns};
+    NewArray<double> out({static_cast<std::size_t>(ids ? n_weights : pairs.n_columns)});
+    if (ids) std::fill_n(out.data(), n_weights, 0.0);
     double slope;
     {
         const LockRelease release;
@@ -168,14 +206,19 @@ void bind_vectors(nb::module_& m) {
           "instead of "
           "changing its sign, and one that is 0 only goes against the pseudo-gradient.");
     m.def("pairs_write", &bound_write_pair, "rows"_a.noconvert(), "n_rows"_a, "s_row"_a, "x"_a, "x_before"_a,
-          "g"_a, "g_before"_a, "v"_a, "n_threads"_a,
+          "g"_a, "g_before"_a, "v"_a, "n_threads"_a, "ids"_a = nb::none(),
           "Writes s = x − x_before and y = g − g_before to rows s_row and s_row + 1. Returns the products of "
-          "the first "
-          "n_rows rows with y (as rounded in its row) and with v, and s·s.");
+          "the first n_rows rows with y (as rounded in its row) and with v, s·s, and with ids, "
+          "where column j of the rows is weight ids[j], v in these columns.");
+    m.def("pairs_gram", &bound_gram, "rows"_a.noconvert(), "n_rows"_a, "n_threads"_a,
+          "[pairs, n_rows, 2]: the products of the first n_rows rows with y and with s of each pair.");
     m.def("pairs_products", &bound_row_products, "rows"_a.noconvert(), "n_rows"_a, "v"_a, "n_threads"_a,
           "The products of the first n_rows rows with v.");
-    m.def("pairs_combine", &bound_combine, "rows"_a.noconvert(), "coefficients"_a, "v"_a, "factor"_a,
-          "n_threads"_a, "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v.");
+    m.def(
+        "pairs_combine", &bound_combine, "rows"_a.noconvert(), "coefficients"_a, "v"_a, "factor"_a,
+        "n_threads"_a, "ids"_a = nb::none(), "n_weights"_a = 0,
+        "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v. With ids, d has n_weights numbers, and column j "
+        "is that of weight ids[j].");
 }
 
 }  // namespace crfkit

@@ -29,8 +29,8 @@ const Kernels<float> float_kernels = table<float>();
 const Kernels<double> double_kernels = table<double>();
 
 extern const VectorKernels vector_kernels;
-const VectorKernels vector_kernels = {products,     step,       penalty,      pseudo_gradient,
-                                      orthant_step, write_pair, row_products, combine};
+const VectorKernels vector_kernels = {products,   step,         penalty, pseudo_gradient, orthant_step,
+                                      write_pair, row_products, gram,    combine};
 
 extern const TreeKernels tree_kernels;
 const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,

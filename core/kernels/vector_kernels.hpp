@@ -124,7 +124,7 @@ inline void orthant_step(const OrthantPath& path, double t, std::int64_t first, 
 inline void add_row_products(const float* tile, const PairRows& pairs, std::int64_t width, const double* y,
                              const double* v, double* sums) {
     for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
-        const float *a = tile + row * pairs.n_weights, *b = a + pairs.n_weights;
+        const float *a = tile + row * pairs.n_columns, *b = a + pairs.n_columns;
         Doubles ay{}, av{}, by{}, bv{};
         std::int64_t i = 0;
         for (; i + 16 <= width; i += 16) {
@@ -152,19 +152,47 @@ inline void add_row_products(const float* tile, const PairRows& pairs, std::int6
     }
 }
 
+// How many of the columns from `tile` on are weights.
+inline std::int64_t n_weights_at(const Columns& columns, std::int64_t tile, std::int64_t width) {
+    const std::int64_t n = columns.n - tile;
+    return n < 0 ? 0 : smaller(n, width);
+}
+
+// s, y and v of one tile of columns.
+inline void write_columns(const PairSource& source, std::int64_t tile, std::int64_t width, float* s,
+                          float* y) {
+    const std::int64_t* ids = source.columns.ids + tile;
+    double* v = source.v_columns + tile;
+    const std::int64_t n = n_weights_at(source.columns, tile, width);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t k = ids[i];
+        s[i] = static_cast<float>(source.x[k] - source.x_before[k]);
+        y[i] = static_cast<float>(source.g[k] - source.g_before[k]);
+        v[i] = source.v[k];
+    }
+    for (std::int64_t i = n; i < width; ++i) s[i] = y[i] = 0.0f, v[i] = 0.0;
+}
+
 inline void write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
                        std::int64_t first, std::int64_t n, double* sums) {
     double s[kTile], y[kTile];  // as rounded in the rows
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
-        float *s_out = pairs.rows + s_row * pairs.n_weights + tile, *y_out = s_out + pairs.n_weights;
+        float *s_out = pairs.rows + s_row * pairs.n_columns + tile, *y_out = s_out + pairs.n_columns;
+        if (source.columns.ids) {
+            write_columns(source, tile, width, s_out, y_out);
+        } else {
+            for (std::int64_t i = 0; i < width; ++i) {
+                s_out[i] = static_cast<float>(source.x[tile + i] - source.x_before[tile + i]);
+                y_out[i] = static_cast<float>(source.g[tile + i] - source.g_before[tile + i]);
+            }
+        }
         for (std::int64_t i = 0; i < width; ++i) {
-            s_out[i] = static_cast<float>(source.x[tile + i] - source.x_before[tile + i]);
-            y_out[i] = static_cast<float>(source.g[tile + i] - source.g_before[tile + i]);
             s[i] = s_out[i];
             y[i] = y_out[i];
         }
-        add_row_products(pairs.rows + tile, pairs, width, y, source.v + tile, sums);
+        const double* v = source.columns.ids ? source.v_columns : source.v;
+        add_row_products(pairs.rows + tile, pairs, width, y, v + tile, sums);
         sums[2 * pairs.n_rows] += dot(s, s, width);
     }
 }
@@ -175,6 +203,22 @@ inline void row_products(const PairRows& pairs, const double* v, std::int64_t fi
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
         add_row_products(pairs.rows + tile, pairs, width, v + tile, v + tile, sums);
+    }
+}
+
+// For each pair the products as of write_pair, with v = s.
+inline void gram(const PairRows& pairs, std::int64_t first, std::int64_t n, double* sums) {
+    double s[kTile], y[kTile];
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
+            const float *from = pairs.rows + row * pairs.n_columns + tile, *next = from + pairs.n_columns;
+            for (std::int64_t i = 0; i < width; ++i) {
+                s[i] = from[i];
+                y[i] = next[i];
+            }
+            add_row_products(pairs.rows + tile, pairs, width, y, s, sums + row * pairs.n_rows);
+        }
     }
 }
 
@@ -197,19 +241,24 @@ inline void add_rows(const float* row, std::int64_t apart, const double* c, std:
 
 inline void combine(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
                     double* out, double* sums) {
+    double local[kTile];
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
         const double* v = combination.v + tile;
-        double* d = out + tile;
+        const Columns& columns = combination.columns;
+        double* d = columns.ids ? local : out + tile;
         for (std::int64_t i = 0; i < width; ++i) d[i] = combination.factor * v[i];
         std::int64_t row = 0;
         for (; row + 4 <= pairs.n_rows; row += 4)
-            add_rows<4>(pairs.rows + row * pairs.n_weights + tile, pairs.n_weights,
+            add_rows<4>(pairs.rows + row * pairs.n_columns + tile, pairs.n_columns,
                         combination.coefficients + row, width, d);
         for (; row < pairs.n_rows; row += 2)
-            add_rows<2>(pairs.rows + row * pairs.n_weights + tile, pairs.n_weights,
+            add_rows<2>(pairs.rows + row * pairs.n_columns + tile, pairs.n_columns,
                         combination.coefficients + row, width, d);
         sums[0] += dot(d, v, width);
+        if (columns.ids)
+            for (std::int64_t i = 0; i < n_weights_at(columns, tile, width); ++i)
+                out[columns.ids[tile + i]] = d[i];
     }
 }
 

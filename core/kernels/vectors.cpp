@@ -70,7 +70,7 @@ std::vector<double> orthant_step(const OrthantPath& path, double t, std::int64_t
 std::vector<double> write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
                                int n_threads) {
     const auto kernel = vector_kernels().write_pair;
-    return over_blocks(pairs.n_weights, 2 * pairs.n_rows + 1, n_threads,
+    return over_blocks(pairs.n_columns, 2 * pairs.n_rows + 1, n_threads,
                        [&](std::int64_t first, std::int64_t count, double* sums) {
                            kernel(pairs, s_row, source, first, count, sums);
                        });
@@ -81,17 +81,24 @@ std::vector<double> row_products(const PairRows& pairs, const double* v, int n_t
     const auto work = [&](std::int64_t first, std::int64_t count, double* sums) {
         kernel(pairs, v, first, count, sums);
     };
-    const std::vector<double> twice = over_blocks(pairs.n_weights, 2 * pairs.n_rows, n_threads, work);
+    const std::vector<double> twice = over_blocks(pairs.n_columns, 2 * pairs.n_rows, n_threads, work);
     std::vector<double> once(static_cast<std::size_t>(pairs.n_rows));
     for (std::size_t row = 0; row < once.size(); ++row) once[row] = twice[2 * row];
     return once;
+}
+
+std::vector<double> gram(const PairRows& pairs, int n_threads) {
+    const auto kernel = vector_kernels().gram;
+    return over_blocks(
+        pairs.n_columns, pairs.n_rows * pairs.n_rows, n_threads,
+        [&](std::int64_t first, std::int64_t count, double* sums) { kernel(pairs, first, count, sums); });
 }
 
 // Backward, because the rows that write_pair has read last are still in the cache.
 double combine(const PairRows& pairs, const Combination& combination, double* out, int n_threads) {
     const auto kernel = vector_kernels().combine;
     return over_blocks(
-        pairs.n_weights, 1, n_threads,
+        pairs.n_columns, 1, n_threads,
         [&](std::int64_t first, std::int64_t count, double* sums) {
             kernel(pairs, combination, first, count, out, sums);
         },

@@ -28,25 +28,35 @@ struct OrthantPath {
 
 // The pairs of L-BFGS as rows: s and y of a pair follow each other.
 struct PairRows {
-    float* rows;  // [n_rows, D]
+    float* rows;  // [n_rows, C]
     std::int64_t n_rows;
-    std::int64_t n_weights;  // D
+    std::int64_t n_columns;  // C
+};
+
+// Which weight each column of the pairs is: column j is weight ids[j], and 0 from n on; ids null: column j is
+// weight j.
+struct Columns {
+    const std::int64_t* ids = nullptr;
+    std::int64_t n = 0;
 };
 
 // What a pair is made of: s = x − x_before and y = g − g_before; v is the gradient whose products are wanted.
 struct PairSource {
-    const double* x;
+    const double* x;  // [D]
     const double* x_before;
     const double* g;
     const double* g_before;
     const double* v;
+    Columns columns;
+    double* v_columns;  // [C] out, where columns.ids is given: v in the columns of the pairs
 };
 
 // A combination of rows and of the gradient: d = Σ_k coefficients_k rows_k + factor·v.
 struct Combination {
     const double* coefficients;  // [n_rows]
     double factor;
-    const double* v;  // [D]
+    const double* v;  // [C]
+    Columns columns;  // of d: out is [D]
 };
 
 // The same for elements first … first + n − 1: one table per instruction set. What is summed goes to `sums`.
@@ -63,6 +73,7 @@ struct VectorKernels {
                        std::int64_t first, std::int64_t n, double* sums);
     void (*row_products)(const PairRows& pairs, const double* v, std::int64_t first, std::int64_t n,
                          double* sums);
+    void (*gram)(const PairRows& pairs, std::int64_t first, std::int64_t n, double* sums);
     void (*combine)(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
                     double* out, double* sums);
 };
@@ -96,7 +107,10 @@ std::vector<double> write_pair(const PairRows& pairs, std::int64_t s_row, const 
 // The products of all rows with v, [n_rows].
 std::vector<double> row_products(const PairRows& pairs, const double* v, int n_threads);
 
-// out = d; returns d·v.
+// The products of all rows with y and with s of each pair: [n_rows / 2, n_rows, 2].
+std::vector<double> gram(const PairRows& pairs, int n_threads);
+
+// out = d at the weights that have a column; returns d·v.
 double combine(const PairRows& pairs, const Combination& combination, double* out, int n_threads);
 
 }  // namespace crfkit

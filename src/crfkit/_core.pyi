@@ -35,7 +35,7 @@ def vector_orthant_step(
     n_threads: int,
 ) -> tuple[Float64s, float, float]: ...
 def pairs_write(
-    rows: Float32s,  # [R, D]
+    rows: Float32s,  # [R, D], with ids [R, C]
     n_rows: int,
     s_row: int,
     x: Float64s,
@@ -44,10 +44,18 @@ def pairs_write(
     g_before: Float64s,
     v: Float64s,
     n_threads: int,
-) -> tuple[Float64s, Float64s, float]: ...
+    ids: Int64s | None = None,
+) -> tuple[Float64s, Float64s, float, Float64s]: ...
+def pairs_gram(rows: Float32s, n_rows: int, n_threads: int) -> Float64s: ...
 def pairs_products(rows: Float32s, n_rows: int, v: Float64s, n_threads: int) -> Float64s: ...
 def pairs_combine(
-    rows: Float32s, coefficients: Float64s, v: Float64s, factor: float, n_threads: int
+    rows: Float32s,
+    coefficients: Float64s,
+    v: Float64s,
+    factor: float,
+    n_threads: int,
+    ids: Int64s | None = None,
+    n_weights: int = 0,
 ) -> tuple[Float64s, float]: ...
 
 # chain

@@ -71,7 +71,7 @@ def test_pairs(n: int, n_rows: int, s_row: int) -> None:
     rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
     written = rows.copy()
     written[s_row], written[s_row + 1] = x - x_before, g - g_before
-    with_y, with_v, ss = _core.pairs_write(rows, n_rows, s_row, x, x_before, g, g_before, v, 1)
+    with_y, with_v, ss, _ = _core.pairs_write(rows, n_rows, s_row, x, x_before, g, g_before, v, 1)
     assert (rows == written).all()
     exact = written.astype(np.float64)
     np.testing.assert_allclose(with_y, exact[:n_rows] @ exact[s_row + 1], rtol=1e-10, atol=1e-10)
@@ -86,6 +86,48 @@ def test_pairs(n: int, n_rows: int, s_row: int) -> None:
     assert slope == pytest.approx(combined @ v, rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_pairs_of_some_weights(n: int) -> None:
+    r = np.random.default_rng(2)
+    ids = r.permutation(n)[: (2 * n + 2) // 3]
+    width = len(ids) + 5
+    x, x_before, g, g_before, v = vectors(n, 5)
+
+    def columns(array: Vector) -> Vector:
+        return np.concatenate([array[ids], np.zeros(width - len(ids))])
+
+    rows = np.asarray(r.normal(size=(6, width)), np.float32)
+    expected_rows = rows.copy()
+    expected = _core.pairs_write(
+        expected_rows, 6, 2, columns(x), columns(x_before), columns(g), columns(g_before), columns(v), 1
+    )
+    with_y, with_v, ss, v_columns = _core.pairs_write(rows, 6, 2, x, x_before, g, g_before, v, 1, ids)
+    assert rows.tobytes() == expected_rows.tobytes()
+    assert v_columns.tobytes() == columns(v).tobytes()
+    assert (with_y.tobytes(), with_v.tobytes(), ss) == (
+        expected[0].tobytes(),
+        expected[1].tobytes(),
+        expected[2],
+    )
+    coefficients = np.linspace(-1, 1, 6)
+    found, slope = _core.pairs_combine(rows, coefficients, v_columns, -0.6, 1, ids, n)
+    d, expected_slope = _core.pairs_combine(rows, coefficients, columns(v), -0.6, 1)
+    whole = np.zeros(n)
+    whole[ids] = d[: len(ids)]
+    assert found.tobytes() == whole.tobytes()
+    assert slope == expected_slope
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_products_among_pairs(n: int) -> None:
+    rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
+    gram = _core.pairs_gram(rows, 6, 1)
+    exact = rows[:6].astype(np.float64)
+    assert gram.shape == (3, 6, 2)
+    np.testing.assert_allclose(gram[:, :, 0], exact[1::2] @ exact.T, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(gram[:, :, 1], exact[0::2] @ exact.T, rtol=1e-10, atol=1e-10)
+
+
 def everything(n: int, n_threads: int = 1) -> Vector:
     """What all kernels make of the same random input, one after the other."""
     x, x_before, g, g_before, v = vectors(n, 5)
@@ -96,6 +138,7 @@ def everything(n: int, n_threads: int = 1) -> Vector:
         rows,
         *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, n_threads),
         _core.pairs_products(rows, 8, g, n_threads),
+        _core.pairs_gram(rows, 8, n_threads).ravel(),
         *_core.vector_products(x, g, n_threads),
         _core.vector_step(x, g, 0.3, n_threads),
         _core.vector_penalty(x, l1, n_threads),
@@ -140,6 +183,20 @@ def test_lower_instruction_sets(instruction_set: str) -> None:
         (lambda x: _core.vector_penalty(x, x[:2], 1), "l1 has 2 numbers, expected 5"),
         (lambda x: _core.vector_products(x, x, 0), "n_threads must be at least 1"),
         (lambda x: _core.pairs_products(np.zeros((4, 5), np.float32), 6, x, 1), "n_rows must be even"),
+        (
+            lambda x: _core.pairs_write(np.zeros((4, 6), np.float32), 2, 0, x, x, x, x, x, 1),
+            "6 columns for 5 weights",
+        ),
+        (
+            lambda x: _core.pairs_write(np.zeros((4, 1), np.float32), 2, 0, x, x, x, x, x, 1, np.arange(2)),
+            "2 ids for 1 columns",
+        ),
+        (
+            lambda x: _core.pairs_combine(
+                np.zeros((2, 5), np.float32), x[:2], x, 1.0, 1, np.array([0, 7]), 6
+            ),
+            "id 7 is none of 6 weights",
+        ),
         (
             lambda x: _core.pairs_products(np.zeros((4, 6), np.float32), 2, x, 1),
             "v has 5 numbers, expected 6",

@@ -47,16 +47,14 @@ class ActivePairs:
         active = (v != 0.0) | (x != 0.0)  # [D]
         self._drop(active)
         self._cover(active | (x_before != 0.0))
-        self._last = (v, self._gather(v))
-        x, x_before, g, g_before = (self._gather(array) for array in (x, x_before, g, g_before))
-        return self._pairs.add(x, x_before, g, g_before, self._last[1])
+        is_useful = self._pairs.add(x, x_before, g, g_before, v, self._ids)
+        columns = self._pairs.last_v
+        self._last = None if columns is None else (v, columns)
+        return is_useful
 
     def direction(self, v: Vector) -> tuple[Vector, float]:
         """d = −H v, [D], 0 for weights that are not active, and d·v."""
-        found, slope = self._pairs.direction(self._columns(v))
-        d = np.zeros(len(v))
-        d[self._ids] = found[: len(self._ids)]
-        return d, slope
+        return self._pairs.direction(self._columns(v), self._ids, len(v))
 
     def snapshot(self, v: Vector) -> tuple[list[int], dict[str, npt.NDArray[Any]]]:
         """The slots in use and all numbers, for `restore`; v is the pseudo-gradient that comes next."""

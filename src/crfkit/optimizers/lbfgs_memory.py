@@ -24,6 +24,8 @@ from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 FIRST_SLOTS = 32  # slots that there are from the start on; more are made when they are needed
 LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
 
+Ids = npt.NDArray[np.int64]
+
 
 class Pairs:
     """The last m pairs (s, y), in up to m slots; rows 2k and 2k + 1 hold s and y of slot k.
@@ -54,21 +56,24 @@ class Pairs:
         """Forgets all pairs."""
         self._order, self._n_slots, self._products = [], 0, None
 
-    def add(self, x: Vector, x_before: Vector, g: Vector, g_before: Vector, v: Vector) -> bool:
+    def add(
+        self, x: Vector, x_before: Vector, g: Vector, g_before: Vector, v: Vector, ids: Ids | None = None
+    ) -> bool:
         """Puts s = x − x_before, y = g − g_before in place of the oldest pair; False when they are of no use.
 
-        v is the gradient that the next direction will be asked for.
+        v is the gradient that the next direction will be asked for. With `ids`, column j of the pairs is weight ids[j] of
+        these vectors; `last_v` then is v in these columns.
         """
         slot = self._slot_to_write()
         n = self._n_slots
-        with_y, with_v, ss = _core.pairs_write(
-            self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads
+        with_y, with_v, ss, columns = _core.pairs_write(
+            self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads, ids
         )
         sy, yy = float(with_y[2 * slot]), float(with_y[2 * slot + 1])
         if not isfinite(ss * yy):  # beyond single precision: no row may keep such numbers
             self.clear()
             return False
-        self._products = (v, with_v)
+        self._products = (v if ids is None else columns, with_v)
         if sy <= LEAST_COSINE * sqrt(ss * yy):
             return False
         self._sy[:n, slot] = with_y[0::2]
@@ -76,10 +81,15 @@ class Pairs:
         self._order.append(slot)
         return True
 
-    def direction(self, v: Vector) -> tuple[Vector, float]:
-        """d = −H v, [D], and d·v."""
+    @property
+    def last_v(self) -> Vector | None:
+        """The vector whose products with the pairs are known."""
+        return None if self._products is None else self._products[0]
+
+    def direction(self, v: Vector, ids: Ids | None = None, n_weights: int = 0) -> tuple[Vector, float]:
+        """d = −H v, [D], and d·v. With `ids`, d has n_weights numbers, and column j is that of weight ids[j]."""
         coefficients, factor = self._coefficients(v)
-        return _core.pairs_combine(self._rows, coefficients, v, factor, self._n_threads)
+        return _core.pairs_combine(self._rows, coefficients, v, factor, self._n_threads, ids, n_weights)
 
     def snapshot(self, v: Vector) -> tuple[list[int], dict[str, npt.NDArray[Any]]]:
         """The slots in use and all numbers, for `restore`; v is the gradient that comes next."""
@@ -124,11 +134,11 @@ class Pairs:
         for row in range(n_rows):
             np.take(self._rows[row], columns, out=rows[row, : len(columns)], mode="clip")
         self._rows, self._products = rows, None
+        n = self._n_slots
+        gram = _core.pairs_gram(rows, n_rows, self._n_threads)  # [n, 2n, 2]
+        self._sy[:n, :n], self._yy[:n, :n] = gram[:, 0::2, 0].T, gram[:, 1::2, 0].T
         for slot in list(self._order):
-            s, y = rows[2 * slot : 2 * slot + 2].astype(np.float64)
-            with_y = _core.pairs_products(rows, n_rows, y, self._n_threads)
-            ss = _core.vector_products(s, s, self._n_threads)[1]
-            self._sy[: self._n_slots, slot], self._yy[: self._n_slots, slot] = with_y[0::2], with_y[1::2]
+            ss = float(gram[slot, 2 * slot, 1])
             if self._sy[slot, slot] <= LEAST_COSINE * sqrt(ss * self._yy[slot, slot]):
                 self._order.remove(slot)
 
