@@ -87,11 +87,18 @@ class ChainPotentials::RowReader : public ScoredSequence {
     }
     double log_partition() override {
         double log_z = 0;
-        return sum_product(log_z) ? log_z : LogForward(plain().view).log_partition;
+        return sum_product(log_z) ? log_z : crfkit::log_partition(plain().view);
     }
-    std::vector<ScoredLabels> k_best(std::int64_t k) override { return crfkit::k_best(plain().view, k); }
+    std::vector<ScoredLabels> k_best(std::int64_t k) override {
+        const PlainChain chain = plain();
+        return crfkit::k_best(ChainGraph(chain.view), k);
+    }
     void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) override {
-        crfkit::sample(plain().view, n, uniforms, labels);
+        const PlainChain chain = plain();
+        const ChainGraph graph(chain.view);
+        PathEngine engine;
+        require_possible(engine.log_partition(graph));
+        crfkit::sample(graph, engine, n, uniforms, labels);
     }
 
   private:

@@ -8,7 +8,7 @@
 #include "chain/workspace.hpp"
 #include "data/scorer.hpp"
 #include "lattice/arc_model.hpp"
-#include "patterns/trellis_run.hpp"
+#include "patterns/trellis_graph.hpp"
 
 namespace crfkit {
 
@@ -65,23 +65,34 @@ class PatternPotentials::TrellisReader : public ScoredSequence {
                 emissions_[t * n_labels() + b] = -std::numeric_limits<double>::infinity();
             });
     }
-    void decode(std::int32_t* labels) override { run_.best(for_paths(), labels); }
+    void decode(std::int32_t* labels) override {
+        const ScoredTrellis trellis = for_paths();
+        crfkit::decode(TrellisGraph(trellis, places_), best_, labels);
+    }
     // P(y_t = b): the states at t whose label is b.
     void marginals(double* probs) override {
         const ScoredTrellis trellis = for_sums();
-        run_.marginals(trellis);
+        engine_.marginals(TrellisGraph(trellis, places_));
         for (std::int64_t t = 0; t < n_positions_; ++t) {
             const Step& step = trellis.step(t);
             const auto after = trellis.table.labels(step.after);
-            const double* states = run_.node_probs.data() + run_.node_begin[t] + step.n_sources();
+            const double* states = engine_.node_probs.data() + places_.node_begin[t] + step.n_sources();
             for (std::int32_t j = 0; j < step.n_after; ++j) probs[t * n_labels() + after[j]] += states[j];
         }
     }
-    double log_partition() override { return run_.log_partition(for_sums()); }
-    std::vector<ScoredLabels> k_best(std::int64_t k) override { return crfkit::k_best(for_paths(), k); }
+    double log_partition() override {
+        const ScoredTrellis trellis = for_sums();
+        return engine_.log_partition(TrellisGraph(trellis, places_));
+    }
+    std::vector<ScoredLabels> k_best(std::int64_t k) override {
+        const ScoredTrellis trellis = for_paths();
+        return crfkit::k_best(TrellisGraph(trellis, places_), k);
+    }
     void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) override {
-        run_.log_partition(for_sums());
-        run_.sample(for_sums(), n, uniforms, labels);
+        const ScoredTrellis trellis = for_sums();
+        const TrellisGraph graph(trellis, places_);
+        engine_.log_partition(graph);
+        crfkit::sample(graph, engine_, n, uniforms, labels);
     }
 
   private:
@@ -98,7 +109,9 @@ class PatternPotentials::TrellisReader : public ScoredSequence {
     std::int64_t n_ = 0, first_ = 0, n_positions_ = 0;
     Buffer<double> rows_;            // [T, S]
     std::vector<double> emissions_;  // [T, L]
-    TrellisRun run_;
+    TrellisPlaces places_;
+    PathEngine engine_;
+    std::vector<double> best_;  // for Viterbi
 };
 
 std::unique_ptr<ScoredSequence> PatternPotentials::ScoredTrellises::reader() const {

@@ -14,7 +14,7 @@ class LatticeReader : public ScoredSequence {
     void restrict(const Annotation& allowed) override {
         scored_.lattice.close(allowed, first_, scored_.nodes);
     }
-    void decode(std::int32_t* labels) override { scored_.decode(labels); }
+    void decode(std::int32_t* labels) override { crfkit::decode(scored_.graph(), scored_.best, labels); }
     void marginals(double* probs) override {
         const Lattice& lattice = scored_.lattice;
         scored_.engine.marginals(scored_.graph());
@@ -23,16 +23,10 @@ class LatticeReader : public ScoredSequence {
                 probs[t * source_.n_labels() + lattice.labels[j]] = scored_.engine.node_probs[j];
     }
     double log_partition() override { return scored_.engine.log_partition(scored_.graph()); }
-    std::vector<ScoredLabels> k_best(std::int64_t k) override {
-        return crfkit::k_best(scored_.lattice, *scored_.arcs, scored_.nodes, k);
-    }
+    std::vector<ScoredLabels> k_best(std::int64_t k) override { return crfkit::k_best(scored_.graph(), k); }
     void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) override {
         scored_.engine.log_partition(scored_.graph());
-        const std::int64_t T = scored_.lattice.n_positions();
-        scored_.engine.sample(scored_.graph(), n, uniforms,
-                              [&](std::int64_t i, std::int64_t t, std::int64_t node, std::int64_t) {
-                                  if (t < T) labels[i * T + t] = scored_.lattice.labels[node];
-                              });
+        crfkit::sample(scored_.graph(), scored_.engine, n, uniforms, labels);
     }
 
   private:

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "answers/k_best.hpp"
 #include "data/annotation.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
+#include "paths/label_sequences.hpp"
 
 namespace crfkit {
 

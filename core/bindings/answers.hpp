@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "answers/k_best.hpp"
 #include "bindings/arrays.hpp"
+#include "paths/label_sequences.hpp"
 
 namespace crfkit {
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "answers/k_best.hpp"
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -11,6 +10,7 @@
 #include "chain/log_chain.hpp"
 #include "chain/scaled_chain.hpp"
 #include "kernels/kernels.hpp"
+#include "paths/label_sequences.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -35,12 +35,11 @@ std::size_t pairs(const ChainView& chain) {
     return static_cast<std::size_t>(chain.n_positions > 1 ? chain.n_positions - 1 : 0);
 }
 
-double log_partition(const Matrix<double>& states, const AnyArray<double>& arcs, bool in_log_space) {
+double chain_log_partition(const Matrix<double>& states, const AnyArray<double>& arcs, bool in_log_space) {
     const ChainView chain = make_view(states, arcs);
     const LockRelease release;
     if (chain.n_positions == 0) return 0.0;
-    return !in_log_space && scaled_is_exact(chain) ? scaled_log_partition(chain)
-                                                   : LogForward(chain).log_partition;
+    return !in_log_space && scaled_is_exact(chain) ? scaled_log_partition(chain) : log_partition(chain);
 }
 
 nb::tuple marginals(const Matrix<double>& states, const AnyArray<double>& arcs, bool with_arcs,
@@ -85,7 +84,7 @@ nb::list best_label_sequences(const Matrix<double>& states, const AnyArray<doubl
     std::vector<ScoredLabels> found;
     {
         const LockRelease release;
-        found = k_best(chain, k);
+        found = k_best(ChainGraph(chain), k);
     }
     return label_sequences(found);
 }
@@ -98,7 +97,10 @@ nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& ar
     NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
     {
         const LockRelease release;
-        sample(chain, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
+        const ChainGraph graph(chain);
+        PathEngine engine;
+        require_possible(engine.log_partition(graph));
+        sample(graph, engine, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
     }
     return out.take();
 }
@@ -106,7 +108,10 @@ nb::object draw_samples(const Matrix<double>& states, const AnyArray<double>& ar
 double chain_entropy(const Matrix<double>& states, const AnyArray<double>& arcs) {
     const ChainView chain = make_view(states, arcs);
     const LockRelease release;
-    return entropy(chain);
+    const ChainGraph graph(chain);
+    PathEngine engine;
+    require_possible(engine.marginals(graph));
+    return engine.entropy(graph);
 }
 
 }  // namespace
@@ -115,7 +120,7 @@ double chain_entropy(const Matrix<double>& states, const AnyArray<double>& arcs)
 // twin.
 void bind_chain(nb::module_& m) {
     m.def("instruction_set", &instruction_set, "The instruction set of the kernels in use.");
-    m.def("chain_log_partition", &log_partition, "states"_a, "arcs"_a, "in_log_space"_a = false);
+    m.def("chain_log_partition", &chain_log_partition, "states"_a, "arcs"_a, "in_log_space"_a = false);
     m.def("chain_marginals", &marginals, "states"_a, "arcs"_a, "with_arcs"_a = true,
           "in_log_space"_a = false);
     m.def("chain_hessian_vector", &hessian_vector, "states"_a, "arcs"_a, "d_states"_a, "d_arcs"_a,

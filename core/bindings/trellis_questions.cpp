@@ -8,7 +8,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
-#include "patterns/trellis_run.hpp"
+#include "paths/label_sequences.hpp"
+#include "patterns/trellis_graph.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -48,6 +49,7 @@ struct Scores {
     }
     Scores(const Scores&) = delete;
     bool empty() const { return steps.empty(); }
+    TrellisGraph graph() const { return TrellisGraph(trellis, places); }
 
     static std::span<const std::int32_t> steps_of(const Trellises& trellises, std::int64_t n) {
         if (n < 0 || n >= trellises.n_sequences()) throw nb::index_error("there is no such sequence");
@@ -57,6 +59,7 @@ struct Scores {
     std::span<const std::int32_t> steps;
     StepScores arcs;
     ScoredTrellis trellis;
+    mutable TrellisPlaces places;
 };
 
 // Numbers of all parts: states [T, L], arcs [T − 1, A], weights [W].
@@ -75,9 +78,9 @@ class Parts {
                     (n_positions_ > 0 ? n_positions_ - 1 : 0) * static_cast<std::size_t>(n_arcs_), 0.0);
         std::fill_n(weights_.data(), trellises.book->n_weights, 0.0);
     }
-    void collect(const TrellisRun& run, const ScoredTrellis& trellis, const std::vector<double>& of_nodes,
+    void collect(const TrellisGraph& graph, const std::vector<double>& of_nodes,
                  const std::vector<double>& of_arcs) {
-        run.collect(trellis, of_nodes, of_arcs, n_arcs_, states_.data(), arcs_.data(), active_);
+        graph.collect(of_nodes, of_arcs, n_arcs_, states_.data(), arcs_.data(), active_);
         table_.add_active(active_, weights_.data());
     }
     nb::tuple take() { return nb::make_tuple(states_.take(), arcs_.take(), weights_.take()); }
@@ -99,7 +102,7 @@ double log_partition(const Trellises& trellises, std::int64_t n, const States& s
                      const Weights& weights, bool in_log_space) {
     const Scores scores(trellises, n, states, arcs, weights);
     const LockRelease release;
-    return scores.empty() ? 0.0 : TrellisRun().log_partition(scores.trellis, in_log_space);
+    return scores.empty() ? 0.0 : PathEngine().log_partition(scores.graph(), in_log_space);
 }
 
 nb::tuple marginals(const Trellises& trellises, std::int64_t n, const States& states, const Arcs& arcs,
@@ -108,9 +111,10 @@ nb::tuple marginals(const Trellises& trellises, std::int64_t n, const States& st
     Parts parts(trellises, scores);
     if (!scores.empty()) {
         const LockRelease release;
-        TrellisRun run;
-        check_possible(run.marginals(scores.trellis, in_log_space));
-        parts.collect(run, scores.trellis, run.node_probs, run.arc_probs);
+        const TrellisGraph graph = scores.graph();
+        PathEngine engine;
+        check_possible(engine.marginals(graph, in_log_space));
+        parts.collect(graph, engine.node_probs, engine.arc_probs);
     }
     return parts.take();
 }
@@ -123,10 +127,11 @@ nb::tuple hessian_vector(const Trellises& trellises, std::int64_t n, const State
     Parts parts(trellises, scores);
     if (!scores.empty()) {
         const LockRelease release;
-        TrellisRun run;
-        check_possible(run.marginals(scores.trellis, in_log_space));
-        run.hessian_vector(scores.trellis, d_states.data(), direction.arcs);
-        parts.collect(run, scores.trellis, run.node_changes, run.arc_changes);
+        const TrellisGraph graph = scores.graph();
+        PathEngine engine;
+        check_possible(engine.marginals(graph, in_log_space));
+        engine.hessian_vector(graph, direction.graph());
+        parts.collect(graph, engine.node_changes, engine.arc_changes);
     }
     return parts.take();
 }
@@ -140,7 +145,7 @@ nb::list best_label_sequences(const Trellises& trellises, std::int64_t n, const 
         if (scores.empty() && k > 0)
             found.push_back({0, {}});
         else if (!scores.empty())
-            found = k_best(scores.trellis, k);
+            found = k_best(scores.graph(), k);
     }
     return label_sequences(found);
 }
@@ -154,7 +159,8 @@ nb::tuple best_label_sequence(const Trellises& trellises, std::int64_t n, const 
     double score = 0;
     if (!scores.empty()) {
         const LockRelease release;
-        score = TrellisRun().best(scores.trellis, labels.data());
+        std::vector<double> best;
+        score = decode(scores.graph(), best, labels.data());
     }
     return nb::make_tuple(score, labels.take());
 }
@@ -167,9 +173,10 @@ nb::object draw_samples(const Trellises& trellises, std::int64_t n, const States
     NewArray<std::int32_t> out({uniforms.shape(0), uniforms.shape(1)});
     if (!scores.empty()) {
         const LockRelease release;
-        TrellisRun run;
-        check_possible(run.log_partition(scores.trellis));
-        run.sample(scores.trellis, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
+        const TrellisGraph graph = scores.graph();
+        PathEngine engine;
+        check_possible(engine.log_partition(graph));
+        sample(graph, engine, static_cast<std::int64_t>(uniforms.shape(0)), uniforms.data(), out.data());
     }
     return out.take();
 }
@@ -179,9 +186,10 @@ double find_entropy(const Trellises& trellises, std::int64_t n, const States& st
     const Scores scores(trellises, n, states, arcs, weights);
     const LockRelease release;
     if (scores.empty()) return 0.0;
-    TrellisRun run;
-    check_possible(run.marginals(scores.trellis));
-    return run.entropy();
+    const TrellisGraph graph = scores.graph();
+    PathEngine engine;
+    check_possible(engine.marginals(graph));
+    return engine.entropy(graph);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ class Batch {
         for (std::int64_t i = 0; i < T * L; ++i) room.states[i] = room.work.states[i / L * stride + i % L];
         for (std::int64_t i = 0; i < L * L; ++i) room.own[i] = arcs.scores[i / L * stride + i % L];
         const ChainView chain{T, b.n_labels, room.states.data(), room.own.data(), false};
-        const double found = LogForward(chain).log_partition;
+        const double found = log_partition(chain);
         if (!std::isfinite(found) || !states_) return found;
         room.probs.resize(T * L);
         room.pairs.resize((T - 1) * L * L);

@@ -95,6 +95,10 @@ class LatticeGraph {
                 bounds.n_arcs() - n_first};
     }
 
+    std::int32_t label(std::int64_t t, std::int64_t node) const {
+        return t < lattice_.n_positions() ? lattice_.labels[node] : -1;
+    }
+
   private:
     static constexpr double kEndScore = 0;
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "lattice/design_lattices.hpp"
+#include "paths/label_sequences.hpp"
 
 namespace crfkit {
 
@@ -53,7 +54,7 @@ void LatticeMistakes::correct(std::int64_t n) {
 }
 
 void LatticeMistakes::label(std::vector<std::int32_t>& labels) {
-    const double score = room_.decode(labels.data());
+    const double score = decode(room_.graph(), room_.best, labels.data());
     if (!std::isfinite(score))  // that some label sequence is possible was seen to beforehand
         throw std::overflow_error(
             "the scores of a sequence left the range of numbers, expected smaller values of features");

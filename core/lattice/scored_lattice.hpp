@@ -8,7 +8,6 @@
 #include "lattice/graph.hpp"
 #include "lattice/lattice.hpp"
 #include "paths/engine.hpp"
-#include "paths/viterbi.hpp"
 
 namespace crfkit {
 
@@ -21,12 +20,6 @@ struct ScoredLattice {
     std::vector<double> best;   // [nodes] for Viterbi
 
     LatticeGraph graph() const { return LatticeGraph(lattice, *arcs, nodes); }
-    // The labels [T] of the path with the highest score, and that score; −inf when nothing is possible.
-    double decode(std::int32_t* labels) {
-        return viterbi(graph(), best, [&](std::int64_t t, std::int64_t node, std::int64_t) {
-            if (t < lattice.n_positions()) labels[t] = lattice.labels[node];
-        });
-    }
 };
 
 // Gives the lattices of a data set, one after the other.

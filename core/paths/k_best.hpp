@@ -8,6 +8,7 @@
 
 #include "base/interruption.hpp"
 #include "paths/graph.hpp"
+#include "paths/viterbi.hpp"
 
 namespace crfkit {
 
@@ -17,7 +18,7 @@ namespace crfkit {
 // where path q + 1 over an arc becomes a candidate when path q was taken. After the first pass, O(arcs), a
 // further path costs O(levels · log), and O(arcs into it) for each node that it visits for the first time.
 //
-// All paths are distinct. Ties: the lower source, at END first.
+// All paths are distinct. Ties: the lower arc, at END first.
 template <PathGraph Graph>
 class KBestPaths {
   public:
@@ -37,11 +38,12 @@ class KBestPaths {
     // what the arc and the node add to its score.
     struct Path {
         double score, step;
-        std::int64_t arc, source, source_level, rank;
-        // For heaps: the highest score on top, then the lowest source and rank.
+        std::int64_t arc, source;
+        std::int32_t source_level, rank;
+        // For heaps: the highest score on top, then the lowest arc and rank.
         bool operator<(const Path& other) const {
             if (score != other.score) return score < other.score;
-            if (source != other.source) return source > other.source;
+            if (arc != other.arc) return arc > other.arc;
             return rank > other.rank;
         }
     };
@@ -56,7 +58,6 @@ class KBestPaths {
     void find_best_scores();
     bool find_successor();
     Node& open(const Place& place);
-    static void add(Node& node, const Path& path, double source_score);
     static void take_best(Node& node);
     const Path* next_of(const Path& path);
     // Σ of the peaks of the levels after `before`, up to `level`.
@@ -82,29 +83,25 @@ KBestPaths<Graph>::KBestPaths(const Graph& graph)
     find_best_scores();
 }
 
+// As Viterbi, with all scores that are still to be used relative to the peaks of the levels so far.
 template <PathGraph Graph>
 void KBestPaths<Graph>::find_best_scores() {
-    best_[graph_.start()] = 0;
+    std::vector<double> relative(best_.size());
     Pace pace;
     for (std::int64_t t = 0; t < graph_.n_levels(); ++t) {
         const auto level = graph_.level(t);
-        pace.work(8 * level.n_arcs);
-        double* const best = best_.data() + level.node_base;
+        pace.work(4 * level.n_arcs);
+        double* const best = relative.data() + level.node_base;
         double peak = kAbsent;
         for (std::int64_t j = level.first; j < level.last; ++j) {
-            const auto arcs = level.into(j);
-            best[j] = kAbsent;
-            for (std::int64_t k = 0; k < arcs.n; ++k) {
-                const std::int64_t source = arcs.source(k);
-                const double before = peaks_between(level.level_of(source), t - 1);
-                best[j] = std::max(best[j], best[source] - before + arcs.score(k));
-            }
+            best[j] = highest_score(level.into(j), best);
             if (j < level.outer) continue;
             best[j] += level.node_score(j);
             peak = std::max(peak, best[j]);
         }
-        if (peak == kAbsent) continue;
-        for (std::int64_t j = level.first; j < level.last; ++j) best[j] -= peak;
+        if (peak == kAbsent) peak = 0;  // no path has a node here
+        for (std::int64_t j = level.oldest; j < level.last; ++j) best[j] -= peak;
+        std::copy(best + level.first, best + level.last, best_.data() + level.node_base + level.first);
         peaks_[t] = peak;
         total_ += peak;
     }
@@ -136,7 +133,9 @@ bool KBestPaths<Graph>::find_successor() {
             Path path = node.found.back();
             if (const Path* source = next_of(path)) {
                 ++path.rank;
-                add(node, path, source->score);
+                path.score = source->score + path.step;
+                node.candidates.push_back(path);
+                std::push_heap(node.candidates.begin(), node.candidates.end());
             }
         }
         grew = !node.candidates.empty();
@@ -151,15 +150,6 @@ const typename KBestPaths<Graph>::Path* KBestPaths<Graph>::next_of(const Path& p
     const Node& source = open({path.source_level, path.source});
     const auto rank = static_cast<std::size_t>(path.rank) + 1;
     return rank < source.found.size() ? &source.found[rank] : nullptr;
-}
-
-template <PathGraph Graph>
-void KBestPaths<Graph>::add(Node& node, const Path& path, double source_score) {
-    const double score = source_score + path.step;
-    if (score == kAbsent) return;
-    node.candidates.push_back(path);
-    node.candidates.back().score = score;
-    std::push_heap(node.candidates.begin(), node.candidates.end());
 }
 
 template <PathGraph Graph>
@@ -183,11 +173,15 @@ typename KBestPaths<Graph>::Node& KBestPaths<Graph>::open(const Place& place) {
     const std::int64_t j = place.node - level.node_base;
     const double node_score = j < level.outer ? 0.0 : level.node_score(j);
     const auto arcs = level.into(j);
+    slot->candidates.reserve(static_cast<std::size_t>(arcs.n));
     for (std::int64_t k = 0; k < arcs.n; ++k) {
         const std::int64_t source = level.node_base + arcs.source(k), before = level.level_of(arcs.source(k));
         const double step = arcs.score(k) + node_score - peaks_between(before, place.level);
-        add(*slot, {0, step, level.arc_base + arcs.first + k, source, before, 0}, best_[source]);
+        if (const double score = best_[source] + step; score > kAbsent)
+            slot->candidates.push_back(
+                {score, step, level.arc_base + arcs.first + k, source, static_cast<std::int32_t>(before), 0});
     }
+    std::make_heap(slot->candidates.begin(), slot->candidates.end());
     take_best(*slot);
     return *slot;
 }

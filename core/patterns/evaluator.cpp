@@ -292,19 +292,24 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
     exponentiated_.run([&] { arc_scores_.exponentiate(table_); });
     const ScoredTrellis trellis{table_, trellises_.steps_of_sequence(n), layout_.n_labels, work.scores.data(),
                                 arc_scores_};
-    const double log_partition = work.run.marginals(trellis);
+    const TrellisGraph graph(trellis, work.places);
+    const double log_partition = work.engine.marginals(graph);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (hessian_vector_) work.run.hessian_vector(trellis, work.direction.data(), arc_direction_);
-    const auto& nodes = hessian_vector_ ? work.run.node_changes : work.run.node_probs;
-    const auto& arcs = hessian_vector_ ? work.run.arc_changes : work.run.arc_probs;
+    if (hessian_vector_) {
+        const ScoredTrellis direction{table_, trellis.steps, layout_.n_labels, work.direction.data(),
+                                      arc_direction_};
+        work.engine.hessian_vector(graph, TrellisGraph(direction, work.places));
+    }
+    const auto& nodes = hessian_vector_ ? work.engine.node_changes : work.engine.node_probs;
+    const auto& arcs = hessian_vector_ ? work.engine.arc_changes : work.engine.arc_probs;
     sums.direct.resize(sums.products.size(), 0.0);
     for (std::int64_t t = 0; t <= T; ++t) {
         const Step& step = trellis.step(t);
         for (std::int64_t e = 0; e < step.n_arcs; ++e)
-            sums.direct[step.first_arc + e] += weight * arcs[work.run.arc_begin[t] + e];
+            sums.direct[step.first_arc + e] += weight * arcs[work.places.arc_begin[t] + e];
         if (t == T) break;
         const auto labels = table_.labels(step.after);
-        const double* after = nodes.data() + work.run.node_begin[t] + step.n_sources();
+        const double* after = nodes.data() + work.places.node_begin[t] + step.n_sources();
         for (std::int32_t j = 0; j < step.n_after; ++j)
             residuals(block, first + t)[labels[j]] += static_cast<Real>(weight * after[j]);
     }

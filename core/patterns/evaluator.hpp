@@ -20,10 +20,11 @@
 #include "data/scorer.hpp"
 #include "kernels/kernels.hpp"
 #include "lattice/arc_model.hpp"
+#include "paths/engine.hpp"
 #include "patterns/batches.hpp"
 #include "patterns/step_weights.hpp"
 #include "patterns/trellis.hpp"
-#include "patterns/trellis_run.hpp"
+#include "patterns/trellis_graph.hpp"
 
 namespace crfkit {
 
@@ -46,7 +47,8 @@ class PatternEvaluator {
         Buffer<Real> mass, inverse_mass;                     // [T + 2, W] of each level
         std::vector<Total> peaks;                            // [W] Σ of the peaks of a lane's positions
         std::vector<double> scores, direction;               // [T, L]
-        TrellisRun run;
+        TrellisPlaces places;
+        PathEngine engine;
     };
     // Sequences that share a trellis: with all labels, or with those that their annotation admits.
     struct Lanes {

@@ -6,8 +6,8 @@
 
 #include "base/buffer.hpp"
 #include "kernels/kernels.hpp"
+#include "patterns/step_scores.hpp"
 #include "patterns/trellis.hpp"
-#include "patterns/trellis_run.hpp"
 
 namespace crfkit {
 
