@@ -226,8 +226,8 @@ def test_gates_that_are_functions_count_with_their_value() -> None:
         ("w=", 3, "expected a value"),
         ("w=a &", 6, "expected a name"),
         ("w=a b", 4, "expected & or the end"),
-        ("w!=a", 2, "expected & or the end; ! stands before what must not be so, or in quotes"),
-        ("w=Yahoo!", 8, "expected & or the end; ! stands before"),
+        ("w!=a", 2, "expected & or the end; ! negates what follows, or must be quoted"),
+        ("w=Yahoo!", 8, "expected & or the end; ! negates"),
         ("w[x]=a", 2, "expected a whole number of positions"),
         ("%x[0]=a", 1, "expected %function"),
     ],
@@ -341,7 +341,7 @@ def test_the_weights_that_data_can_reach() -> None:
             r"Affixes\.of has \(\['A'\],\), expected sequences of labels",
         ),
         (lambda: Loose.Affixes(2, of={"A": "x"}), "'A' counts 'x' times, expected a number of at least 0"),
-        (lambda: Loose.Affixes(2, prefixes=False, suffixes=False), "neither prefixes nor suffixes"),
+        (lambda: Loose.Affixes(2, prefixes=False, suffixes=False), "prefixes and suffixes are both False"),
     ],
 )
 def test_bad_structures(make: Any, what: str) -> None:

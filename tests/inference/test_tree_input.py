@@ -247,7 +247,7 @@ FIVE = np.zeros((5, 5))
         (lambda: SpanningTree("no"), "single_root is 'no', expected True or False"),  # type: ignore[arg-type]
         (lambda: ONE.compile(-1), "n_positions is -1"),
         (lambda: ONE.compile(2, AllowedLabels.from_labels([0])), "are of 1 words, the input has 2"),
-        (lambda: ONE.compile(2, active=3), "no parts that an input could switch on"),
+        (lambda: ONE.compile(2, active=3), "no parts that depend on the input"),
     ],
 )
 def test_what_is_refused(ask: Any, message: str) -> None:

@@ -96,7 +96,7 @@ def test_a_chain_leaves_nothing_open() -> None:
             lambda: Chain().compile(2, AllowedLabels.from_labels([0])),
             "are of 1 positions, the input has 2",
         ),
-        (lambda: Chain().compile(2, active=[3]), "no parts that an input could switch on"),
+        (lambda: Chain().compile(2, active=[3]), "no parts that depend on the input"),
     ],
 )
 def test_compile_refuses_in_words(make: Any, message: str) -> None:

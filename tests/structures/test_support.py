@@ -196,7 +196,7 @@ def test_outputs_outside_are_refused_with_their_places() -> None:
     assert str(refused.value) == (
         "4 of 5 training sequences lie outside the bigrams: sequence 1, position 0: b at the start; "
         "sequence 2, position 1: a after a; sequence 3: a at its end; sequence 4: it has no positions "
-        "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' lets all pairs exist)."
+        "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' allows all pairs)."
     )
     with pytest.raises(ValueError, match="; …"):
         Chain(bigrams=ALTERNATING).bind(LABELS, [[0]] * 9)
@@ -247,7 +247,7 @@ def test_partly_known_outputs_need_one_completion_within_the_bigrams() -> None:
     ("labels", "outputs", "message"),
     [
         (["a", "a"], [], "must be distinct"),
-        (["a", START], [], "START and END stand before and after a sequence"),
+        (["a", START], [], "START and END mark the ends of a sequence"),
         (["a"], [[1]], "label ids from 1 to 1, expected 0 to 0, or −1"),
         (["a"], [[-2]], "label ids from -2 to -2"),
         (["a"], [[0.5]], "list of label ids, got float64"),

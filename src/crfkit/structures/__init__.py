@@ -1,4 +1,4 @@
-"""Which outputs exist: the structures, the allowed labels that restricts them, and the scores of their parts."""
+"""Structures: which outputs exist, the allowed labels that restrict them, and the scores of their parts."""
 
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing

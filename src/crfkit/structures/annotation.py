@@ -1,4 +1,4 @@
-"""Training outputs beside a set of bigrams: which bigrams they have, and where they leave the set.
+"""Training outputs and a set of bigrams: which bigrams the outputs have, and where they are outside the set.
 
 An output is its label ids [T], −1 where the label is unknown, or the `AllowedLabels` of the labels possible at each
 position.
@@ -19,9 +19,9 @@ from crfkit.structures.support import Support
 
 
 class Outside(NamedTuple):
-    """A training output that the bigrams exclude: where the first pair stands that they do not have.
+    """A training output that the bigrams exclude, and its first pair outside them.
 
-    The pair is (None, None) where the output is not fully known: then no completion of it lies within the bigrams.
+    The pair is (None, None) where the output is not fully known: no completion of it is within the bigrams.
     """
 
     sequence: int
@@ -41,7 +41,7 @@ class Outside(NamedTuple):
 
 
 def observed(labels: Sequence[Hashable], outputs: Sequence[npt.ArrayLike | AllowedLabels]) -> Bigrams:
-    """The bigrams that the outputs name; next to an unknown label there is none, a set stands for each of its labels."""
+    """The bigrams of the outputs; an unknown label gives none, a set of labels those of each of its labels."""
     n_labels = len(labels)
     listed = _Paths([output for output in outputs if not isinstance(output, AllowedLabels)], n_labels)
     known = (listed.before >= 0) & (listed.after >= 0)
@@ -60,7 +60,7 @@ def _codes_of_sets(output: AllowedLabels, n_labels: int) -> Int64s:
 
 
 def outside(support: Support, outputs: Sequence[npt.ArrayLike | AllowedLabels]) -> list[Outside]:
-    """Where each output that the bigrams exclude first leaves them, in the order of the outputs."""
+    """The first pair outside the bigrams of each output that they exclude, in the order of the outputs."""
     labels = support.labels
     found: dict[int, Outside] = {}
     numbers = [n for n, output in enumerate(outputs) if not isinstance(output, AllowedLabels)]
@@ -85,7 +85,7 @@ def outside(support: Support, outputs: Sequence[npt.ArrayLike | AllowedLabels]) 
 
 
 class _Paths:
-    """The pairs of neighbours of all outputs, START and END included, one after the other: [T + N] in all.
+    """The adjacent pairs of all outputs, including START and END, concatenated: [T + N].
 
     `before` and `after` are label ids, −1 where unknown, L for START and END; `position` is that of `after`.
     """

@@ -14,7 +14,7 @@ _LISTED = 5
 
 
 def as_text(firsts: Sequence[Hashable], seconds: Sequence[Hashable], after: After) -> str:
-    """A table with ● for each pair; for many labels, how many follow each."""
+    """A table with ● for each pair; with many labels, the number of followers of each."""
     counts = [len(after(first).intersection(seconds)) for first in firsts]
     share = 100 * sum(counts) / (len(firsts) * len(seconds))
     head = f"{sum(counts):,} of {len(firsts) * len(seconds):,} pairs ({share:.1f} %)"
@@ -34,7 +34,7 @@ def as_text(firsts: Sequence[Hashable], seconds: Sequence[Hashable], after: Afte
 
 
 def as_html(firsts: Sequence[Hashable], seconds: Sequence[Hashable], after: After) -> str:
-    """A drawing (SVG) with one square for each pair, and the names of the labels where they have room."""
+    """A drawing (SVG) with one square for each pair, and the names of the labels if they fit."""
     named = len(firsts) <= _MOST_NAMED
     cell = 14.0 if named else _SIDE / len(firsts)
     left = 8 * max(len(str(label)) for label in firsts) if named else 0
@@ -66,7 +66,7 @@ def as_html(firsts: Sequence[Hashable], seconds: Sequence[Hashable], after: Afte
 
 
 def _runs(row: Sequence[bool]) -> list[tuple[int, int]]:
-    """Where True begins and ends, again and again."""
+    """The runs of True, as (begin, end)."""
     edges = [j for j in range(len(row) + 1) if (j > 0 and row[j - 1]) != (j < len(row) and row[j])]
     return list(zip(edges[::2], edges[1::2], strict=True))
 

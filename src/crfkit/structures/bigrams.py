@@ -1,8 +1,7 @@
-"""Sets of label pairs: which labels may stand next to each other, which may begin a sequence, which may end it.
+"""Sets of label pairs: which labels may be adjacent, which may begin a sequence, which may end it.
 
-A label sequence y_1 … y_T has the bigrams (START, y_1), (y_1, y_2), …, (y_T, END); the empty one has (START, END)
-alone. It is
-allowed by a set B when B holds all of them.
+A label sequence y_1 … y_T has the bigrams (START, y_1), (y_1, y_2), …, (y_T, END); the empty one has only
+(START, END). A set B allows the sequence if it contains all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Pair = tuple[Hashable, Hashable]  # (before, after)
 
 
 class Boundary(Enum):
-    """What stands before the first label and after the last one; equal to no label."""
+    """Stands for the position before the first label or after the last one; equal to no label."""
 
     START = "START"
     END = "END"
@@ -51,9 +50,9 @@ class Missing(NamedTuple):
 
 
 class Bigrams(Set[Pair]):
-    """A set of label pairs (before, after), with START and END as members like all others. It never changes.
+    """A set of label pairs (before, after), where START and END count as labels. Immutable.
 
-    `in`, `after` and `before` take constant time; |, &, − and ^ give new sets. Pairs that lead to START or away from END may
+    `in`, `after` and `before` take constant time; |, &, − and ^ give new sets. Pairs into START or out of END may
     be members, but no label sequence has them.
 
     >>> B = Bigrams.scheme("bio", ["B-PER", "I-PER", "O"])
@@ -68,9 +67,7 @@ class Bigrams(Set[Pair]):
     __slots__ = ("_after", "_before", "_hashed", "_labels")
 
     _after: Mapping[Hashable, frozenset[Hashable]]  # label → the labels that may follow it
-    _before: (
-        Mapping[Hashable, frozenset[Hashable]] | None
-    )  # the same by second, made when it is first asked for
+    _before: Mapping[Hashable, frozenset[Hashable]] | None  # the same by second label, made on first use
     _hashed: int | None
     _labels: tuple[Hashable, ...] | None
 
@@ -91,13 +88,13 @@ class Bigrams(Set[Pair]):
         bigrams._set_rows(after)
         return bigrams
 
-    # ---- where sets come from
+    # ---- constructors
 
     @classmethod
     def observed(cls, y: Iterable[Sequence[Any]]) -> Bigrams:
         """The bigrams of label sequences.
 
-        A set of labels stands for each of its labels; next to an unknown label (None) no bigram is seen.
+        A set of labels stands for each of its labels; an unknown label (None) gives no bigrams.
 
         >>> list(Bigrams.observed([["a", "b"], ["b"]]))
         [(START, 'a'), (START, 'b'), ('a', 'b'), ('b', END)]
@@ -118,7 +115,7 @@ class Bigrams(Set[Pair]):
     def scheme(cls, name: str, labels: Iterable[Hashable]) -> Bigrams:
         """The pairs that a scheme of span labels allows: `bio` (= `iob2`), `iob1`, `iobes` (= `bioes`), `bilou` or `bmes`.
 
-        A label is O, or a letter, a dash and a type (`B-PER`), or a letter alone; one that does not fit is refused.
+        A label is O, or a letter, a dash and a type (`B-PER`), or a letter alone; others raise an error.
         """
         known = tuple(labels)
         return cls.where(scheme_rule(name, known, START, END), known)
@@ -157,12 +154,12 @@ class Bigrams(Set[Pair]):
             )
         return cls._from_rows(rows)
 
-    # ---- what is asked of them
+    # ---- queries
 
     def ids(self, labels: Sequence[Hashable]) -> tuple[Int32s, Int32s]:
         """The pairs as label ids (before [n], after [n]), ascending; L is START in `before` and END in `after`.
 
-        Pairs with a label that is not listed are left out.
+        Pairs with a label that is not listed are dropped.
         """
         n_labels = len(labels)
         number = {label: i for i, label in enumerate(labels)}
@@ -192,7 +189,7 @@ class Bigrams(Set[Pair]):
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """The labels that occur, without START and END, sorted where they can be."""
+        """The labels that occur, without START and END, sorted if they can be compared."""
         if self._labels is None:
             named = {*self._after, *(label for row in set(self._after.values()) for label in row)}
             self._labels = _sorted(named - {START, END})
@@ -249,7 +246,7 @@ class Bigrams(Set[Pair]):
 
 
 def _checked(pair: object) -> Pair:
-    """A pair of labels, or a complaint."""
+    """The given pair, if it is a pair of labels; raises an error otherwise."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(f"Bigrams: got {pair!r}, expected pairs of labels (before, after).")
     for label in pair:
@@ -263,7 +260,7 @@ def _checked(pair: object) -> Pair:
 
 
 def _alternatives(entry: Any) -> Iterable[Hashable]:
-    """The labels that an entry of y names: one, several for a set, none for None."""
+    """The labels of an entry of y: one, several for a set, none for None."""
     if entry is None:
         return ()
     return entry if isinstance(entry, set | frozenset) else (entry,)
@@ -274,7 +271,7 @@ def _distinct(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def _sorted(labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """The same order in every run, also of labels that cannot be compared."""
+    """A sort key with the same order in every run, also for labels that cannot be compared."""
     try:
         return tuple(sorted(labels))
     except TypeError:

@@ -1,4 +1,4 @@
-"""The first-order chain: labels y_1 … y_T, scored at each position and between neighbours.
+"""The first-order chain: labels y_1 … y_T with emission scores and transition scores.
 
     score(y) = start[y_1] + Σ_t emissions[t, y_t] + Σ_{t≥2} transitions[t, y_{t−1}, y_t] + end[y_T]
     p(y)     = exp(score(y)) / Z,    Z = Σ_y exp(score(y))
@@ -27,20 +27,20 @@ Float64s = npt.NDArray[np.float64]
 
 OBSERVED = "observed"
 UNSEEN = ("error", "extend", "skip", "soft")
-MOST_LISTED = 5  # training outputs named in a message
+MOST_LISTED = 5  # number of training outputs that a message lists
 
 
 @dataclass(frozen=True, repr=False)
 class Chain:
-    """Sequences of labels in which neighbours are linked.
+    """Label sequences in which adjacent labels are linked.
 
-    `start` and `end` say whether the arc into the first label and the arc out of the last one have scores of
-    their own.
+    `start` and `end` say whether the transition into the first label and the one out of the last label have
+    scores.
 
-    `bigrams` says which pairs of neighbours exist, START and END included (None: all): a `Bigrams`, "observed" (those of the
-    training outputs), or a scheme of span labels ("bio", "iob1", "iobes", "bilou", "bmes"). `unseen` is what is done
-    with a training output that has other pairs: "error" refuses it, "extend" adds its pairs to the set, "skip" leaves it
-    out, and "soft" lets all pairs exist, of which only those in the set have weights.
+    `bigrams` gives the allowed transitions, including START and END (None: all): a `Bigrams`, "observed" (those of the
+    training outputs), or a scheme of span labels ("bio", "iob1", "iobes", "bilou", "bmes"). `unseen` decides
+    about training outputs with other pairs: "error" raises an error (default), "extend" adds their pairs to the set, "skip"
+    leaves these outputs out, and "soft" allows all pairs, of which only those in the set have weights.
 
     >>> Chain(end=False)
     Chain(start=True, end=False)
@@ -58,7 +58,7 @@ class Chain:
     labels: tuple[Hashable, ...] | None = field(default=None, init=False)  # of the ids, once they are bound
 
     def __post_init__(self) -> None:
-        """Refuse what no chain can be made of."""
+        """Check the arguments."""
         bigrams = self.bigrams
         named = isinstance(bigrams, str) and (bigrams == OBSERVED or bigrams.lower() in SCHEMES)
         if not (bigrams is None or named or isinstance(bigrams, Bigrams)):
@@ -74,7 +74,7 @@ class Chain:
 
     @property
     def constrained(self) -> bool:
-        """Whether there are arcs that do not exist."""
+        """Whether some transitions are forbidden."""
         return self.bigrams is not None and self.unseen != "soft"
 
     def bind(
@@ -85,14 +85,14 @@ class Chain:
         possible: Iterable[npt.ArrayLike | AllowedLabels] | None = None,
         also: Bigrams | None = None,
     ) -> Chain:
-        """The chain with its bigrams fixed as a `Bigrams` of these labels, whose ids are their places.
+        """The chain with its bigrams fixed as a `Bigrams` of these labels, whose ids are their indices.
 
         An output is its label ids, −1 where the label is unknown, or the `AllowedLabels` of its possible labels. Pairs with
-        labels that are not listed are left out. A plain chain leaves nothing open, and is returned itself.
+        labels that are not listed are dropped. A chain without bigrams is returned as it is.
 
-        Where more is known of the outputs than a training label says, such as allowed labels, `possible` has that too:
-        pairs are seen in `outputs`, and whether one lies within the bigrams is asked of `possible`. The bigrams of a model
-        that is trained further are given as `also`: they exist in any case.
+        `possible` are the outputs restricted further, for example by allowed labels: observed pairs are counted in
+        `outputs`, and outputs outside the bigrams are found in `possible`. `also` are pairs to allow in any case: those of
+        a model that is trained further.
         """
         known = tuple(labels)
         if len(known) == 0:
@@ -100,7 +100,7 @@ class Chain:
         if self.bigrams is None:
             return self
         if START in known or END in known:
-            raise ValueError("START and END stand before and after a sequence, they are not labels.")
+            raise ValueError("START and END mark the ends of a sequence, expected labels.")
         if len(set(known)) != len(known):
             raise ValueError("The labels of a chain must be distinct.")
         given = list(outputs)
@@ -119,7 +119,7 @@ class Chain:
         return bound
 
     def outside(self, outputs: Iterable[npt.ArrayLike | AllowedLabels]) -> list[Outside]:
-        """Where each output that the bigrams exclude first leaves them; outputs as in `bind`."""
+        """The first pair outside the bigrams of each output that they exclude; outputs as in `bind`."""
         if not self.constrained:
             return []
         return outside(self.support(), list(outputs))
@@ -155,10 +155,12 @@ class Chain:
     ) -> ChainTrellis:
         """All label sequences of this length that the bigrams and the allowed labels allow.
 
-        Where the bigrams exclude all of them, this is a `NoOutputError` that names the length and what is missing.
+        If the bigrams exclude all of them, raises a `NoOutputError` that names the length and what is missing.
         """
         if active is not None:
-            raise ValueError(f"A chain has no parts that an input could switch on, got active = {active!r}.")
+            raise ValueError(
+                f"A chain has no parts that depend on the input, expected active = None, got {active!r}."
+            )
         if n_positions < 0:
             raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
         if allowed is None:
@@ -172,7 +174,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class ChainTrellis:
-    """The outputs of a chain: L^T sequences, less what bigrams and allowed labels exclude. Arcs are never written out."""
+    """The outputs of a chain: L^T sequences, without those that constraints exclude. Transitions are never listed."""
 
     structure: Chain
     n_positions: int
@@ -192,7 +194,7 @@ class ChainTrellis:
 
 
 def _checked(trellis: ChainTrellis) -> ChainTrellis:
-    """The trellis, if it has an output."""
+    """The trellis; raises an error if it has no output."""
     if trellis.structure.constrained:
         trellis.support(len(trellis.structure.support().labels))
     return trellis
@@ -205,12 +207,12 @@ def _plain(structure: Chain, n_positions: int) -> ChainTrellis:
 
 
 def _refuse(offenders: Sequence[Outside], n_outputs: int) -> None:
-    """Say which training outputs lie outside the bigrams, if any do."""
+    """Raise an error that lists training outputs outside the bigrams, if there are any."""
     if offenders:
         first = "; ".join(map(str, offenders[:MOST_LISTED])) + "; …" * (len(offenders) > MOST_LISTED)
         raise ValueError(
             f"{len(offenders):,} of {n_outputs:,} training sequences lie outside the bigrams: {first} "
-            "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' lets all pairs exist)."
+            "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' allows all pairs)."
         )
 
 
@@ -233,7 +235,7 @@ class ChainScores:
     end: Float64s | None = None  # [L] the last label is b
 
     def __post_init__(self) -> None:
-        """Convert and refuse what cannot be scores."""
+        """Convert and check the arrays."""
         emissions = _scores("emissions", self.emissions)
         if emissions.ndim != 2 or emissions.shape[1] == 0:
             raise ValueError(f"ChainScores.emissions: expected [T, L] with L ≥ 1, got {_shape(emissions)}.")
@@ -268,7 +270,7 @@ class ChainScores:
         return int(self.emissions.shape[1])
 
     def check(self, structure: Chain) -> None:
-        """Refuse scores for parts that this structure does not have."""
+        """Raise an error for scores of parts that this structure does not have."""
         if not isinstance(structure, Chain):
             raise ValueError(f"ChainScores go with a Chain, got {type(structure).__name__}.")
         for name in ("start", "end"):
@@ -281,7 +283,7 @@ class ChainScores:
 class ChainMarginals(NamedTuple):
     """∇ log Z with respect to the scores, part by part: the probability that an output has the part.
 
-    The same shapes carry other numbers per part: the counts of one output, or ∇² log Z · direction.
+    The same shapes hold other numbers per part: the counts of one output, or ∇² log Z · direction.
     """
 
     emissions: Float64s  # [T, L]         P(y_t = b)

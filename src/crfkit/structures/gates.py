@@ -1,14 +1,14 @@
-"""Gates: conditions on the input at the place where a pattern begins.
+"""Conditions on the input at the position where a pattern begins (gates).
 
     gate      = condition , { "&" , condition } ;
     condition = [ "!" ] , reference , [ "=" , value , { "|" , value } ] ;
     reference = name , [ "[" , offset , "]" ] | "%" , function , "[" , offset , "," , column , [ "," , length ] , "]" ;
 
-A name is that of a feature: `w=Rome` asks for the feature `w:Rome` of a dict {"w": "Rome"}, or for `w=Rome` or `w:Rome` in a
-list of strings, and `up` for a feature that has no more to it. With rows of columns, as templates read them, the name is
+A name is that of a feature: `w=Rome` requires the feature `w:Rome` of a dict {"w": "Rome"}, or `w=Rome` or `w:Rome` in a
+list of strings, and `up` a feature without a value. With rows of columns, as templates read them, the name is
 `word` for column 0 or the number of a column, and the macros of templates can be used: `%lower[0,0]=rome`, `%is_title[1,0]`.
-The offset counts positions from where the pattern begins. Values and names with blanks or one of & | = [ ] ! stand in
-quotes.
+The offset counts positions from the beginning of the pattern. Values and names with blanks or one of & | = [ ] ! are
+quoted.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Macro:
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold at one position, `offset` positions after the one where the pattern begins."""
+    """A condition on one position, `offset` positions after the beginning of the pattern."""
 
     reference: str | Macro
     offset: int
-    values: tuple[str, ...]  # one of these; none: the feature or the value is there at all
-    holds: bool  # False: it must not be so
+    values: tuple[str, ...]  # one of these; none: the feature or the value is present
+    holds: bool  # False: the condition is negated
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Gate:
 
 
 def parse_gate(text: str) -> Gate:
-    """The gate that a text describes; ValueError, with a caret under the place, where it is none."""
+    """Parse the text of a gate; ValueError, with a caret under the place, if it is invalid."""
     return _Parser(text).gate()
 
 
@@ -73,7 +73,7 @@ class _Parser:
         while self.takes("&"):
             conditions.append(self.condition())
         if self.takes("!"):
-            self.complain("expected & or the end; ! stands before what must not be so, or in quotes", "!")
+            self.complain("expected & or the end; ! negates what follows, or must be quoted", "!")
         if self.text[self.at :].strip():
             self.complain("expected & or the end")
         return Gate(self.text, tuple(conditions))
@@ -133,5 +133,5 @@ class _Parser:
 
 
 def _bare(kind: str, token: str) -> str:
-    """The text that a token stands for."""
+    """The text of a token."""
     return re.sub(r"\\(.)", r"\1", token[1:-1]) if kind == "quote" else token

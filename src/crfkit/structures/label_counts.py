@@ -1,6 +1,6 @@
-"""Label n-grams and affixes, counted: what training data, or a list of words, suggest as patterns.
+"""Counts of label n-grams and affixes in training data or a list of words, which become patterns.
 
-A gram is a run of labels, anywhere or only at the first or the last positions of a sequence.
+A gram is a run of labels, anywhere or only at the start or the end of a sequence.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from crfkit.structures.structure import Int32s, Int64s
 
 Float64s = npt.NDArray[np.float64]
 
-ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may stand
+ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may occur
 LONGEST = 1000
 ByLength = int | Mapping[int, int]
 
 
 class Gram(NamedTuple):
-    """A run of labels: their ids, and where it may stand."""
+    """A run of labels: their ids, and where it may occur."""
 
     where: int
     labels: tuple[int, ...]
@@ -37,11 +37,11 @@ class Gram(NamedTuple):
 
 @dataclass(frozen=True)
 class Ngrams:
-    """The label n-grams of the training data, each a pattern with a weight of its own.
+    """The label n-grams of the training data, each a pattern with its own weight.
 
-    lengths : how many labels they have: a number, or several
-    min_count : those that occur less often are left out; a dict gives it by length
-    most : so many at most of each length, the most frequent; a dict gives it by length, None: all
+    lengths : number of labels of an n-gram, or several such numbers
+    min_count : drop those that occur less often; a dict gives it by length
+    most : keep at most this many of each length, the most frequent; a dict gives it by length, None: all
 
     >>> Ngrams(3, min_count=2)
     Ngrams(lengths=(3,), min_count=2, most=None)
@@ -52,7 +52,7 @@ class Ngrams:
     most: ByLength | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be counted."""
+        """Check the arguments."""
         object.__setattr__(self, "lengths", _lengths("Ngrams", self.lengths))
         _check_limits("Ngrams", self.min_count, self.most)
 
@@ -68,14 +68,15 @@ class Ngrams:
 
 @dataclass(frozen=True)
 class Affixes:
-    """The first and the last labels of sequences, as patterns that are fixed to the start and to the end.
+    """The first and the last labels of sequences, as patterns anchored at the start and at the end.
 
-    lengths : how many labels they have: a number for 1 up to this many, or the lengths themselves
+    lengths : number of labels: a number for all lengths from 1 up to it, or several lengths
     of : the sequences to take them from, None: the training data. A string is the sequence of its characters; a dict has
         sequences and how often each counts. Sequences with labels that the model does not have count for as far as they go.
-    min_count : those that occur less often are left out; a dict gives it by length
-    most : so many at most of each length, first and last ones together, the most frequent; a dict gives it by length
-    prefixes, suffixes : which of the two
+    min_count : drop those that occur less often; a dict gives it by length
+    most : keep at most this many of each length, prefixes and suffixes together, the most frequent; a dict gives it by
+        length
+    prefixes, suffixes : whether to use each of the two
 
     >>> Affixes(2, of=["in", "on"], suffixes=False).lengths
     (1, 2)
@@ -89,14 +90,14 @@ class Affixes:
     suffixes: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be counted; read the sequences once."""
+        """Check the arguments; read the sequences once."""
         lengths = self.lengths
         if isinstance(lengths, int | np.integer) and not isinstance(lengths, bool):
             lengths = range(1, max(int(lengths), 0) + 1)
         object.__setattr__(self, "lengths", _lengths("Affixes", lengths))
         _check_limits("Affixes", self.min_count, self.most)
         if not (self.prefixes or self.suffixes):
-            raise ValueError("Affixes: neither prefixes nor suffixes are asked for, expected one of them.")
+            raise ValueError("Affixes: prefixes and suffixes are both False, expected at least one True.")
         if self.of is not None and not isinstance(self.of, Mapping):
             if isinstance(self.of, str) or not isinstance(self.of, Iterable):
                 raise ValueError(f"Affixes.of is {self.of!r}, expected a list of sequences of labels.")
@@ -116,7 +117,7 @@ class Affixes:
             ids, ptr, counts = self._encoded(labels)
         found: list[Gram] = []
         for length in self.lengths:  # type: ignore[union-attr]
-            long = np.flatnonzero(np.diff(ptr) >= length)  # the sequences that have such
+            long = np.flatnonzero(np.diff(ptr) >= length)  # sequences that are long enough
             ends = []
             for where, wanted, begins in (
                 (FIRST, self.prefixes, ptr[:-1][long]),
@@ -132,7 +133,7 @@ class Affixes:
         return found
 
     def _encoded(self, labels: Sequence[Hashable]) -> tuple[Int32s, Int64s, Float64s]:
-        """The sequences that were given: label ids (−1: no label of the model), where each begins, how often it counts."""
+        """The given sequences: label ids (−1: unknown to the model), their offsets, and their counts."""
         known = {label: i for i, label in enumerate(labels)}
         counted = dict(self.of) if isinstance(self.of, Mapping) else Counter(self.of or ())
         lengths = np.fromiter(map(len, counted), np.int64, len(counted))
@@ -147,7 +148,7 @@ def _hashable(word: Sequence[Hashable]) -> Sequence[Hashable]:
 
 
 def _check_word(word: object, count: object) -> None:
-    """Refuse what is no sequence of labels, or cannot be how often one counts."""
+    """Raise an error for something that is not a sequence of labels, or not a count."""
     if not isinstance(word, str) and not (
         isinstance(word, tuple) and all(isinstance(label, Hashable) for label in word)
     ):
@@ -157,9 +158,9 @@ def _check_word(word: object, count: object) -> None:
 
 
 def places(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s, Int64s]:
-    """The distinct runs of `length` known labels within sequences, [n, length], ascending, and where they stand.
+    """The distinct runs of `length` known labels within sequences, [n, length], ascending, and their occurrences.
 
-    For each place: which of them it is, and in which sequence.
+    For each occurrence: the index of the run, and the sequence.
     """
     n_positions = len(ids)
     sequence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))  # [T]
@@ -172,9 +173,9 @@ def places(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s, Int64
 
 
 def _distinct(runs: Int32s) -> tuple[Int32s, Int64s]:
-    """The distinct ones among runs of labels [n, length], ascending, and which of them each is, [n]."""
+    """The distinct ones among runs of labels [n, length], ascending, and the index of each, [n]."""
     which = np.zeros(len(runs), np.int64)
-    for labels in runs.T:  # ranked by what is read so far
+    for labels in runs.T:  # ranks by the labels read so far
         keys = which * (int(labels.max(initial=0)) + 1) + labels
         which = np.unique(keys, return_inverse=True)[1].ravel()
     _, first = np.unique(which, return_index=True)

@@ -1,7 +1,7 @@
-"""Units: what the labels of a sequence fall into, spans such as B-NP I-NP I-NP, or runs of one label.
+"""Units of a label sequence: spans such as B-NP I-NP I-NP, or runs of one label.
 
-N-grams of units reach further than n-grams of labels: `B-PP|I-PP B-NP I-NP* B-VP` says that a noun phrase of any length
-stands between a preposition and a verb.
+N-grams of units reach further than n-grams of labels: `B-PP|I-PP B-NP I-NP* B-VP` matches a noun phrase of any length
+between a preposition and a verb.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from crfkit.structures.structure import Int32s, Int64s
 
 Bools = npt.NDArray[np.bool_]
 
-_LETTERS = ("BI", "BIES", "BILU", "BMES")  # what opens, goes on, closes, stands alone
+_LETTERS = ("BI", "BIES", "BILU", "BMES")  # begin, inside, end, single
 _OUTSIDE = "O"
 
 
 @dataclass(frozen=True, eq=False)
 class LabelUnits:
-    """How labels make up units of some kinds; K kinds, and for each the text of patterns."""
+    """How labels form units of K kinds, and the pattern text of each kind."""
 
     kinds: Int32s  # [L] of the unit that a label belongs to
     opens: Bools  # [L] the label begins a unit
@@ -31,11 +31,11 @@ class LabelUnits:
     inside: Bools  # [L] the label never begins one
     firsts: tuple[str, ...]  # [K] the label that a unit begins with
     lasts: tuple[str, ...]  # [K] the one that it ends with
-    wholes: tuple[str, ...]  # [K] all of it
+    wholes: tuple[str, ...]  # [K] the whole unit
 
     @classmethod
     def of(cls, labels: Sequence[Hashable]) -> LabelUnits:
-        """Spans where all labels are of one scheme, as B-NP, I-NP and O are; runs of equal labels otherwise."""
+        """Spans if all labels follow one scheme, as B-NP, I-NP and O do; runs of equal labels otherwise."""
         names = [str(label) for label in labels]
         roles = _roles(names)
         if roles is None:
@@ -62,9 +62,9 @@ class LabelUnits:
         )
 
     def split(self, ids: Int32s, ptr: Int64s) -> tuple[Int32s, Int64s]:
-        """The kinds of the units of label ids [T], sequence by sequence, and where each sequence begins among them.
+        """The kinds of the units of label ids [T], sequence by sequence, and the offset of each sequence.
 
-        −1 is a unit that begins as none should: I-NP after O.
+        −1 is a unit with an invalid beginning: I-NP after O.
         """
         kinds, before = self.kinds[ids], np.roll(ids, 1)
         begins = self.opens[ids] | self.closes[before] | (kinds != np.roll(kinds, 1))
@@ -79,7 +79,7 @@ class LabelUnits:
 
 
 def _roles(names: Sequence[str]) -> list[str] | None:
-    """What each label is in a scheme of spans, B I E S whatever its letters, or O; None: they are of no scheme."""
+    """The role of each label in a scheme of spans: B I E S whatever its letters, or O; None if they follow no scheme."""
     for letters in _LETTERS:
         allowed = dict(zip(letters, "BIES", strict=False))
         heads = [name.partition("-")[0] for name in names]
@@ -94,12 +94,12 @@ def _roles(names: Sequence[str]) -> list[str] | None:
 
 
 def _kind(name: str) -> str:
-    """The type of a span; what is outside is a kind of its own."""
+    """The type of a span; outside is a separate kind."""
     return _OUTSIDE if name == _OUTSIDE else "-" + name.partition("-")[2]
 
 
 def _span_texts(of_role: dict[str, str], *, closed: bool) -> tuple[str, str, str]:
-    """How spans of one type begin, how they end, and all of them; '' where the labels do not exist."""
+    """Patterns for the beginning, the end and the whole of a span of one type; '' if the labels do not exist."""
     if _OUTSIDE in of_role:
         text = of_role[_OUTSIDE]
         return text, text, f"{text}+"

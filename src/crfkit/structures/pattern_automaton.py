@@ -1,11 +1,11 @@
 """From a pattern to the smallest deterministic automaton that counts its matches.
 
 A pattern is turned into its positions (Glushkov: one for each label set written in the text, repeats written out), sets of
-positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton that is begun at
-position s is in an accepting state after position e exactly where the positions s, …, e match: each interval counts once, in
-however many ways it does.
+positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton started at
+position s is in an accepting state after position e if and only if the positions s, …, e match: each interval counts once,
+even if it matches in several ways.
 
-Sets of labels are whole numbers: bit b says that label b is in the set.
+Sets of labels are integers: bit b is set if label b is in the set.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from crfkit.structures.pattern_language import Either, InOrder, Node, OnePositio
 
 MOST_POSITIONS = 5_000  # single positions of a pattern, with repeats written out
 MOST_STATES = 20_000
-MOST_STEPS = 2_000_000  # of work on all patterns of a model: two seconds at most
+MOST_STEPS = 2_000_000  # limit of the work on all patterns of a model: at most two seconds
 _SHOWN = 20  # labels named in a message
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """State 0 is where a match begins. `arcs[q]` has (set of labels, next state), disjoint sets, the smallest first."""
+    """State 0 is the start state. `arcs[q]` has (set of labels, next state), disjoint sets, the smallest first."""
 
     arcs: tuple[tuple[tuple[int, int], ...], ...]
     accepts: tuple[bool, ...]  # whether arriving in state q completes a match
@@ -45,7 +45,7 @@ class Automaton:
 
 
 def after_all(arcs: Sequence[Sequence[tuple[int, int]]]) -> Iterable[int | None]:
-    """The states, each after all that it leads to; None instead of those that are on, or lead to, a circle."""
+    """The states in reverse topological order; None for those on, or leading to, a cycle."""
     waits = [len(out) for out in arcs]
     before: list[list[int]] = [[] for _ in arcs]
     for q, out in enumerate(arcs):
@@ -65,7 +65,7 @@ def after_all(arcs: Sequence[Sequence[tuple[int, int]]]) -> Iterable[int | None]
 
 
 def label_ids(labels: Sequence[Hashable]) -> dict[str, int]:
-    """The id of each label by its text, which is how patterns speak of it; −1 where two labels have the same text."""
+    """The id of each label by its text, which patterns use; −1 if two labels have the same text."""
     ids: dict[str, int] = {}
     for i, label in enumerate(labels):
         ids[str(label)] = -1 if str(label) in ids else i
@@ -80,21 +80,19 @@ def label_set(position: OnePosition, ids: Mapping[str, int], n_labels: int) -> i
             known = ", ".join(list(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
             raise ValueError(f"there is no label {name!r}; the labels are {known}")
         if ids[name] < 0:
-            raise ValueError(
-                f"more than one label is written {name!r}, expected labels with texts of their own"
-            )
+            raise ValueError(f"more than one label is written {name!r}, expected labels with distinct texts")
         named |= 1 << ids[name]
     return ~named & ((1 << n_labels) - 1) if position.others else named
 
 
 class Effort:
-    """The steps of work that may still be spent on the patterns of one model, which a file may have brought."""
+    """The remaining work limit for the patterns of one model, which may come from an untrusted file."""
 
     def __init__(self, most: int = MOST_STEPS) -> None:
         self.most = self.left = most
 
     def spend(self, steps: int) -> None:
-        """Count some steps; ValueError where there are too many."""
+        """Count some steps; ValueError if the limit is exceeded."""
         self.left -= steps
         if self.left < 0:
             raise ValueError(
@@ -104,7 +102,7 @@ class Effort:
 
 
 def automaton(pattern: Parsed, labels: Sequence[Hashable], effort: Effort | None = None) -> Automaton | None:
-    """The automaton of a pattern over these labels; None where no sequence of labels matches it."""
+    """The automaton of a pattern over these labels; None if no label sequence matches it."""
     effort = effort or Effort()
     positions = _Positions(label_ids(labels), len(labels), effort)
     whole = positions.add(pattern.body)
@@ -114,7 +112,7 @@ def automaton(pattern: Parsed, labels: Sequence[Hashable], effort: Effort | None
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a pattern: the positions, as bits, at which it may begin and end, and whether it may be empty."""
+    """A part of a pattern: the positions, as bits, where it may begin and end, and whether it may be empty."""
 
     first: int
     last: int
@@ -153,7 +151,7 @@ class _Positions:
                 return self.in_order(self.repeated(item, least, most))
 
     def repeated(self, item: Node, least: int, most: int | None) -> Iterable[_Part]:
-        """The copies that a repeat stands for."""
+        """The copies of a repeated part."""
         for _ in range(least - (most is None)):
             yield self.add(item)
         if most is None:
@@ -165,7 +163,7 @@ class _Positions:
             yield _Part(part.first, part.last, nullable=True)
 
     def in_order(self, parts: Iterable[_Part]) -> _Part:
-        """One part after the other. From the last to the first: every position is linked once, to all that may follow."""
+        """Concatenation, from the last part to the first: every position is linked once, to all its followers."""
         first, last, nullable = 0, 0, True  # of the parts from here on
         for part in reversed(list(parts)):
             self.link(part.last, first)
@@ -182,7 +180,7 @@ class _Positions:
 
 
 def bits(number: int) -> Iterable[int]:
-    """The places of the ones in a number, from the lowest on."""
+    """The indices of the set bits of a number, ascending."""
     while number:
         low = number & -number
         yield low.bit_length() - 1
@@ -190,7 +188,7 @@ def bits(number: int) -> Iterable[int]:
 
 
 def _classes(sets: Iterable[int], n_labels: int, effort: Effort) -> list[int]:
-    """The labels in classes that no set tells apart, as sets."""
+    """The classes of labels that no set distinguishes, as sets."""
     classes = [(1 << n_labels) - 1]
     for chosen in dict.fromkeys(sets):
         effort.spend(len(classes))
@@ -201,7 +199,7 @@ def _classes(sets: Iterable[int], n_labels: int, effort: Effort) -> list[int]:
 def _determinised(
     positions: _Positions, whole: _Part, classes: Sequence[int], effort: Effort
 ) -> tuple[list[list[int | None]], list[bool]]:
-    """Sets of positions as states: the next one by class of labels (None: none), and which accept. State 0 begins."""
+    """Subset construction: the next state by class of labels (None: none), and which states accept. State 0 is the start."""
     within = [sum(1 << p for p, s in enumerate(positions.sets) if s & chosen) for chosen in classes]
     number: dict[int, int] = {}
     nexts: list[list[int | None]] = []
@@ -231,12 +229,12 @@ def _determinised(
 def _smallest(
     nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], classes: Sequence[int]
 ) -> Automaton | None:
-    """States with equal futures merged, those without any left out; state 0 stays apart, since nothing leads to it."""
+    """Merge states with equal futures and drop dead ones; state 0 stays separate, since nothing leads to it."""
     alive = _alive(nexts, accepts)
     if 0 not in alive:
         return None
     block = _merged(nexts, accepts, alive)
-    order = {block[0]: 0}  # blocks in the order in which they are met
+    order = {block[0]: 0}  # blocks in the order of their discovery
     arcs: list[tuple[tuple[int, int], ...]] = []
     members = {b: q for q, b in reversed(list(enumerate(block))) if q in alive}
     met = [block[0]]
@@ -253,7 +251,7 @@ def _smallest(
 
 
 def _merged(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], alive: set[int]) -> list[int]:
-    """The block of each state that is alive: states are in one block where they have the same future (Hopcroft 1971)."""
+    """The block of each live state: states with the same future share a block (Hopcroft 1971)."""
     before: list[list[tuple[int, int]]] = [
         [] for _ in nexts
     ]  # (class of labels, state) pairs that lead to a state
@@ -294,7 +292,7 @@ def _merged(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], aliv
 
 
 def _alive(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool]) -> set[int]:
-    """The states from which an accepting one can still be reached, by one position or more, and these themselves."""
+    """The live states: those from which an accepting state can be reached, including accepting states."""
     before: list[set[int]] = [set() for _ in nexts]
     for q, row in enumerate(nexts):
         for to in row:

@@ -1,16 +1,16 @@
 """All patterns of a model as one automaton over labels.
 
-A pattern begins at a position in its start state and reads the labels from there on, one by one. A state has a few ways out,
-(set of labels, next state), whose sets are disjoint: at most one of them reads a label, and where none does the match has
-failed. Arriving in a state may fire a weight; a match that active may go on. The pattern of the sets Z_1 × … × Z_k is a
-chain of k + 1 states, of which the last one fires; loops make patterns of any length.
+A pattern begins at a position in its start state and reads the labels from there on. A state has transitions (set of labels,
+next state) with disjoint sets: at most one of them reads a label; if none does, the match fails. Entering a state may
+activate a weight, and the match may continue. The pattern of the sets Z_1 × … × Z_k is a chain of k + 1 states, of which
+the last one activates a weight; loops make patterns of any length.
 
     score(y) = … + Σ_{starts (position, state, value)} Σ_{states q reached by y from there} value · w[fires[q]]
 
-States that read and fire the same from there on are best made one state: what is alive at a position is then the same more
-often, and the trellis smaller. `BookWriter` does so for chains.
+States with the same future should be merged: then fewer distinct sets of states are alive at a position, and the trellis is
+smaller. `BookWriter` does so for chains.
 
-Letters: L labels, S label sets, Q states, E ways out.
+Letters: L labels, S label sets, Q states, E transitions.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class PatternBook:
     n_labels: int
     set_ptr: Int64s  # [S + 1]
     set_labels: Int32s
-    out_ptr: Int64s  # [Q + 1] the ways out of state q are out_ptr[q], …, out_ptr[q + 1] − 1
-    out_set: Int32s  # [E] the labels that a way reads
+    out_ptr: Int64s  # [Q + 1] the transitions of state q are out_ptr[q], …, out_ptr[q + 1] − 1
+    out_set: Int32s  # [E] the label set that a transition reads
     out_next: Int32s  # [E] the state it leads to
-    fires: Int32s  # [Q] the weight that fires on arriving; −1: none
-    last_only: npt.NDArray[np.uint8]  # [Q] 1: fires at the last position of a sequence only
+    fires: Int32s  # [Q] the weight activated on entering; −1: none
+    last_only: npt.NDArray[np.uint8]  # [Q] 1: only at the last position of a sequence
 
     @classmethod
     def linear(
@@ -62,11 +62,11 @@ class PatternBook:
 
     @property
     def n_weights(self) -> int:
-        """One more than the highest weight that fires."""
+        """One more than the highest weight."""
         return int(self.fires.max(initial=NO_WEIGHT)) + 1
 
     def next_state(self, state: int, label: int) -> int:
-        """Where a label leads from a state; −1: the match fails."""
+        """The next state after reading a label; −1: the match fails."""
         for way in range(self.out_ptr[state], self.out_ptr[state + 1]):
             begin, end = self.set_ptr[self.out_set[way] : self.out_set[way] + 2]
             if label in self.set_labels[begin:end]:
@@ -76,7 +76,7 @@ class PatternBook:
     def counts(
         self, output: Sequence[int], start_ptr: Int64s, start_states: Int32s, start_values: Float64s
     ) -> Float64s:
-        """What fires on one label sequence, [n_weights]: position t has the starts start_ptr[t], …, start_ptr[t + 1] − 1."""
+        """Pattern counts of one label sequence, [n_weights]; position t has the starts start_ptr[t]:start_ptr[t + 1]."""
         active = np.zeros(self.n_weights)
         last = len(output) - 1
         for begin in range(len(output)):
@@ -100,7 +100,7 @@ class BookState(NamedTuple):
 
 
 class BookWriter:
-    """Collects patterns into a book. Equal ends of chains become one, and so do equal patterns.
+    """Collects patterns into a book. Equal suffixes of chains are merged, and so are equal patterns.
 
     >>> writer = BookWriter(n_labels=2)
     >>> start = writer.chain([{0}, {0, 1}, {1}], weight=0)
@@ -114,11 +114,11 @@ class BookWriter:
         self._sets: dict[tuple[int, ...], int] = {}
         self._states: list[
             tuple[tuple[tuple[int, int], ...], int, bool]
-        ] = []  # (set, next) pairs, fires, last_only
+        ] = []  # (set, next) pairs, weight, last_only
         self._known: dict[object, int] = {}  # equal states and equal automata → the first state
 
     def chain(self, sets: Sequence[Iterable[int]], weight: int, *, last_only: bool = False) -> int:
-        """The start state of Z_1 × … × Z_k, which fires `weight`; with `last_only` where the match ends at the last
+        """The start state of Z_1 × … × Z_k, which activates `weight`; with `last_only` only if the match ends at the last
         position.
         """
         if len(sets) == 0:
@@ -135,13 +135,13 @@ class BookWriter:
         *,
         last_only: bool = False,
     ) -> int:
-        """The state with these ways out, (labels, next state), made if it is new: for patterns without loops, ends first."""
+        """The state with these transitions, created if it is new; for patterns without loops, from the last state on."""
         return self._state(
             tuple(sorted((self._set(labels), after) for labels, after in ways)), fires, last_only
         )
 
     def automaton(self, states: Sequence[BookState]) -> int:
-        """The start state of a pattern with loops: the first of its states, whose numbers count from 0 here."""
+        """The start state of a pattern with loops: the first of its states, numbered from 0."""
         spelled = tuple(
             (tuple((self._set(labels), after) for labels, after in state.ways), state.fires, state.last_only)
             for state in states
@@ -155,7 +155,7 @@ class BookWriter:
         return known
 
     def copy(self) -> BookWriter:
-        """Another writer that goes on from here."""
+        """A copy of this writer."""
         other = BookWriter(self._n_labels)
         other._sets, other._states, other._known = dict(self._sets), list(self._states), dict(self._known)
         return other
@@ -185,7 +185,7 @@ class BookWriter:
         return self._sets.setdefault(key, len(self._sets))
 
     def _state(self, ways: tuple[tuple[int, int], ...], fires: int, last_only: bool) -> int:
-        """The state with these ways out, made if it is new."""
+        """The state with these transitions, created if it is new."""
         key = (ways, fires, last_only)
         number = self._known.setdefault(key, len(self._states))
         if number == len(self._states):

@@ -1,4 +1,4 @@
-"""The label sequences of one input in which some patterns begin, and the scores of their parts.
+"""A chain with the patterns that begin in one input, and the scores of their parts.
 
     score(y) = chain score(y) + Σ_{starts} Σ_{states reached by y from there} value · weights[fires]
 
@@ -49,7 +49,7 @@ class PatternStarts(NamedTuple):
 class PatternChain:
     """A chain, and the patterns that begin in one input.
 
-    `max_states` is how many states a position may have; what needs more is refused before it is built.
+    `max_states` is how many states a position may have; a larger trellis raises an error before it is built.
     """
 
     chain: Chain
@@ -64,12 +64,12 @@ class PatternChain:
 
     @property
     def start(self) -> bool:
-        """Whether the arc into the first label has a score of its own."""
+        """Whether the transition into the first label has a score."""
         return self.chain.start
 
     @property
     def end(self) -> bool:
-        """Whether the arc out of the last label has a score of its own."""
+        """Whether the transition out of the last label has a score."""
         return self.chain.end
 
     def bind(
@@ -81,9 +81,9 @@ class PatternChain:
     def compile(
         self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
     ) -> PatternTrellis:
-        """The label sequences of the input, which has `n_positions` positions; NoOutputError where there are none."""
+        """The label sequences of the input, which has `n_positions` positions; NoOutputError if there are none."""
         if active is not None:
-            raise ValueError("A PatternChain knows what begins in its input already, `active` must be None.")
+            raise ValueError("A PatternChain holds the patterns of its input already, `active` must be None.")
         if n_positions != self.n_positions:
             raise ValueError(
                 f"The patterns begin in an input of {self.n_positions} positions, got {n_positions} positions."
@@ -91,7 +91,7 @@ class PatternChain:
         return PatternTrellis(self, self.chain.compile(n_positions, allowed))
 
     def counts(self, output: Sequence[int]) -> Float64s:
-        """What fires on one label sequence: Σ of values by weight, [W]."""
+        """Pattern counts of one label sequence: Σ of values by weight, [W]."""
         return self.book.counts(output, *self.starts)
 
 
@@ -121,7 +121,7 @@ class PatternScores(ChainScores):
     weights: Float64s | None = None  # [W] finite
 
     def __post_init__(self) -> None:
-        """Convert and refuse what cannot be scores."""
+        """Convert and check the arrays."""
         super().__post_init__()
         weights = np.array([] if self.weights is None else self.weights, dtype=np.float64)
         if weights.ndim != 1 or not np.isfinite(weights).all():
@@ -132,7 +132,7 @@ class PatternScores(ChainScores):
         object.__setattr__(self, "weights", weights)
 
     def check_patterns(self, structure: PatternChain) -> None:
-        """Refuse scores that are not of this structure."""
+        """Raise an error for scores that do not fit this structure."""
         self.check(structure.chain)
         given = (self.n_positions, self.n_labels, 0 if self.weights is None else len(self.weights))
         expected = (structure.n_positions, structure.book.n_labels, structure.book.n_weights)
@@ -148,4 +148,4 @@ class PatternMarginals(NamedTuple):
     transitions: Float64s  # [max(T − 1, 0), L, L]   P(y_t = a, y_{t+1} = b)
     start: Float64s  # [L]
     end: Float64s  # [L]
-    weights: Float64s  # [W]           E[Σ of values that fire the weight]
+    weights: Float64s  # [W]           E[Σ of values of matches with the weight]

@@ -1,4 +1,4 @@
-"""The language of label patterns: what may stand at consecutive positions.
+"""The language of label patterns: regular expressions over the labels of consecutive positions.
 
     pattern    = [ "^" ] , sequence , [ "$" ] ;
     sequence   = item , { item } ;
@@ -9,12 +9,10 @@
     label      = plain , { plain } | '"' , { any character, \\" or \\\\ } , '"' | "'" , { … } , "'" ;
     plain      = any character except blanks and  ^ $ | . ! ( ) * + ? { } " '  ;
 
-A label stands for one position with this label, `.` for one position with any label, `!` for one position with any
-label but those of
-the atom, which must be about one position too. Blanks separate labels and mean nothing elsewhere. `^` and `$` fix the
-match to
-the first and to the last position. `|` binds closer than a sequence: `A|B C` is A or B, then C; `A|B*` is refused, since two
-readings are near: write `(A|B)*` or `A|(B*)`.
+A label matches one position with this label, `.` one position with any label, `!` one position with any label except those
+of the atom, which must match one position too. Blanks separate labels and are otherwise ignored. `^` and `$` anchor the
+match at the first and at the last position. `|` binds closer than a sequence: `A|B C` is A or B, then C; `A|B*` is an
+error, since it is ambiguous: write `(A|B)*` or `A|(B*)`.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 MOST_REPEATS = 1000  # in {m,n}
-DEEPEST = 50  # brackets inside brackets
+DEEPEST = 50  # nested brackets
 
 _SPECIAL = set("^$|.!()*+?{}\"'")
 _COUNTS = re.compile(r"\{\s*([0-9]{1,6})\s*(,\s*([0-9]{1,6})?\s*)?\}")
@@ -35,7 +33,7 @@ _NEEDS_QUOTES = re.compile(r"[\s^$|.!()*+?{}\"']|^$")
 
 @dataclass(frozen=True)
 class OnePosition:
-    """One position whose label is among these names, or, where `others`, is not among them."""
+    """One position whose label is among these names, or, if `others`, is not among them."""
 
     names: frozenset[str]
     others: bool = False
@@ -57,7 +55,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Repeat:
-    """So many times in a row: `least` to `most`, or without end."""
+    """Repetition: `least` to `most` times, or unbounded."""
 
     item: Node
     least: int
@@ -77,7 +75,7 @@ class Parsed:
 
 
 def parse(text: str) -> Parsed:
-    """The pattern that a text describes; ValueError, with a caret under the place, where it is none."""
+    """Parse the text of a pattern; ValueError, with a caret under the place, if it is invalid."""
     return _Parser(text).pattern()
 
 
@@ -129,10 +127,10 @@ class _Parser:
         if len(options) > 1:
             self.at = begin
             self.complain(
-                "this repeats either all of the choice or only what stands before it: write (A|B)* or A|(B*)"
+                "ambiguous quantifier: write (A|B)* to repeat the choice, or A|(B*) to repeat the last label"
             )
         if self.next() in ("*", "+", "?", "{"):
-            self.complain("a second quantifier: put what it repeats in brackets")
+            self.complain("a second quantifier: put the part that it repeats in brackets")
         return Repeat(options[0], *bounds)
 
     def quantifier(self) -> tuple[int, int | None] | None:
@@ -201,7 +199,7 @@ class _Parser:
         if not isinstance(node, OnePosition):
             self.at = at
             self.complain(
-                "! is about one position, expected a label, or labels joined by | in brackets, after it"
+                "! matches one position, expected a label, or labels joined by | in brackets, after it"
             )
         return OnePosition(node.names, not node.others)
 

@@ -1,6 +1,6 @@
-"""Patterns and grams written into a book, and where each of them may begin.
+"""Writes patterns and grams into a book, and records where each of them may begin.
 
-All grams that may begin at the same positions are one tree: they have one start there, however many they are.
+All grams that may begin at the same positions form one trie, with one start state.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from crfkit.structures.structure import Int64s
 
 
 class Rule(NamedTuple):
-    """A start state, and the positions of a sequence where it begins, before any gate."""
+    """A start state, and the positions of a sequence where it may begin, before any condition."""
 
     state: int
-    least: int  # positions that a match has at least
+    least: int  # minimum length of a match
     first: bool = False  # only at the first position
-    ends: int | None = None  # a match ends at the last position, and has so many positions at most
+    ends: int | None = None  # maximum length of a match that ends at the last position
 
     @property
     def everywhere(self) -> bool:
-        """Whether it may begin at any position; a match that no longer fits in is forgotten anyway."""
+        """Whether it may begin at any position; a match that does not fit in the sequence fails anyway."""
         return not self.first and self.ends is None
 
     def positions(self, ptr: Int64s) -> Int64s:
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
 
 
 def write_pattern(writer: BookWriter, automaton: Automaton, weight: int, *, first: bool, last: bool) -> Rule:
-    """A pattern with its weight; `first` and `last` fix it to the ends of a sequence."""
+    """A pattern with its weight; `first` and `last` anchor it at the ends of a sequence."""
     least, most = automaton.lengths()
     fires = [weight if accept else NO_WEIGHT for accept in automaton.accepts]
     at_end = [last and accept for accept in automaton.accepts]
@@ -64,7 +64,7 @@ def write_pattern(writer: BookWriter, automaton: Automaton, weight: int, *, firs
 
 
 def write_grams(writer: BookWriter, weights: Mapping[Gram, int]) -> list[Rule]:
-    """Grams with their weights, as trees: one for those anywhere, one for the first positions, one by length for the
+    """Grams with their weights, as tries: one for those anywhere, one for the first positions, one by length for the
     last.
     """
     anywhere: dict[tuple[int, ...], int] = {}
@@ -85,8 +85,8 @@ def write_grams(writer: BookWriter, weights: Mapping[Gram, int]) -> list[Rule]:
 
 
 def _tree(writer: BookWriter, runs: Mapping[tuple[int, ...], int]) -> int:
-    """The start state of a tree of runs of labels, each of which fires its weight."""
-    children: dict[tuple[int, ...], dict[int, list[int]]] = {}  # beginning of a run → next state → labels
+    """The start state of a trie of runs of labels, each of which activates its weight."""
+    children: dict[tuple[int, ...], dict[int, list[int]]] = {}  # prefix of a run → next state → labels
     by_length: dict[int, dict[tuple[int, ...], None]] = {}
     for run in runs:
         for length in range(len(run), 0, -1):

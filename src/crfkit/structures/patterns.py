@@ -2,9 +2,8 @@
 
     score(y) = score of the chain + Σ_patterns Σ_{intervals s … e that match} b(x, s) · w[pattern]
 
-b is the gate of the pattern at the position where the match begins: 1 where there is none. The outputs that exist are
-those of
-the chain; what patterns add are scores.
+b is the value of the pattern's condition at the position where the match begins: 1 if there is none. The outputs are
+those of the chain; patterns only add scores.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _SPEC = "a Pattern, its text, Ngrams, Affixes, or a function of x"
 class Pattern:
     """A run of labels that has a weight: every interval of positions that matches counts once.
 
-    text : what the labels of the interval are, in a language like that of regular expressions over labels:
+    text : the labels of the interval, as a regular expression over labels:
         `B I* E`, alternatives `B|I`, any label but these `!O` and `!(B|I)`, any label `.`, quantifiers
         `* + ? {m} {m,} {m,n}`, brackets, `^` and `$` for the first and the last position, quotes for labels such as "PRP$"
     when : a condition on the input where the match begins, `word=Inc.` or `w=Inc.|Corp. & !w[1]=,`; or a function of the
-        input and the position, whose value, a bool or a number, is what a match counts
+        input and the position, whose value, a bool or a number, is the value of the match
     weight : the name of the weight; patterns with the same name share one. Without a name: the text, and the condition.
 
     >>> Pattern("B I* E", when="w=Inc.").name
@@ -59,7 +58,7 @@ class Pattern:
     gate: Gate | None = field(init=False, repr=False, compare=False)  # of a condition that is written
 
     def __post_init__(self) -> None:
-        """Read the text and the condition; ValueError where they have no meaning."""
+        """Parse the text and the condition; ValueError if they are invalid."""
         if not isinstance(self.text, str):
             raise ValueError(f"Pattern: the text is {self.text!r}, expected a string.")
         if self.when is not None and not isinstance(self.when, str) and not callable(self.when):
@@ -68,8 +67,8 @@ class Pattern:
             )
         if not isinstance(self.when, Hashable):
             raise ValueError(
-                f"Pattern {self.text!r}: when is {self.when!r}, which has no hash, expected a function or an object "
-                "that has one, such as a frozen dataclass."
+                f"Pattern {self.text!r}: when is {self.when!r}, which is not hashable, expected a function or an object "
+                "that is, such as a frozen dataclass."
             )
         if self.weight is not None and (not isinstance(self.weight, str) or not self.weight):
             raise ValueError(f"Pattern {self.text!r}: weight is {self.weight!r}, expected a name.")
@@ -89,12 +88,12 @@ class Pattern:
 
     @property
     def meaning(self) -> Hashable:
-        """Equal for patterns that say the same by the same weight, however many blanks they are written with."""
+        """Equal for equivalent patterns with the same weight, whatever blanks they are written with."""
         condition = self.when if self.gate is None else self.gate.conditions
         return self.parsed, condition, self.name
 
     def gram(self, labels: Sequence[Hashable]) -> Gram | None:
-        """The gram that this is another word for: a run of labels without a gate or a name of its own; None: it is none."""
+        """The equivalent gram: a run of labels without a condition or a name; None if there is none."""
         body, first, last = self.parsed.body, self.parsed.first, self.parsed.last
         if self.when is not None or self.weight is not None or (first and last):
             return None
@@ -108,9 +107,9 @@ class Pattern:
         return gram if min(run) >= 0 and gram.text(labels) == self.name else None
 
     def automaton(self, labels: Sequence[Hashable], effort: Effort | None = None) -> Automaton | None:
-        """The automaton over these labels that counts the matches; None where nothing can match.
+        """The automaton over these labels that counts the matches; None if nothing can match.
 
-        `effort` bounds the work on several patterns together; without it, that on this one.
+        `effort` bounds the work on several patterns together; without it, the work on this one.
         """
         try:
             return automaton(self.parsed, labels, effort)
@@ -120,23 +119,22 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Growth:
-    """Patterns that training finds by itself: n-grams of labels and of units that pay.
+    """Pattern selection during training: useful n-grams of labels and of units.
 
-    A unit is a span where labels are those of a scheme, as B-NP, I-NP and O are, and a run of equal labels otherwise:
-    `B-PP|I-PP B-NP I-NP* B-VP` is an n-gram of three units. In each round the label sequences that the model of now
-    would give to
-    the training sequences, by samples, are compared with the right ones. A candidate that the model expects E times and
-    that occurs O times gains about ½ (E − O)² / (V + l2), V the variance of its count; the best joins, then the best of what
-    is left to gain, and so on. Then the model is trained.
+    A unit is a span if the labels follow a scheme, as B-NP, I-NP and O do, and a run of equal labels otherwise:
+    `B-PP|I-PP B-NP I-NP* B-VP` is an n-gram of three units. In each round, label sequences sampled from the current model
+    are compared with the training labels. A candidate that the model expects E times and that occurs O times gains about
+    ½ (E − O)² / (V + l2), where V is the variance of its count. The best candidate is added, then the best by the
+    remaining gain, and so on. Then the model is trained.
 
-    order : labels at most that a label depends on: n-grams of labels have at most `order` + 1
-    units : units at most that an n-gram of units has; 0: there are none
-    per_round : patterns at most that join in a round
-    min_count : candidates that occur less often in the training data, and are expected less often, are left out
-    min_gain : candidates that gain less, in nats, are left out
-    max_states : states that a position may have on average, as a multiple of the labels; what needs more does not join
-    held_out : share of the training sequences to measure rounds on, where `fit` has no `dev` set
-    patience : rounds in a row that do not make the held-out data more likely, which end the growth
+    order : maximum number of previous labels a label depends on: n-grams of labels have at most `order` + 1
+    units : maximum number of units of an n-gram; 0: no n-grams of units
+    per_round : maximum number of patterns added in a round
+    min_count : drop candidates that occur, and are expected, less often in the training data
+    min_gain : drop candidates with a smaller gain, in nats
+    max_states : maximum average number of states of a position, as a multiple of the number of labels
+    held_out : share of the training sequences to evaluate rounds on, if `fit` has no `dev` set
+    patience : stop after this many rounds without a higher held-out likelihood
     """
 
     order: int = 5
@@ -149,7 +147,7 @@ class Growth:
     patience: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse numbers without a meaning."""
+        """Check the settings."""
         for name in ("order", "units", "per_round", "min_count", "patience"):
             number, least = getattr(self, name), int(name != "units")
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
@@ -172,12 +170,12 @@ class Patterns:
     """A chain with patterns.
 
     patterns : in one list, `Pattern(…)` or only its text; `Ngrams(…)` and `Affixes(…)`, taken from the training data; and
-        functions of the input x that give (first position, labels of each position, name of the weight) or (…, value):
-        the labels of
-        a position are a label, a set of labels, or None for any. Names that training saw have weights, others are ignored.
+        functions of the input x that return (first position, labels of each position, name of the weight) or (…, value):
+        the labels of a position are a label, a set of labels, or None for any. Names that training saw have weights, others
+        are ignored.
     start, end, bigrams, unseen : as of a `Chain`
-    max_states : states that a position may have in a trellis; what needs more is refused before it is built
-    grow : `Growth(…)` finds patterns that pay; True: with its defaults
+    max_states : maximum number of states of a position; a larger trellis raises an error before it is built
+    grow : `Growth(…)` selects patterns during training; True: with its defaults
 
     >>> Patterns(["B I* E", Pattern("B I", when="w=Inc.")], bigrams="observed")
     Patterns(['B I* E', 'B I when w=Inc.'], bigrams='observed', unseen='error')
@@ -190,7 +188,7 @@ class Patterns:
     unseen: str = "error"
     max_states: int = MAX_STATES
     grow: Growth | bool | None = None
-    chain: Chain = field(init=False, compare=False)  # what remains without the patterns
+    chain: Chain = field(init=False, compare=False)  # the chain without the patterns
 
     def __post_init__(self) -> None:
         """Read the list; ValueError for what cannot be a pattern."""
@@ -222,17 +220,17 @@ class Patterns:
         return f"Patterns([{words}]{changed}{constraint}{f', grow={self.grow!r}' if self.grow else ''})"
 
     def __deepcopy__(self, memo: object) -> Patterns:
-        """It never changes, and neither should what its functions hold be copied."""
+        """Returns itself: it is immutable, and the state of its functions must not be copied."""
         return self
 
     @property
     def written(self) -> list[Pattern]:
-        """The patterns that are written out."""
+        """The given patterns."""
         return [spec for spec in self.patterns if isinstance(spec, Pattern)]
 
     @property
     def counted(self) -> list[Ngrams | Affixes]:
-        """Those that are to be taken from data."""
+        """The n-grams and affixes to take from data."""
         return [spec for spec in self.patterns if isinstance(spec, Ngrams | Affixes)]
 
     @property
@@ -242,7 +240,7 @@ class Patterns:
 
 
 def size_words(n_states: int, max_states: int, n_arcs: int, max_arcs: int) -> tuple[str, str]:
-    """How a trellis is too large, and what can be done: states of a position, or arcs of all trellises together."""
+    """Error message for a trellis that is too large, and remedies: states of a position, or arcs of all trellises."""
     remedy = "shorten them, let them share a weight, use fewer wildcards, or allow fewer labels"
     if n_states > max_states:
         what = f"the trellis would have more than {n_states:,} states, where {max_states:,} are allowed"
@@ -252,12 +250,12 @@ def size_words(n_states: int, max_states: int, n_arcs: int, max_arcs: int) -> tu
 
 
 def function_name(function: object) -> str:
-    """By which messages and weights speak of a function."""
+    """The name of a function in messages and weights."""
     return str(getattr(function, "__name__", "") or type(function).__name__)
 
 
 def _with_single_blanks(text: str) -> str:
-    """A pattern or a condition with one blank for several, apart from those in quotes."""
+    """A pattern or a condition with runs of blanks collapsed, except in quotes."""
     return _QUOTED_OR_BLANKS.sub(lambda found: " " if found[0].isspace() else found[0], text).strip()
 
 

@@ -1,9 +1,9 @@
-"""Schemes of span labels, as rules for two neighbours.
+"""Schemes of span labels, as rules for two adjacent labels.
 
-A label is O (outside), or a letter and a type such as `B-PER`, or a letter alone. What a letter says of the span that its
-position belongs to, in the words used below:
+A label is O (outside), or a letter and a type such as `B-PER`, or a letter alone. The role of
+a letter within its span:
 
-    scheme              opens   goes on   closes   single
+    scheme              begin   inside    end      single
     bio, iob2           B       I                             I only within a span of its type
     iob1                B       I                             B only right after a span of its type, I anywhere
     iobes, bioes        B       I         E        S          a span is B I* E, or S
@@ -30,7 +30,7 @@ SCHEMES: Mapping[str, str] = MappingProxyType(
         "bmes": "BMES",
     }
 )
-"""The schemes and the letters of each: what opens, goes on, closes, and stands alone."""
+"""The schemes and their letters: begin, inside, end, single."""
 
 
 class _Place(NamedTuple):
@@ -44,7 +44,7 @@ _OUTSIDE = _Place("O", "")
 
 
 def scheme_rule(name: str, labels: Sequence[Hashable], start: Hashable, end: Hashable) -> Rule:
-    """The rule of a scheme for these labels; before the first and after the last one it is outside."""
+    """The rule of a scheme for these labels; START and END count as outside."""
     scheme = name.lower() if isinstance(name, str) else name
     if scheme not in SCHEMES:
         raise ValueError(f"Unknown scheme of span labels {name!r}, expected one of {', '.join(SCHEMES)}.")
@@ -75,7 +75,7 @@ def _iob1(before: _Place, after: _Place) -> bool:
 
 
 def _closed(before: _Place, after: _Place) -> bool:
-    """A span that was opened goes on or closes; otherwise a new one opens, stands alone, or none does."""
+    """An open span continues or ends; otherwise a new one begins, a single one follows, or none."""
     if before.role in "BI":
         return after.role in "IE" and before.type == after.type
     return after.role in "BSO"

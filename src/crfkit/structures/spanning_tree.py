@@ -47,7 +47,7 @@ class SpanningTree:
     def bind(
         self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
     ) -> SpanningTree:
-        """The structure itself: training decides nothing about it."""
+        """The structure itself: it does not depend on training data."""
         return self
 
     def compile(
@@ -55,7 +55,9 @@ class SpanningTree:
     ) -> TreeTrellis:
         """All trees over this many words that are allowed: the possible heads of each word."""
         if active is not None:
-            raise ValueError(f"A tree has no parts that an input could switch on, got active = {active!r}.")
+            raise ValueError(
+                f"A tree has no parts that depend on the input, expected active = None, got {active!r}."
+            )
         if n_positions < 0:
             raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
         if allowed is not None and allowed.n_positions != n_positions:
@@ -67,7 +69,7 @@ class SpanningTree:
 
 @dataclass(frozen=True, eq=False)
 class TreeTrellis:
-    """The trees over T words, less what the allowed labels excludes. Arcs are never written out."""
+    """The trees over T words that the allowed labels permit. Arcs are never listed."""
 
     structure: SpanningTree
     n_positions: int
@@ -80,7 +82,7 @@ class TreeTrellis:
 
 
 def tree_scores(values: npt.ArrayLike, where: str = "The scores of a tree") -> Float64s:
-    """`values` as float64 [T + 1, T + 1] or [T + 1, T + 1, R] in C order; no copy is made where none is needed."""
+    """`values` as float64 [T + 1, T + 1] or [T + 1, T + 1, R] in C order, without a copy if possible."""
     try:
         given = np.asarray(values)
     except ValueError as error:
@@ -96,7 +98,7 @@ def tree_scores(values: npt.ArrayLike, where: str = "The scores of a tree") -> F
 
 
 def _refuse_unusable(scores: Float64s, where: str) -> None:
-    """Refuse NaN and +inf, but for places that are ignored."""
+    """Raise an error for NaN and +inf, except in ignored places."""
     usable = scores < np.inf  # NaN compares false
     if usable.all():
         return
@@ -183,7 +185,7 @@ def tree_output(output: npt.ArrayLike, n_words: int | None, n_labels: int | None
 
 
 def _refuse_outside(what: str, values: npt.NDArray[np.integer], highest: int) -> None:
-    """Refuse a head or label that does not exist."""
+    """Raise an error for a head or label that does not exist."""
     wrong = np.flatnonzero((values < 0) | (values > highest))
     if len(wrong):
         raise ValueError(
@@ -192,7 +194,7 @@ def _refuse_outside(what: str, values: npt.NDArray[np.integer], highest: int) ->
 
 
 def is_tree(heads: Int32s, single_root: bool) -> bool:
-    """Whether every word is reached from the root, which has one dependent only where that is asked for."""
+    """Whether every word is reached from the root, and the root has one dependent if `single_root`."""
     if single_root and len(heads) and np.count_nonzero(heads == 0) != 1:
         return False
     reached = np.zeros(len(heads) + 1, dtype=np.bool_)
@@ -202,7 +204,7 @@ def is_tree(heads: Int32s, single_root: bool) -> bool:
         path: list[int] = []
         while not reached[word]:
             if len(path) == len(heads):
-                return False  # it has gone round in a circle
+                return False  # a cycle
             path.append(word)
             word = above[word]
         reached[path] = True

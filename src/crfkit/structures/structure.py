@@ -1,7 +1,7 @@
-"""What every structure declares, and what may be known about an output before it is asked for.
+"""The interface of structures, and the allowed labels of an output.
 
-A structure is a specification of the outputs that exist. `bind` fixes what it leaves open, once per training
-set; `compile` gives the outputs of one input. Neither looks at weights or scores, so trellises can be shared.
+A structure is a specification of the outputs that exist. `bind` fixes what depends on the training set, once;
+`compile` gives the outputs of one input. Neither looks at weights or scores, so trellises can be shared.
 
 Letters: T positions, L labels, nnz entries of a list of lists.
 """
@@ -32,7 +32,7 @@ class Trellis(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """Equal keys mean the same outputs: what a cache of trellises is indexed by."""
+        """Equal keys mean the same outputs; the key of a cache of trellises."""
         ...
 
 
@@ -52,8 +52,8 @@ class Structure(Protocol):
     ) -> Trellis:
         """The outputs that exist for one input of `n_positions` positions.
 
-        `allowed` restricts the labels position by position (None: nothing is known); `active` is what the input
-        itself switched on, for structures whose parts depend on it.
+        `allowed` restricts the labels position by position (None: nothing is known); `active` are the
+        parts that the input activates, for structures whose parts depend on it.
         """
         ...
 
@@ -62,15 +62,15 @@ class Structure(Protocol):
 class AllowedLabels:
     """The labels allowed at each position: position i allows `labels[position_ptr[i]:position_ptr[i + 1]]`, ascending.
 
-    A position with an empty list is not restricted, so a position at which nothing is possible cannot be written
-    down: the makers below refuse it.
+    A position with an empty list is not restricted, so a position without any possible label cannot be represented:
+    the constructors below raise an error for it.
     """
 
     position_ptr: Int64s  # [T + 1]
     labels: Int32s  # [nnz]
 
     def __post_init__(self) -> None:
-        """Refuse anything that is not a list of ascending lists of labels."""
+        """Raise an error for anything but ascending lists of labels."""
         position_ptr = _integers("position_ptr", self.position_ptr, np.int64)
         labels = _integers("labels", self.labels, np.int32)
         if (
@@ -86,7 +86,7 @@ class AllowedLabels:
             raise ValueError(f"AllowedLabels.labels holds {labels.min()}, expected label ids from 0 on.")
         rises = np.diff(labels) > 0  # [nnz − 1]
         borders = position_ptr[(position_ptr > 0) & (position_ptr < len(labels))]
-        rises[borders - 1] = True  # from one position to the next anything goes
+        rises[borders - 1] = True  # no order across positions
         if not np.all(rises):
             raise ValueError("AllowedLabels.labels must be ascending and distinct within each position.")
         object.__setattr__(self, "position_ptr", position_ptr)
@@ -106,7 +106,7 @@ class AllowedLabels:
             raise ValueError(
                 f"AllowedLabels mask: position {nothing[0]} allows no label, expected at least one."
             )
-        open_positions = counts == allowed.shape[1]  # all labels allowed: an empty list says the same
+        open_positions = counts == allowed.shape[1]  # all labels allowed: same as an empty list
         restricted = allowed & ~open_positions[:, None]
         labels = np.nonzero(restricted)[1].astype(np.int32)
         return cls(_pointers(np.where(open_positions, 0, counts)), labels)
@@ -169,7 +169,7 @@ def _pointers(counts: npt.NDArray[np.integer]) -> Int64s:
 
 
 def _integers(name: str, values: npt.ArrayLike, kind: type[Kind]) -> npt.NDArray[Kind]:
-    """`values` as a read-only array [·] of this integer type; anything but whole numbers is refused."""
+    """`values` as a read-only array [·] of this integer type; raises an error for anything but integers."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise ValueError(

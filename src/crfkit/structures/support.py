@@ -1,10 +1,10 @@
-"""Which labels can stand where, when only the bigrams of a set B exist.
+"""The labels that each position can have when only the bigrams of a set B are allowed.
 
 With P_i the labels that are allowed at position i (all, when nothing is known), and START and END no
 labels of a position:
 
-    t_i = after(t_{i−1}) ∩ P_i,   t_{−1} = {START}          what can be reached from the start
-    q_i = before(q_{i+1}) ∩ P_i,  q_T = {END}               from where the end can be reached
+    t_i = after(t_{i−1}) ∩ P_i,   t_{−1} = {START}          reachable from the start
+    q_i = before(q_{i+1}) ∩ P_i,  q_T = {END}               from which the end is reachable
     r_i = t_i ∩ q_i                                         the labels that some possible output has at position i
 
 Folding P into both recursions makes r_i exact: all r_i are empty, or none is.
@@ -31,7 +31,7 @@ class NoOutputError(ValueError):
 
 
 class Support:
-    """The arcs of B between L labels as a table, and the label sets they lead to; safe to use by several threads."""
+    """The transitions of B between L labels as a table, and the label sets they lead to; thread-safe."""
 
     def __init__(self, bigrams: Bigrams, labels: Sequence[Hashable]) -> None:
         self.labels = tuple(labels)
@@ -44,7 +44,7 @@ class Support:
         self._backward = _Reach(self.exists[:-1, -1], np.packbits(inner.T, axis=1))
 
     def positions(self, n_positions: int, allowed: Bools | None = None) -> Bools:
-        """r_i as bools [T, L]; NoOutputError, which says what is missing, when no output exists."""
+        """r_i as bools [T, L]; NoOutputError, which names what is missing, if no output exists."""
         if allowed is None:
             t, q = self._forward.sets(n_positions), self._backward.sets(n_positions)[::-1]
         else:
@@ -58,7 +58,7 @@ class Support:
         return r
 
     def _missing(self, t: Bools, restricted: bool) -> str:
-        """Why no path leads through the sets t [T, L] to the end: what is missing in the bigrams."""
+        """Why no path through the sets t [T, L] reaches the end: what is missing in the bigrams."""
         if len(t) == 0:
             return "(START, END) is not in the bigrams"
         if not self.exists[-1, :-1].any():
@@ -97,18 +97,18 @@ class Support:
         return np.concatenate([ends, output, ends])
 
     def first_break(self, output: Int32s) -> int | None:
-        """The position at which an output first leaves the bigrams (T: at END); None when it never does."""
+        """The first position where an output is outside the bigrams (T: at END); None if there is none."""
         path = self.path(output)
         arcs = self.exists[path[:-1], path[1:]]  # [T + 1]
         return None if arcs.all() else int(arcs.argmin())
 
 
 class _Reach:
-    """sets[0] the first, sets[i] = what sets[i − 1] leads to: kept, and grown when longer ones are asked for."""
+    """sets[0] is given, sets[i] = the labels that sets[i − 1] leads to; cached, and extended on demand."""
 
     def __init__(self, first: Bools, rows: Bytes) -> None:
         self._rows = rows  # [L, ⌈L / 8⌉] as bits: what each label leads to
-        # Up to the first that leads to itself, and whether that was met. Replaced, never changed, so that threads need no
+        # Up to the first fixed point, and whether it was reached. Replaced, never changed, so that threads need no
         # lock: a child that another thread forks could inherit it locked.
         self._known: tuple[list[Bools], bool] = ([first], False)
 
