@@ -25,7 +25,7 @@ from benchmarks.machine import machine
 from benchmarks.measure import PROJECT, Outcome, run_module
 from benchmarks.memory import peak_mb, restart_peak_mb
 from benchmarks.trees import is_installed
-from crfkit import Parser
+from crfkit import Parser, load
 from crfkit.data import Sentence, read_conllu
 from crfkit.evaluation import evaluate_trees
 
@@ -109,7 +109,7 @@ def ours(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcome:
     parser = Parser(single_root=CORPORA[job.corpus].single_root, n_threads=1).fit(sentences)
     fit_cpu, peak = time.process_time() - start, peak_mb()
     parser.save(job.model, single_precision=True)
-    opened = Parser.load(job.model).set_params(n_threads=1)
+    opened = load(job.model).set_params(n_threads=1)
     start = time.process_time()
     predicted = opened.predict(gold)
     parse_cpu = time.process_time() - start

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
 import pytest
 
 import crfkit
-from crfkit.models.files.loading import from_bytes
+from crfkit.models import read_metadata
 from crfkit.models.files.model_file import decode, encode
 from tests.cli.commands import columns, complaint, run
 
@@ -36,7 +37,7 @@ def trained(separator: str, sentences: list[str] = SENTENCES, n: int = 2, *optio
 def test_the_separator_of_the_training_file_is_kept() -> None:
     for separator, options in ((",", ("--separator", ",")), ("\t", ()), (" ", ()), ("  ", ())):
         model = trained(separator, SENTENCES, 2, *options)
-        assert crfkit.load(model).separator_ == separator[:1]
+        assert read_metadata(model)["separator"] == separator[:1]
         text = f"the{separator}X\ndog{separator}Y\n"
         joint = separator[:1]
         wanted = f"the{joint}X{joint}D\ndog{joint}Y{joint}N\n\n"
@@ -90,8 +91,7 @@ def test_models_that_know_no_separator_let_each_file_decide() -> None:
     X, y = [[("the",), ("dog",)]], [["D", "N"]]
     crfkit.CRF(features="pos").fit(X, y).save("m.crf")
     old = decode(Path("m.crf").read_bytes())
-    del old.settings["separator"]  # as files were before
-    assert from_bytes(encode(old), "m.crf").separator_ is None
+    del old.settings["metadata"]  # as files were before
     Path("old.crf").write_bytes(encode(old))
     for model in ("m.crf", "old.crf"):
         assert run("tag", model, "-", text="the X\n").stdout == "the X D\n\n"
@@ -149,3 +149,40 @@ def test_labels_that_only_the_dev_file_has() -> None:
     )
     said = run(*arguments, "--allow-unknown").stderr
     assert re.search(r"dev accuracy +66\.67\*", said), said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("label_column", 7, "its label column is 7"),
+        ("label_column", "x", "its label column is 'x'"),
+        ("separator", "", "its separator is '', expected 1 to 100 characters"),
+        ("separator", 7, "its separator is '7', expected 1 to 100 characters"),
+    ],
+)
+def test_a_model_file_that_says_nonsense_of_columns(name: str, value: object, words: str) -> None:
+    model = trained(" ")
+    file = decode(Path(model).read_bytes())
+    file.settings["metadata"][name] = value
+    Path(model).write_bytes(encode(file))
+    assert f"{model}: not a usable model: {words}" in complaint("tag", model, "-", text="the\n")
+
+
+def test_what_a_file_says_of_columns_survives_python() -> None:
+    model = trained(",", SENTENCES, 2, "--separator", ",")
+    crf = crfkit.load(model)
+    pickle.loads(pickle.dumps(crf)).save("copy.crf")
+    assert read_metadata("copy.crf") == read_metadata(model) == {"label_column": -1, "separator": ","}
+    crf.save(model, metadata={"mine": [1]})
+    assert read_metadata(model) == {"mine": [1]}
+    crf.fit([[("a",), ("c",)]], [["x", "y"]]).save(model)
+    assert read_metadata(model) == {}
+
+
+def test_files_of_earlier_versions_say_it_among_their_settings() -> None:
+    model = trained(",", SENTENCES, 2, "--separator", ",")
+    file = decode(Path(model).read_bytes())
+    file.settings.update(file.settings.pop("metadata"))
+    Path(model).write_bytes(encode(file))
+    assert read_metadata(model) == {"label_column": -1, "separator": ","}
+    assert run("tag", model, "-", text="the,X\n").stdout.startswith("the,X,")

@@ -9,6 +9,7 @@ import pytest
 
 import crfkit
 from crfkit import Bigrams
+from crfkit.models import read_metadata
 from tests.cli.commands import columns, complaint, run
 
 NAMES = [
@@ -119,7 +120,7 @@ def test_a_sequence_that_is_impossible_is_named_by_its_line() -> None:
 def test_a_column_of_allowed_labels() -> None:
     run("train", "tags.txt", "--model", "m.crf", "--allowed-column", "1", "--quiet")
     model = crfkit.load("m.crf")
-    assert (model.n_columns_, model.label_column_) == (1, 1)
+    assert (model.n_columns_, read_metadata("m.crf")["label_column"]) == (1, 1)
     assert run("tag", "m.crf", "-", text="the\nrun\n").stdout == "the D\nrun N\n\n"
     only = run("tag", "m.crf", "-", "--allowed-column", "1", text="the N\nrun V\n").stdout
     assert only == "the N N\nrun V V\n\n"

@@ -84,7 +84,7 @@ def test_options_reach_the_parser() -> None:
         ),
         *("--l1", "0.001", "--l2", "0.2", "--min-count", "2", "--max-iterations", "3"),
     )
-    parser = crfkit.Parser.load("m.parser")
+    parser = crfkit.load("m.parser")
     found = parser.get_params(deep=False)
     usual = crfkit.Parser().optimizer
     assert isinstance(usual, crfkit.AdaGrad)
@@ -102,8 +102,35 @@ def test_options_reach_the_parser() -> None:
 def test_the_default_is_that_of_the_parser(model: str) -> None:
     run("train-parser", "train.conllu", "--model", "usual.parser", "--quiet")
     ours = crfkit.Parser().fit(read_conllu("train.conllu"))
-    assert crfkit.Parser.load("usual.parser").get_params() == ours.get_params()
-    np.testing.assert_array_equal(crfkit.Parser.load("usual.parser").weights_, ours.weights_)
+    assert crfkit.load("usual.parser").get_params() == ours.get_params()
+    np.testing.assert_array_equal(crfkit.load("usual.parser").weights_, ours.weights_)
+
+
+def test_a_run_goes_on_from_its_checkpoint() -> None:
+    kept = ("--checkpoint", "c", "--every", "1", "--quiet")
+    run("train-parser", "train.conllu", "--model", "m.parser", *kept, "--max-iterations", "3")
+    assert Path("c").exists()
+    said = run("train-parser", "train.conllu", "--model", "m.parser", *kept[:-1], "--resume").stderr
+    assert "iteration    3" not in said
+    whole = crfkit.Parser().fit(read_conllu("train.conllu"))
+    np.testing.assert_array_equal(crfkit.load("m.parser").weights_, whole.weights_)
+    refused = complaint("train-parser", "train.conllu", "--model", "m.parser", *kept, "--resume", "--l2", "3")
+    assert "the checkpoint was written with l2" in refused
+    refused = complaint("train-parser", "train.conllu", "--model", "c", *kept)
+    assert "the model would replace the checkpoint" in refused
+
+
+def test_a_warm_start(model: str) -> None:
+    command = ("train-parser", "train.conllu", "--model", "m2.parser", "--quiet", "--optimizer", "lbfgs")
+    run(*command, "--max-iterations", "0", "--warm-start", model)
+    np.testing.assert_array_equal(crfkit.load("m2.parser").weights_, crfkit.load(model).weights_)
+    assert "start is of type CRF" in complaint(*command, "--warm-start", labels_model())
+
+
+def labels_model() -> str:
+    """A model that gives labels."""
+    crfkit.CRF(features="pos").fit([["a", "b"]], [["x", "y"]]).save("labels.crf")
+    return "labels.crf"
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "tron", "sgd", "arow", "auto"])
@@ -135,7 +162,7 @@ def test_files_without_trees_are_named() -> None:
 def test_partial_trees_are_enough() -> None:
     write("part.conllu", TREES.replace("2 det", "_ _").replace("4 advmod", "4 _"))
     run("train-parser", "part.conllu", "--model", "m.parser", "--quiet")
-    assert "advmod" not in crfkit.Parser.load("m.parser").classes_
+    assert "advmod" not in crfkit.load("m.parser").classes_
 
 
 def wrong(before: str, after: str) -> str:
@@ -194,7 +221,7 @@ def test_ctrl_c_saves_the_best_model_and_exits_with_130() -> None:
         "train-parser", "train.conllu", "--model", "m.parser", "--optimizer", "lbfgs", *limits
     )
     assert "crfkit: interrupted; the best model so far is in m.parser" in rest
-    assert crfkit.Parser.load("m.parser").stop_reason_ == StopReason.INTERRUPTED
+    assert crfkit.load("m.parser").stop_reason_ == StopReason.INTERRUPTED
 
 
 # ---- parse
@@ -214,7 +241,7 @@ def test_a_learnt_treebank_comes_back_byte_by_byte(model: str) -> None:
 
 def test_probabilities_of_arcs_in_misc(model: str) -> None:
     found = read(run("parse", model, "train.conllu", "--probabilities").stdout)
-    tables = crfkit.Parser.load(model).arc_probabilities(found)
+    tables = crfkit.load(model).arc_probabilities(found)
     for sentence, table in zip(found, tables, strict=True):
         for number, word in enumerate(sentence.words, 1):
             assert word.misc.endswith(f"p={table[word.head, number]:.4f}")
@@ -232,14 +259,14 @@ def test_the_n_best_trees(model: str) -> None:
     shares = [float(sentence.comments[1].removeprefix("# probability = ")) for sentence in found[:3]]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) <= 1.0
-    [best] = crfkit.Parser.load(model).predict_nbest(found[:1], 1)
+    [best] = crfkit.load(model).predict_nbest(found[:1], 1)
     assert shares[0] == pytest.approx(best[0].probability, abs=1e-6)
     assert all("p=" in word.misc for sentence in found for word in sentence.words)
 
 
 def test_minimum_risk(model: str) -> None:
     found = read(run("parse", model, "train.conllu", "--decode", "mbr").stdout)
-    expected = crfkit.Parser.load(model).predict(read_conllu("train.conllu"), decode="mbr")
+    expected = crfkit.load(model).predict(read_conllu("train.conllu"), decode="mbr")
     assert [sentence.words for sentence in found] == [sentence.words for sentence in expected]
     assert "--nbest and --decode mbr were given" in complaint(
         "parse", model, "train.conllu", "--nbest", "2", "--decode", "mbr"
@@ -279,7 +306,7 @@ def test_trees_are_drawn(model: str) -> None:
         (["m.parser", "train.txt"], "train.txt:1: found 1 tab-separated columns, expected the 10 of CoNLL-U"),
         (["train.conllu", "train.conllu"], "train.conllu: not a crfkit model file"),
         (["m.parser", "train.conllu", "--svg", "train.txt/x"], "train.txt/x: no folder can be made there"),
-        (["m.crf", "train.conllu"], "expected 'Parser'; it gives labels, for crfkit tag and crfkit.load"),
+        (["m.crf", "train.conllu"], "m.crf: not a parser: it gives labels, for crfkit tag"),
     ],
 )
 def test_what_parsing_refuses(model: str, arguments: list[str], words: str) -> None:
@@ -310,7 +337,7 @@ def test_sentences_of_one_and_of_500_words_between_empty_lines(model: str) -> No
 def test_eval_prints_the_figures(model: str) -> None:
     write("gold.conllu", TREES.replace("3 obj", "2 nmod").replace("4 aux", "4 advmod"))
     gold = list(read_conllu("gold.conllu"))
-    report = evaluate_trees(gold, crfkit.Parser.load(model).predict(gold))
+    report = evaluate_trees(gold, crfkit.load(model).predict(gold))
     printed = run("eval", model, "gold.conllu").stdout
     assert printed == f"{report}\n\n{report.table()}\n"
     assert printed.splitlines()[:4] == [

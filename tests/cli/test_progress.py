@@ -59,7 +59,11 @@ def waiting(items: Iterator[Any]) -> Iterator[Any]:
 
 @pytest.mark.usefixtures("impatient")
 def test_every_stage_of_a_training_run_is_shown(slow: Callable[[str], None]) -> None:
-    for name in ("cli.train.read_labelled", "models.training.lesson_for", "models.training.choose"):
+    for name in (
+        "cli.train.read_labelled",
+        "models.training.crf_task.learn",
+        "models.training.crf_task.choose",
+    ):
         slow(f"crfkit.{name}")
     said = run("train", "train.txt", "--model", "m.crf", "--optimizer", "auto").stderr.splitlines()
     header = said.index("train.txt: 32 sequences, 120 words, 3 labels")

@@ -36,7 +36,7 @@ def test_templates_presets_and_options() -> None:
         "--quiet",
     )
     crf = crfkit.load("t.crf")
-    assert (crf.l1, crf.l2, crf.features.text.strip()) == (0.1, 0.5, TEMPLATE.strip())  # type: ignore[union-attr]
+    assert (crf.l1, crf.l2, crf.features.text.strip()) == (0.1, 0.5, TEMPLATE.strip())
     run(
         *(
             "train",

@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from crfkit import CRF, LBFGS, Chain, InputError, TagDictionary, Template, load
 from crfkit.models import arc_weights, heaviest_features
-from crfkit.models.chain_model import ChainModel
-from crfkit.models.training.training_set import Choices
+from crfkit.models.training.training_set import learn
 
 X = [
     ["ἡ", "καλὴ", "θάλασσα"],
@@ -80,20 +79,15 @@ def test_facets_share_weights() -> None:
 
 @pytest.mark.parametrize("dictionary", [None, TagDictionary.from_data(X, y, min_count=2, ending_count=1)])
 def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDictionary | None) -> None:
-    choices = Choices(
-        SOFT,
-        Template.parse("U:%x[0,0]\nB"),
-        all_possible_states=True,
-        facets="characters",
-        tag_dictionary=dictionary,
-    )
-    model = ChainModel.learn(X, y, None, choices).model
-    classes, facets = model.labels.classes, model.feature_map.facets
-    pairs, ptr = model.feature_map.pair_labels, model.feature_map.pair_ptr
+    crf = CRF(SOFT, all_possible_states=True, facets="characters", tag_dictionary=dictionary)
+    model = learn(X, y, None, crf._settings(), Template.parse("U:%x[0,0]\nB")).model
+    feature_map = model.potentials.feature_map
+    classes, facets = model.labels.classes, feature_map.facets
+    pairs, ptr = feature_map.pair_labels, feature_map.pair_ptr
     assert facets is not None
     for sequence, labels in zip(X, y, strict=True):
         for word, label in zip(sequence, labels, strict=True):
-            f = model.encoder.vocabulary.get(f"U:{word}")
+            f = model.potentials.encoder.vocabulary.get(f"U:{word}")
             possible = classes if dictionary is None else [*dictionary.allowed_labels(word), label]
             expected = {f"{place}={c}" for tag in possible for place, c in enumerate(str(tag)) if c != "-"}
             found = [facets.names[k - len(classes) - 1] for k in pairs[ptr[f] : ptr[f + 1]].tolist()]
@@ -116,7 +110,7 @@ def test_models_are_saved_with_them(facets: Any, dictionary: Any, tmp_path: Path
     else:
         assert again.facets == facets
     if isinstance(dictionary, TagDictionary):
-        assert again.tag_dictionary.words == dictionary.words  # type: ignore[union-attr]
+        assert again.tag_dictionary.words == dictionary.words
     else:
         assert again.tag_dictionary is dictionary
     refitted = clone(again).fit(X, y)

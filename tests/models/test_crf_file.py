@@ -160,10 +160,7 @@ def test_the_arrays_of_the_model_are_as_the_changes_below_suppose(columns: bytes
         (setting("n_columns", value=1), "its positions have 1 columns, its template reads 2"),
         (setting("n_columns", value=None), "its positions have None columns"),
         (setting("n_columns", value=2**60), "its positions have"),
-        (setting("label_column", value=7), "its label column is 7, of 3"),
-        (setting("label_column", value="x"), "its setting 'label_column' is 'x', expected int"),
-        (setting("separator", value=""), "its separator has 0 characters, expected 1 to 100"),
-        (setting("separator", value=7), "its setting 'separator' is '7', expected str or null"),
+        (setting("metadata", value=7), "its setting 'metadata' is '7', expected dict"),
         (setting("parameters", "features", value="U00:%nosuch[0,0]"), "unknown function %nosuch"),
         (setting("parameters", "structure", "start", value=1), "its setting 'start' is '1', expected bool"),
         (setting("parameters", "optimizer", value={"nosuch": 1}), "its optimizer is damaged"),
@@ -236,9 +233,12 @@ def test_each_rule_of_a_model_with_all_pairs(numbers: bytes, change: Change, wor
 
 
 def test_another_type_of_model_is_refused(columns: bytes) -> None:
-    file = decode(columns)._replace(type="Parser")
-    with pytest.raises(InputError, match="its type is 'Parser', expected 'CRF'"):
-        from_bytes(encode(file), "m.crf")
+    for kind, words in (
+        ("Parser", "not a usable parser"),
+        ("X", "its type is 'X', expected 'CRF' or 'Parser'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            from_bytes(encode(decode(columns)._replace(type=kind)), "m.crf")
 
 
 def test_labels_nested_beyond_reason_are_refused(columns: bytes) -> None:
@@ -257,4 +257,4 @@ def test_a_preset_that_has_changed_since_is_kept_as_it_was(columns: bytes) -> No
     file = decode(columns)
     file.settings["parameters"]["preset"] = "pos"
     crf = from_bytes(encode(file), "m.crf")
-    assert crf.features.text == TEMPLATE  # type: ignore[union-attr]
+    assert crf.features.text == TEMPLATE

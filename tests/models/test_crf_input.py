@@ -17,9 +17,7 @@ from crfkit import CRF, LBFGS, Chain, InputError, Template
 from crfkit.data import fewest_weights
 from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnreadColumns, UnsavableModel
-from crfkit.models.chain_model import ChainModel
-from crfkit.models.training.training_set import Choices
-from crfkit.models.training.warm_start import pruned
+from crfkit.models.training.training_set import learn
 
 WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
 TAGS = [["D", "N", "V"]] * 8
@@ -148,27 +146,23 @@ def test_so_many_labels_need_weights() -> None:
     assert fewest_weights(8192) == 65_536
     n = 4000
     X, y = [[["bias"]] * n], [list(range(n))]
-    choices = Choices(Chain())
     few = "it has 8,001 weights for 4,000 labels, expected at least 15,625"
-    assert (
-        ChainModel.learn(X, y, None, choices._replace(all_possible_transitions=False)).model.unsavable()
-        == few
-    )
-    model = ChainModel.learn(X, y, None, choices).model
-    assert model.unsavable() is None
-    assert pruned(model, np.zeros(model.feature_map.n_weights))[0].unsavable() is None
+    assert learn(X, y, None, CRF(all_possible_transitions=False)._settings()).model.find_unsavable() == few
+    model = learn(X, y, None, CRF()._settings()).model
+    assert model.find_unsavable() is None
+    assert model.prune(np.zeros(model.n_weights))[0].find_unsavable() is None
 
 
 def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
     n = 1100
     X, y = [[[f"{i}.{k}" for k in range(3)] for i in range(n)]], [list(range(n))]
-    choices = Choices(Chain(start=False, end=False), all_possible_transitions=False)
-    model = ChainModel.learn(X, y, None, choices).model
-    weights = np.zeros(model.feature_map.n_weights)
+    crf = CRF(Chain(start=False, end=False), all_possible_transitions=False)
+    model = learn(X, y, None, crf._settings()).model
+    weights = np.zeros(model.n_weights)
     assert len(weights) == 3 * n + n - 1 > fewest_weights(n) > n - 1
-    assert pruned(model, weights)[0].unsavable() is None
+    assert model.prune(weights)[0].find_unsavable() is None
     weights[:n] = 1.0
-    assert len(pruned(model, weights)[1]) == n + n - 1
+    assert len(model.prune(weights)[1]) == n + n - 1
 
 
 def test_labels_that_only_the_dev_set_has() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import CRF, InputError, Parser
+from crfkit import CRF, InputError, Parser, load
 from crfkit.data import Sentence, is_conllu, read_columns, read_conllu
 from crfkit.models import MissingColumns, UninformativeData, UnreadColumns
+from crfkit.models.files.loading import from_bytes
 from crfkit.models.training.data_warnings import filled_shares, warn_of_missing_columns
 from tests.cli.commands import complaint, run
 
@@ -134,7 +135,7 @@ def test_a_parser_misses_the_columns_that_it_has_learned_from(
     assert found[0].filename == __file__
     parser.save(tmp_path / "m.parser")
     bare = without(sentences, "lemma", "upos", "xpos")
-    for other in (Parser.load(tmp_path / "m.parser"), pickle.loads(pickle.dumps(parser))):
+    for other in (load(tmp_path / "m.parser"), pickle.loads(pickle.dumps(parser))):
         with pytest.warns(MissingColumns, match="learned from lemmas, UPOS tags and XPOS tags, and no word"):
             other.score(bare)
     Parser().fit(bare).predict(bare)  # it has learned without them
@@ -158,7 +159,7 @@ def test_damaged_columns_of_a_model_file(
 ) -> None:
     monkeypatch.setattr(parser, "_model", parser._model._replace(columns=columns))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not a usable parser: its columns are no shares"):
-        Parser._from_bytes(parser._to_bytes(), "m.parser")
+        from_bytes(parser._to_bytes(), "m.parser")
 
 
 @pytest.mark.usefixtures("column_files")

@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 import crfkit
 from crfkit import CRF, Growth, Patterns, StopReason
 from crfkit.models import Progress, TrainingInterrupted
-from crfkit.models.patterns.choice import Limits, chosen
+from crfkit.models.patterns.choice import Limits, choose_candidates
 from crfkit.models.patterns.samples import Counts, Labellings, candidate_counts, label_sequences
-from crfkit.models.training.training import Examples
+from crfkit.models.training.training_set import Examples
 from crfkit.structures import LabelUnits, Pattern, places
 
 # ---- units
@@ -135,12 +135,12 @@ def test_the_choice_is_that_of_brute_force(seed: int) -> None:
                 variance += found.weight[n] * (shares[rows] @ F[rows, c] ** 2 - mean**2)
             gains[c] = 0.5 * slope**2 / (variance + limits.l2)
         joined.append(int(np.argmax(gains.round(9))))
-    assert chosen(found, counts, (), limits) == ["abcde"[c] for c in joined]
+    assert choose_candidates(found, counts, (), limits) == ["abcde"[c] for c in joined]
     assert not {1, 4} <= set(joined)
-    assert set(chosen(found, counts, "abc", limits)) <= {"d", "e"}
-    assert chosen(found, counts, (), limits._replace(min_gain=1e6)) == []
-    assert chosen(found, counts, (), limits._replace(l1=1e6)) == []
-    assert chosen(found, counts, (), limits._replace(min_count=10**6)) == []
+    assert set(choose_candidates(found, counts, "abc", limits)) <= {"d", "e"}
+    assert choose_candidates(found, counts, (), limits._replace(min_gain=1e6)) == []
+    assert choose_candidates(found, counts, (), limits._replace(l1=1e6)) == []
+    assert choose_candidates(found, counts, (), limits._replace(min_count=10**6)) == []
 
 
 def _best_shares(found: Labellings, F: np.ndarray, l2: float) -> np.ndarray:

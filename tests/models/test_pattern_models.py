@@ -31,6 +31,7 @@ from crfkit import (
     Patterns,
 )
 from crfkit.models import arc_weights, heaviest_features, heaviest_patterns, trellis_sizes
+from crfkit.models.potentials import PatternPotentials
 from tests.cli.commands import run
 
 LABELS = ("B", "I", "O")
@@ -461,13 +462,14 @@ def test_bad_orders(tmp_path: Path, order: str) -> None:
 @pytest.mark.parametrize("more", [[], ["B I* O", Pattern("B I", when="w=a")]])
 def test_common_starts_are_as_if_they_were_listed(more: list[Any]) -> None:
     model = CRF(structure=Patterns([Ngrams([3, 4]), *more]), n_threads=1).fit(X, Y)._model
-    assert model.patterns is not None
-    dataset = model.encode(X)
-    common = model.patterns.data(dataset)
+    potentials = model.potentials
+    assert isinstance(potentials, PatternPotentials)
+    dataset, patterns = model.encode(X), potentials.patterns
+    common = patterns.data(dataset)
     assert len(common.common) == 1 + bool(more)
     ptr, states, values = common.of_positions(0, dataset.n_positions)
     listed = common._replace(start_ptr=ptr, start_states=states, start_values=values, common=states[:0])
-    one, other = (model.patterns.trellises(d, model.feature_map, dataset, 1) for d in (common, listed))
+    one, other = (patterns.trellises(d, potentials.feature_map, dataset, 1) for d in (common, listed))
     assert one.n_arcs == other.n_arcs
     for n in range(len(X)):
         assert one.turned(n) == other.turned(n)

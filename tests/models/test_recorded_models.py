@@ -88,7 +88,7 @@ def test_n_best_of_crfpp(name: str, form: str) -> None:
 
 def check_n_best(model: str, found: str, recorded: str, label_column: int) -> None:
     """The same label sequences with the same scores, in the same order but where two have one score."""
-    crf, _ = read_model(Path(model))
+    crf = read_model(Path(model)).crf
     rows = [sequence.rows for sequence in read_columns("test.txt", comment=None)]
     n_ties = 0
     for n, (ours, theirs) in enumerate(zip(blocks(found), blocks(recorded), strict=True)):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, InputError, Parser
+from crfkit import CRF, LBFGS, InputError
 from crfkit.data import MissingFileError, read_columns
 from crfkit.models import replacing
 from tests.cli.commands import run
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_missing_file_is_a_file_not_found_error(tmp_path: Path) -> None:
     path = tmp_path / "absent.crf"
-    for read in (crfkit.load, Parser.load, lambda path: list(read_columns(path))):
+    for read in (crfkit.load, lambda path: list(read_columns(path))):
         with pytest.raises(FileNotFoundError, match=r"absent\.crf: cannot be read: No such file") as caught:
             read(path)
         assert caught.type is MissingFileError

@@ -436,7 +436,7 @@ def _tags() -> tuple[list[Any], list[Any]]:
     return X, [["n-s", "v-p"], ["v-s", "n-p", "v-p"], ["v-p", "n-s"]]
 
 
-def test_the_weights_of_facets_are_carried_over_by_name() -> None:
+def test_the_weights_of_facets_are_transferred_by_name() -> None:
     X, y = _tags()
     first = CRF(facets="characters", optimizer=LBFGS(tolerance=1e-9)).fit(X, y)
     again = CRF(facets="characters", optimizer=LBFGS(max_iterations=1)).fit(X, y, start=first)
@@ -475,9 +475,7 @@ def word_and_label(x: Any, label: str, i: int) -> dict[str, float]:
 
 
 def _outputs(crf: CRF[Any]) -> dict[str, float]:
-    functions = crf._model.functions
-    assert functions is not None
-    names = functions.output_names()
+    names = crf.output_names_
     return dict(zip(names, crf.weights_[len(crf.weights_) - len(names) :].tolist(), strict=True))
 
 

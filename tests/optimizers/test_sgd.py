@@ -301,10 +301,10 @@ def _length(x: str, label: str, i: int) -> float:
 
 def test_weights_that_new_data_has_no_say_in_stay() -> None:
     model = CRF(optimizer=SGD(max_iterations=3, rate=0.1)).fit(X, Y)
-    names = {f: i for i, f in enumerate(model._model.encoder.vocabulary.names())}
+    names = {f: i for i, f in enumerate(model._model.potentials.encoder.vocabulary.names())}
     before = model.weights_[model.feature_map_.pair_ptr[names["w=cat"]]]
     model.partial_fit([[["w=dog"], ["w=new"]]], [["N", "V"]])
-    names = {f: i for i, f in enumerate(model._model.encoder.vocabulary.names())}
+    names = {f: i for i, f in enumerate(model._model.potentials.encoder.vocabulary.names())}
     assert model.weights_[model.feature_map_.pair_ptr[names["w=cat"]]] == before
 
 

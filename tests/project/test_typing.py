@@ -49,8 +49,8 @@ loaded = load("m")  # labels of any type
 names: list[list[str]] = loaded.predict(X)
 ids: list[list[int]] = loaded.predict(X)
 
-sentences: list[Sentence] = Parser.load("p").predict([])
-relations: list[str] = Parser.load("p").classes_
+sentences: list[Sentence] = Parser().predict([])
+relations: list[str] = Parser().classes_
 """
 
 MISTAKES = """

@@ -23,12 +23,12 @@ def convert(
     """
     from crfkit.compat import write_crfsuite
 
-    model, toolkit = read_model(source, n_columns, encoding)
+    model, toolkit, form = read_model(source, n_columns, encoding)
     chosen = to or (CRFSUITE if toolkit == CRFKIT else CRFKIT)
     if chosen == CRFSUITE:
         write_crfsuite(model, target)
     else:
-        model.save(target)
+        model.save(target, metadata=form._asdict())
     return chosen
 
 

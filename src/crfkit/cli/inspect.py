@@ -130,7 +130,7 @@ def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
 
     if on is not None and is_parser(model):
         raise InputError(f"--on is about models with patterns, but {model} is a parser")
-    description = describe(load_parser(model) if is_parser(model) else read_model(model)[0], top)
+    description = describe(load_parser(model) if is_parser(model) else read_model(model).crf, top)
     if on is not None:
         description["trellises"] = trellises_on(model, on)
     if not as_json:

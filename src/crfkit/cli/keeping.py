@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -56,7 +57,14 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
         raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
 
 
-def keep_model(model: CRF | Parser, path: Path, say: Callable[[str], None], *, interrupted: bool) -> None:
+def keep_model(
+    model: CRF | Parser,
+    path: Path,
+    say: Callable[[str], None],
+    *,
+    interrupted: bool,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
     """Save a trained model and say why its training ended; after Ctrl-C, end the command with the status of that.
 
     Where the model cannot be written to its path, as on a full disk, it goes to another one, and the status is that of an
@@ -67,7 +75,7 @@ def keep_model(model: CRF | Parser, path: Path, say: Callable[[str], None], *, i
     if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
     with postponed():
-        found = _saved(model, path)
+        found = _save(partial(model.save, metadata=metadata), path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     if isinstance(model, CRF):
         for line in grown_words(model):
@@ -83,15 +91,15 @@ def keep_model(model: CRF | Parser, path: Path, say: Callable[[str], None], *, i
         click.get_current_context().exit(BAD_INPUT)
 
 
-def _saved(model: CRF | Parser, path: Path) -> Path:
+def _save(save: Callable[[Path], None], path: Path) -> Path:
     """Save a model where it is to go, or else where there is space; the path that it has."""
     from crfkit.models import saved_elsewhere
 
     try:
-        model.save(path)
+        save(path)
         return path
     except InputError as error:
-        other = saved_elsewhere(model.save, path)
+        other = saved_elsewhere(save, path)
         if other is None:
             raise
         complain(f"crfkit: {error}; the model is in {other}")

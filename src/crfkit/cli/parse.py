@@ -118,9 +118,11 @@ def is_parser(path: Path) -> bool:
 
 def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     """Load a parser for use on so many threads."""
-    from crfkit.models import Parser
+    from crfkit.models import Parser, load
 
-    parser = Parser.load(path)
+    parser = load(path)
+    if not isinstance(parser, Parser):
+        raise InputError(f"{path}: not a parser: it gives labels, for crfkit tag")
     parser.set_params(n_threads=n_threads)
     return parser
 

@@ -17,6 +17,45 @@ if TYPE_CHECKING:
 
 
 CRFKIT, CRFSUITE = "crfkit", "crfsuite"
+BLANKS = " "  # runs of blanks and tabs
+
+
+class FileForm(NamedTuple):
+    """How column files are read; the metadata of a model file keep it from training on."""
+
+    label_column: int = -1
+    separator: str | None = None  # of the columns of the training file; None: each file decides
+
+    @classmethod
+    def default(cls, crf: CRF) -> FileForm:
+        """Of a model whose file says nothing. Toolkits whose rows may have any columns split them at blanks."""
+        return cls(separator=BLANKS if crf.encoder_.more_columns else None)
+
+    @classmethod
+    def of(cls, path: Path, crf: CRF) -> FileForm:
+        """What a model file of this package says, or the default; refused if it cannot be."""
+        from crfkit.models import read_metadata
+
+        found = {name: value for name, value in read_metadata(path).items() if name in cls._fields}
+        form = cls(**found) if found else cls.default(crf)
+        column, separator, n_columns = form.label_column, form.separator, crf.n_columns_
+        if not isinstance(column, int) or (
+            n_columns is not None and not -n_columns - 1 <= column <= n_columns
+        ):
+            raise InputError(f"{path}: not a usable model: its label column is {column!r}")
+        if separator is not None and not (isinstance(separator, str) and 0 < len(separator) <= 100):
+            raise InputError(
+                f"{path}: not a usable model: its separator is {str(separator)[:40]!r}, expected 1 to 100 characters"
+            )
+        return form
+
+
+class OpenedModel(NamedTuple):
+    """A model of this package or of another toolkit."""
+
+    crf: CRF
+    toolkit: str  # whose file it is
+    form: FileForm
 
 
 class Tagger(NamedTuple):
@@ -24,8 +63,7 @@ class Tagger(NamedTuple):
 
     crf: CRF
     n_inputs: int | None  # columns that a position has; None: it has attributes
-    label_column: int  # where the label stands in files that have one
-    separator: str | None  # of the columns of the training file; None where the model does not know
+    form: FileForm
     more_columns: bool = False  # rows may have more than `n_inputs`, and each another number of them
 
 
@@ -37,13 +75,13 @@ columns_option = click.option(
 )
 
 
-def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> tuple[CRF, str]:
-    """A model and the toolkit whose file it is, which its first bytes tell.
+def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> OpenedModel:
+    """Opens a model file, whose first bytes tell the toolkit.
 
     `n_columns` is for models whose rows may have more columns than they read, `encoding` for those of CRF++.
     """
     from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti, with_columns
-    from crfkit.models import load
+    from crfkit.models import CRF, load
 
     begins = read_bytes(path, 8) if path.is_file() else b""  # of anything else `load` complains
     toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
@@ -51,24 +89,26 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
         crf = read_crfpp(path, encoding=encoding)
     else:
         crf = {CRFSUITE: read_crfsuite, "wapiti": read_wapiti, CRFKIT: load}[toolkit](path)
+    if not isinstance(crf, CRF):
+        raise InputError(f"{path}: a parser, for crfkit parse")
+    form = FileForm.of(path, crf) if toolkit == CRFKIT else FileForm.default(crf)
     if n_columns is not None:
         try:
             crf = with_columns(crf, n_columns)
         except InputError as error:
             raise InputError(f"{path}: --columns {n_columns}: {error}") from None
-    return crf, toolkit
+    return OpenedModel(crf, toolkit, form)
 
 
 def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | None = None) -> Tagger:
     """Load a model of this package or of another toolkit that reads columns or attributes."""
-    crf, _ = read_model(path, n_columns)
+    crf, _, form = read_model(path, n_columns)
     if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
             f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"
         )
     crf.set_params(n_threads=n_threads)
-    more_columns = crf.encoder_.more_columns
-    return Tagger(crf, crf.encoder_.least_columns, crf.label_column_, crf.separator_, more_columns)
+    return Tagger(crf, crf.encoder_.least_columns, form, crf.encoder_.more_columns)
 
 
 def read_for_tagger(
@@ -80,7 +120,7 @@ def read_for_tagger(
     labels_required: bool = False,
 ) -> Iterator[Example]:
     """The sequences of a file that a model is asked about, with the labels that their column of allowed labels allows."""
-    n_inputs, label_column = tagger.n_inputs, tagger.label_column
+    n_inputs, (label_column, trained_separator) = tagger.n_inputs, tagger.form
     if n_inputs is None:
         if allowed_column is not None or separator is not None:
             raise InputError(
@@ -98,7 +138,7 @@ def read_for_tagger(
             path,
             n_inputs=n_inputs,
             first_missed=template.first_missed,
-            separator=tagger.separator if separator is None else separator,
+            separator=trained_separator if separator is None else separator,
             labelled=labels_required,
         )
     if allowed_column is not None:
@@ -109,7 +149,7 @@ def read_for_tagger(
         n_inputs=n_inputs,
         label_column=label_column,
         separator=separator,
-        trained_separator=tagger.separator,
+        trained_separator=trained_separator,
         labels_required=labels_required,
     )
     if allowed_column is None:

@@ -45,8 +45,6 @@ def train(
     dev: Sequence[Example] | None = None,
     metric: Metric | None = None,
     patience: int | None = None,
-    label_column: int = -1,
-    separator: str | None = None,
     allow_unknown: bool = False,
     callback: ProgressCallback | None = None,
     safety: Mapping[str, Any] | None = None,
@@ -74,8 +72,6 @@ def train(
         warnings.simplefilter("ignore", SequencesSkipped)  # asked for, and counted before
         allowed = allowed_of(examples, _labels(examples))
         model.fit(*_inputs_and_labels(examples), allowed=allowed, callback=callback, **settings)
-    model.label_column_ = label_column
-    model.separator_ = separator
     return model.stop_reason_ == StopReason.INTERRUPTED
 
 
@@ -254,10 +250,9 @@ def _train_and_keep(
             allow_unknown=options["allow_unknown"],
             callback=callback,
             safety=safety_of(options),
-            **reading,
         )
     display.stage(f"writing {model}")
-    keep_model(crf, model, display.say, interrupted=interrupted)
+    keep_model(crf, model, display.say, interrupted=interrupted, metadata=reading)
 
 
 def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:

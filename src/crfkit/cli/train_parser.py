@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from crfkit.cli.keeping import check_outputs, ended_from_outside, keep_model
-from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options
+from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
 from crfkit.cli.progress import Display, SecondsLeft, quiet_option
 
 if TYPE_CHECKING:
@@ -25,9 +25,12 @@ def train_parser(
     dev: Sequence[Sentence] | None = None,
     patience: int | None = None,
     callback: ProgressCallback | None = None,
-    time_budget: float | None = None,
+    safety: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Train a parser; True when Ctrl-C ended it, with the best weights until then."""
+    """Train a parser; True when Ctrl-C ended it, with the best weights until then.
+
+    `safety` is what else `Parser.fit` is told: time budget, checkpoint, the parser to begin with.
+    """
     from crfkit.models import TrainingInterrupted
     from crfkit.optimizers import StopReason
 
@@ -38,7 +41,7 @@ def train_parser(
             dev=dev,
             patience=None if dev is None else patience,
             callback=callback,
-            time_budget=time_budget,
+            **(safety or {}),
         )
     return parser.stop_reason_ == StopReason.INTERRUPTED
 
@@ -74,6 +77,7 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")
 @click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
 @optimizer_options("adagrad")
+@safety_options
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
 @quiet_option
 @ended_from_outside()
@@ -82,7 +86,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
 
     Words whose HEAD is `_` may have any head, and where DEPREL is `_` any relation: training needs no complete trees.
 
-    Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143.
+    Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A
+    training with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     with Display(quiet=quiet) as display:
         _train_and_keep(file, model, dev, options, display)
@@ -95,7 +100,7 @@ def _train_and_keep(
     from crfkit.data import read_conllu
 
     display.stage(f"reading {file}", "sentences")
-    check_outputs(model, None, (file, dev))
+    check_outputs(model, options["checkpoint"], (file, dev))
     parser = new_parser(options)
     sentences = list(display.counted(read_conllu(file)))
     held_out = None if dev is None else list(display.counted(read_conllu(dev)))
@@ -110,7 +115,7 @@ def _train_and_keep(
             dev=held_out,
             patience=options["patience"],
             callback=callback,
-            time_budget=options["time_budget"],
+            safety=safety_of(options),
         )
     display.stage(f"writing {model}")
     keep_model(parser, model, display.say, interrupted=interrupted)

@@ -20,7 +20,7 @@ from crfkit.compat.crfsuite_opening import OpenedModel, not_a_model
 from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.lazy import lazy_property
-from crfkit.models import CRF, assembled, replacing
+from crfkit.models import CRF, assemble, replacing
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -104,7 +104,7 @@ class CrfsuiteModel:
 
     def to_crf(self) -> CRF:
         """The same model as a `crfkit.CRF`."""
-        return assembled(
+        return assemble(
             self.labels,
             self.vocabulary,
             self.feature_map,

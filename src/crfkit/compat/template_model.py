@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError
 from crfkit.features import FeatureMap, Template, Vocabulary
-from crfkit.models import CRF, assembled
+from crfkit.models import CRF, assemble
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -82,7 +82,7 @@ def template_model(
         arc_ptr,
         arcs.outcomes,
     )
-    return assembled(
+    return assemble(
         labels,
         vocabulary,
         feature_map,

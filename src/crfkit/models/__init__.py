@@ -4,18 +4,11 @@ from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
-from crfkit.models.estimator import (
-    CheckpointFailed,
-    Estimator,
-    NotFittedError,
-    TrainingInterrupted,
-    UnknownLabels,
-    UnsavableModel,
-)
+from crfkit.models.estimator import Estimator, NotFittedError
 from crfkit.models.files.disk import check_writable, replacing, saved_elsewhere
-from crfkit.models.files.from_weights import assembled
+from crfkit.models.files.from_weights import assemble
 from crfkit.models.files.loading import load
-from crfkit.models.files.model_file import model_type
+from crfkit.models.files.model_file import model_type, read_metadata
 from crfkit.models.inspection import (
     ArcFeatureWeight,
     ArcWeight,
@@ -36,6 +29,7 @@ from crfkit.models.training.data_warnings import MissingColumns, UninformativeDa
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postponed, terminable
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
+from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 
 __all__ = [
     "CRF",
@@ -68,7 +62,7 @@ __all__ = [
     "UnreadColumns",
     "UnsavableModel",
     "arc_weights",
-    "assembled",
+    "assemble",
     "check_writable",
     "describe",
     "heaviest_arc_features",
@@ -79,6 +73,7 @@ __all__ = [
     "model_type",
     "position_scores",
     "postponed",
+    "read_metadata",
     "replacing",
     "saved_elsewhere",
     "scored_nbest",

@@ -16,15 +16,13 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.features import Annotation, Labels
-from crfkit.models.files.file_arrays import setting
-from crfkit.structures import AllowedLabels, Bigrams, Chain, NoOutputError, Patterns
+from crfkit.structures import AllowedLabels, Bigrams, Chain, NoOutputError
 
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 _SHOWN = 10  # labels named in a message
-_LISTED = "listed"  # in a model file: the bigrams were given pair by pair
 
 
 class ImpossibleSequenceError(InputError):
@@ -40,7 +38,7 @@ class SequencesSkipped(UserWarning):
     """Training sequences that the bigrams exclude were left out, as `unseen="skip"` asks for."""
 
 
-def bound_chain(
+def bind_chain(
     structure: Chain,
     labels: Labels,
     annotation: Annotation,
@@ -106,7 +104,7 @@ def _outputs(
     return named, possible
 
 
-def labels_gone(
+def find_labels_gone(
     labels: Labels, gold: Sequence[Any], allowed: Any, kept: Bools, base: Sequence[Hashable]
 ) -> frozenset[Hashable]:
     """The labels that only skipped sequences have; `base` are those of a model that is trained further.
@@ -178,33 +176,6 @@ def check_possible(chain: Chain, ptr: Int64s, allowed: AllowedLabels | None = No
         except NoOutputError as error:
             reason = _sentence(error)
             raise ImpossibleSequenceError(f"{which}sequence {n}: {reason}", n, reason) from None
-
-
-def structure_to_json(structure: Chain | Patterns) -> dict[str, Any]:
-    """The parameter `structure` for the model file; listed bigrams are kept apart, as label ids, and so are patterns."""
-    bigrams = structure.bigrams
-    return {
-        "start": structure.start,
-        "end": structure.end,
-        "bigrams": _LISTED if isinstance(bigrams, Bigrams) else bigrams,
-        "unseen": structure.unseen,
-    }
-
-
-def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain:
-    """The inverse of `structure_to_json`; `bigrams` are those of the trained model."""
-    name = setting(value, "bigrams", (str, type(None)))
-    if (name is None) != (bigrams is None):
-        raise InputError("its bigrams and its setting 'bigrams' do not go together")
-    try:
-        return Chain(
-            start=setting(value, "start", bool),
-            end=setting(value, "end", bool),
-            bigrams=bigrams if name == _LISTED else name,
-            unseen=setting(value, "unseen", str),
-        )
-    except ValueError as error:
-        raise InputError(f"its structure is damaged ({_sentence(error)})") from None
 
 
 def trained_bigrams(labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Bigrams | None:

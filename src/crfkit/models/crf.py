@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any, Generic, Self
 
@@ -15,26 +16,25 @@ from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import Answerer
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.encoded_input import Question
+from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
+from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
-from crfkit.models.files import crf_file, disk, model_file, pattern_file
+from crfkit.models.files import crf_file, pattern_file
+from crfkit.models.files.model_file import ModelFile
 from crfkit.models.label_type import Label
-from crfkit.models.patterns.growth import GrowthRound, grown, growth_of
-from crfkit.models.training import parameters
+from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
+from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
 from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.checkpoint import Checkpoint
-from crfkit.models.training.endings import warn_of_ending
+from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback
-from crfkit.models.training.training import Examples, Plan, Trained, Weighted, train
-from crfkit.optimizers import LBFGS, History, Optimizer, StopReason
+from crfkit.models.training.train import Plan, Weighted, train
+from crfkit.models.training.training_set import Examples
+from crfkit.optimizers import Optimizer
 from crfkit.structures import Chain, Patterns
 
 Float64s = npt.NDArray[np.float64]
-RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
-
-_CHAIN = Chain()
-_LBFGS = LBFGS()
 
 
 class CRF(Estimator, Generic[Label]):
@@ -52,7 +52,7 @@ class CRF(Estimator, Generic[Label]):
         "chunks"), a `Template` or its text: a position is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
         `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
-        `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (they know no penalty), the name of one ("lbfgs",
+        `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (without penalties), the name of one ("lbfgs",
         "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
     all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
@@ -93,23 +93,15 @@ class CRF(Estimator, Generic[Label]):
            [0.02, 0.9 , 0.07]])
     """
 
-    history_: History
-    n_iter_: int
-    stop_reason_: StopReason | str
-    optimizer_: Optimizer
-    optimizer_reason_: str
     growth_: list[GrowthRound]  # the rounds of `Patterns(grow=…)`, until the model is saved
-    label_column_: int  # where column files have the label; kept for the command line
-    separator_: str | None  # what stands between the columns of the training file, if it was one
     _model: ChainModel
-    _weights: Float64s
     _answerer: Answerer  # the weights as the native core holds them
 
     def __init__(
         self,
-        structure: Chain | Patterns = _CHAIN,
+        structure: Chain | Patterns = DEFAULT_CHAIN,
         features: str | Template | FeatureFunctions | None = None,
-        optimizer: Optimizer | str = _LBFGS,
+        optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
         l1: float | Mapping[str, float] = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         all_possible_states: bool = False,
@@ -170,14 +162,14 @@ class CRF(Estimator, Generic[Label]):
         the same records, with or without it.
         """
         first = None if start is None else self._weighted(start)
-        plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose=verbose)
-        params, examples = self.get_params(deep=False), Examples(X, y, sample_weight, allowed)
+        plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
+        task = CRFTask(self._settings(), Examples(X, y, sample_weight, allowed))
         if growth_of(self.structure) is None:
-            self._keep(train(params, examples, plan))
-            return self
-        trained, rounds = grown(params, examples, plan)
-        self._keep(trained)
-        self.growth_ = rounds
+            self._keep(train(task, plan))
+        else:
+            trained, self.growth_ = grow(task, plan)
+            self._keep(trained)
+        self._metadata = {}
         return self
 
     def partial_fit(
@@ -198,18 +190,16 @@ class CRF(Estimator, Generic[Label]):
         Arguments as for `fit`, which this is for a model that is not trained.
         """
         extend = self.__sklearn_is_fitted__()
-        if extend and self._model.local:
+        if extend and self._model.potentials.local:
             raise InputError("partial_fit cannot extend a model that is normalised at each position")
         first = self._weighted(self) if extend else None
-        plan = Plan(callback=callback, time_budget=time_budget, start=first, extend=extend, verbose=verbose)
-        kept = (self.label_column_, self.separator_) if extend else None
-        self._keep(train(self.get_params(deep=False), Examples(X, y, sample_weight, allowed), plan))
-        if kept is not None:
-            self.label_column_, self.separator_ = kept
+        plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
+        examples = Examples(X, y, sample_weight, allowed)
+        self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
         return self
 
     @staticmethod
-    def _weighted(start: CRF[Any] | str | os.PathLike[str]) -> Weighted:
+    def _weighted(start: CRF[Any] | str | os.PathLike[str]) -> Weighted[ChainModel]:
         """The model to begin with, and its weights."""
         if isinstance(start, str | os.PathLike):
             from crfkit.models.files.loading import load  # which makes models of this class
@@ -221,28 +211,12 @@ class CRF(Estimator, Generic[Label]):
             )
         return Weighted(start._trained(), start.weights_)
 
-    def _keep(self, trained: Trained) -> None:
-        """Make the result of a training this estimator's own."""
-        self._set_model(trained.model, trained.weights)
-        self.history_ = trained.history
-        self.n_iter_ = trained.n_iter
-        self.stop_reason_ = trained.reason
-        self.optimizer_, self.optimizer_reason_ = trained.choice
-        self.label_column_ = -1
-        self.separator_ = None
-        warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
+    def _settings(self) -> CRFSettings:
+        return CRFSettings(**{field.name: getattr(self, field.name) for field in fields(CRFSettings)})
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
+        super()._set_model(model, weights)
         self._answerer = model.answerer(weights)
-        self._weights = weights.view()
-        self._weights.flags.writeable = False
-        self._model = model
-
-    @property
-    def weights_(self) -> Float64s:
-        """The weights [D], read-only, laid out as `feature_map_` says."""
-        self._check_fitted()
-        return self._weights
 
     @property
     def classes_(self) -> list[Label]:
@@ -258,45 +232,43 @@ class CRF(Estimator, Generic[Label]):
     @property
     def n_features_(self) -> int:
         """Number of features that have weights."""
-        return self._trained().n_features
+        return self._trained().potentials.n_features
 
     @property
     def n_columns_(self) -> int | None:
         """Columns that a position has, for a model with a template; None for one trained on features made in Python."""
-        return self._trained().encoder.n_columns
+        return self._trained().potentials.encoder.n_columns
 
     @property
     def locally_normalised_(self) -> bool:
         """Whether probabilities are normalised at each position, as those of maximum entropy Markov models are."""
-        return self._trained().local
+        return self._trained().potentials.local
 
     @property
     def feature_map_(self) -> FeatureMap:
         """Where the weights of each feature and arc lie in `weights_`; those of feature functions come after them."""
-        return self._trained().feature_map
+        return self._trained().potentials.feature_map
 
     @property
     def output_names_(self) -> list[str]:
         """The outputs of feature functions, in the order of their weights: the last ones of `weights_`."""
-        functions = self._trained().functions
-        return [] if functions is None else functions.output_names()
+        return list(self._trained().potentials.output_names)
 
     @property
     def pattern_names_(self) -> list[str]:
         """The names of the patterns that have weights, in the order of these: the last ones of `weights_`."""
-        patterns = self._trained().patterns
-        return [] if patterns is None else list(patterns.names)
+        return list(self._trained().potentials.pattern_names)
 
     @property
     def encoder_(self) -> Encoder:
         """Turns input into numbers, and knows the names of the features."""
-        return self._trained().encoder
+        return self._trained().potentials.encoder
 
     def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[list[Label]]:
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
         with ask.explained():
-            return ask.model.decoded(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
+            return ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
         """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`."""
@@ -309,7 +281,7 @@ class CRF(Estimator, Generic[Label]):
         self, X: Sequence[Any], n: int, *, allowed: Allowed = None
     ) -> list[list[tuple[float, list[Label]]]]:
         """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
-        parameters.check_count("n", n)
+        check_count("n", n)
         found = self._ask(X, allowed).scored_best(n)
         return [[(answer.probability, answer.labels) for answer in best] for best in found]
 
@@ -317,8 +289,8 @@ class CRF(Estimator, Generic[Label]):
         self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
     ) -> list[list[list[Label]]]:
         """n label sequences of each sequence, drawn from p(y | x); the same for the same `random_state`."""
-        parameters.check_count("n", n)
-        random = parameters.random_generator(self.random_state if random_state is None else random_state)
+        check_count("n", n)
+        random = make_generator(self.random_state if random_state is None else random_state)
         ask = self._ask(X, allowed)
         uniforms = random.random(n * int(ask.ptr[-1]))
         with ask.explained():
@@ -327,7 +299,7 @@ class CRF(Estimator, Generic[Label]):
             )  # sequence by sequence [n, length]
         lengths = np.diff(ask.ptr)
         ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.repeat(lengths, n))])
-        drawn = ask.model.decoded(ids, ptr)
+        drawn = ask.model.decode(ids, ptr)
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
 
     def log_probability(self, X: Sequence[Any], y: Sequence[Any], *, allowed: Allowed = None) -> Float64s:
@@ -361,57 +333,39 @@ class CRF(Estimator, Generic[Label]):
         checked_metric(metric)
         ask = self._ask(X, allowed)
         gold = checked_lists(y, ask.ptr)
-        weights = parameters.checked_sample_weight(sample_weight, len(gold))
+        weights = read_sample_weight(sample_weight, len(gold))
         with ask.explained():
-            predicted = ask.model.decoded(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
+            predicted = ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
         return measure(
             metric, ask.model.labels.classes, gold, predicted, None if weights is None else weights.tolist()
         )
 
-    def save(self, path: str | os.PathLike[str], *, single_precision: bool = False) -> None:
-        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.
-
-        `single_precision` rounds the weights to seven digits and makes the file of a large model almost half as long.
-        """
-        data = self._to_bytes(single_precision=single_precision)
-        with disk.replacing(path) as stream:
-            stream.write(data)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if state["model"] is not None:
-            from crfkit.models.files.loading import from_bytes  # which makes models of this class
-
-            params = state["params"]
-            functions: Any = parameters.functions_of(params["features"])
-            if isinstance(params["structure"], Patterns):
-                functions = pattern_file.functions_of(params["structure"])
-            self.__dict__.update(from_bytes(state["model"], "pickled model", functions).__dict__)
-        super().__setstate__(state)
+    def _functions(self, params: dict[str, Any]) -> Any:
+        structure, features = params["structure"], params["features"]
+        if isinstance(structure, Patterns):
+            return pattern_file.functions_of(structure)
+        return features if isinstance(features, FeatureFunctions) else None
 
     def _trained(self) -> ChainModel:
         self._check_fitted()
         return self._model
 
-    def _ask(self, X: Sequence[Any], allowed: Allowed) -> Question:
+    def _ask(self, X: Sequence[Any], allowed: Allowed) -> EncodedInput:
         """New input, ready for a question."""
         model = self._trained()
-        n_threads = parameters.thread_count(self.n_threads)
+        n_threads = count_threads(self.n_threads)
         dataset = model.encode(X, allowed)
         design = model.design(dataset, n_threads)
-        return Question(model, self._answerer, design, dataset.sequence_ptr, dataset.allowed, n_threads)
+        return EncodedInput(model, self._answerer, design, dataset.sequence_ptr, dataset.allowed, n_threads)
 
-    def _to_bytes(self, *, single_precision: bool = False) -> bytes:
-        """The model file."""
+    def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._trained()
-        settings = {
-            "parameters": parameters.to_json(self.get_params(deep=False), model.encoder.template),
-            "n_columns": model.encoder.n_columns,
-            "more_columns": model.encoder.more_columns,
-            "local": model.local,
-            "label_column": self.label_column_,
-            "separator": self.separator_,
-            "n_iter": self.n_iter_,
-            "stop_reason": str(self.stop_reason_),
+        encoder = model.potentials.encoder
+        settings |= {
+            "parameters": self._settings().to_json(encoder.template),
+            "n_columns": encoder.n_columns,
+            "more_columns": encoder.more_columns,
+            "local": model.potentials.local,
         }
-        contents = model.contents(settings, self.weights_, History(self.history_).to_array(seconds=False))
-        return model_file.encode(crf_file.pack(contents, single_precision=single_precision))
+        contents = model.contents(settings, self.weights_, history)
+        return crf_file.pack(contents, single_precision=single_precision)

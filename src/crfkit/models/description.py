@@ -61,7 +61,7 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
 
 
 def _parser(model: Parser) -> dict[str, Any]:
-    arc_map, weights, _ = model._trained()
+    arc_map, weights = model._trained().arc_map, model.weights_
     n_arcs, layout = arc_map.n_arc_features, arc_map.layout
     of_labels, labels = weights[n_arcs:], layout.pair_labels
     counts = np.bincount(labels, minlength=len(arc_map.labels))

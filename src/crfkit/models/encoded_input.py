@@ -34,7 +34,7 @@ class ScoredLabels(NamedTuple):
         return math.exp(min(self.score - self.log_partition, 0.0))
 
 
-class Question(NamedTuple):
+class EncodedInput(NamedTuple):
     """Encoded input and what answers questions about it."""
 
     model: ChainModel
@@ -68,7 +68,7 @@ class Question(NamedTuple):
         potentials = self.answerer.potentials
         if not isinstance(potentials, ChainPotentials):
             raise InputError("the scores of positions are for chains without patterns and feature functions")
-        if self.model.feature_map.facets is not None:
+        if self.model.potentials.feature_map.facets is not None:
             raise InputError("the scores of positions are for labels without facets")
         return [_along(potentials.scores(self.design, n), y) for n, y in enumerate(labels)]
 

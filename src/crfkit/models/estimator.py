@@ -8,36 +8,40 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import sys
-from typing import Any, Self
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
-from crfkit.optimizers import History
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.models.files import disk, model_file
+from crfkit.models.training.endings import warn_of_ending
+from crfkit.optimizers import History, Optimizer, StopReason
+
+if TYPE_CHECKING:
+    from crfkit.models.training.train import Trained
+
+Float64s = npt.NDArray[np.float64]
 
 
 class NotFittedError(ValueError, AttributeError):
     """A question to a model that is not trained; scikit-learn's error of this name where that is loaded."""
 
 
-class TrainingInterrupted(UserWarning):
-    """Ctrl-C or SIGTERM ended the training early; the model has the best weights found until then."""
-
-
-class CheckpointFailed(UserWarning):
-    """A checkpoint could not be written, as on a full disk; the training run goes on without it."""
-
-
-class UnsavableModel(UserWarning):
-    """Said when the training begins: this model will answer questions, but no file can hold it."""
-
-
-class UnknownLabels(UserWarning):
-    """Held-out data has labels that the training data does not have: no model can give them."""
-
-
 class Estimator:
     """Parameters by name: exactly the arguments of `__init__`, stored untouched."""
 
     history_: History
+    n_iter_: int
+    stop_reason_: StopReason | str
+    optimizer_: Optimizer
+    optimizer_reason_: str
+    _model: Any  # what training fixed besides the weights
+    _weights: Float64s
+    _metadata: Mapping[str, Any] = MappingProxyType({})  # of the file that the model was read from
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -73,9 +77,64 @@ class Estimator:
             setattr(self, owner, value)
         return self
 
-    def _to_bytes(self, *, single_precision: bool = False) -> bytes:
+    def _keep(self, trained: Trained[Any]) -> None:
+        """Make the result of a training run this estimator's own."""
+        self._set_model(trained.model, trained.weights)
+        self.history_ = trained.history
+        self.n_iter_ = trained.n_iter
+        self.stop_reason_ = trained.reason
+        self.optimizer_, self.optimizer_reason_ = trained.choice
+        warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
+
+    def _set_model(self, model: Any, weights: Float64s) -> None:
+        self._model = model
+        self._weights = weights.view()
+        self._weights.flags.writeable = False
+
+    @property
+    def weights_(self) -> Float64s:
+        """The weights [D], read-only."""
+        self._check_fitted()
+        return self._weights
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        single_precision: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.
+
+        `single_precision` rounds the weights to seven digits and makes the file of a large model almost half as long.
+        `metadata` are JSON values of the caller's own that the file is to keep; `crfkit.models.read_metadata` gives them
+        back. Without it the file has those of the file that the model was read from, if it was.
+        """
+        data = self._to_bytes(single_precision=single_precision, metadata=metadata)
+        with disk.replacing(path) as stream:
+            stream.write(data)
+
+    def _to_bytes(
+        self, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
+    ) -> bytes:
         """The model file of the trained estimator."""
+        self._check_fitted()
+        settings = {
+            "n_iter": self.n_iter_,
+            "stop_reason": str(self.stop_reason_),
+            "metadata": dict(self._metadata if metadata is None else metadata),
+        }
+        history = History(self.history_).to_array(seconds=False)
+        return model_file.encode(self._pack(settings, history, single_precision=single_precision))
+
+    def _pack(
+        self, settings: dict[str, Any], history: Float64s, *, single_precision: bool
+    ) -> model_file.ModelFile:
+        """What the model file holds."""
         raise NotImplementedError
+
+    def _functions(self, params: dict[str, Any]) -> Any:
+        """The functions that a model with these parameters calls, which no file holds."""
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickles and copies: parameters, the model file, and the history with its seconds, which no file has."""
@@ -85,8 +144,11 @@ class Estimator:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """What is left when an estimator has read the model of `state`."""
-        if "history" in state:
+        if state["model"] is not None:
+            from crfkit.models.files.loading import from_bytes  # which makes models of all classes
+
+            functions = self._functions(state["params"])
+            self.__dict__.update(from_bytes(state["model"], "pickled model", functions).__dict__)
             self.history_ = History.from_array(state["history"])
         self.__dict__.update(state["params"])
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.models.crf import CRF
+from crfkit.models.potentials import PatternPotentials
 
 Float64s = npt.NDArray[np.float64]
 
@@ -113,10 +114,11 @@ def heaviest_patterns(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
 
 def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[TrellisSize]:
     """How large the trellis of each sequence is, for a model with patterns."""
-    patterns = model._trained().patterns
-    if patterns is None or not patterns.n_weights:
+    potentials = model._trained().potentials
+    if not isinstance(potentials, PatternPotentials) or not potentials.pattern_names:
         raise InputError("the model has no patterns: each position has one state for each label")
     ask = model._ask(X, allowed)
+    patterns = potentials.patterns
     starts = patterns.data(model._trained().encode(X, allowed))
     found = []
     for n, (begin, end) in enumerate(pairwise(ask.ptr.tolist())):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,31 +14,26 @@ import numpy.typing as npt
 from crfkit.data import InputError, Sentence
 from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
 from crfkit.inference import TreeParser
+from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
-from crfkit.models.files import disk, model_file, parser_file
-from crfkit.models.files.file_arrays import setting
-from crfkit.models.training import parameters
-from crfkit.models.training.data_warnings import shares_from_json, warn_of_missing_columns
-from crfkit.models.training.endings import warn_of_ending
-from crfkit.models.training.parser_training import (
-    DECODERS,
-    DEFAULT_OPTIMIZER,
-    ParserModel,
-    ParserPlan,
-    TrainedParser,
+from crfkit.models.files import parser_file
+from crfkit.models.files.model_file import ModelFile
+from crfkit.models.parser_model import ParserModel
+from crfkit.models.settings import PARSER_OPTIMIZER, ParserSettings, check_decoder
+from crfkit.models.training.checkpoint import Checkpoint
+from crfkit.models.training.data_warnings import warn_of_missing_columns
+from crfkit.models.training.parser_task import (
+    ParserTask,
     TreeMetric,
     check_metric,
-    check_parameters,
-    train,
     tree_measure,
     with_trees,
 )
 from crfkit.models.training.progress import ProgressCallback
-from crfkit.optimizers import History, Optimizer, StopReason
+from crfkit.models.training.train import Plan, Weighted, train
+from crfkit.optimizers import Optimizer
 
 Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Path = str | os.PathLike[str]
 
 
 class ScoredSentence(NamedTuple):
@@ -93,17 +89,12 @@ class Parser(Estimator):
     [('the', 2, 'det'), ('cat', 3, 'nsubj'), ('sees', 0, 'root'), ('the', 5, 'det'), ('dog', 3, 'obj')]
     """
 
-    history_: History
-    n_iter_: int
-    stop_reason_: StopReason | str
-    optimizer_: Optimizer
-    optimizer_reason_: str
     _model: ParserModel
     _parser: TreeParser
 
     def __init__(
         self,
-        optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
+        optimizer: Optimizer | str = PARSER_OPTIMIZER,
         l1: float = 0.0,
         l2: float = 1.0,
         single_root: bool = True,
@@ -129,6 +120,8 @@ class Parser(Estimator):
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
+        start: Parser | str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
         verbose: bool | int = False,
     ) -> Self:
         """Train on sentences with trees, such as `read_conllu` gives.
@@ -139,28 +132,43 @@ class Parser(Estimator):
         training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So do
         Ctrl-C and SIGTERM, with a warning: the best weights so far are kept. So does the iteration that uses up
         `time_budget` seconds.
-        `verbose` as for `CRF.fit`.
+        `start` is a trained parser, or its file, whose weights to begin with wherever this one has the same features and
+        labels. `checkpoint` and `verbose` as for `CRF.fit`.
         """
-        plan = ParserPlan(dev, metric, patience, callback, time_budget, verbose)
-        self._keep(train(self.get_params(deep=False), sentences, sample_weight, plan))
+        first = None if start is None else self._weighted(start)
+        plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
+        self._keep(train(ParserTask(self._settings(), sentences, sample_weight), plan))
+        self._metadata = {}
         return self
+
+    @staticmethod
+    def _weighted(start: Parser | str | os.PathLike[str]) -> Weighted[ParserModel]:
+        """The parser to begin with, and its weights."""
+        if isinstance(start, str | os.PathLike):
+            from crfkit.models.files.loading import load  # which makes models of all classes
+
+            start = load(start)
+        if not isinstance(start, Parser):
+            raise InputError(
+                f"start is of type {type(start).__name__}, expected a trained Parser or the path of its file"
+            )
+        return Weighted(start._trained(), start.weights_)
 
     def predict(self, sentences: Iterable[Sentence], *, decode: str | None = None) -> list[Sentence]:
         """The sentences with the head and label of every word; all else is as it was. `decode` as for the parser."""
         given, treebank = self._ask(sentences)
         decode = self.decode if decode is None else decode
-        if decode not in DECODERS:
-            raise InputError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
+        check_decoder(decode)
         heads, labels = self._parser.decode(
-            treebank.core, minimum_risk=decode == "mbr", n_threads=parameters.thread_count(self.n_threads)
+            treebank.core, minimum_risk=decode == "mbr", n_threads=count_threads(self.n_threads)
         )
         return with_trees(given, heads, labels, self._model.arc_map.labels)
 
     def predict_nbest(self, sentences: Iterable[Sentence], n: int) -> list[list[ScoredSentence]]:
         """The n best trees of each sentence with their probabilities, best first; fewer where fewer exist."""
-        parameters.check_count("n", n)
+        check_count("n", n)
         given, treebank = self._ask(sentences)
-        n_threads = parameters.thread_count(self.n_threads)
+        n_threads = count_threads(self.n_threads)
         log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads).tolist()
         found = self._parser.k_best(treebank.core, n, n_threads)
         names = self.classes_
@@ -180,13 +188,13 @@ class Parser(Estimator):
         `labelled`: P(h → m with label r), float64[T + 1, T + 1, R], labels as in `classes_`.
         """
         _, treebank = self._ask(sentences)
-        n_threads = parameters.thread_count(self.n_threads)
+        n_threads = count_threads(self.n_threads)
         return self._parser.marginals(treebank.core, labelled=labelled, n_threads=n_threads)
 
     def arc_scores(self, sentences: Iterable[Sentence]) -> list[Float64s]:
         """Scores of labelled arcs, float64[T + 1, T + 1, R] for each sentence: what `SpanningTree` inference takes."""
         _, treebank = self._ask(sentences)
-        return self._parser.scores(treebank.core, parameters.thread_count(self.n_threads))
+        return self._parser.scores(treebank.core, count_threads(self.n_threads))
 
     def log_likelihood(self, sentences: Iterable[Sentence]) -> Float64s:
         """log p(tree) of each sentence's own tree, [N]; where it is partly known, of all trees that agree, together.
@@ -195,7 +203,7 @@ class Parser(Estimator):
         """
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=self.single_root)
-        n_threads = parameters.thread_count(self.n_threads)
+        n_threads = count_threads(self.n_threads)
         known = known_trees(given, self.classes_)
         log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads)
         agreeing = self._parser.log_partitions(
@@ -217,7 +225,7 @@ class Parser(Estimator):
         heads, labels = self._parser.decode(
             treebank.core,
             minimum_risk=self.decode == "mbr",
-            n_threads=parameters.thread_count(self.n_threads),
+            n_threads=count_threads(self.n_threads),
         )
         return tree_measure(metric, given, self.classes_)(heads, labels)
 
@@ -226,70 +234,18 @@ class Parser(Estimator):
         """The labels of arcs, sorted."""
         return list(self._trained().arc_map.labels)
 
-    @property
-    def weights_(self) -> Float64s:
-        """The weights [D], read-only: those of arcs, then those of labels."""
-        return self._trained().weights
+    def _settings(self) -> ParserSettings:
+        return ParserSettings(**{field.name: getattr(self, field.name) for field in fields(ParserSettings)})
 
-    def save(self, path: Path, *, single_precision: bool = False) -> None:
-        """Write the model file; `Parser.load` reads it. An existing file is replaced in one step.
-
-        `single_precision` rounds the weights to seven digits and makes the file a third shorter.
-        """
-        data = self._to_bytes(single_precision=single_precision)
-        with disk.replacing(path) as stream:
-            stream.write(data)
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read a model file that `save` wrote. Nothing in the file is executed, whatever it holds."""
-        return cls._from_bytes(disk.read_bytes(path), str(path))
-
-    @classmethod
-    def _from_bytes(cls, data: bytes, source: str) -> Self:
-        contents = parser_file.unpack(model_file.decode(data, source), source)
-        try:
-            parser = cls(**_params_from_json(setting(contents.settings, "parameters", dict)))
-            columns = shares_from_json(contents.settings.get("columns"))
-            parser._set_model(ParserModel(contents.arc_map, contents.weights, columns))
-            parser.n_iter_ = setting(contents.settings, "n_iter", int)
-            parser.stop_reason_ = StopReason.parse(setting(contents.settings, "stop_reason", str))
-        except InputError as error:
-            raise InputError(f"{source}: not a usable parser: {error}") from None
-        parser.history_ = History.from_array(contents.history)
-        return parser
-
-    def _to_bytes(self, *, single_precision: bool = False) -> bytes:
+    def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._trained()
-        settings = {
-            "parameters": _params_to_json(self.get_params(deep=False)),
-            "n_iter": self.n_iter_,
-            "stop_reason": str(self.stop_reason_),
-            "columns": model.columns,
-        }
-        history = History(self.history_).to_array(seconds=False)
-        contents = parser_file.ParserContents(settings, model.arc_map, model.weights, history)
-        return model_file.encode(parser_file.pack(contents, single_precision=single_precision))
+        settings |= {"parameters": self._settings().to_json(), "columns": model.columns}
+        contents = parser_file.ParserContents(settings, model.arc_map, self.weights_, history)
+        return parser_file.pack(contents, single_precision=single_precision)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if state["model"] is not None:
-            self.__dict__.update(type(self)._from_bytes(state["model"], "pickled parser").__dict__)
-        super().__setstate__(state)
-
-    def _keep(self, trained: TrainedParser) -> None:
-        """Make the result of a training this estimator's own."""
-        self._set_model(trained.model)
-        self.history_ = trained.history
-        self.n_iter_ = trained.n_iter
-        self.stop_reason_ = trained.reason
-        self.optimizer_, self.optimizer_reason_ = trained.choice
-        warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
-
-    def _set_model(self, model: ParserModel) -> None:
-        self._parser = TreeParser(model.arc_map.layout, model.weights, single_root=self.single_root)
-        weights = model.weights.view()
-        weights.flags.writeable = False
-        self._model = model._replace(weights=weights)
+    def _set_model(self, model: ParserModel, weights: Float64s) -> None:
+        super()._set_model(model, weights)
+        self._parser = TreeParser(model.arc_map.layout, weights, single_root=self.single_root)
 
     def _trained(self) -> ParserModel:
         self._check_fitted()
@@ -299,36 +255,7 @@ class Parser(Estimator):
         """New sentences, ready for a question."""
         self._check_fitted()
         if self._parser.single_root != self.single_root:  # another one was set since the training
-            self._set_model(self._model)
+            self._set_model(self._model, self._weights)
         given = checked_sentences(sentences)
         warn_of_missing_columns(self._model.columns, given, stacklevel=3)
         return given, Treebank(given)
-
-
-def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that a model file keeps; threads belong to the machine, not to the model."""
-    return {
-        "optimizer": parameters.optimizer_to_json(params["optimizer"]),
-        "l1": float(params["l1"]),
-        "l2": float(params["l2"]),
-        "single_root": bool(params["single_root"]),
-        "decode": params["decode"],
-        "min_count": int(params["min_count"]),
-    }
-
-
-def _params_from_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `_params_to_json`; InputError for what cannot be parameters."""
-    params: dict[str, Any] = {
-        "l1": setting(settings, "l1", (float, int)),
-        "l2": setting(settings, "l2", (float, int)),
-        "single_root": setting(settings, "single_root", bool),
-        "decode": setting(settings, "decode", str),
-        "min_count": setting(settings, "min_count", int),
-    }
-    optimizer = setting(settings, "optimizer", (dict, str, type(None)))
-    params["optimizer"] = (
-        DEFAULT_OPTIMIZER if optimizer is None else parameters.optimizer_from_json(optimizer)
-    )
-    check_parameters({**params, "n_threads": None})
-    return params

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
+from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF, Allowed
 from crfkit.models.encoded_input import ScoredLabels
-from crfkit.models.training import parameters
 
 Float64s = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ def scored_nbest(
     model: CRF, X: Sequence[Any], n: int, *, allowed: Allowed = None
 ) -> list[list[ScoredLabels]]:
     """The n best label sequences of each input with their scores and log Z, best first; fewer where fewer exist."""
-    parameters.check_count("n", n)
+    check_count("n", n)
     return model._ask(X, allowed).scored_best(n)
 
 

@@ -113,7 +113,7 @@ def test_functions_are_found_by_their_import_paths(name: str, monkeypatch: pytes
 @pytest.mark.parametrize("again", [False, True])
 def test_a_parser_answers_as_when_it_was_written(name: str, again: bool) -> None:
     """As it is, and trained again with its parameters."""
-    content, parser = recorded(name), crfkit.Parser.load(FOLDER / f"{name}.crf")
+    content, parser = recorded(name), crfkit.load(FOLDER / f"{name}.crf")
     sentences = list(read_conllu(io.StringIO(content["conllu"])))
     if again:
         parser.fit(sentences[: content["trained on"]])

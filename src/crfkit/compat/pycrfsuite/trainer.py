@@ -17,7 +17,7 @@ from crfkit.compat.pycrfsuite.instances import Instances
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, GRAPHICAL_MODEL, defaults
 from crfkit.compat.pycrfsuite.training import Learned, Training
 from crfkit.data import InputError
-from crfkit.models import assembled, check_writable, saved_elsewhere
+from crfkit.models import assemble, check_writable, saved_elsewhere
 
 _FIRST_CODE = -(2**31)
 
@@ -164,7 +164,7 @@ class BaseTrainer:
         self.message(f"Number of active labels: {len(labels)} ({len(labels)})\n")
         write: Callable[[str | PathLike[str]], None] = write_empty_crfsuite
         if learned is not None:
-            write = partial(write_crfsuite, assembled(labels, instances.vocabulary, *learned))
+            write = partial(write_crfsuite, assemble(labels, instances.vocabulary, *learned))
         try:
             write(path)
         except InputError as error:  # such as a full disk

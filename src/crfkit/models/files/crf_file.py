@@ -131,8 +131,7 @@ def unpack(file: ModelFile, source: str) -> Contents:
 
 def _unpack(file: ModelFile) -> Contents:
     if file.type != TYPE:
-        hint = "; it is a parser, for crfkit parse and crfkit.Parser.load" if file.type == "Parser" else ""
-        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}{hint}")
+        raise InputError(f"its type is {file.type[:40]!r}, expected 'CRF' or 'Parser'")
     settings = dict(file.settings)
     labels = _labels(settings.pop("labels", None))
     dense = _dense(settings.pop("dense", None))

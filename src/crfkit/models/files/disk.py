@@ -24,13 +24,17 @@ if sys.platform != "win32":  # where a file that is open cannot be removed or re
 _LONGEST = 80  # characters of the file's name that its drafts have too
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a model file; an InputError, which is a FileNotFoundError where there is no such file."""
+def read_bytes(path: str | os.PathLike[str], n: int = -1) -> bytes:
+    """The content of a model file, or its first `n` bytes.
+
+    InputError where it cannot be read, which is a FileNotFoundError where there is no such file.
+    """
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: not a file, expected a crfkit model file")
-        return path.read_bytes()
+        with path.open("rb") as stream:
+            return stream.read(n)
     except OSError as error:
         raise unreadable(path, error) from None
 

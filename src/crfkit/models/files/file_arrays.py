@@ -109,6 +109,11 @@ def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...])
     return value
 
 
+def flag(settings: dict[str, Any], name: str) -> bool:
+    """A setting that older files do not have, where it is false."""
+    return bool(setting(settings, name, bool)) if name in settings else False
+
+
 def path_setting(settings: dict[str, Any], name: str) -> str:
     """A setting that is the import path of a function."""
     path: str = setting(settings, name, str)

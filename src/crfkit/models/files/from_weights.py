@@ -9,15 +9,14 @@ import numpy.typing as npt
 
 from crfkit.data import MAX_WEIGHT, InputError, check_labels
 from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary
-from crfkit.models.chain_model import ChainModel, locally_normalised
+from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf import CRF
+from crfkit.models.potentials import FeaturePotentials, LocalPotentials
 from crfkit.optimizers import History
 from crfkit.structures import Chain
 
-BLANKS = " "  # runs of blanks and tabs
 
-
-def assembled(
+def assemble(
     labels: Iterable[str],
     vocabulary: Vocabulary,
     feature_map: FeatureMap,
@@ -34,8 +33,8 @@ def assembled(
     """The CRF with these labels, names of features and weights [D]; all arcs between labels exist.
 
     Its positions are lists of strings and dicts, or with a template rows of `n_columns`, or `more_columns`. Start and
-    end arcs
-    are those of the feature map. `arc_vocabulary` names the features of arcs. `local`: normalised at each position.
+    end transitions are those of the feature map. `arc_vocabulary` names the features of transitions. `local`: normalised
+    at each position.
     """
     classes = Labels(labels)
     values = np.array(weights, dtype=np.float64)
@@ -60,14 +59,10 @@ def assembled(
     )
     crf = CRF(structure, template)
     encoder = Encoder(template, vocabulary, arc_names, n_columns=n_columns, more_columns=more_columns)
-    model = ChainModel(encoder, classes, feature_map, structure)
-    crf._set_model(locally_normalised(model) if local else model, values)
+    potentials = (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
+    crf._set_model(ChainModel(classes, structure, potentials), values)
     crf.history_ = History() if history is None else history
     crf.n_iter_ = len(crf.history_)
     crf.stop_reason_ = reason
     crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the training took place elsewhere"  # type: ignore[assignment]
-    crf.label_column_ = -1
-    crf.separator_ = (
-        BLANKS if more_columns else None
-    )  # toolkits whose rows may have any columns split at blanks
     return crf

@@ -1,4 +1,4 @@
-"""From a model file to the model."""
+"""From a model file to the estimator."""
 
 from __future__ import annotations
 
@@ -8,23 +8,42 @@ from dataclasses import replace
 from typing import Any
 
 from crfkit.data import InputError
-from crfkit.features import FeatureFunctions, Labels
-from crfkit.models.chain_model import ChainModel, Columns, locally_normalised
+from crfkit.features import (
+    Encoder,
+    FeatureFunctions,
+    FeatureMap,
+    FunctionMap,
+    Labels,
+    Template,
+    Vocabulary,
+)
+from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
-from crfkit.models.files import crf_file, disk, function_file, model_file, pattern_file
-from crfkit.models.files.file_arrays import setting
-from crfkit.models.training import parameters
+from crfkit.models.files import crf_file, disk, function_file, model_file, parser_file, pattern_file
+from crfkit.models.files.crf_file import Contents
+from crfkit.models.files.file_arrays import flag, setting
+from crfkit.models.files.function_file import StoredFunctions
+from crfkit.models.files.model_file import ModelFile
+from crfkit.models.parser import Parser
+from crfkit.models.parser_model import ParserModel
+from crfkit.models.potentials import (
+    NOT_LOCAL,
+    FeaturePotentials,
+    FunctionPotentials,
+    LocalPotentials,
+    PatternPotentials,
+)
+from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
+from crfkit.models.training.data_warnings import shares_from_json
 from crfkit.optimizers import History, StopReason
 
+MAX_COLUMNS = 1_000_000
+Functions = FeatureFunctions | Sequence[Any] | None
 
-def load(
-    path: str | os.PathLike[str],
-    functions: FeatureFunctions | Sequence[Any] | None = None,
-    *,
-    trust_functions: bool = False,
-) -> CRF[Any]:
-    """Read a model file that `CRF.save` wrote. Nothing in the file is executed, whatever it holds.
+
+def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_functions: bool = False) -> Any:
+    """Read a model file that `save` wrote: a `CRF` or a `Parser`. Nothing in the file is executed, whatever it holds.
 
     A file that does not exist is a FileNotFoundError, one that is no model an InputError.
 
@@ -38,49 +57,123 @@ def load(
 
 
 def from_bytes(
-    data: bytes,
-    source: str,
-    functions: FeatureFunctions | Sequence[Any] | None = None,
-    *,
-    trust_functions: bool = False,
-) -> CRF[Any]:
-    """The CRF in the bytes of a model file; InputError for any other bytes."""
-    contents = crf_file.unpack(model_file.decode(data, source), source)
-    settings = contents.settings
-    stored = None
+    data: bytes, source: str, functions: Functions = None, *, trust_functions: bool = False
+) -> Any:
+    """The estimator in the bytes of a model file; InputError for any other bytes."""
+    file = model_file.decode(data, source)
+    estimator: CRF[Any] | Parser
+    if file.type == parser_file.TYPE:
+        estimator = _read_parser(file, source)
+        if functions is not None:
+            raise InputError(f"{source}: functions were given, but a parser has none")
+    else:
+        estimator = _read_crf(file, source, functions, trust=trust_functions)
+    try:
+        estimator.n_iter_ = setting(file.settings, "n_iter", int)
+        estimator.stop_reason_ = StopReason.parse(setting(file.settings, "stop_reason", str))
+        estimator._metadata = model_file.metadata_of(file.settings)
+    except InputError as error:
+        raise InputError(f"{source}: not a usable model: {error}") from None
+    return estimator
+
+
+def _read_parser(file: ModelFile, source: str) -> Parser:
+    contents = parser_file.unpack(file, source)
+    try:
+        settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
+        model = ParserModel(contents.arc_map, shares_from_json(contents.settings.get("columns")))
+    except InputError as error:
+        raise InputError(f"{source}: not a usable parser: {error}") from None
+    parser = Parser(**vars(settings))
+    parser._set_model(model, contents.weights)
+    parser.history_ = History.from_array(contents.history)
+    return parser
+
+
+def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> CRF[Any]:
+    contents = crf_file.unpack(file, source)
+    settings, stored = contents.settings, None
     if contents.patterns is None:
-        stored = function_file.read(settings, contents.output_names, source, functions, trust=trust_functions)
+        stored = function_file.read(settings, contents.output_names, source, functions, trust=trust)
     try:
         n_columns = setting(settings, "n_columns", (int, type(None)))
         labels = Labels.from_json(contents.labels)
-        learned = parameters.Learned(
+        learned = Learned(
             trained_bigrams(labels, contents.bigrams),
             None if contents.facets is None else contents.facets.of(labels.classes),
             None if contents.dictionary is None else contents.dictionary.opened(labels.classes),
         )
-        params = parameters.from_json(setting(settings, "parameters", dict), n_columns, learned)
-        crf = CRF(**params)
+        parameters = CRFSettings.from_json(setting(settings, "parameters", dict), n_columns, learned)
         if stored is not None:
-            crf.features = stored.functions
-        template = parameters.template_of(crf.features, n_columns)
-        crf.label_column_ = parameters.label_column(settings, n_columns, template)
-        crf.separator_ = parameters.separator(settings)
-        columns = Columns(n_columns, parameters.flag(settings, "more_columns"))
-        model = ChainModel.from_contents(
-            contents, template, columns, params["structure"], stored, learned.dictionary
-        )
-        if parameters.flag(settings, "local"):
-            model = locally_normalised(model)
-        if model.patterns is not None:
-            structure = pattern_file.with_functions(
-                model.patterns.structure, functions, trust=trust_functions
-            )
-            model = replace(model, patterns=replace(model.patterns, structure=structure))
-            crf.structure = structure
+            parameters = replace(parameters, features=stored.functions)
+        template = find_template(parameters.features, n_columns)
+        _check_columns(n_columns, template)
+        potentials = _read_potentials(contents, labels, parameters, template, stored)
+        if isinstance(potentials, PatternPotentials):
+            structure = pattern_file.with_functions(potentials.patterns.structure, functions, trust=trust)
+            patterns = replace(potentials.patterns, structure=structure)
+            potentials = replace(potentials, patterns=patterns)
+            parameters = replace(parameters, structure=structure)
+        crf: CRF[Any] = CRF(**vars(parameters))
+        model = ChainModel(labels, parameters.chain, potentials, learned.dictionary)
         crf._set_model(model, contents.weights)
-        crf.n_iter_ = setting(settings, "n_iter", int)
-        crf.stop_reason_ = StopReason.parse(setting(settings, "stop_reason", str))
     except (InputError, RecursionError) as error:
         raise InputError(f"{source}: not a usable model: {error}") from None
     crf.history_ = History.from_array(contents.history)
     return crf
+
+
+def _read_potentials(
+    contents: Contents,
+    labels: Labels,
+    settings: CRFSettings,
+    template: Template | None,
+    stored: StoredFunctions | None,
+) -> FeaturePotentials:
+    """The potentials of a file whose arrays have been checked; InputError where the names of features are damaged."""
+    try:
+        vocabulary = Vocabulary.from_bytes(*contents.state_names)
+        arc_vocabulary = Vocabulary.from_bytes(*contents.arc_names)
+    except ValueError as error:
+        raise InputError(f"its names of features are damaged ({error})") from None
+    encoder = Encoder(
+        template,
+        vocabulary,
+        arc_vocabulary,
+        dict(contents.dense_columns),
+        contents.settings["n_columns"],
+        flag(contents.settings, "more_columns"),
+    )
+    chain = settings.chain
+    feature_map = FeatureMap(
+        n_labels=len(labels),
+        pair_ptr=contents.state_pairs.ptr,
+        pair_labels=contents.state_pairs.items,
+        dense=contents.dense_columns,
+        arc_before=contents.arc_before,
+        arc_after=contents.arc_after,
+        arc_ptr=contents.arc_triples.ptr,
+        arc_triples=contents.arc_triples.items,
+        bigrams=contents.bigrams,
+        soft=chain.unseen == "soft",
+        facets=contents.facets,
+    )
+    local = flag(contents.settings, "local")
+    if local and (stored or contents.patterns or contents.dictionary):
+        raise InputError(NOT_LOCAL)
+    if stored is not None:
+        map_ = FunctionMap(*stored, labels.classes, chain, feature_map)
+        return FunctionPotentials(encoder, feature_map, map_)
+    if contents.patterns is not None:
+        patterns = contents.patterns.opened(labels.classes, chain, columns=template is not None)
+        return PatternPotentials(encoder, feature_map, patterns)
+    return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
+
+
+def _check_columns(n_columns: int | None, template: Template | None) -> None:
+    """Refuse columns that no template reads, and a template that reads columns which there are not."""
+    if template is None:
+        if n_columns is not None:
+            raise InputError("it has columns but no template")
+    elif n_columns is None or not template.n_columns <= n_columns <= MAX_COLUMNS:
+        raise InputError(f"its positions have {n_columns} columns, its template reads {template.n_columns}")

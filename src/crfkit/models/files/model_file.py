@@ -171,4 +171,30 @@ def decompress(array: Array, size: int, what: str) -> bytes:
 
 def model_type(path: str | os.PathLike[str]) -> str:
     """What a model file holds: "CRF" or "Parser"."""
-    return decode(read_bytes(path), str(path)).type
+    return _read_settings(path)[0]
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The `metadata` that `save` was given."""
+    return metadata_of(_read_settings(path)[1])
+
+
+def metadata_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata among the settings of a file; earlier versions kept those of the command line by themselves."""
+    metadata = settings.get("metadata")
+    if metadata is None:
+        return {name: settings[name] for name in ("label_column", "separator") if name in settings}
+    if not isinstance(metadata, dict):
+        raise InputError(f"its setting 'metadata' is {str(metadata)[:40]!r}, expected dict")
+    return metadata
+
+
+def _read_settings(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+    """Type and settings of a model file; its arrays are not read."""
+    source = str(path)
+    n_header = int.from_bytes(read_bytes(path, 8), "little")
+    data = read_bytes(path, 8 + min(n_header, _MAX_HEADER))
+    if len(data) < 9 or data[8:9] != b"{" or n_header > _MAX_HEADER:
+        _refuse_foreign(data, source)
+    metadata = _parse_json(data[8 : 8 + n_header], source).get("__metadata__") or {}
+    return _check_metadata(metadata, source)

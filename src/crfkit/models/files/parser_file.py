@@ -62,8 +62,7 @@ def unpack(file: ModelFile, source: str) -> ParserContents:
 
 def _unpack(file: ModelFile) -> ParserContents:
     if file.type != TYPE:
-        hint = "; it gives labels, for crfkit tag and crfkit.load" if file.type == "CRF" else ""
-        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}{hint}")
+        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
     settings = dict(file.settings)
     labels = _labels(settings.pop("labels", None))
     if count_setting(settings, "features") != FEATURE_SET:

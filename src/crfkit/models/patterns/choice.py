@@ -41,7 +41,7 @@ class Limits(NamedTuple):
     l2: float
 
 
-def chosen(found: Labellings, counts: Counts, known: Collection[str], limits: Limits) -> list[str]:
+def choose_candidates(found: Labellings, counts: Counts, known: Collection[str], limits: Limits) -> list[str]:
     """The candidates that pay, the best first; `known` ones are part of the model already."""
     pool = _Pool(found, counts)
     closed = np.array([not name or name in known for name in counts.names], np.bool_)
@@ -56,7 +56,7 @@ def chosen(found: Labellings, counts: Counts, known: Collection[str], limits: Li
             break
         joined.append(best)
         closed[best] = True
-        share = _fitted(found, pool.columns(joined), limits)
+        share = _fit_shares(found, pool.columns(joined), limits)
     return [counts.names[i] for i in joined]
 
 
@@ -97,7 +97,7 @@ class _Pool:
         return F
 
 
-def _fitted(found: Labellings, F: Float64s, limits: Limits) -> Float64s:
+def _fit_shares(found: Labellings, F: Float64s, limits: Limits) -> Float64s:
     """p_r [R] at the weights θ that are best for these candidates, by a few Newton steps from 0 on the smooth part."""
     N, weight = len(found.weight), found.weight[found.sequence]
     begins = np.searchsorted(found.sequence, np.arange(N))

@@ -1,7 +1,7 @@
 """Growth: training that finds the patterns that pay (`crfkit.structures.Growth`).
 
-Round by round: samples of the model of now (`pattern_samples`) show what it gets wrong, candidates that would mend it are
-chosen on these samples (`pattern_choice`), and the model is trained with them. Rounds go on while they make held-out data
+Round by round: samples from the current model (`samples`) show what it gets wrong, candidates that would mend it are
+chosen on these samples (`choice`), and the model is trained with them. Rounds go on while they make held-out data
 more likely.
 """
 
@@ -18,22 +18,19 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.patterns.choice import Limits, chosen
+from crfkit.models.checks import count_threads, read_sample_weight
+from crfkit.models.patterns.choice import Limits, choose_candidates
 from crfkit.models.patterns.samples import candidate_counts, label_sequences
-from crfkit.models.training import parameters
+from crfkit.models.potentials import PatternPotentials
+from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import Progress, ProgressCallback
-from crfkit.models.training.training import (
-    Examples,
-    Plan,
-    Trained,
-    Weighted,
-    train,
-)
+from crfkit.models.training.train import Plan, Trained, Weighted, train
+from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import StopReason
 from crfkit.structures import Growth, Pattern, Patterns
 
-Float64s = npt.NDArray[np.float64]
+ChainPlan = Plan[ChainModel]
 
 _LATELY, _LITTLE = 10, 3e-4  # iterations, and the share of the objective that they took off
 _SIZED = 100  # sequences whose trellises are looked at before patterns join
@@ -52,7 +49,7 @@ class GrowthRound(NamedTuple):
 class Grown(NamedTuple):
     """A training, and how it came to its patterns."""
 
-    trained: Trained
+    trained: Trained[ChainModel]
     rounds: list[GrowthRound]
 
 
@@ -62,31 +59,51 @@ def growth_of(structure: object) -> Growth | None:
     return growth if isinstance(growth, Growth) else None
 
 
-def grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
+def grow(task: CRFTask, plan: ChainPlan) -> Grown:
     """Grow patterns on a part of the data, measured on the rest; then train on all of it."""
     with terminable():
-        return _grown(params, examples, plan)
+        return _grow(task, plan)
 
 
-def _grown(params: Mapping[str, Any], examples: Examples, plan: Plan) -> Grown:
-    parameters.check_parameters(params)
+def _grow(task: CRFTask, plan: ChainPlan) -> Grown:
+    task.settings.check()
+    task.check(plan)
     plan.check()
-    structure: Patterns = params["structure"]
-    part, dev = _apart(examples, plan, structure.grow)  # type: ignore[arg-type]
+    structure = _structure(task)
+    part, dev = _hold_out(task.examples, plan, _growth(task))
     begin = perf_counter()
-    rounds, texts, trained, ended = _rounds(params, part, replace(plan, checkpoint=None, dev=dev))
+    rounds, texts, trained, ended = _run_rounds(
+        replace(task, examples=part), replace(plan, checkpoint=None, dev=dev)
+    )
     if not ended:
         if plan.time_budget is not None:
             left = max(plan.time_budget - (perf_counter() - begin), 1e-3)
             plan = replace(plan, time_budget=left)
         start = Weighted(trained.model, trained.weights)
-        trained = train(_with(params, texts), examples, replace(plan, start=start))
-    patterns = trained.model.patterns
-    assert patterns is not None
-    names = set(patterns.names)
+        trained = train(_add_patterns(task, texts), replace(plan, start=start))
+    model, potentials = trained.model, _potentials(trained.model)
+    names = set(potentials.pattern_names)
     found = tuple(Pattern(text) for text in texts if text in names)
-    asked = replace(trained.model, patterns=replace(patterns, structure=structure, found=found))
+    patterns = replace(potentials.patterns, structure=structure, found=found)
+    asked = replace(model, potentials=replace(potentials, patterns=patterns))
     return Grown(trained._replace(model=asked), rounds)
+
+
+def _structure(task: CRFTask) -> Patterns:
+    structure = task.settings.structure
+    assert isinstance(structure, Patterns)
+    return structure
+
+
+def _growth(task: CRFTask) -> Growth:
+    growth = growth_of(task.settings.structure)
+    assert growth is not None
+    return growth
+
+
+def _potentials(model: ChainModel) -> PatternPotentials:
+    assert isinstance(model.potentials, PatternPotentials)
+    return model.potentials
 
 
 class _Rounds(NamedTuple):
@@ -94,26 +111,25 @@ class _Rounds(NamedTuple):
 
     rounds: list[GrowthRound]
     texts: list[str]  # the patterns of the best one
-    trained: Trained  # its training
+    trained: Trained[ChainModel]  # its training
     ended: bool  # by the user: nothing is to follow
 
 
-def _rounds(params: Mapping[str, Any], part: Examples, plan: Plan) -> _Rounds:
+def _run_rounds(task: CRFTask, plan: ChainPlan) -> _Rounds:
     """All rounds."""
-    growth: Growth = params["structure"].grow
-    n_threads = parameters.thread_count(params["n_threads"])
+    growth, n_threads = _growth(task), count_threads(task.settings.n_threads)
     begin = perf_counter()
     watcher = _Settled(plan.callback)
     still = replace(plan, dev=None, metric=None, patience=None, callback=watcher)
     texts: list[str] = []
-    trained = train(_with(params, texts), part, still)
-    rounds = [_measured(trained, [], 0, plan, n_threads)]
+    trained = train(_add_patterns(task, texts), still)
+    rounds = [_measure(trained, [], 0, plan, n_threads)]
     best, kept, idle = trained, texts, 0
     while idle < growth.patience and not watcher.has_ended(trained):
         if plan.time_budget is not None and 2 * (perf_counter() - begin) > plan.time_budget:
             break
         try:
-            joined = _joining(params, part, trained, texts, n_threads)
+            joined = _find_joining(task, trained, texts, n_threads)
         except KeyboardInterrupt:
             trained = trained._replace(reason=StopReason.INTERRUPTED)
             break
@@ -122,8 +138,8 @@ def _rounds(params: Mapping[str, Any], part: Examples, plan: Plan) -> _Rounds:
         texts = texts + joined
         start = Weighted(trained.model, trained.weights)
         watcher.begin()
-        trained = train(_with(params, texts), part, replace(still, start=start))
-        rounds.append(_measured(trained, joined, len(texts), plan, n_threads))
+        trained = train(_add_patterns(task, texts), replace(still, start=start))
+        rounds.append(_measure(trained, joined, len(texts), plan, n_threads))
         if rounds[-1].log_likelihood > max(earlier.log_likelihood for earlier in rounds[:-1]):
             best, kept, idle = trained, texts, 0
         else:
@@ -154,13 +170,13 @@ class _Settled:
         lately = self._objectives[-_LATELY - 1 :]
         return self._asked or (len(lately) > _LATELY and lately[0] - lately[-1] < _LITTLE * abs(lately[-1]))
 
-    def has_ended(self, trained: Trained) -> bool:
+    def has_ended(self, trained: Trained[ChainModel]) -> bool:
         """Whether the user ended the growth: by the callback, or by Ctrl-C in this training."""
         return self._asked or trained.reason == StopReason.INTERRUPTED
 
 
-def _measured(
-    trained: Trained, joined: Sequence[str], n_patterns: int, plan: Plan, n_threads: int
+def _measure(
+    trained: Trained[ChainModel], joined: Sequence[str], n_patterns: int, plan: ChainPlan, n_threads: int
 ) -> GrowthRound:
     model, weights = trained.model, trained.weights
     X, y, allowed = (*plan.dev, None)[:3]
@@ -177,46 +193,41 @@ def _measured(
     return GrowthRound(tuple(joined), n_patterns, n_states, score(weights), log_likelihood)
 
 
-def _joining(
-    params: Mapping[str, Any], part: Examples, trained: Trained, known: Sequence[str], n_threads: int
+def _find_joining(
+    task: CRFTask, trained: Trained[ChainModel], known: Sequence[str], n_threads: int
 ) -> list[str]:
     """The patterns that pay at the weights of a trained model, as many as its trellises have room for."""
-    growth: Growth = params["structure"].grow
+    growth, settings, part = _growth(task), task.settings, task.examples
     model = trained.model
-    weight = parameters.checked_sample_weight(part.sample_weight, len(part.y), np.ones(len(part.y), np.bool_))
+    weight = read_sample_weight(part.sample_weight, len(part.y), np.ones(len(part.y), np.bool_))
     samples = label_sequences(model, trained.weights, part, weight, n_threads)
     counts = candidate_counts(samples, model, growth)
-    strengths = (_strength(params[name], default) for name, default in (("l1", 0.0), ("l2", 1.0)))
+    strengths = _strength(settings.l1, 0.0), _strength(settings.l2, 1.0)
     limits = Limits(growth.per_round, growth.min_gain, growth.min_count, *strengths)
-    taken = {*known, *model.patterns.names} if model.patterns is not None else set(known)
-    joined = chosen(samples, counts, taken, limits)
-    while joined and not _has_room(params, part, model, [*known, *joined], n_threads):
+    joined = choose_candidates(samples, counts, {*known, *model.potentials.pattern_names}, limits)
+    while joined and not _has_room(task, model, [*known, *joined], n_threads):
         joined = joined[: 3 * len(joined) // 4]
     return joined
 
 
-def _has_room(
-    params: Mapping[str, Any], part: Examples, model: ChainModel, texts: Sequence[str], n_threads: int
-) -> bool:
+def _has_room(task: CRFTask, model: ChainModel, texts: Sequence[str], n_threads: int) -> bool:
     """Whether the trellises with these patterns are as small as the growth wants them."""
-    growth: Growth = params["structure"].grow
-    patterns = model.patterns
-    assert patterns is not None
-    new = tuple(Pattern(text) for text in texts if text not in patterns.names)
-    larger = replace(model, patterns=replace(patterns, found=new))
+    potentials, part = _potentials(model), task.examples
+    new = tuple(Pattern(text) for text in texts if text not in potentials.pattern_names)
+    larger = replace(potentials, patterns=replace(potentials.patterns, found=new))
     step = max(1, len(part.y) // _SIZED)
     allowed = None if part.allowed is None else part.allowed[::step]
     try:
-        n_states = _mean_states(larger, part.X[::step], allowed, n_threads)
+        n_states = _mean_states(replace(model, potentials=larger), part.X[::step], allowed, n_threads)
     except InputError:  # a position has more than the structure allows
         return False
-    return n_states <= growth.max_states * len(model.labels)
+    return n_states <= _growth(task).max_states * len(model.labels)
 
 
 def _mean_states(model: ChainModel, X: Any, allowed: Any, n_threads: int) -> float:
     """The states of a position, on average over the first sequences."""
     X, allowed = X[:_SIZED], None if allowed is None else allowed[:_SIZED]
-    if model.patterns is None or not model.patterns.n_weights:
+    if not model.potentials.pattern_names:
         return float(len(model.labels))
     trellises = model.design(model.encode(X, allowed), n_threads)
     sizes = np.concatenate([np.zeros(0), *(trellises.sizes(n)[0] for n in range(len(X)))])
@@ -230,14 +241,15 @@ def _strength(given: Any, default: float) -> float:
     )
 
 
-def _with(params: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """The parameters with these patterns beside those of the structure, and no growth."""
-    structure: Patterns = params["structure"]
+def _add_patterns(task: CRFTask, texts: Sequence[str]) -> CRFTask:
+    """The task with these patterns beside those of the structure, and no growth."""
+    structure = _structure(task)
     more = [Pattern(text) for text in texts]
-    return {**params, "structure": replace(structure, patterns=(*structure.patterns, *more), grow=None)}
+    structure = replace(structure, patterns=(*structure.patterns, *more), grow=None)
+    return replace(task, settings=replace(task.settings, structure=structure))
 
 
-def _apart(examples: Examples, plan: Plan, growth: Growth) -> tuple[Examples, Any]:
+def _hold_out(examples: Examples, plan: ChainPlan, growth: Growth) -> tuple[Examples, Any]:
     """The data to grow on, and the data to measure with: those of the plan, or a share of the training sequences."""
     X, y, allowed = (
         list(part) if part is not None else None for part in (examples.X, examples.y, examples.allowed)

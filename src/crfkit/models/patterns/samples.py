@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.training.training import Examples
+from crfkit.models.training.training_set import Examples
 from crfkit.structures import ANYWHERE, Gram, Growth, LabelUnits, places
 
 Bools = npt.NDArray[np.bool_]
@@ -60,10 +60,10 @@ def label_sequences(
     uniforms = np.random.default_rng(0).random(_SAMPLES * len(gold))
     drawn = model.answerer(weights).sample(model.design(dataset, n_threads), _SAMPLES, uniforms, n_threads)
     of_sequence = np.ones(len(examples.y)) if weight is None else weight
-    return _distinct(drawn, gold, ptr, step * of_sequence[::step])
+    return _make_distinct(drawn, gold, ptr, step * of_sequence[::step])
 
 
-def _distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Labellings:
+def _make_distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Labellings:
     """Equal samples made one. `drawn` has [samples, T] of one sequence after the other; `gold` −1 where it is not known."""
     lists, sequence, times, right = [], [], [], []
     kept: list[int] = []

@@ -16,31 +16,28 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crfkit.data import InputError
 from crfkit.evaluation import Metric
-from crfkit.features import FeatureFunctions, FunctionData
-from crfkit.models.chain_model import ChainModel
-from crfkit.models.estimator import CheckpointFailed
+from crfkit.features import FeatureFunctions
+from crfkit.models.checks import check_count
 from crfkit.models.files import disk, model_file
 from crfkit.models.files.file_arrays import current_names
 from crfkit.models.files.model_file import ModelFile
-from crfkit.models.training.annotations import checked_lists
+from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
-from crfkit.models.training.parameters import check_count
-from crfkit.models.training.training_set import Lesson
+from crfkit.models.warning_types import CheckpointFailed
 from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
 from crfkit.structures import Patterns
 
 TYPE = "checkpoint"
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
 Settings = dict[str, str]
+_UNCOMPARED = ("n_threads", "random_state", "tag_dictionary")  # they change no step, or show in the data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,24 +57,62 @@ class CheckpointError(InputError):
     """A checkpoint that cannot be gone on from: it is damaged, or of other data or settings."""
 
 
-def check(given: object) -> None:
+def check_checkpoint(given: object) -> None:
     """Refuse what is no checkpoint, before any work."""
     if not isinstance(given, Checkpoint):
         raise InputError(f"checkpoint is {given!r}, expected crfkit.Checkpoint(path, every=…, resume=…)")
     check_count("every", given.every)
 
 
-def settings_of(params: Mapping[str, Any], metric: object = None) -> Settings:
-    """The parameters of a CRF, and the metric, that decide every step of its training, as text."""
-    names = ("l1", "l2", "all_possible_states", "all_possible_transitions", "min_count")
-    return {
-        "optimizer": _optimizer_text(params["optimizer"]),
-        "features": _features_text(params["features"]),
-        **{name: repr(params[name]) for name in names},
-        "structure": _structure_text(params["structure"]),
-        "facets": _facets_text(params["facets"]),
-        "metric": _metric_text(metric),
+class CheckpointRun:
+    """A training run with a checkpoint: goes on from the file, if there is one and that is wanted, and writes it.
+
+    A file that is damaged, or of other settings, is refused at once; one of other data when these are known.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, settings: CRFSettings | ParserSettings, metric: object
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._settings = describe_settings(settings, metric)
+        self._saved = _open(checkpoint)
+        if self._saved is not None:
+            _compare(checkpoint.path, self._saved, self._settings)
+
+    def wrap(self, watch: Watch, data: Settings, optimizer: object) -> Watch:
+        """The same watch, which also writes the checkpoint, and begins with the one that was saved."""
+        checkpoint, resume = self._checkpoint, None
+        settings = self._settings | data | {"chosen optimizer": type(optimizer).__name__}
+        if self._saved is not None:
+            _compare(checkpoint.path, self._saved, settings)
+            numbers = self._saved.settings.get("numbers")
+            resume = Snapshot(numbers if isinstance(numbers, dict) else {}, self._saved.arrays)
+
+        def save(snapshot: Snapshot) -> None:
+            content: dict[str, Any] = {"of": settings, "numbers": snapshot.numbers}
+            content["checksum"] = _checksum(content, snapshot.arrays)
+            data = model_file.encode(ModelFile(TYPE, content, snapshot.arrays))
+            try:
+                with disk.replacing(checkpoint.path) as stream:
+                    stream.write(data)
+            except (
+                InputError
+            ) as error:  # such as a full disk: the training run is worth more than its checkpoint
+                warnings.warn(
+                    f"no checkpoint was written, training goes on: {error}", CheckpointFailed, stacklevel=2
+                )
+
+        return dataclasses.replace(watch, save=save, every=checkpoint.every, resume=resume)
+
+
+def describe_settings(settings: CRFSettings | ParserSettings, metric: object = None) -> Settings:
+    """The parameters of an estimator, and the metric, that decide every step of its training, as text."""
+    texts = {
+        field.name: _TEXTS.get(field.name, repr)(getattr(settings, field.name))
+        for field in dataclasses.fields(settings)
+        if field.name not in _UNCOMPARED
     }
+    return texts | {"metric": _metric_text(metric)}
 
 
 def _metric_text(metric: Any) -> str:
@@ -115,6 +150,14 @@ def _facets_text(facets: Any) -> str:
     return repr(facets) if facets is None or isinstance(facets, str | Mapping) else _by_code(facets)
 
 
+_TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are numbers and names
+    "optimizer": _optimizer_text,
+    "features": _features_text,
+    "structure": _structure_text,
+    "facets": _facets_text,
+}
+
+
 def _by_code(thing: object, function: object = None) -> str:
     """A function whose values are compared too: by its code where that can be, else by its name."""
     name = name_of(function or thing)
@@ -134,56 +177,8 @@ def _compared(thing: object, what: str) -> str:
         ) from None
 
 
-def data_of(lesson: Lesson, sample_weight: Any, dev: Any) -> Settings:
-    """A fingerprint of the training data and of what they call for."""
-    model = lesson.model
-    digest = Fingerprint()
-    names = (
-        model.encoder.vocabulary.to_bytes(),
-        model.encoder.arc_vocabulary.to_bytes(),
-        model.labels.classes,
-        [] if model.functions is None else model.functions.output_names(),
-    )
-    dataset = dataclasses.replace(lesson.dataset, inputs=None)
-    patterns = None if model.patterns is None else (model.patterns.names, lesson.starts)
-    try:
-        for thing in (dataset, lesson.annotation, sample_weight, names, model.feature_map, patterns):
-            digest.add(thing)
-        for values in _function_values(lesson.values):
-            digest.add(values)
-    except NoFingerprintError as error:
-        raise InputError(
-            f"the training data have {error}, which cannot be compared with that of another run"
-        ) from None
-    return {
-        "data": digest.hexdigest(),
-        "dev": "none" if dev is None else f"{len(dev[1])} sequences",
-        "dev data": "none" if dev is None else _held_out(model, *dev),
-    }
-
-
-def _held_out(model: ChainModel, X: Any, y: Any, allowed: Any = None) -> str:
-    """A fingerprint of a dev set as the model sees it, with its labels."""
-    dataset = model.encode(X, allowed)
-    digest = Fingerprint().add(dataclasses.replace(dataset, inputs=None))
-    if model.functions is not None:
-        for values in _function_values(FunctionData(model.functions, dataset, n_threads=1)):
-            digest.add(values)
-    if model.patterns is not None:
-        digest.add(model.patterns.data(dataset))
-    numbers: dict[Any, int] = {}  # entries of y by their first occurrence
-    for labels in checked_lists(y, dataset.sequence_ptr, "dev "):
-        entries = [frozenset(entry) if isinstance(entry, set) else entry for entry in labels]
-        digest.add(np.array([numbers.setdefault(entry, len(numbers)) for entry in entries], dtype=np.int64))
-    return digest.add(list(numbers)).hexdigest()
-
-
-def _function_values(data: FunctionData | None) -> Iterator[Any]:
-    return iter(()) if data is None else data.values()
-
-
-def open_for(checkpoint: Checkpoint, settings: Settings) -> ModelFile | None:
-    """The file to go on from, if there is one and that is wanted; refused if damaged or of other settings."""
+def _open(checkpoint: Checkpoint) -> ModelFile | None:
+    """The file to go on from, if there is one and that is wanted; refused if damaged."""
     path = checkpoint.path
     disk.check_writable(path)
     if not checkpoint.resume or not Path(path).exists():
@@ -200,7 +195,6 @@ def open_for(checkpoint: Checkpoint, settings: Settings) -> ModelFile | None:
             f"{path}: the checkpoint is damaged: its checksum is not that of what it holds; "
             "begin without resume, or with another checkpoint"
         )
-    _compare(path, file, settings)
     return file
 
 
@@ -236,26 +230,3 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
         raise CheckpointError(
             f"{path}: the checkpoint was written with {name} {before}, but it is {value} now"
         )
-
-
-def watched(watch: Watch, checkpoint: Checkpoint, settings: Settings, saved: ModelFile | None) -> Watch:
-    """A watch that writes the checkpoint, and goes on from the one that was saved; that of other data is refused."""
-    path, resume = checkpoint.path, None
-    if saved is not None:
-        _compare(path, saved, settings)
-        numbers = saved.settings.get("numbers")
-        resume = Snapshot(numbers if isinstance(numbers, dict) else {}, saved.arrays)
-
-    def save(snapshot: Snapshot) -> None:
-        content: dict[str, Any] = {"of": settings, "numbers": snapshot.numbers}
-        content["checksum"] = _checksum(content, snapshot.arrays)
-        data = model_file.encode(ModelFile(TYPE, content, snapshot.arrays))
-        try:
-            with disk.replacing(path) as stream:
-                stream.write(data)
-        except InputError as error:  # such as a full disk: the training run is worth more than its checkpoint
-            warnings.warn(
-                f"no checkpoint was written, training goes on: {error}", CheckpointFailed, stacklevel=2
-            )
-
-    return dataclasses.replace(watch, save=save, every=checkpoint.every, resume=resume)

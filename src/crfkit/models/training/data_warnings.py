@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crfkit.data import InputError, Sentence
-from crfkit.models.training.training_set import Lesson
+
+if TYPE_CHECKING:
+    from crfkit.models.chain_model import ChainModel
 
 _COLUMNS = {"lemma": "lemmas", "upos": "UPOS tags", "xpos": "XPOS tags", "feats": "features (FEATS)"}
 _CHANCE = 1e-3  # that the words of an input lack a column by accident; below it, a warning
@@ -28,19 +30,19 @@ class MissingColumns(UserWarning):
     """The words of the input lack what the parser has learned from, such as tags."""
 
 
-def warn_of_training_data(lesson: Lesson, min_count: int, *, stacklevel: int) -> None:
+def warn_of_training_data(model: ChainModel, min_count: int, *, stacklevel: int) -> None:
     """Warn where a training set has one label, no features, or columns that no feature reads."""
-    model = lesson.model
+    potentials = model.potentials
     doubts: list[tuple[str, type[UserWarning]]] = []
     if len(model.labels) == 1:
         [label] = model.labels.classes
         doubts.append((f"all labels are {label!r}: the model can give no other one", UninformativeData))
-    if model.n_features == 0:
+    if potentials.n_features == 0:
         rare = f" that was seen at {min_count} positions or more" if min_count > 1 else ""
         text = f"the training data have no feature{rare}: labels are learned from their neighbours alone"
         doubts.append((text, UninformativeData))
-    template, n_columns = model.encoder.template, model.encoder.n_columns
-    if template is not None and n_columns is not None and model.patterns is None:
+    template, n_columns = potentials.encoder.template, potentials.encoder.n_columns
+    if template is not None and n_columns is not None and not potentials.reads_inputs:
         unread = template.unread_columns(n_columns)
         if unread:
             plural = len(unread) > 1

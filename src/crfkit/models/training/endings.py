@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cache
 
-from crfkit.models.estimator import TrainingInterrupted
+from crfkit.models.warning_types import TrainingInterrupted
 from crfkit.optimizers import History, Optimizer, StopReason
 
 PERIOD = 10  # iterations over which the decrease of the objective is looked at

@@ -1,85 +1,155 @@
-"""What is asked of a model before its training, and a training set in numbers."""
+"""From training data to a model without weights, and the data in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.data import MAX_LABELS, InputError
 from crfkit.features import (
     Annotation,
     Dataset,
-    FacetsOf,
-    FeatureFunctions,
-    FunctionData,
-    PatternData,
-    Strength,
+    Encoder,
+    Facets,
+    FeatureMap,
+    Labels,
     TagDictionary,
     Template,
+    encode_allowed,
+    first_of,
+    read_once,
 )
-from crfkit.objective import Loss, Objective
-from crfkit.structures import Chain, Patterns
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.constraints import bind_chain, check_gold, find_labels_gone, without_labels
+from crfkit.models.potentials import TrainingData, potentials_for
+from crfkit.models.settings import CRFSettings
+from crfkit.models.training.annotations import checked_lists
+from crfkit.models.training.warm_start import widen
+from crfkit.structures import Bigrams, Chain
 
-if TYPE_CHECKING:
-    from crfkit.models.chain_model import ChainModel
-
-Float64s = npt.NDArray[np.float64]
-
-
-class Choices(NamedTuple):
-    """What a user asks of a model, apart from its training: the parameters of `CRF`, checked."""
-
-    structure: Chain | Patterns
-    template: Template | None = None
-    min_count: int = 1
-    all_possible_states: bool = False
-    all_possible_transitions: bool = True
-    functions: FeatureFunctions | None = None
-    facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None
-    tag_dictionary: bool | TagDictionary | None = None
+Bools = npt.NDArray[np.bool_]
 
 
-class Lesson(NamedTuple):
+class Examples(NamedTuple):
+    """Training data as the user gives it."""
+
+    X: Any
+    y: Any
+    sample_weight: npt.ArrayLike | None
+    allowed: Any
+
+
+class TrainingSet(NamedTuple):
     """A training set in numbers, and the model that is to be trained on it."""
 
     model: ChainModel
-    dataset: Dataset
-    annotation: Annotation
-    kept: npt.NDArray[np.bool_]  # which of the given sequences these are
-    values: FunctionData | None = None  # of feature functions, where the model has such
-    starts: PatternData | None = None  # of patterns, where the model has such
+    data: TrainingData
+    kept: Bools  # [N] which of the given sequences these are
     gone: frozenset[Hashable] = frozenset()  # labels that only sequences have that were left out
 
-    def objective(
-        self,
-        *,
-        l1: Strength,
-        l2: Strength,
-        sample_weight: Float64s | None,
-        n_threads: int,
-        fixed: npt.NDArray[np.bool_] | None = None,
-    ) -> Objective:
-        """What training minimises. `fixed` weights [D], which the data have no say in, are not penalised and stay."""
-        first, second = self.model.penalty("l1", l1), self.model.penalty("l2", l2)
-        if fixed is not None:
-            first, second = (np.where(fixed, 0.0, strengths) for strengths in (first, second))
-        return Objective(self._loss(sample_weight, n_threads), l1=first, l2=second)
 
-    def _loss(self, sample_weight: Float64s | None, n_threads: int) -> Loss:
-        model, patterns = self.model, self.model.patterns
-        if self.values is not None:
-            return self.values.loss(self.annotation, sample_weight=sample_weight, n_threads=n_threads)
-        if self.starts is not None and patterns is not None and patterns.n_weights:
-            return patterns.loss(
-                self.starts,
-                model.feature_map,
-                self.dataset,
-                self.annotation,
-                sample_weight=sample_weight,
-                n_threads=n_threads,
-            )
-        return model.feature_map.loss(
-            self.dataset, self.annotation, sample_weight=sample_weight, n_threads=n_threads
-        )
+def learn(
+    X: Any,
+    y: Any,
+    allowed: Any,
+    settings: CRFSettings,
+    template: Template | None = None,
+    n_threads: int = 1,
+    base: ChainModel | None = None,
+) -> TrainingSet:
+    """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers.
+
+    With a `base` the model has all that the base has, and what the data add to it, whatever `min_count` says.
+    """
+    kind = potentials_for(settings)
+    X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
+    if settings.tag_dictionary or kind.reads_inputs:
+        X = read_once(X)
+    potentials = None if base is None else base.potentials
+    encoder, dataset = kind.encode_training(X, settings, template, potentials)
+    ptr = dataset.sequence_ptr
+    gold = checked_lists(y, ptr)
+    labels = _find_labels(gold, base)
+    annotation = labels.encode(gold, np.diff(ptr))
+    constraints = encode_allowed(allowed, labels, np.diff(ptr))
+    check_gold(annotation, constraints, labels, ptr)
+    dictionary = _find_dictionary(settings, X, gold, labels, base)
+    if dictionary is not None:
+        constraints = first_of(constraints, dictionary.allowed(X, annotation))
+    also = None if base is None else base.bigrams
+    chain, skipped = bind_chain(settings.chain, labels, annotation, constraints, ptr, also)
+    kept = np.ones(len(gold), dtype=np.bool_)
+    if len(skipped):
+        kept[skipped] = False
+        gone = find_labels_gone(labels, gold, allowed, kept, () if base is None else base.labels.classes)
+        left = None if allowed is None else without_labels(list(compress(allowed, kept)), gone)
+        X, y = list(compress(X, kept)), list(compress(gold, kept))
+        rest = learn(X, y, left, settings, template, n_threads, base)
+        kept[kept] = rest.kept
+        return rest._replace(kept=kept, gone=rest.gone | gone)
+    dataset = replace(dataset, allowed=constraints)
+    feature_map = _build_feature_map(encoder, dataset, annotation, labels, chain, settings)
+    if base is not None:
+        feature_map = widen(feature_map, labels, base.potentials.feature_map, base.labels)
+    data = TrainingData(X, dataset, annotation)
+    learned, data = kind.learn(encoder, feature_map, labels, settings, data, potentials, n_threads)
+    return TrainingSet(ChainModel(labels, settings.chain, learned, dictionary), data, kept)
+
+
+def _find_labels(gold: list[Any], base: ChainModel | None) -> Labels:
+    labels = Labels.seen_in(gold if base is None else [*gold, base.labels.classes])
+    if len(labels) > MAX_LABELS:
+        raise InputError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
+    return labels
+
+
+def _find_dictionary(
+    settings: CRFSettings, X: Any, gold: list[Any], labels: Labels, base: ChainModel | None
+) -> TagDictionary | None:
+    """The tag dictionary that is asked for: the one given, or made from the data and joined to that of the base."""
+    asked = settings.tag_dictionary
+    if not asked:
+        return None
+    if isinstance(asked, TagDictionary):
+        return asked.bound(labels.classes)
+    dictionary = TagDictionary.from_data(X, gold)
+    if base is not None and base.dictionary is not None:
+        dictionary = base.dictionary.joined(dictionary)
+    return dictionary.bound(labels.classes)
+
+
+def _build_feature_map(
+    encoder: Encoder,
+    dataset: Dataset,
+    annotation: Annotation,
+    labels: Labels,
+    chain: Chain,
+    settings: CRFSettings,
+) -> FeatureMap:
+    """Which features and transitions have weights."""
+    feature_map = FeatureMap.build(
+        dataset,
+        annotation,
+        settings.chain,
+        n_labels=len(labels),
+        n_features=len(encoder.vocabulary),
+        n_arc_features=len(encoder.arc_vocabulary),
+        all_possible_states=settings.all_possible_states,
+        all_possible_transitions=settings.all_possible_transitions,
+        bigrams=chain.bigrams.ids(labels.classes) if isinstance(chain.bigrams, Bigrams) else None,
+        soft=chain.unseen == "soft",
+        facets=None if settings.facets is None else Facets.build(labels.classes, settings.facets),
+    )
+    if encoder.template is None or encoder.template.has_plain_arcs:
+        return feature_map
+    # Start and end only: a template without a bare B line asks for no other transitions.
+    n_labels = feature_map.n_labels
+    kept = (feature_map.arc_before == n_labels) | (feature_map.arc_after == n_labels)
+    return replace(
+        feature_map, arc_before=feature_map.arc_before[kept], arc_after=feature_map.arc_after[kept]
+    )

@@ -1,0 +1,141 @@
+"""Checks of what users give: counts, options of `fit`, optimizers, threads, seeds, weights of sequences."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Mapping, Sized
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError
+from crfkit.evaluation import checked_metric
+from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
+
+Float64s = npt.NDArray[np.float64]
+
+MOST = 2**31 - 1  # what the native core counts to
+MOST_THREADS = 4096
+LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
+
+
+def check_optimizer(given: Any, l1: Any) -> Any:
+    """An optimizer, its type where it was named, or "auto"; refused where it is none of these or takes no l1."""
+    optimizer = given
+    if isinstance(given, str) and given != AUTO:
+        optimizer = optimizer_named(given)
+        if optimizer is None:
+            raise InputError(f"optimizer is {given!r}, expected {', '.join([*OPTIMIZERS, AUTO])}")
+    elif given != AUTO and (
+        isinstance(given, type) or not (hasattr(given, "minimize") and hasattr(given, "needs"))
+    ):
+        raise InputError(f"optimizer is {given!r}, expected an optimizer such as crfkit.LBFGS(…)")
+    if any(l1.values() if isinstance(l1, Mapping) else [l1]) and not getattr(optimizer, "takes_l1", True):
+        name = getattr(optimizer, "__name__", type(optimizer).__name__)
+        raise InputError(
+            f"l1 is {l1!r}, but {name} takes no l1 penalty, expected l1=0 or an optimizer that can, such as crfkit.LBFGS(…)"
+        )
+    return optimizer
+
+
+def check_count(name: str, value: object, most: int = MOST) -> int:
+    """A whole number from 1 to `most`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
+    if value > most:
+        raise InputError(f"{name} is {value:,}, expected at most {most:,}")
+    return int(value)
+
+
+def check_flag(name: str, value: object) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {value!r}, expected True or False")
+
+
+def check_strength(name: str, value: object) -> None:
+    """A penalty: a finite number from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < 1e300:
+        raise InputError(f"{name} is {value!r}, expected a number from 0 on")
+
+
+def check_dev(dev: object, metric: object, patience: object) -> None:
+    """Refuse a dev set that is not a pair (X, y), and what has no meaning without one."""
+    if dev is None:
+        for name, value in (("metric", metric), ("patience", patience)):
+            if value is not None:
+                raise InputError(f"{name} was given without dev, the held-out data (X, y) that it is about")
+    elif not isinstance(dev, tuple | list) or len(dev) not in ((2, 3) if isinstance(dev, tuple) else (2,)):
+        raise InputError(
+            f"dev is {_kind(dev)}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
+        )
+    checked_metric(metric)
+    if patience is not None:
+        check_count("patience", patience)
+
+
+def check_time_budget(budget: object) -> None:
+    """Refuse a time budget that is no number of seconds."""
+    if budget is not None and not (
+        isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and budget > 0
+    ):
+        raise InputError(f"time_budget is {budget!r}, expected a number of seconds above 0")
+
+
+def _kind(value: object) -> str:
+    """What a value is, in few words: "of type list, of length 3"."""
+    size = f", of length {len(value)}" if isinstance(value, Sized) else ""
+    return f"of type {type(value).__name__}{size}"
+
+
+def count_threads(n_threads: int | None) -> int:
+    """`n_threads`, or the number of processors that this process may use."""
+    if n_threads is not None:
+        return check_count("n_threads", n_threads, MOST_THREADS)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def make_generator(random_state: object) -> np.random.Generator:
+    """A source of random numbers from a seed, a generator, or None."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    if random_state is None or (isinstance(random_state, int | np.integer) and random_state >= 0):
+        return np.random.default_rng(None if random_state is None else int(random_state))
+    raise InputError(
+        f"random_state is {random_state!r}, expected None, a whole number from 0 on, or a generator"
+    )
+
+
+def read_sample_weight(
+    sample_weight: npt.ArrayLike | None, n_sequences: int, kept: npt.NDArray[np.bool_] | None = None
+) -> Float64s | None:
+    """One number from 0 to 1e15 for each sequence, [N], or for those of them that are kept."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"sample_weight is {reprlib.repr(sample_weight)}, expected one number for each sequence"
+        ) from None
+    if weights.shape != (n_sequences,):
+        raise InputError(
+            f"sample_weight has shape {list(weights.shape)}, expected [{n_sequences}]: one number for each sequence"
+        )
+    bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST_WEIGHT)))
+    if len(bad):
+        raise InputError(
+            f"sample_weight[{bad[0]}] is {weights[bad[0]]}, expected a number from 0 to {LARGEST_WEIGHT:g}"
+        )
+    if kept is not None:
+        weights = weights[kept]
+    if n_sequences and not weights.any():
+        raise InputError("sample_weight: all weights are zero, there is nothing to learn from")
+    return weights

@@ -1,0 +1,50 @@
+"""What training fixes of a parser besides the weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.features import ArcMap
+from crfkit.models.training.data_warnings import FilledShares
+from crfkit.models.training.warm_start import copy_keyed, find_keys, make_keys
+
+Float64s = npt.NDArray[np.float64]
+
+
+class ParserModel(NamedTuple):
+    """A parser without its weights w [D]: those of arcs come first, then those of labels."""
+
+    arc_map: ArcMap
+    columns: FilledShares  # what the words of the training sentences had
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self.arc_map.n_weights
+
+    def transfer_weights(self, old: ParserModel, weights: Float64s) -> Float64s:
+        """The weights [D] to begin with: those that another parser has too, and 0.
+
+        A weight is known by the key of its feature, that of a label by key and name of the label.
+        """
+        here, there, start = old.arc_map, self.arc_map, np.zeros(self.n_weights)
+        copy_keyed(here.layout.arc_keys, weights, there.layout.arc_keys, start)
+        place = {label: i for i, label in enumerate(there.labels)}
+        labels = np.array([place.get(label, -1) for label in here.labels], dtype=np.int64)
+        features = find_keys(here.layout.label_keys, there.layout.label_keys)
+        R = len(there.labels)
+        known = make_keys(
+            np.repeat(features, np.diff(here.layout.pair_ptr)), labels[here.layout.pair_labels], R
+        )
+        owners = np.repeat(np.arange(len(there.layout.label_keys)), np.diff(there.layout.pair_ptr))
+        wanted = make_keys(owners, there.layout.pair_labels, R)
+        copy_keyed(known, weights[here.n_arc_features :], wanted, start[there.n_arc_features :])
+        return start
+
+    def prune(self, weights: Float64s) -> tuple[ParserModel, Float64s]:
+        """The same parser without weights that are exactly 0, and the weights that are left."""
+        arc_map, left = self.arc_map.without_zeros(np.asarray(weights))
+        return self._replace(arc_map=arc_map), left

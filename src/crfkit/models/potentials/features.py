@@ -1,0 +1,247 @@
+"""The weights of features of positions and of transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.data import InputError, check_labels, fewest_weights
+from crfkit.features import (
+    Annotation,
+    Dataset,
+    Encoder,
+    FeatureMap,
+    Labels,
+    Strength,
+    Template,
+    block_of,
+    penalty_vector,
+)
+from crfkit.inference import Answerer, ChainPotentials
+from crfkit.models.files.dictionary_file import Lists, Names
+from crfkit.models.settings import CRFSettings
+from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
+from crfkit.objective import Loss
+from crfkit.structures import Chain, Patterns
+
+Bools = npt.NDArray[np.bool_]
+Float64s = npt.NDArray[np.float64]
+
+
+NOT_LOCAL = (
+    "it is normalised at each position, which does not go with patterns, feature functions, bigrams, facets or a "
+    "tag dictionary"
+)
+
+
+class TrainingData(NamedTuple):
+    """Training data in numbers."""
+
+    inputs: Any  # X, as it was given
+    dataset: Dataset
+    annotation: Annotation
+    read: Any = None  # what the potentials have read of it beside the features: the values of functions, starts of patterns
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturePotentials:
+    """Weights for (feature, label), (column of a dense block, label), transitions, and (feature, transition)."""
+
+    encoder: Encoder
+    feature_map: FeatureMap  # where these weights lie: the first ones of w [D]
+
+    reads_inputs: ClassVar[bool] = False  # training looks at the inputs themselves, beside their features
+    lists_outputs: ClassVar[bool] = False  # impossible sequences are refused before the core sees the input
+    local: ClassVar[bool] = False  # normalised at each position
+
+    @classmethod
+    def encode_training(
+        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
+    ) -> tuple[Encoder, Dataset]:
+        """The features of training data, beside those of a base, and the data in numbers."""
+        if base is not None:
+            encoder = replace(base.encoder)
+            return encoder, encoder.extend_encode(X)
+        encoder = Encoder(template)
+        dataset = encoder.fit_encode(X)
+        return encoder, encoder.cut(dataset, settings.min_count) if settings.min_count > 1 else dataset
+
+    @classmethod
+    def learn(
+        cls,
+        encoder: Encoder,
+        feature_map: FeatureMap,
+        labels: Labels,
+        settings: CRFSettings,
+        data: TrainingData,
+        base: FeaturePotentials | None,
+        n_threads: int,
+    ) -> tuple[FeaturePotentials, TrainingData]:
+        """The potentials that training data call for, beside those of a base, and the data as these read it."""
+        return cls(encoder, feature_map), data
+
+    @property
+    def output_names(self) -> Sequence[str]:
+        """The outputs of feature functions; their weights lie behind those of the feature map."""
+        return ()
+
+    @property
+    def pattern_names(self) -> Sequence[str]:
+        """The patterns; their weights lie behind all others."""
+        return ()
+
+    @property
+    def own_blocks(self) -> dict[str, int]:
+        """Blocks of the weights behind those of the feature map: name → number of weights."""
+        return {}
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self.feature_map.n_weights + sum(self.own_blocks.values())
+
+    @property
+    def n_features(self) -> int:
+        """Features of positions and of transitions, columns of dense blocks, patterns, and outputs of functions."""
+        encoder = self.encoder
+        n_columns = sum(self.feature_map.dense.values())
+        own = sum(self.own_blocks.values())
+        return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + n_columns + own
+
+    @property
+    def needs_inputs(self) -> bool:
+        """Whether new inputs themselves are looked at, beside their features."""
+        return False
+
+    def trained_structure(self, chain: Chain) -> Chain | Patterns:
+        """The structure with the bigrams that training fixed."""
+        return chain
+
+    def encode(self, X: Any) -> Dataset:
+        """New input in numbers."""
+        return self.encoder.encode(X)
+
+    def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
+        """Encoded input as what answers questions reads it."""
+        return self.feature_map.design(dataset, n_threads, purpose="training" if asked_often else "questions")
+
+    def answerer(self, weights: Float64s) -> Answerer:
+        """What answers questions, with weights [D]."""
+        return Answerer(ChainPotentials(self.feature_map.layout, weights, local=self.local))
+
+    def loss(self, data: TrainingData, sample_weight: Float64s | None, n_threads: int) -> Loss:
+        """−log p(y | x), summed over the training data, as a function of the weights [D]."""
+        return self.feature_map.loss(
+            data.dataset, data.annotation, sample_weight=sample_weight, n_threads=n_threads
+        )
+
+    def penalty(self, name: str, strength: Strength) -> Float64s:
+        """The strength of each weight, [D] or [1]."""
+        by_block = isinstance(strength, Mapping)
+        names = self.encoder.vocabulary.names() if by_block else ()
+        arc_names = self.encoder.arc_vocabulary.names() if by_block else ()
+        return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of, self.own_blocks)
+
+    def find_touched(self, data: TrainingData) -> Bools:
+        """Which weights [D] the data have a say in: those of features that occur, and all transitions."""
+        dataset, map_ = data.dataset, self.feature_map
+        touched = np.ones(self.n_weights, dtype=np.bool_)
+        n_features = len(map_.pair_ptr) - 1
+        occurs = np.bincount(dataset.states.ids, minlength=n_features)[:n_features] > 0
+        touched[: map_.n_pairs] = np.repeat(occurs, np.diff(map_.pair_ptr))
+        n_arc_features = len(map_.arc_ptr) - 1
+        arc_ids = np.zeros(0, np.int32) if dataset.arcs is None else dataset.arcs.ids
+        occurs = np.bincount(arc_ids, minlength=n_arc_features)[:n_arc_features] > 0
+        touched[map_.triples_begin : map_.n_weights] = np.repeat(occurs, np.diff(map_.arc_ptr))
+        return touched
+
+    def transfer_weights(
+        self, labels: Labels, old: FeaturePotentials, old_labels: Labels, weights: Float64s
+    ) -> Float64s:
+        """The weights [D] to begin with: those that `old` has too, by what they score, and 0."""
+        start = np.zeros(self.n_weights)
+        here, there = old.feature_map, self.feature_map
+        transfer_features(old.encoder, here, old_labels, weights, self.encoder, there, labels, start)
+        behind, start_behind = weights[here.n_weights :], start[there.n_weights :]
+        n, n_start = len(old.output_names), len(self.output_names)
+        copy_named(old.output_names, behind[:n], self.output_names, start_behind[:n_start])
+        copy_named(old.pattern_names, behind[n:], self.pattern_names, start_behind[n_start:])
+        return start
+
+    def prune(self, weights: Float64s) -> tuple[FeaturePotentials, Float64s]:
+        """The same without the features whose weights are exactly 0, as l1 leaves many, and the weights that are left."""
+        map_ = self.feature_map
+        used_pairs = weights[: map_.n_pairs] != 0.0
+        used_triples = weights[map_.triples_begin : map_.n_weights] != 0.0
+        smaller, used_own = self._prune_own(weights[map_.n_weights :] != 0.0)
+        between = np.ones(
+            map_.triples_begin - map_.n_pairs, dtype=np.bool_
+        )  # dense blocks and transitions stay
+        used = np.concatenate([used_pairs, between, used_triples, used_own])
+        n_used = int(np.count_nonzero(used))
+        if n_used == len(weights) or n_used < fewest_weights(map_.n_labels):
+            return self, weights
+        pair_ptr, used_features = without_unused(map_.pair_ptr, used_pairs)
+        arc_ptr, used_arc_features = without_unused(map_.arc_ptr, used_triples)
+        feature_map = replace(
+            map_,
+            pair_ptr=pair_ptr,
+            pair_labels=map_.pair_labels[used_pairs],
+            arc_ptr=arc_ptr,
+            arc_triples=map_.arc_triples[used_triples],
+        )
+        encoder = replace(
+            self.encoder,
+            vocabulary=self.encoder.vocabulary.keep(used_features)[0],
+            arc_vocabulary=self.encoder.arc_vocabulary.keep(used_arc_features)[0],
+        )
+        return replace(smaller, encoder=encoder, feature_map=feature_map), weights[used]
+
+    def _prune_own(self, used: Bools) -> tuple[Self, Bools]:
+        """The same without what is not used behind the weights of the feature map, and which of these are left."""
+        return self, np.ones(len(used), dtype=np.bool_)
+
+    def find_unsavable(self) -> str | None:
+        """Why no file can hold these potentials; None where one can."""
+        try:
+            check_labels(self.feature_map.n_labels, self.feature_map.n_weights)
+        except InputError as error:
+            return str(error)
+        return None
+
+    def contents(self) -> dict[str, Any]:
+        """What the model file holds of them: fields of `crf_file.Contents`."""
+        feature_map = self.feature_map
+        return {
+            "state_names": Names(*self.encoder.vocabulary.to_bytes()),
+            "state_pairs": Lists(feature_map.pair_ptr, feature_map.pair_labels),
+            "dense_columns": dict(feature_map.dense),
+            "arc_before": feature_map.arc_before,
+            "arc_after": feature_map.arc_after,
+            "arc_names": Names(*self.encoder.arc_vocabulary.to_bytes()),
+            "arc_triples": Lists(feature_map.arc_ptr, feature_map.arc_triples),
+            "bigrams": feature_map.bigrams,
+            "facets": feature_map.facets,
+        }
+
+    def compared(self, data: TrainingData) -> Iterator[Any]:
+        """What a checkpoint compares of training data beside features and labels."""
+        yield None
+
+    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+        """The same for held-out data."""
+        return iter(())
+
+
+class LocalPotentials(FeaturePotentials):
+    """The same, normalised at each position, as in maximum entropy Markov models; they come from other toolkits."""
+
+    local = True
+
+    def __post_init__(self) -> None:
+        if self.feature_map.bigrams is not None or self.feature_map.facets is not None:
+            raise InputError(NOT_LOCAL)

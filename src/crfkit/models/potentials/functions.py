@@ -1,0 +1,128 @@
+"""The weights of feature functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import inference
+from crfkit.features import Dataset, Encoder, FeatureMap, FunctionData, FunctionMap, Labels, Outputs, Template
+from crfkit.inference import Answerer
+from crfkit.models.files import function_file
+from crfkit.models.potentials.features import FeaturePotentials, TrainingData
+from crfkit.models.settings import CRFSettings
+from crfkit.objective import Loss
+
+Bools = npt.NDArray[np.bool_]
+Float64s = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionPotentials(FeaturePotentials):
+    """Weights of transitions, and behind them one for each output of each function."""
+
+    functions: FunctionMap
+
+    lists_outputs = True
+
+    @classmethod
+    def encode_training(
+        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
+    ) -> tuple[Encoder, Dataset]:
+        """Only the lengths of the inputs: functions look at them later."""
+        assert settings.functions is not None
+        return Encoder(template), settings.functions.dataset(X)
+
+    @classmethod
+    def learn(
+        cls,
+        encoder: Encoder,
+        feature_map: FeatureMap,
+        labels: Labels,
+        settings: CRFSettings,
+        data: TrainingData,
+        base: FeaturePotentials | None,
+        n_threads: int,
+    ) -> tuple[FeaturePotentials, TrainingData]:
+        """The outputs that the functions have on the training data, and their values."""
+        functions = settings.functions
+        assert functions is not None
+        if not functions.arcs:
+            none = np.zeros(0, np.int32)
+            feature_map = replace(feature_map, arc_before=none, arc_after=none)
+        outputs = tuple(map(Outputs, functions))
+        if isinstance(base, FunctionPotentials):
+            known = {found.function.name: found for found in base.functions.outputs}
+            for own in outputs:
+                if own.function.name in known:
+                    own.adopt(known[own.function.name])
+        map_ = FunctionMap(functions, outputs, labels.classes, settings.chain, feature_map)
+        values = FunctionData(map_, data.dataset, n_threads, learn=True)
+        return cls(encoder, feature_map, map_), data._replace(read=values)
+
+    @property
+    def output_names(self) -> list[str]:
+        """In the order of their weights."""
+        return self.functions.output_names()
+
+    @property
+    def own_blocks(self) -> dict[str, int]:
+        """A block for each function."""
+        named = (function.name for function in self.functions.functions)
+        return dict(zip(named, self.functions.sizes, strict=True))
+
+    @property
+    def n_features(self) -> int:
+        """Outputs of functions."""
+        return sum(self.functions.sizes)
+
+    def encode(self, X: Any) -> Dataset:
+        """Only the lengths of the inputs."""
+        return self.functions.functions.dataset(X)
+
+    def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> FunctionData:
+        """Slices of lattices, for which the functions are called as they are read."""
+        return FunctionData(self.functions, dataset, n_threads)
+
+    def answerer(self, weights: Float64s) -> Answerer:
+        """On slices of lattices."""
+        return Answerer(inference.FunctionPotentials(weights))
+
+    def loss(self, data: TrainingData, sample_weight: Float64s | None, n_threads: int) -> Loss:
+        """On slices of lattices, with the values that the functions gave."""
+        values: FunctionData = data.read
+        return values.loss(data.annotation, sample_weight=sample_weight, n_threads=n_threads)
+
+    def find_touched(self, data: TrainingData) -> Bools:
+        """Of outputs, those that have a value somewhere in the data."""
+        touched = super().find_touched(data)
+        touched[self.feature_map.n_weights :] = data.read.occurring()
+        return touched
+
+    def prune(self, weights: Float64s) -> tuple[FeaturePotentials, Float64s]:
+        """All weights stay: a function gives all of its outputs."""
+        return self, weights
+
+    def find_unsavable(self) -> str | None:
+        """Functions are named by import path, which not every function has."""
+        return function_file.unsavable(self.functions.functions)
+
+    def contents(self) -> dict[str, Any]:
+        """With the names of outputs; the functions themselves are in the settings of the file."""
+        return super().contents() | {
+            "functions": function_file.to_json(self.functions),
+            "output_names": function_file.output_names(self.functions),
+        }
+
+    def compared(self, data: TrainingData) -> Iterator[Any]:
+        """The values of the functions."""
+        yield None
+        yield from data.read.values()
+
+    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+        """The values of the functions."""
+        return FunctionData(self.functions, dataset, n_threads=1).values()

@@ -1,0 +1,238 @@
+"""The parameters of `CRF` and `Parser` as typed values: checked when training begins, and as JSON in model files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crfkit.data import InputError
+from crfkit.features import (
+    NAMED_FACETS,
+    NAMED_LINE,
+    PRESETS,
+    FacetsOf,
+    FeatureFunctions,
+    Strength,
+    TagDictionary,
+    Template,
+    counted_columns,
+    preset,
+)
+from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
+from crfkit.models.files import settings_file
+from crfkit.models.files.file_arrays import current_names, setting
+from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
+from crfkit.structures import Bigrams, Chain, Patterns
+
+RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+
+DECODERS = ("best", "mbr")
+DEFAULT_CHAIN = Chain()
+DEFAULT_OPTIMIZER = LBFGS()
+PARSER_OPTIMIZER = AdaGrad(max_iterations=10, rate=0.1)
+_ONE_LINE = re.compile(
+    rf"[UB][0-9]*(:.*)?|[UB].*%.*|#.*|{NAMED_LINE.pattern}.*"
+)  # a template without a line break, or what was meant as one
+_FROM_FILE = "; crfkit.Template.read(path) reads a template from a file"
+
+
+class Learned(NamedTuple):
+    """What a model learned, or was given, that its parameters may refer to."""
+
+    bigrams: Bigrams | None
+    facets: dict[Hashable, dict[str, str]] | None  # of each label
+    dictionary: TagDictionary | None
+
+
+@dataclass(frozen=True)
+class CRFSettings:
+    """The parameters of a `CRF`, whose docstring explains them."""
+
+    structure: Chain | Patterns
+    features: str | Template | FeatureFunctions | None
+    optimizer: Optimizer | str
+    l1: Strength
+    l2: Strength
+    all_possible_states: bool
+    all_possible_transitions: bool
+    min_count: int
+    facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None
+    tag_dictionary: bool | TagDictionary | None
+    n_threads: int | None = None
+    random_state: RandomState = None
+
+    def check(self) -> None:
+        """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
+        if not isinstance(self.structure, Chain | Patterns):
+            raise InputError(
+                f"structure is {self.structure!r}, expected crfkit.Chain(…) or crfkit.Patterns(…)"
+            )
+        optimizer = check_optimizer(self.optimizer, self.l1)
+        if isinstance(self.structure, Patterns):
+            self._check_beside_patterns(getattr(optimizer, "needs", ()))
+        check_flag("all_possible_states", self.all_possible_states)
+        check_flag("all_possible_transitions", self.all_possible_transitions)
+        check_count("min_count", self.min_count)
+        if self.functions is not None and (self.all_possible_states or self.min_count > 1):
+            raise InputError(
+                "all_possible_states and min_count are about counted features, not about feature functions"
+            )
+        facets, dictionary = self.facets, self.tag_dictionary
+        if not (facets is None or isinstance(facets, Mapping) or callable(facets) or facets in NAMED_FACETS):
+            known = ", ".join(f'"{name}"' for name in NAMED_FACETS)
+            raise InputError(f"facets is {facets!r}, expected None, {known}, a dict or a function of a label")
+        if not (dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)):
+            raise InputError(
+                f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary"
+            )
+        count_threads(self.n_threads)
+
+    def _check_beside_patterns(self, needs: Any) -> None:
+        """Refuse what does not go with patterns, such as an optimizer that needs more than they offer."""
+        if not set(needs) <= {"value_and_gradient", "hessian_vector"}:
+            raise InputError(
+                f"optimizer is {self.optimizer!r}, which goes from sequence to sequence: expected one for whole data sets "
+                "where the structure has patterns, such as crfkit.LBFGS(…) or crfkit.TRON(…)"
+            )
+        if self.functions is not None:
+            raise InputError(
+                "structure has patterns, which do not go with feature functions: expected other features, or crfkit.Chain(…)"
+            )
+        if self.facets is not None:
+            raise InputError("structure has patterns, which do not go with facets: expected facets=None")
+
+    @property
+    def chain(self) -> Chain:
+        """The structure without its patterns."""
+        return self.structure.chain if isinstance(self.structure, Patterns) else self.structure
+
+    @property
+    def functions(self) -> FeatureFunctions | None:
+        """The feature functions, where `features` are such."""
+        return self.features if isinstance(self.features, FeatureFunctions) else None
+
+    def fit_template(self, X: Any) -> tuple[Any, Template | None]:
+        """Training data X, still to be read, and the template: a preset fits itself to the columns of X."""
+        if not isinstance(self.features, str) or self.features not in PRESETS:
+            return X, find_template(self.features)
+        X, n_columns = counted_columns(X)
+        return X, find_template(self.features, n_columns)
+
+    def to_json(self, template: Template | None) -> dict[str, Any]:
+        """What a model file keeps; threads and random numbers belong to the machine, not to the model."""
+        is_preset = isinstance(self.features, str) and self.features in PRESETS
+        return {
+            "structure": settings_file.structure_to_json(self.structure),
+            "features": None if template is None else template.text,
+            "language": None if template is None else template.LANGUAGE,
+            "preset": self.features if is_preset else None,
+            "optimizer": settings_file.optimizer_to_json(self.optimizer),
+            "l1": settings_file.strength_to_json(self.l1),
+            "l2": settings_file.strength_to_json(self.l2),
+            "all_possible_states": bool(self.all_possible_states),
+            "all_possible_transitions": bool(self.all_possible_transitions),
+            "min_count": int(self.min_count),
+            "facets": settings_file.name_or_listed(self.facets),
+            "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
+        }
+
+    @classmethod
+    def from_json(cls, settings: dict[str, Any], n_columns: int | None, learned: Learned) -> CRFSettings:
+        """The parameters of a model with these columns; InputError for what cannot be parameters."""
+        settings = current_names(settings)
+        return cls(
+            structure=settings_file.structure_from_json(
+                setting(settings, "structure", dict), learned.bigrams
+            ),
+            features=settings_file.features_from_json(settings, n_columns),
+            optimizer=settings_file.optimizer_from_json(settings, DEFAULT_OPTIMIZER),
+            l1=settings_file.strength_from_json(settings, "l1"),
+            l2=settings_file.strength_from_json(settings, "l2"),
+            all_possible_states=setting(settings, "all_possible_states", bool),
+            all_possible_transitions=setting(settings, "all_possible_transitions", bool),
+            min_count=check_count("min_count", setting(settings, "min_count", int)),
+            facets=settings_file.facets_from_json(settings, learned.facets),
+            tag_dictionary=settings_file.dictionary_from_json(settings, learned.dictionary),
+        )
+
+
+@dataclass(frozen=True)
+class ParserSettings:
+    """The parameters of a `Parser`, whose docstring explains them."""
+
+    optimizer: Optimizer | str
+    l1: float
+    l2: float
+    single_root: bool
+    decode: str
+    min_count: int
+    n_threads: int | None = None
+
+    def check(self) -> None:
+        """Refuse parameters that no parser can be trained with."""
+        check_optimizer(self.optimizer, self.l1)
+        check_strength("l1", self.l1)
+        check_strength("l2", self.l2)
+        check_flag("single_root", self.single_root)
+        check_decoder(self.decode)
+        check_count("min_count", self.min_count)
+        count_threads(self.n_threads)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a model file keeps; threads belong to the machine, not to the model."""
+        return {
+            "optimizer": settings_file.optimizer_to_json(self.optimizer),
+            "l1": float(self.l1),
+            "l2": float(self.l2),
+            "single_root": bool(self.single_root),
+            "decode": self.decode,
+            "min_count": int(self.min_count),
+        }
+
+    @classmethod
+    def from_json(cls, settings: dict[str, Any]) -> ParserSettings:
+        """The inverse of `to_json`; InputError for what cannot be parameters."""
+        found = cls(
+            optimizer=settings_file.optimizer_from_json(settings, PARSER_OPTIMIZER),
+            l1=setting(settings, "l1", (float, int)),
+            l2=setting(settings, "l2", (float, int)),
+            single_root=setting(settings, "single_root", bool),
+            decode=setting(settings, "decode", str),
+            min_count=setting(settings, "min_count", int),
+        )
+        found.check()
+        return found
+
+
+def check_decoder(decode: object) -> None:
+    """Refuse what is no way to choose a tree."""
+    if decode not in DECODERS:
+        raise InputError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
+
+
+def find_template(features: object, n_columns: int | None = None) -> Template | None:
+    """The template that the parameter `features` stands for: itself, its text, or the preset of this name.
+
+    With `n_columns`, a preset leaves out what reads columns beyond these.
+    """
+    if features is None or isinstance(features, Template):
+        return features
+    if isinstance(features, FeatureFunctions):
+        return None
+    if not isinstance(features, str):
+        raise InputError(
+            f"features is {features!r}, expected None, the name of a preset, a Template or its text, or FeatureFunctions"
+            f"{_FROM_FILE}"
+        )
+    if features in PRESETS:
+        return preset(features, n_columns)
+    if "\n" in features or _ONE_LINE.fullmatch(features):
+        return Template.parse(features, source="features")
+    raise InputError(
+        f"features is {features!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
+        f"lines that begin with U or B, or with a name and ={_FROM_FILE}"
+    )

@@ -1,0 +1,118 @@
+"""What is particular to training a CRF."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.checks import check_dev, read_sample_weight
+from crfkit.models.constraints import SequencesSkipped, without_labels
+from crfkit.models.settings import CRFSettings
+from crfkit.models.training import data_fingerprints
+from crfkit.models.training.data_warnings import warn_of_training_data
+from crfkit.models.training.progress import count_of
+from crfkit.models.training.train import Plan
+from crfkit.models.training.training_set import Examples, TrainingSet, learn
+from crfkit.models.warning_types import UnsavableModel
+from crfkit.objective import Objective
+from crfkit.optimizers import Choice, choose
+
+Float64s = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CRFTask:
+    """Sequences with labels, and the settings of the CRF that is to be trained on them."""
+
+    settings: CRFSettings
+    examples: Examples
+    extend: bool = False  # keep all that the model to begin with knows: `partial_fit`
+
+    @property
+    def sequences(self) -> str:
+        """How many there are, for people."""
+        return count_of(self.examples.X, "sequences")
+
+    def check(self, plan: Plan[Any]) -> None:
+        """Refuse a dev set that is not a pair (X, y), and what has no meaning without one."""
+        check_dev(plan.dev, plan.metric, plan.patience)
+
+    def encode(self, plan: Plan[Any], n_threads: int) -> EncodedSequences:
+        """The training set in numbers, and warnings about it."""
+        settings, examples = self.settings, self.examples
+        base = plan.start.model if self.extend and plan.start is not None else None
+        X, template = settings.fit_template(examples.X)
+        if base is not None:
+            template = base.potentials.encoder.template
+        found = learn(X, examples.y, examples.allowed, settings, template, n_threads, base)
+        if reason := found.model.find_unsavable():
+            warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=4)
+        warn_of_training_data(found.model, settings.min_count, stacklevel=4)
+        kept = found.kept
+        if not kept.all():
+            warnings.warn(
+                f"{np.count_nonzero(~kept):,} of {len(kept):,} training sequences lie outside the bigrams and were left out",
+                SequencesSkipped,
+                stacklevel=4,
+            )
+        dev = plan.dev
+        if dev is not None and len(dev) > 2:
+            dev = (*dev[:2], without_labels(dev[2], found.gone))
+        weights = read_sample_weight(examples.sample_weight, len(kept), kept)
+        return EncodedSequences(settings, found, weights, dev, plan.metric, extend=self.extend)
+
+
+@dataclass(frozen=True)
+class EncodedSequences:
+    """Training sequences in numbers."""
+
+    settings: CRFSettings
+    found: TrainingSet
+    sample_weight: Float64s | None  # [N]
+    dev: Any
+    metric: Any
+    extend: bool
+
+    @property
+    def model(self) -> ChainModel:
+        """Without its weights."""
+        return self.found.model
+
+    @property
+    def labels(self) -> str:
+        """How many there are, for people."""
+        return f"{len(self.model.labels):,} labels"
+
+    def objective(self, n_threads: int) -> Objective:
+        """What training minimises. Weights that `partial_fit` has no data for are not penalised and stay as they are."""
+        potentials, data = self.model.potentials, self.found.data
+        l1, l2 = potentials.penalty("l1", self.settings.l1), potentials.penalty("l2", self.settings.l2)
+        if self.extend:
+            touched = potentials.find_touched(data)
+            l1, l2 = np.where(touched, l1, 0.0), np.where(touched, l2, 0.0)
+        return Objective(potentials.loss(data, self.sample_weight, n_threads), l1=l1, l2=l2)
+
+    def choose(self, objective: Objective) -> Choice:
+        """The optimizer that most likely reaches the minimum first."""
+        return choose(objective)
+
+    def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
+        """The score of weights on held-out data, if there are such."""
+        if self.dev is None:
+            return None
+        return self.model.dev_score(*(*self.dev, None)[:3], metric=self.metric, n_threads=n_threads)
+
+    def fingerprint(self) -> dict[str, str]:
+        """Of the data, and of what they call for."""
+        dev = self.dev
+        return {
+            "data": data_fingerprints.of_training_set(self.model, self.found.data, self.sample_weight),
+            "dev": "none" if dev is None else f"{len(dev[1])} sequences",
+            "dev data": "none" if dev is None else data_fingerprints.of_held_out(self.model, *dev),
+        }

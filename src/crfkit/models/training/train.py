@@ -1,0 +1,187 @@
+"""From training data to weights: what `CRF.fit`, `CRF.partial_fit` and `Parser.fit` do.
+
+A `Task` knows the data and the kind of model, `train` does what all have in common: settings and data are checked, the
+model is learned from the data, an optimizer minimises the objective, and the best weights are kept. With a dev set these
+are the weights with the highest dev score (the earliest of equals), and `patience` iterations in a row without a higher
+one end the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.models.checks import check_count, check_time_budget, count_threads
+from crfkit.models.settings import CRFSettings, ParserSettings
+from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
+from crfkit.models.training.interruption import terminable
+from crfkit.models.training.progress import ProgressCallback, Report
+from crfkit.objective import Objective
+from crfkit.optimizers import AUTO, Choice, History, Outcome, StopReason, Watch, optimizer_named
+
+Float64s = npt.NDArray[np.float64]
+Model = TypeVar("Model", bound="TrainableModel")
+Model_co = TypeVar("Model_co", bound="TrainableModel", covariant=True)
+
+
+class TrainableModel(Protocol):
+    """What training fixes besides the weights [D]."""
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        ...
+
+    def transfer_weights(self, old: Self, weights: Float64s) -> Float64s:
+        """The weights [D] to begin with: those that another model has too, and 0."""
+        ...
+
+    def prune(self, weights: Float64s) -> tuple[Self, Float64s]:
+        """The same model without weights that are exactly 0, and the weights that are left."""
+        ...
+
+
+class EncodedTask(Protocol[Model_co]):
+    """Training data in numbers, and the model that was learned from them."""
+
+    @property
+    def model(self) -> Model_co:
+        """Without its weights."""
+        ...
+
+    @property
+    def labels(self) -> str:
+        """How many there are, for people: "9 labels"."""
+        ...
+
+    def objective(self, n_threads: int) -> Objective:
+        """What training minimises."""
+        ...
+
+    def choose(self, objective: Objective) -> Choice:
+        """The optimizer that suits the objective, where "auto" is asked for."""
+        ...
+
+    def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
+        """The score of weights on held-out data, if there are such."""
+        ...
+
+    def fingerprint(self) -> dict[str, str]:
+        """The data, for a checkpoint to compare."""
+        ...
+
+
+class Task(Protocol[Model_co]):
+    """Data to train on, and the settings of the model."""
+
+    @property
+    def sequences(self) -> str:
+        """How many there are, for people: "14,041 sequences"."""
+        ...
+
+    @property
+    def settings(self) -> CRFSettings | ParserSettings:
+        """The parameters of the estimator."""
+        ...
+
+    def check(self, plan: Plan[Any]) -> None:
+        """Refuse a dev set and a metric that have no meaning, before any work."""
+        ...
+
+    def encode(self, plan: Plan[Any], n_threads: int) -> EncodedTask[Model_co]:
+        """Learns the model from the data, and warns of what is odd about them."""
+        ...
+
+
+class Weighted(NamedTuple, Generic[Model]):
+    """A model and its weights [D]."""
+
+    model: Model
+    weights: Float64s
+
+
+@dataclass(frozen=True)
+class Plan(Generic[Model]):
+    """How to train, as `fit` is told."""
+
+    dev: Any = None
+    metric: Any = None
+    patience: int | None = None
+    callback: ProgressCallback | None = None
+    time_budget: float | None = None
+    checkpoint: Checkpoint | None = None
+    start: Weighted[Model] | None = None  # whose weights to begin with
+    verbose: bool | int = False
+
+    def check(self) -> None:
+        """Refuse what has no meaning, before any work."""
+        if self.patience is not None:
+            check_count("patience", self.patience)
+        check_time_budget(self.time_budget)
+        if self.checkpoint is not None:
+            check_checkpoint(self.checkpoint)
+
+
+class Trained(NamedTuple, Generic[Model]):
+    """What a training run gives."""
+
+    model: Model
+    weights: Float64s
+    history: History
+    n_iter: int
+    reason: StopReason
+    choice: Choice
+
+
+def train(task: Task[Model], plan: Plan[Model]) -> Trained[Model]:
+    """Learn what the data call for, minimise the objective, keep the best weights."""
+    task.settings.check()
+    task.check(plan)
+    plan.check()
+    report = Report(plan.verbose)
+    n_threads = count_threads(task.settings.n_threads)
+    run = None if plan.checkpoint is None else CheckpointRun(plan.checkpoint, task.settings, plan.metric)
+    report.stage(f"encoding {task.sequences}")
+    encoded = task.encode(plan, n_threads)
+    model = encoded.model
+    report.stage(f"minimising over {model.n_weights:,} weights, for {encoded.labels}")
+    objective = encoded.objective(n_threads)
+    choice = _given_optimizer(task.settings.optimizer) or encoded.choose(objective)
+    watch = Watch(score=encoded.dev_score(n_threads), patience=plan.patience, seconds=plan.time_budget)
+    if run is not None:
+        watch = run.wrap(watch, encoded.fingerprint(), choice.optimizer)
+    del encoded  # the objective has the data in its own form
+    start = np.zeros(model.n_weights)
+    if plan.start is not None:
+        start = model.transfer_weights(plan.start.model, plan.start.weights)
+    with terminable(), name_damage(plan.checkpoint):
+        outcome = choice.optimizer.minimize(
+            objective, start, callback=report.callback(plan.callback), n_threads=n_threads, watch=watch
+        )
+    report.end(outcome)
+    return _keep_best(model, outcome, choice)
+
+
+def _keep_best(model: Model, outcome: Outcome, choice: Choice) -> Trained[Model]:
+    """The weights with the highest dev score, where there is one, else the last ones."""
+    weights, n_iter = outcome.weights, len(outcome.history) - 1
+    if outcome.best is not None:
+        weights, n_iter = outcome.best.weights, outcome.best.iteration
+    if outcome.note:
+        choice = choice._replace(reason=f"{choice.reason}; {outcome.note}")
+    return Trained(*model.prune(weights), outcome.history, max(n_iter, 0), outcome.reason, choice)
+
+
+def _given_optimizer(optimizer: Any) -> Choice | None:
+    """The optimizer that was asked for; None where it is to be chosen."""
+    if optimizer == AUTO:
+        return None
+    if isinstance(optimizer, str):
+        named = optimizer_named(optimizer)
+        if named is not None:
+            return Choice(named(), f"{named.__name__} was asked for by name")
+    return Choice(optimizer, f"{type(optimizer).__name__} was given")
