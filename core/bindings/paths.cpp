@@ -94,7 +94,7 @@ nb::object forwards(std::vector<std::int64_t> arcs) {
     return new_array(arcs);
 }
 
-nb::tuple find_best(const ArrayGraph& graph, const Scores& scores) {
+nb::tuple decode(const ArrayGraph& graph, const Scores& scores) {
     std::vector<std::int64_t> arcs;
     double score = 0;
     {
@@ -165,7 +165,7 @@ void bind_paths(nb::module_& m) {
         .def("entropy", &entropy, "scores"_a, "in_log_space"_a = false)
         .def("span_probability", &span_probability, "scores"_a, "first"_a, "last"_a, "allowed"_a,
              "in_log_space"_a = false)
-        .def("best", &find_best, "scores"_a)
+        .def("decode", &decode, "scores"_a)
         .def("k_best", &k_best, "scores"_a, "k"_a)
         .def("sample", &sample, "scores"_a, "uniforms"_a);
 }

@@ -154,8 +154,8 @@ def test_entropy(graph: Graph, in_log_space: bool) -> None:
 
 
 @each_graph
-def test_best(graph: Graph) -> None:
-    score, arcs = graph.core.best(graph.scores)
+def test_decode(graph: Graph) -> None:
+    score, arcs = graph.core.decode(graph.scores)
     assert score == pytest.approx(graph.oracle.scores.max(), rel=1e-12, abs=tolerance(graph))
     assert tuple(arcs.tolist()) in graph.oracle.best_outputs(tolerance(graph))
 
@@ -248,7 +248,7 @@ def test_a_graph_without_a_path() -> None:
                 graph.core.marginals(graph.scores, in_log_space)
         assert graph.core.k_best(graph.scores, 3) == []
         with pytest.raises(ValueError):
-            graph.core.best(graph.scores)
+            graph.core.decode(graph.scores)
 
 
 @pytest.mark.parametrize(

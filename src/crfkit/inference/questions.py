@@ -12,11 +12,12 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference import chain, patterns, spanning_tree
+from crfkit.inference import chain, paths, patterns, spanning_tree
 from crfkit.structures import (
     Chain,
     ChainMarginals,
     ChainScores,
+    PathGraph,
     PatternChain,
     PatternMarginals,
     PatternScores,
@@ -46,7 +47,12 @@ class _Answers(Protocol):
     def parts(self, structure: Any, output: Any, n_labels: Any) -> Any: ...
 
 
-_ANSWERS: Mapping[type, _Answers] = {Chain: chain, PatternChain: patterns, SpanningTree: spanning_tree}
+_ANSWERS: Mapping[type, _Answers] = {
+    Chain: chain,
+    PatternChain: patterns,
+    PathGraph: paths,
+    SpanningTree: spanning_tree,
+}
 
 
 def _answers(structure: object, question: str) -> _Answers:
@@ -58,7 +64,7 @@ def _answers(structure: object, question: str) -> _Answers:
     raise ValueError(f"{question}: expected a structure ({known}), got {type(structure).__name__}.")
 
 
-def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
+def log_partition(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
     """log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
 
     >>> import math, numpy as np
@@ -74,10 +80,12 @@ def marginals(structure: Chain, scores: ChainScores, *, allowed: Any = None) -> 
 @overload
 def marginals(structure: PatternChain, scores: PatternScores, *, allowed: Any = None) -> PatternMarginals: ...
 @overload
-def marginals(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Any = None) -> Float64s: ...
+def marginals(
+    structure: PathGraph | SpanningTree, scores: npt.ArrayLike, *, allowed: Any = None
+) -> Float64s: ...
 @overload
-def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any: ...
-def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any:
+def marginals(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> Any: ...
+def marginals(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> Any:
     """∇ log Z: the probability of every part."""
     return _answers(structure, "marginals").marginals(structure, scores, allowed=allowed)
 
@@ -92,27 +100,37 @@ def hessian_vector(
 ) -> PatternMarginals: ...
 @overload
 def hessian_vector(
-    structure: SpanningTree, scores: npt.ArrayLike, direction: npt.ArrayLike, *, allowed: Any = None
+    structure: PathGraph | SpanningTree,
+    scores: npt.ArrayLike,
+    direction: npt.ArrayLike,
+    *,
+    allowed: Any = None,
 ) -> Float64s: ...
 @overload
-def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
-def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any:
+def hessian_vector(
+    structure: Structure | PathGraph, scores: Any, direction: Any, *, allowed: Any = None
+) -> Any: ...
+def hessian_vector(
+    structure: Structure | PathGraph, scores: Any, direction: Any, *, allowed: Any = None
+) -> Any:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
     return _answers(structure, "hessian_vector").hessian_vector(structure, scores, direction, allowed=allowed)
 
 
-def decode(structure: Structure, scores: Any, *, allowed: Any = None) -> ScoredOutput:
+def decode(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> ScoredOutput:
     """The highest-scoring output; which one among equals is always the same."""
     return _answers(structure, "decode").decode(structure, scores, allowed=allowed)
 
 
-def k_best(structure: Structure, scores: Any, k: int, *, allowed: Any = None) -> list[ScoredOutput]:
+def k_best(
+    structure: Structure | PathGraph, scores: Any, k: int, *, allowed: Any = None
+) -> list[ScoredOutput]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
     return _answers(structure, "k_best").k_best(structure, scores, k, allowed=allowed)
 
 
 def sample(
-    structure: Structure,
+    structure: Structure | PathGraph,
     scores: Any,
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
@@ -123,18 +141,18 @@ def sample(
     return _answers(structure, "sample").sample(structure, scores, n, random_state, allowed=allowed)
 
 
-def entropy(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
+def entropy(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
     """−Σ_y p(y) log p(y), in nats."""
     return _answers(structure, "entropy").entropy(structure, scores, allowed=allowed)
 
 
-def score(structure: Structure, scores: Any, output: npt.ArrayLike) -> float:
+def score(structure: Structure | PathGraph, scores: Any, output: npt.ArrayLike) -> float:
     """score(y) of one output; −inf where it has a part that does not exist."""
     return _answers(structure, "score").score(structure, scores, output)
 
 
 def log_probability(
-    structure: Structure, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
+    structure: Structure | PathGraph, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for an output that is not possible."""
     return _answers(structure, "log_probability").log_probability(structure, scores, output, allowed=allowed)
@@ -147,9 +165,11 @@ def parts(
     structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None
 ) -> PatternMarginals: ...
 @overload
-def parts(structure: SpanningTree, output: npt.ArrayLike, n_labels: int | None = None) -> Float64s: ...
+def parts(
+    structure: PathGraph | SpanningTree, output: npt.ArrayLike, n_labels: int | None = None
+) -> Float64s: ...
 @overload
-def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
-def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
+def parts(structure: Structure | PathGraph, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
+def parts(structure: Structure | PathGraph, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
     """Which parts an output has: 1 for those, 0 for all others, in the shapes of the marginals."""
     return _answers(structure, "parts").parts(structure, output, n_labels)

@@ -6,6 +6,7 @@ from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, 
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
+from crfkit.structures.path_graph import PathGraph
 from crfkit.structures.pattern_automaton import Automaton, Effort
 from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
 from crfkit.structures.pattern_chain import (
@@ -59,6 +60,7 @@ __all__ = [
     "Ngrams",
     "NoOutputError",
     "Outside",
+    "PathGraph",
     "Pattern",
     "PatternBook",
     "PatternChain",
