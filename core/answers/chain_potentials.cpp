@@ -77,7 +77,7 @@ class ChainPotentials::RowReader : public ScoredSequence {
     void marginals(double* probs) override {
         double log_z = 0;
         if (!sum_product(log_z)) {
-            log_marginals(plain().view, probs, nullptr);
+            require_possible(log_marginals(plain().view, probs, nullptr));
             return;
         }
         require_possible(log_z);

@@ -54,7 +54,7 @@ nb::tuple marginals(const Matrix<double>& states, const AnyArray<double>& arcs, 
             if (!in_log_space && scaled_is_exact(chain))
                 scaled_marginals(chain, out.data(), arcs_data);
             else
-                log_marginals(chain, out.data(), arcs_data);
+                require_possible(log_marginals(chain, out.data(), arcs_data));
         }
     }
     return nb::make_tuple(out.take(), arcs_out.take());

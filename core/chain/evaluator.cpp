@@ -287,6 +287,7 @@ double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work, 
                            S);
     std::vector<double> states(static_cast<std::size_t>(n_positions) * L), arcs(states.size() * L);
     const double log_partition = log_marginals(chain.view, states.data(), arcs.data());
+    require_possible(log_partition);
     if (hessian_vector_) {
         const PlainChain direction(work.direction.data(), direction_tables_.arcs, work.own_direction,
                                    position_arcs, n_positions, L, S);

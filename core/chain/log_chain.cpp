@@ -36,8 +36,7 @@ double log_partition(const ChainView& chain) { return PathEngine().log_partition
 double log_marginals(const ChainView& chain, double* states, double* arcs) {
     PathEngine engine;
     const double log_z = engine.marginals(ChainGraph(chain), true, write_arcs(chain, arcs));
-    require_possible(log_z);
-    copy_nodes(engine.node_probs, states);
+    if (log_z > kAbsent) copy_nodes(engine.node_probs, states);
     return log_z;
 }
 

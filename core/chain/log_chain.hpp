@@ -14,8 +14,8 @@ void require_possible(double log_partition);
 // log Z; −inf when no label sequence is possible.
 double log_partition(const ChainView& chain);
 
-// P(y_t) into states [T, L]; P(y_{t−1}, y_t) into arcs [T − 1, L, L] unless null. Throws when nothing is
-// possible.
+// P(y_t) into states [T, L]; P(y_{t−1}, y_t) into arcs [T − 1, L, L] unless null. Returns log Z; where that
+// is −inf or NaN the arrays mean nothing.
 double log_marginals(const ChainView& chain, double* states, double* arcs);
 
 // ∇² log Z · direction, same shapes. `direction` has the shape of the scores.

@@ -236,14 +236,18 @@ double ChainSequence::add_marginals(double weight, bool first, double* residuals
     if (some_arcs_missing_ &&
         !(possible && messages_are_exact(m, n_positions_, source_.layout.n_labels, tables_.stride)))
         return add_in_log_space(weight, first, residuals);
-    if (!possible) {  // only with weights that are not finite
-        std::fill_n(residuals, n_residuals(), 0.0);
-        return std::numeric_limits<double>::quiet_NaN();
-    }
+    if (!possible) return diverge(residuals);
     if (!first)
         for (std::int64_t i = 0; i < n_positions_ * S; ++i) residuals[i] += m.probs[i];
     add_pairs(m, weight, arc_residuals(residuals));
     return log_partition;
+}
+
+// The answer at weights that are not finite, or so large that their sums are not: that some label sequence is
+// possible was checked beforehand.
+double ChainSequence::diverge(double* residuals) const {
+    std::fill_n(residuals, n_residuals(), 0.0);
+    return std::numeric_limits<double>::quiet_NaN();
 }
 
 // P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b): W is the same for all positions without
@@ -286,6 +290,7 @@ double ChainSequence::add_in_log_space(double weight, bool first, double* residu
                            L, S);
     std::vector<double> states(static_cast<std::size_t>(n_positions_) * L), pairs(states.size() * L);
     const double log_partition = log_marginals(chain.view, states.data(), pairs.data());
+    if (!(log_partition > -INFINITY)) return diverge(residuals);
     if (first) std::fill_n(residuals, n_positions_ * S, 0.0);
     double* arcs = arc_residuals(residuals);
     double* own = arcs + table_size();

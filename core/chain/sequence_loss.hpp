@@ -70,6 +70,7 @@ class ChainSequence final : public SequenceLoss {
     double take_off_gold(double* arcs) const;
     double add_marginals(double weight, bool first, double* residuals);
     double add_in_log_space(double weight, bool first, double* residuals);
+    double diverge(double* residuals) const;
     void add_pairs(const Messages<double>& messages, double weight, double* arcs);
     double* sum_dense(const double* residuals, double* gradient);
     double* sum_arcs(const double* residuals, double* gradient) const;
