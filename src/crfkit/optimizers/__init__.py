@@ -1,6 +1,6 @@
 """Optimizers: they minimise f(w) + Σ l1_i |w_i| over w and know nothing of conditional random fields.
 
-An optimizer declares in `needs` what it asks of an objective, and refuses in words one that cannot answer. It brings a
+An optimizer declares in `needs` what it asks of an objective, and raises TypeError for one that cannot answer. It brings a
 `Descent`; stopping, history, callbacks, snapshots and resuming are the same loop for all.
 """
 

@@ -40,7 +40,7 @@ class AdaGrad(StochasticGradient):
     random_state: int = 0
 
     def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> PassDescent:
-        """The way downhill."""
+        """A new descent from `start`."""
         return _Descent(self, objective, start)
 
 

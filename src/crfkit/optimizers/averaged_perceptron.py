@@ -12,7 +12,7 @@ from crfkit.optimizers.online import OnlineLearner
 class AveragedPerceptron(OnlineLearner):
     """The averaged perceptron (Collins 2002): a tagger in seconds, without probabilities in mind.
 
-    For each sequence, in random order, `max_iterations` times over: its best labels at the weights of now are compared with
+    For each sequence, in random order, `max_iterations` times over: its best labels at the current weights are compared with
     the right ones; where they differ,
 
         w ← w + φ(right) − φ(predicted)          φ(y): how often label sequence y has each weight

@@ -97,7 +97,7 @@ class CountedObjective:
         return bool(self._objective.refine())  # type: ignore[attr-defined]
 
     def _value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
-        """The objective's answer, refused in words when it is not a number and float64[D]."""
+        """The objective's answer; raises ValueError unless it is a number and float64[D]."""
         self.n_evaluations += 1
         value, answer = self._objective.value_and_gradient(x)
         gradient = np.ascontiguousarray(answer, dtype=np.float64)

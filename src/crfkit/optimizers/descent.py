@@ -41,7 +41,7 @@ class BatchDescent:
         return self.objective.n_evaluations
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start."""
+        """Starts at `start`."""
         self._start = start
         point = self.objective.at(start)
         if not point.is_finite():
@@ -108,7 +108,7 @@ class BatchDescent:
         return Snapshot(numbers, {"x": point.x, "gradient": point.gradient})
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Stands where the snapshot was taken."""
+        """Resumes from a snapshot."""
         objective, n_weights = self.objective, len(self._start)
         self._start, x, gradient = (snapshot.vector(name, n_weights) for name in ("start", "x", "gradient"))
         if not snapshot.flag("coarse"):

@@ -62,7 +62,7 @@ class LBFGS(Minimizer):
         return max(LEAST_PAIRS, min(most, PAIR_BYTES // (8 * max(n_weights, 1))))
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
-        """The way downhill."""
+        """A new descent from `start`."""
         return _Descent(self, objective, start, n_threads)
 
 

@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     reason: StopReason
     n_evaluations: int = 0  # calls of value_and_gradient
     best: Best | None = None  # with held-out data
-    note: str = ""  # what the optimizer decided on the way, in words
+    note: str = ""  # what the optimizer decided on the way, for people
 
     @property
     def converged(self) -> bool:
@@ -106,7 +106,7 @@ class Place(Protocol):
 
 
 class Descent(Protocol):
-    """A way downhill, as the loop sees it."""
+    """A minimisation in progress, as the loop sees it."""
 
     @property
     def point(self) -> Place:
@@ -118,7 +118,7 @@ class Descent(Protocol):
     n_evaluations: int
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start, which is iteration 0."""
+        """Starts at `start`, which is iteration 0."""
         ...
 
     def advance(self) -> bool:
@@ -138,7 +138,7 @@ class Descent(Protocol):
         ...
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Stands where the snapshot was taken."""
+        """Resumes from a snapshot."""
         ...
 
 
@@ -318,7 +318,7 @@ class _Loop:
         )
 
     def _restore(self, snapshot: Snapshot) -> None:
-        """Stands where the snapshot was taken; a SnapshotError where that cannot be."""
+        """Resumes from a snapshot; a SnapshotError where that cannot be."""
         loop, n_weights = snapshot.part("loop"), len(self._start)
         self._start = snapshot.vector("start", n_weights)
         self._history = self._restored_history(snapshot.any_array("history"))

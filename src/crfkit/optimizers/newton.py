@@ -41,7 +41,7 @@ class Newton(TruncatedNewton):
     change: float = 1e-12
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
-        """The way downhill."""
+        """A new descent from `start`."""
         return _Descent(objective, start, n_threads)
 
 

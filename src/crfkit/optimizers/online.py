@@ -30,7 +30,7 @@ class OnlineLearner(Minimizer, ABC):
         check_settings(self, {"max_iterations": 0, "random_state": 0}, ())
 
     def descent(self, objective: StepObjective, start: Vector, n_threads: int) -> PassDescent:
-        """The way through the passes."""
+        """A new descent from `start`."""
         return _Descent(self, objective, start)
 
     def averages(self) -> bool:
@@ -89,7 +89,7 @@ class _Descent(PassDescent):
         return self._settings.learned(state)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Stands where the snapshot was taken; random orders follow from the number of passes."""
+        """Resumes from a snapshot; random orders follow from the number of passes."""
         self.values = [nan, *snapshot.series("values")]
         self.passes = float(self.n_passes)
         self._state = self._restored(snapshot)

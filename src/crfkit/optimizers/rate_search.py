@@ -21,7 +21,7 @@ class RateFound(NamedTuple):
 
     rate: float
     passes: float  # over the data
-    note: str  # in words
+    note: str  # for people
 
 
 def sample_loss(objective: StochasticObjective, weights: Vector, sample: Order) -> float:

@@ -55,7 +55,7 @@ class SAG(Minimizer):
         check_settings(self, {"max_iterations": 0, "memory": 0, "random_state": 0}, ("tolerance",))
 
     def descent(self, objective: AveragedObjective, start: Vector, n_threads: int) -> PassDescent:
-        """The way downhill; refused where it would take too much memory."""
+        """A new descent from `start`; raises `OptimizationError` where it would take too much memory."""
         return _Descent(self, objective, start)
 
 
@@ -82,7 +82,7 @@ class _Descent(PassDescent):
         self._first_norm = nan
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start, where nothing is known of any sequence."""
+        """Starts at `start`, where nothing is known of any sequence."""
         getattr(self._objective, "refine", bool)()
         super().begin(start)
         self.n_evaluations = 0

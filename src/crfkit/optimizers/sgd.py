@@ -55,7 +55,7 @@ class SGD(StochasticGradient):
             )
 
     def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> PassDescent:
-        """The way downhill."""
+        """A new descent from `start`."""
         return _Descent(self, objective, start)
 
 

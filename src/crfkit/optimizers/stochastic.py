@@ -87,7 +87,7 @@ class PassDescent(ABC):
     """Pass after pass over the sequences, in random order; a method brings its rule and its state."""
 
     n_evaluations = 0
-    note = ""  # what was decided on the way, in words
+    note = ""  # what was decided on the way, for people
 
     def __init__(self, settings: Any, objective: Any, start: Vector) -> None:
         self._settings = settings
@@ -103,7 +103,7 @@ class PassDescent(ABC):
         return len(self.values) - 1
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start; the objective there is not asked for."""
+        """Starts at `start`; the objective there is not evaluated."""
         self.point = Place(start, nan)
         self.values = [nan]
         self._state = self._first_state(start)
@@ -186,7 +186,7 @@ class PassDescent(ABC):
         return Snapshot(numbers, dict(self._state))
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Stands where the snapshot was taken."""
+        """Resumes from a snapshot."""
         self.values = [nan, *snapshot.series("values")]
         self.passes, self.note = snapshot.number("passes"), snapshot.text("note")
         self._state = self._restored(snapshot)

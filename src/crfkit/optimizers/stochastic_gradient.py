@@ -47,7 +47,7 @@ class GradientDescent(PassDescent):
         self._batch = min(settings.batch, max(objective.n_sequences, 1))
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start, with a rate."""
+        """Starts at `start`, with a rate."""
         self.point = Place(start, nan)
         if isinstance(self._settings.rate, str):
             found = search_rate(self._objective, self._tried, self.first_rate, self._settings.random_state)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class StopReason(StrEnum):
-    """A code that is its own text: `print(reason)` says it in words."""
+    """A code that is its own text: `print(reason)` shows the text."""
 
     CONVERGED = "the gradient norm fell below the tolerance"
     NO_CHANGE = "the objective no longer changes"

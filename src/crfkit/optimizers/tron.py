@@ -43,7 +43,7 @@ class TRON(TruncatedNewton):
     """
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
-        """The way downhill."""
+        """A new descent from `start`."""
         return _Descent(objective, start, n_threads)
 
 

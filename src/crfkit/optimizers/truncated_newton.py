@@ -36,7 +36,7 @@ class NewtonDescent(BatchDescent):
         self._first_norm = 0.0  # |g| at the start
 
     def begin(self, start: Vector) -> None:
-        """Stands at the start."""
+        """Starts at `start`."""
         super().begin(start)
         self._first_norm = self.point.norm
 
