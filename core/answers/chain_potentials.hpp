@@ -8,8 +8,8 @@
 #include "answers/scored_sequences.hpp"
 #include "base/forks.hpp"
 #include "chain/workspace.hpp"
+#include "data/arc_model.hpp"
 #include "data/weight_tables.hpp"
-#include "lattice/arc_model.hpp"
 
 namespace crfkit {
 

@@ -6,8 +6,8 @@
 
 #include "base/forks.hpp"
 #include "chain/workspace.hpp"
+#include "data/arc_model.hpp"
 #include "data/scorer.hpp"
-#include "lattice/arc_model.hpp"
 #include "patterns/trellis_graph.hpp"
 
 namespace crfkit {

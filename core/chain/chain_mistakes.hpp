@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "data/annotation.hpp"
+#include "data/arc_model.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
-#include "lattice/arc_model.hpp"
 #include "training/mistakes.hpp"
 
 namespace crfkit {

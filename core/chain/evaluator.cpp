@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/interruption.hpp"
-#include "base/threads.hpp"
 
 namespace crfkit {
 namespace {
@@ -18,9 +17,7 @@ constexpr std::int64_t kPairsPerFlush = 128;
 template <class Real>
 Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
                            const std::vector<Block>& blocks)
-    : layout_(layout),
-      design_(design),
-      gold_(gold),
+    : BlockedEvaluator(layout, design, gold),
       blocks_(blocks),
       tables_(layout, WeightTables<Real>::kNever),
       direction_tables_(layout, Real(0)),
@@ -28,7 +25,6 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
       direction_(layout, design, direction_tables_),
       some_arcs_missing_(layout.bigrams && !layout.bigrams->soft),
       sums_(layout, design, blocks, tables_),
-      losses_(static_cast<std::size_t>(design.n_sequences())),
       observed_(static_cast<std::size_t>(table_size()), 0.0) {
     for (std::int64_t n = 0; n < design.n_sequences(); ++n) {
         const std::int64_t first = design.sequence_ptr[n], last = design.sequence_ptr[n + 1];
@@ -70,36 +66,24 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
 // Goes through the data once: residuals, and their sums in out[D].
 template <class Real>
 double Evaluator<Real>::add_all(double* out, int n_threads) {
-    start_.assign(static_cast<std::size_t>(tables_.stride), 0.0);
-    end_ = start_;
     sums_.clear(out, n_threads);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-        const Block& block = blocks_[i];
-        const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
-        residuals_.resize((block.last_position - block.first_position) * tables_.stride);
-        own_residuals_.assign(block.n_own * table_size(), 0);
-        if (static_cast<std::int64_t>(pairs_.size()) < n_chunks)
-            pairs_.resize(static_cast<std::size_t>(n_chunks));
-        const auto n_workers = static_cast<std::size_t>(std::clamp<std::int64_t>(n_threads, 1, n_chunks));
-        if (work_.size() < n_workers) work_.resize(n_workers);
-        parallel_for(n_chunks, n_threads,
-                     [&](std::int64_t chunk, int worker) { run_chunk(block, chunk, worker); });
-        collect(block);
-        parallel_for(static_cast<std::int64_t>(block.tasks.size()), n_threads, [&](std::int64_t task, int) {
-            const FlushSubnormals flush;
-            sums_.add(i, block.tasks[task], residuals_.data(), own_residuals_.data(), out);
-        });
-    }
-    sums_.write_rows(out, n_threads);
-    write_arcs(out);
-    double value = 0;
-    for (const double loss : losses_) value += loss;
-    return value;
+    return run_blocks(blocks_.size(), out, n_threads);
 }
 
 template <class Real>
-void Evaluator<Real>::run_chunk(const Block& block, std::int64_t chunk, int worker) {
-    const FlushSubnormals flush;
+std::int64_t Evaluator<Real>::open_block(std::size_t i, int n_threads) {
+    const Block& block = blocks_[i];
+    const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
+    residuals_.resize((block.last_position - block.first_position) * tables_.stride);
+    own_residuals_.assign(block.n_own * table_size(), 0);
+    pairs_.resize(std::max(pairs_.size(), static_cast<std::size_t>(n_chunks)));
+    reserve(work_, n_chunks, n_threads);
+    return n_chunks;
+}
+
+template <class Real>
+void Evaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int worker) {
+    const Block& block = blocks_[i];
     PairSums& pairs = pairs_[chunk];
     pairs.products.assign(static_cast<std::int64_t>(tables_.stride) * tables_.stride, 0);
     pairs.flushed.used = pairs.direct.used = false;
@@ -341,32 +325,27 @@ void Evaluator<Real>::flush(PairSums& pairs) {
     pairs.n_terms = 0;
 }
 
-// After the first half of a block: arc expectations in the order of the chunks, start and end in that of the
-// sequences.
+// Transition marginals, Σ_t P(y_{t−1} = a, y_t = b): W(a, b) · Σ_t forward_{t−1}(a) pushed_t(b), and what was
+// summed directly.
 template <class Real>
-void Evaluator<Real>::collect(const Block& block) {
-    const std::int32_t S = tables_.stride, L = layout_.n_labels;
+void Evaluator<Real>::collect(std::size_t i) {
+    const Block& block = blocks_[i];
     for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk) {
         const PairSums& pairs = pairs_[chunk];
-        for (std::int64_t i = 0; i < table_size(); ++i) {
-            double sum = static_cast<double>(arcs_.table.weight[i]) * pairs.products[i];
-            if (pairs.flushed.used) sum += pairs.flushed.sums[i];
-            if (!hessian_vector_) shared_[i] += sum;
-            expected_[i] += pairs.direct.used ? sum + pairs.direct.sums[i] : sum;
+        for (std::int64_t k = 0; k < table_size(); ++k) {
+            double sum = static_cast<double>(arcs_.table.weight[k]) * pairs.products[k];
+            if (pairs.flushed.used) sum += pairs.flushed.sums[k];
+            if (!hessian_vector_) shared_[k] += sum;
+            expected_[k] += pairs.direct.used ? sum + pairs.direct.sums[k] : sum;
         }
     }
-    for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
-        const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-        if (first == last) continue;
-        for (std::int32_t b = 0; b < L; ++b) {
-            start_[b] += residuals_[(first - block.first_position) * S + b];
-            end_[b] += residuals_[(last - 1 - block.first_position) * S + b];
-        }
-    }
+    add_ends(block.chunks.front(), block.chunks.back(), residuals_.data(), block.first_position,
+             tables_.stride);
 }
 
 template <class Real>
-void Evaluator<Real>::write_arcs(double* out) const {
+void Evaluator<Real>::finish(double* out, int n_threads) {
+    sums_.write_rows(out, n_threads);
     const std::int64_t S = tables_.stride, L = layout_.n_labels;
     double* arcs = out + layout_.arcs_begin();
     for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {

@@ -19,20 +19,18 @@
 #include "data/residual_sums.hpp"
 #include "data/scorer.hpp"
 #include "kernels/kernels.hpp"
+#include "training/blocked_evaluator.hpp"
 
 namespace crfkit {
 
 template <class Real>
-class Evaluator {
+class Evaluator final : public BlockedEvaluator {
   public:
     Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
               const std::vector<Block>& blocks);
 
-    // Fills out[D] with the gradient at w and returns the value. With v, fills it with H·v instead, and what
-    // is returned means nothing. Arcs too far apart for this precision: returns NaN with `unsafe` set, unless
-    // Real is double (then log space).
-    double evaluate(const double* w, const double* v, double* out, int n_threads);
-    bool unsafe = false;
+    // Transitions too far apart for this precision set `unsafe`, unless Real is double (then log space).
+    double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 
   private:
     // What a chunk of sequences adds to the expectations of arcs, or to their changes.
@@ -65,7 +63,16 @@ class Evaluator {
     };
 
     double add_all(double* out, int n_threads);
-    void run_chunk(const Block& block, std::int64_t chunk, int worker);
+    std::int64_t open_block(std::size_t i, int n_threads) override;
+    void run_chunk(std::size_t i, std::int64_t chunk, int worker) override;
+    void collect(std::size_t i) override;
+    std::int64_t n_tasks(std::size_t i) const override {
+        return static_cast<std::int64_t>(blocks_[i].tasks.size());
+    }
+    void gather(std::size_t i, std::int64_t task, double* out) override {
+        sums_.add(i, blocks_[i].tasks[task], residuals_.data(), own_residuals_.data(), out);
+    }
+    void finish(double* out, int n_threads) override;
     void run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs);
     void run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs);
     bool prepare_arcs(const Run& run, Workspace<Real>& work);
@@ -79,22 +86,16 @@ class Evaluator {
     void add_pairs(const Run& run, const Messages<Real>& messages, Workspace<Real>& work, PairSums& pairs);
     void add_own_pair(const Run& run, std::int64_t position, const double* marginals, PairSums& pairs);
     void flush(PairSums& pairs);
-    void collect(const Block& block);
-    void write_arcs(double* out) const;
 
     Real* residuals(const Run& run) {
         return residuals_.data() + (run.begin - run.block.first_position) * tables_.stride;
     }
     std::int64_t table_size() const { return static_cast<std::int64_t>(layout_.n_labels) * tables_.stride; }
 
-    const Layout& layout_;
-    const Design& design_;
-    const Annotation& gold_;
     const std::vector<Block>& blocks_;
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
     const bool some_arcs_missing_;
-    bool hessian_vector_ = false;
     SharedArcs<Real> arcs_;
     std::vector<Workspace<Real>> work_;
     std::vector<PairSums> pairs_;
@@ -103,11 +104,9 @@ class Evaluator {
     std::optional<std::vector<double>> known_;   // [D] the weights whose messages it has, if any
     Buffer<Real> residuals_;                     // [positions of a block, S]
     Buffer<Real> own_residuals_;                 // [positions of a block with arcs of their own, L, S]
-    std::vector<double> losses_;                 // [N]
     std::vector<double> observed_,
-        expected_;                     // [L, S] of arcs; expected − observed, or the change of expected
-    std::vector<double> shared_;       // [L, S] expected, at positions without arcs of their own
-    std::vector<double> start_, end_;  // [S]
+        expected_;                // [L, S] of arcs; expected − observed, or the change of expected
+    std::vector<double> shared_;  // [L, S] expected, at positions without arcs of their own
 };
 
 extern template class Evaluator<float>;

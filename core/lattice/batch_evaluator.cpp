@@ -5,8 +5,6 @@
 #include <limits>
 
 #include "base/compensated_sum.hpp"
-#include "base/threads.hpp"
-#include "chain/workspace.hpp"
 #include "data/position_scores.hpp"
 
 namespace crfkit {
@@ -19,15 +17,12 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 template <class Real>
 BatchEvaluator<Real>::BatchEvaluator(const Layout& layout, const Design& design, const Annotation& gold,
                                      const ArcModel& model, const std::vector<BatchBlock>& blocks)
-    : layout_(layout),
-      design_(design),
-      gold_(gold),
+    : BlockedEvaluator(layout, design, gold),
       model_(model),
       bigrams_(model.bigrams),
       blocks_(blocks),
       kernels_(kernels_for<Real>(layout.n_labels)),
-      stride_(stride_for(kernels_, layout.n_labels)),
-      losses_(static_cast<std::size_t>(design.n_sequences())) {}
+      stride_(stride_for(kernels_, layout.n_labels)) {}
 
 template <class Real>
 void BatchEvaluator<Real>::set(const double* w, Scores& scores) const {
@@ -68,30 +63,23 @@ double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* 
     if (hessian_vector_) set(v, direction_);
     set_arcs();
     arcs_.assign(static_cast<std::size_t>(bigrams_.n_arcs()), 0.0);
-    start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-    end_ = start_;
     std::fill(out, out + layout_.n_weights(), 0.0);
-    work_.resize(static_cast<std::size_t>(std::max(n_threads, 1)));
-    for (const BatchBlock& block : blocks_) {
-        const auto n_batches =
-            (static_cast<std::int64_t>(block.sequences.size()) + kBatch<Real> - 1) / kBatch<Real>;
-        residuals_.resize((block.last_position - block.first_position) * stride_);
-        batch_arcs_.resize(std::max(batch_arcs_.size(), static_cast<std::size_t>(n_batches)));
-        parallel_for(n_batches, n_threads, [&](std::int64_t batch, int worker) {
-            const FlushSubnormals flush;
-            batch_arcs_[batch].assign(arcs_.size(), 0.0);
-            run_batch(block, batch, work_[worker]);
-        });
-        for (std::int64_t batch = 0; batch < n_batches; ++batch)
-            for (std::size_t k = 0; k < arcs_.size(); ++k) arcs_[k] += batch_arcs_[batch][k];
-        collect(block);
-        parallel_for(static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads,
-                     [&](std::int64_t task, int) { gather(block, task, out); });
-    }
-    model_.add_gradient(arcs_, start_, end_, out);
-    double value = 0;
-    for (const double loss : losses_) value += loss;
-    return value;
+    return run_blocks(blocks_.size(), out, n_threads);
+}
+
+template <class Real>
+std::int64_t BatchEvaluator<Real>::open_block(std::size_t i, int n_threads) {
+    const std::int64_t n = n_batches(blocks_[i]);
+    residuals_.resize((blocks_[i].last_position - blocks_[i].first_position) * stride_);
+    batch_arcs_.resize(std::max(batch_arcs_.size(), static_cast<std::size_t>(n)));
+    reserve(work_, n, n_threads);
+    return n;
+}
+
+template <class Real>
+void BatchEvaluator<Real>::run_chunk(std::size_t i, std::int64_t batch, int worker) {
+    batch_arcs_[batch].assign(arcs_.size(), 0.0);
+    run_batch(blocks_[i], batch, work_[worker]);
 }
 
 // The scores of one position for all labels [S], start and end folded in; `pad` in the padding. Labels that
@@ -329,22 +317,18 @@ double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, 
     return log_partition;
 }
 
-// Start and end in the order of the sequences.
 template <class Real>
-void BatchEvaluator<Real>::collect(const BatchBlock& block) {
-    for (std::int64_t n = block.first_sequence; n < block.last_sequence; ++n) {
-        const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-        if (first == last) continue;
-        for (std::int32_t b = 0; b < layout_.n_labels; ++b) {
-            start_[b] += residuals_[(first - block.first_position) * stride_ + b];
-            end_[b] += residuals_[(last - 1 - block.first_position) * stride_ + b];
-        }
-    }
+void BatchEvaluator<Real>::collect(std::size_t i) {
+    const BatchBlock& block = blocks_[i];
+    for (std::int64_t batch = 0; batch < n_batches(block); ++batch)
+        for (std::size_t k = 0; k < arcs_.size(); ++k) arcs_[k] += batch_arcs_[batch][k];
+    add_ends(block.first_sequence, block.last_sequence, residuals_.data(), block.first_position, stride_);
 }
 
 // Second half: Φᵀ residuals for the weights of some features.
 template <class Real>
-void BatchEvaluator<Real>::gather(const BatchBlock& block, std::int64_t task, double* out) const {
+void BatchEvaluator<Real>::gather(std::size_t block_number, std::int64_t task, double* out) {
+    const BatchBlock& block = blocks_[block_number];
     const Inverted& lists = block.features;
     for (std::int64_t list = block.tasks[task]; list < block.tasks[task + 1]; ++list) {
         const std::int32_t f = lists.ids[list];

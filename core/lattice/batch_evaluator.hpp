@@ -8,24 +8,23 @@
 #include "base/buffer.hpp"
 #include "base/compensated_sum.hpp"
 #include "data/annotation.hpp"
+#include "data/arc_model.hpp"
 #include "data/candidates.hpp"
 #include "kernels/kernels.hpp"
-#include "lattice/arc_model.hpp"
 #include "lattice/batch_data.hpp"
 #include "lattice/graph.hpp"
 #include "paths/engine.hpp"
+#include "training/blocked_evaluator.hpp"
 
 namespace crfkit {
 
 template <class Real>
-class BatchEvaluator {
+class BatchEvaluator final : public BlockedEvaluator {
   public:
     BatchEvaluator(const Layout& layout, const Design& design, const Annotation& gold, const ArcModel& model,
                    const std::vector<BatchBlock>& blocks);
 
-    // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
-    double evaluate(const double* w, const double* v, double* out, int n_threads);
-    static constexpr bool unsafe = false;
+    double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 
   private:
     // Weights, or a direction of weights, by what they score.
@@ -59,26 +58,31 @@ class BatchEvaluator {
     void take_gold(const BatchBlock& block, std::int64_t n, double* arcs);
     double run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only, double* arcs,
                      Workspace& work);
-    void collect(const BatchBlock& block);
-    void gather(const BatchBlock& block, std::int64_t task, double* out) const;
+    // A chunk is a batch.
+    std::int64_t open_block(std::size_t i, int n_threads) override;
+    void run_chunk(std::size_t i, std::int64_t batch, int worker) override;
+    void collect(std::size_t i) override;
+    std::int64_t n_tasks(std::size_t i) const override {
+        return static_cast<std::int64_t>(blocks_[i].tasks.size()) - 1;
+    }
+    void gather(std::size_t i, std::int64_t task, double* out) override;
+    void finish(double* out, int) override { model_.add_gradient(arcs_, start_, end_, out); }
+    static std::int64_t n_batches(const BatchBlock& block) {
+        return (static_cast<std::int64_t>(block.sequences.size()) + kBatch<Real> - 1) / kBatch<Real>;
+    }
 
-    const Layout& layout_;
-    const Design& design_;
-    const Annotation& gold_;
     const ArcModel& model_;
     const Bigrams& bigrams_;
     const std::vector<BatchBlock>& blocks_;
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
-    bool hessian_vector_ = false;
     Scores scores_, direction_;
     Buffer<Real> in_weight_, in_moved_, out_weight_, out_moved_;  // [A]
     SparseArcs<Real> sparse_;
     std::vector<Workspace> work_;
     Buffer<Real> residuals_;                       // [positions of a block, S]
     std::vector<std::vector<double>> batch_arcs_;  // [batches][A] expectations of arcs
-    std::vector<double> arcs_, start_, end_;       // [A], [L], [L]
-    std::vector<double> losses_;                   // [N]
+    std::vector<double> arcs_;                     // [A]
 };
 
 extern template class BatchEvaluator<float>;

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/arc_model.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
-#include "lattice/arc_model.hpp"
 
 namespace crfkit {
 

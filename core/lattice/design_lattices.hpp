@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "data/arc_model.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
-#include "lattice/arc_model.hpp"
 #include "lattice/scored_lattice.hpp"
 
 namespace crfkit {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/interruption.hpp"
-#include "base/threads.hpp"
 #include "lattice/lattice_loss.hpp"
 
 namespace crfkit {
@@ -11,14 +10,11 @@ namespace crfkit {
 template <class Real>
 LatticeEvaluator<Real>::LatticeEvaluator(const Layout& layout, const Design& design, const Annotation& gold,
                                          const LatticeData& data, const std::vector<LatticeBlock>& blocks)
-    : layout_(layout),
-      design_(design),
-      gold_(gold),
+    : BlockedEvaluator(layout, design, gold),
       data_(data),
       blocks_(blocks),
       scorer_(layout, design, data),
-      direction_(layout, design, data),
-      losses_(static_cast<std::size_t>(design.n_sequences())) {}
+      direction_(layout, design, data) {}
 
 template <class Real>
 double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
@@ -29,32 +25,28 @@ double LatticeEvaluator<Real>::evaluate(const double* w, const double* v, double
         data_.model.score(v, direction_tables_);
         direction_.set(v, direction_tables_);
     }
-    const auto n_arcs = static_cast<std::size_t>(data_.model.bigrams.n_arcs());
-    arcs_.assign(n_arcs, 0.0);
-    start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-    end_ = start_;
+    arcs_.assign(static_cast<std::size_t>(data_.model.bigrams.n_arcs()), 0.0);
     std::fill(out, out + layout_.n_weights(), 0.0);
-    for (const LatticeBlock& block : blocks_) {
-        const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
-        residuals_.resize(block.last_node - block.first_node);
-        facet_residuals_.resize((block.last_position - block.first_position) * layout_.facets.n);
-        chunk_arcs_.resize(std::max(chunk_arcs_.size(), static_cast<std::size_t>(n_chunks)));
-        work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
-        parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
-            chunk_arcs_[chunk].assign(n_arcs, 0.0);
-            for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n)
-                run_sequence(block, n, work_[worker], chunk_arcs_[chunk].data());
-        });
-        collect(block);
-        parallel_for(
-            static_cast<std::int64_t>(block.tasks.size()) - 1, n_threads, [&](std::int64_t task, int) {
-                layout_.facets.empty() ? gather(block, task, out) : gather_by_facet(block, task, out);
-            });
-    }
-    data_.model.add_gradient(arcs_, start_, end_, out);
-    double value = 0;
-    for (const double loss : losses_) value += loss;
-    return value;
+    return run_blocks(blocks_.size(), out, n_threads);
+}
+
+template <class Real>
+std::int64_t LatticeEvaluator<Real>::open_block(std::size_t i, int n_threads) {
+    const LatticeBlock& block = blocks_[i];
+    const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
+    residuals_.resize(block.last_node - block.first_node);
+    facet_residuals_.resize((block.last_position - block.first_position) * layout_.facets.n);
+    chunk_arcs_.resize(std::max(chunk_arcs_.size(), static_cast<std::size_t>(n_chunks)));
+    reserve(work_, n_chunks, n_threads);
+    return n_chunks;
+}
+
+template <class Real>
+void LatticeEvaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int worker) {
+    const LatticeBlock& block = blocks_[i];
+    chunk_arcs_[chunk].assign(arcs_.size(), 0.0);
+    for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n)
+        run_sequence(block, n, work_[worker], chunk_arcs_[chunk].data());
 }
 
 // Residuals of the nodes, weight · (P − gold), and the sequence's share of the arcs' expectations.
@@ -91,11 +83,11 @@ void LatticeEvaluator<Real>::add_by_facet(const LatticeBlock& block, std::int64_
     }
 }
 
-// After the first half of a block: arcs in the order of the chunks, start and end in that of the sequences.
 template <class Real>
-void LatticeEvaluator<Real>::collect(const LatticeBlock& block) {
+void LatticeEvaluator<Real>::collect(std::size_t i) {
+    const LatticeBlock& block = blocks_[i];
     for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk)
-        for (std::size_t i = 0; i < arcs_.size(); ++i) arcs_[i] += chunk_arcs_[chunk][i];
+        for (std::size_t k = 0; k < arcs_.size(); ++k) arcs_[k] += chunk_arcs_[chunk][k];
     const auto& [position_ptr, labels] = data_.candidates;
     for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
@@ -109,16 +101,18 @@ void LatticeEvaluator<Real>::collect(const LatticeBlock& block) {
 
 // Second half: Φᵀ residuals for some of the weights.
 template <class Real>
-void LatticeEvaluator<Real>::gather(const LatticeBlock& block, std::int64_t task, double* out) const {
+void LatticeEvaluator<Real>::gather(std::size_t i, std::int64_t task, double* out) {
+    const LatticeBlock& block = blocks_[i];
+    if (!layout_.facets.empty()) return gather_by_facet(block, task, out);
     const Inverted& lists = block.lists;
     for (std::int64_t list = block.tasks[task]; list < block.tasks[task + 1]; ++list) {
         double sum = 0;
         if (lists.values.size() > 0)
-            for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
-                sum += lists.values[i] * residuals_[lists.positions[i]];
+            for (std::int64_t k = lists.ptr[list]; k < lists.ptr[list + 1]; ++k)
+                sum += lists.values[k] * residuals_[lists.positions[k]];
         else
-            for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
-                sum += residuals_[lists.positions[i]];
+            for (std::int64_t k = lists.ptr[list]; k < lists.ptr[list + 1]; ++k)
+                sum += residuals_[lists.positions[k]];
         out[lists.ids[list]] += sum;
     }
 }

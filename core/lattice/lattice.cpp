@@ -14,15 +14,6 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void ArcScores::exponentiate(bool soft) {
-    peak = soft ? 0.0 : kNever;
-    for (const double score : scores) peak = std::max(peak, score);
-    if (peak == kNever) peak = 0;
-    weights.resize(scores.size());
-    for (std::size_t i = 0; i < scores.size(); ++i) weights[i] = std::exp(scores[i] - peak);
-    unlisted = soft ? std::exp(-peak) : 0.0;
-}
-
 void Lattice::build(const Bigrams& bigrams, const Candidates& candidates, std::int64_t first,
                     std::int64_t last) {
     const std::int64_t base = candidates.position_ptr[first];

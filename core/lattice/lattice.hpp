@@ -8,21 +8,11 @@
 #include <vector>
 
 #include "data/annotation.hpp"
+#include "data/arc_model.hpp"
 #include "data/bigrams.hpp"
 #include "data/candidates.hpp"
 
 namespace crfkit {
-
-// The scores of all listed arcs at the current weights.
-struct ArcScores {
-    std::vector<double> scores;   // [A]
-    std::vector<double> weights;  // [A] exp(score − peak)
-    double peak = 0;
-    double unlisted = 0;  // exp(0 − peak) if unlisted arcs exist, else 0
-
-    // To be called when `scores` is filled in.
-    void exponentiate(bool soft);
-};
 
 // The arcs from START to the nodes of the first position, one each, and then those from the last position
 // into END. Sources of the latter count from END.

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/interruption.hpp"
-#include "base/threads.hpp"
 #include "chain/workspace.hpp"
 
 namespace crfkit {
@@ -14,11 +13,9 @@ template <class Real>
 PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annotation& gold,
                                          const std::vector<Block>& blocks, const PatternBatches& batches,
                                          std::int64_t n_weights)
-    : trellises_(trellises),
+    : BlockedEvaluator(*trellises.layout, *trellises.design, gold),
+      trellises_(trellises),
       table_(trellises.table),
-      layout_(*trellises.layout),
-      design_(*trellises.design),
-      gold_(gold),
       blocks_(blocks),
       batches_(batches),
       n_weights_(n_weights),
@@ -29,7 +26,6 @@ PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annot
       direction_(layout_, design_, direction_tables_),
       sums_(layout_, design_, blocks, tables_),
       arcs_(table_, tables_.kernels),
-      losses_(static_cast<std::size_t>(design_.n_sequences())),
       gold_scores_(losses_.size(), 0.0) {}
 
 template <class Real>
@@ -43,42 +39,31 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
         direction_tables_.set(v, n_threads);
         arc_direction_.score_weights(trellises_, model_, v);
     }
-    const auto n_arcs = static_cast<std::size_t>(table_.n_arcs());
-    const std::int64_t n_chunks = batches_.n_chunks();
-    chunks_.resize(static_cast<std::size_t>(n_chunks));
+    chunks_.resize(static_cast<std::size_t>(batches_.n_chunks()));
     for (ChunkSums& sums : chunks_) {
-        sums.products.assign(n_arcs, 0.0);
+        sums.products.assign(static_cast<std::size_t>(table_.n_arcs()), 0.0);
         sums.direct.clear();
     }
-    start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-    end_ = start_;
     std::fill(losses_.begin(), losses_.end(), 0.0);
-    work_.resize(std::max(work_.size(), static_cast<std::size_t>(std::max(n_threads, 1))));
     sums_.clear(out, n_threads);
     std::fill(out + layout_.n_weights(), out + n_weights_, 0.0);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-        const Block& block = blocks_[i];
-        residuals_.assign((block.last_position - block.first_position) * tables_.stride, 0);
-        parallel_for(n_chunks, n_threads, [&](std::int64_t chunk, int worker) {
-            const FlushSubnormals flush;
-            const auto [first, last] = batches_.chunk(i, chunk);
-            for (std::int64_t batch = first; batch < last; ++batch) {
-                check_interruption();
-                run_batch(block, batches_.sequences(batch), chunks_[chunk], work_[worker]);
-            }
-        });
-        collect(block);
-        parallel_for(static_cast<std::int64_t>(block.tasks.size()), n_threads, [&](std::int64_t task, int) {
-            const FlushSubnormals flush;
-            sums_.add(i, block.tasks[task], residuals_.data(), nullptr, out);
-        });
+    return run_blocks(blocks_.size(), out, n_threads) - gold_arc_score_;
+}
+
+template <class Real>
+std::int64_t PatternEvaluator<Real>::open_block(std::size_t i, int n_threads) {
+    residuals_.assign((blocks_[i].last_position - blocks_[i].first_position) * tables_.stride, 0);
+    reserve(work_, batches_.n_chunks(), n_threads);
+    return batches_.n_chunks();
+}
+
+template <class Real>
+void PatternEvaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int worker) {
+    const auto [first, last] = batches_.chunk(i, chunk);
+    for (std::int64_t batch = first; batch < last; ++batch) {
+        check_interruption();
+        run_batch(blocks_[i], batches_.sequences(batch), chunks_[chunk], work_[worker]);
     }
-    sums_.write_rows(out, n_threads);
-    const double gold = write_arcs(out);
-    double value = -gold;
-    for (std::int64_t n = 0; n < design_.n_sequences(); ++n)
-        value += losses_[n] - gold_.weights[n] * gold_scores_[n];
-    return value;
 }
 
 // The sequences of a batch, as many at once as a vector has lanes.
@@ -316,32 +301,30 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
     return weight * log_partition;
 }
 
-// After the first half of a block: gold labels off the residuals, start and end in the order of the
-// sequences.
+// Of completely labelled sequences log Z_gold is the score of the labels, and P_gold is 1 for these: both are
+// taken off losses and residuals. What the labels' arcs score follows in `finish`, for all sequences at once.
 template <class Real>
-void PatternEvaluator<Real>::collect(const Block& block) {
-    const std::int32_t L = layout_.n_labels;
-    for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
+void PatternEvaluator<Real>::collect(std::size_t i) {
+    const Block& block = blocks_[i];
+    const std::int64_t begin = block.chunks.front(), end = block.chunks.back();
+    for (std::int64_t n = begin; n < end; ++n) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-        if (first == last) continue;
+        losses_[n] -= gold_.weights[n] * gold_scores_[n];
         if (!hessian_vector_ && gold_.complete(first, last))
             for (std::int64_t t = first; t < last; ++t)
                 residuals(block, t)[gold_.labels[t]] -= static_cast<Real>(gold_.weights[n]);
-        for (std::int32_t b = 0; b < L; ++b) {
-            start_[b] += residuals(block, first)[b];
-            end_[b] += residuals(block, last - 1)[b];
-        }
     }
+    add_ends(begin, end, residuals_.data(), block.first_position, tables_.stride);
 }
 
-// The gradient of arcs and patterns, summed in the order of the chunks. Returns the scores that arcs and
-// patterns give to completely labelled sequences.
+// The gradient of arcs and patterns, summed in the order of the chunks:  W · Σ forward · following − gold.
 template <class Real>
-double PatternEvaluator<Real>::write_arcs(double* out) {
+void PatternEvaluator<Real>::finish(double* out, int n_threads) {
+    sums_.write_rows(out, n_threads);
     const auto gold = batches_.gold_arcs();
     std::vector<double> by_arc(static_cast<std::size_t>(model_.bigrams.n_arcs()), 0.0);
     std::vector<double> by_active(static_cast<std::size_t>(table_.n_active()), 0.0);
-    double score = 0;
+    gold_arc_score_ = 0;
     for (std::size_t i = 0; i < table_.steps.size(); ++i) {
         const Step& step = table_.steps[i];
         const double* scores = arc_scores_.scores(0, static_cast<std::int32_t>(i));
@@ -354,7 +337,7 @@ double PatternEvaluator<Real>::write_arcs(double* out) {
             }
             if (!hessian_vector_) {
                 residual -= gold[k];
-                score += gold[k] * scores[k - step.first_arc];
+                gold_arc_score_ += gold[k] * scores[k - step.first_arc];
             }
             if (table_.arc[k] >= 0) by_arc[table_.arc[k]] += residual;
             if (table_.active[k] >= 0) by_active[table_.active[k]] += residual;
@@ -362,7 +345,6 @@ double PatternEvaluator<Real>::write_arcs(double* out) {
     }
     model_.add_gradient(by_arc, start_, end_, out);
     table_.add_active(by_active, out + trellises_.first_weight);
-    return score;
 }
 
 template class PatternEvaluator<float>;

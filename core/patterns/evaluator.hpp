@@ -1,9 +1,8 @@
 // Σ_n weight_n (log Z_n − log Z_gold,n) over a data set of trellises, with its gradient or its Hessian times
 // a direction.
 //
-// Like the evaluator of dense chains in two halves, block by block. In the first half sequences that share a
-// trellis go in batches, one per lane of a vector, and exp of an arc's score is taken once for all of them.
-// The same bits for any number of threads.
+// Sequences that share a trellis go in batches, one per lane of a vector, and exp of an arc's score is taken
+// once for all of them.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +14,27 @@
 #include "base/compensated_sum.hpp"
 #include "base/forks.hpp"
 #include "data/annotation.hpp"
+#include "data/arc_model.hpp"
 #include "data/blocks.hpp"
 #include "data/residual_sums.hpp"
 #include "data/scorer.hpp"
 #include "kernels/kernels.hpp"
-#include "lattice/arc_model.hpp"
 #include "paths/engine.hpp"
 #include "patterns/batches.hpp"
 #include "patterns/step_weights.hpp"
 #include "patterns/trellis.hpp"
 #include "patterns/trellis_graph.hpp"
+#include "training/blocked_evaluator.hpp"
 
 namespace crfkit {
 
 template <class Real>
-class PatternEvaluator {
+class PatternEvaluator final : public BlockedEvaluator {
   public:
     PatternEvaluator(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks,
                      const PatternBatches& batches, std::int64_t n_weights);
 
-    // Fills out[D] with the gradient at w, or with H·v when v is given. Returns the value.
-    double evaluate(const double* w, const double* v, double* out, int n_threads);
-    static constexpr bool unsafe = false;
+    double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 
   private:
     struct Workspace {
@@ -74,17 +72,22 @@ class PatternEvaluator {
     void add_residuals(const Block& block, const Lanes& lanes, std::int64_t t, const Real* weights,
                        const Workspace& work);
     double run_alone(const Block& block, std::int64_t n, bool admitted, ChunkSums& sums, Workspace& work);
-    void collect(const Block& block);
-    double write_arcs(double* out);
+    std::int64_t open_block(std::size_t i, int n_threads) override;
+    void run_chunk(std::size_t i, std::int64_t chunk, int worker) override;
+    void collect(std::size_t i) override;
+    std::int64_t n_tasks(std::size_t i) const override {
+        return static_cast<std::int64_t>(blocks_[i].tasks.size());
+    }
+    void gather(std::size_t i, std::int64_t task, double* out) override {
+        sums_.add(i, blocks_[i].tasks[task], residuals_.data(), nullptr, out);
+    }
+    void finish(double* out, int n_threads) override;
     Real* residuals(const Block& block, std::int64_t position) {
         return residuals_.data() + (position - block.first_position) * tables_.stride;
     }
 
     const Trellises& trellises_;
     const StepTable& table_;
-    const Layout& layout_;
-    const Design& design_;
-    const Annotation& gold_;
     const std::vector<Block>& blocks_;
     const PatternBatches& batches_;
     const std::int64_t n_weights_;  // D
@@ -92,7 +95,6 @@ class PatternEvaluator {
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
     ResidualSums<Real> sums_;
-    bool hessian_vector_ = false;
 
     StepScores arc_scores_, arc_direction_;
     Once exponentiated_;  // whether arc_scores_ has its weights
@@ -100,9 +102,9 @@ class PatternEvaluator {
 
     std::vector<Workspace> work_;
     std::vector<ChunkSums> chunks_;
-    Buffer<Real> residuals_;                    // [positions of a block, S]
-    std::vector<double> start_, end_;           // [L]
-    std::vector<double> losses_, gold_scores_;  // [N] weight · log Z (less that of the admitted); of labels
+    Buffer<Real> residuals_;           // [positions of a block, S]
+    std::vector<double> gold_scores_;  // [N] of the gold labels, 0 where not all are known
+    double gold_arc_score_ = 0;  // Σ_n weight · score of the arcs of the gold labels, where all are known
 };
 
 extern template class PatternEvaluator<float>;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "lattice/arc_model.hpp"
+#include "data/arc_model.hpp"
 #include "patterns/trellis.hpp"
 
 namespace crfkit {

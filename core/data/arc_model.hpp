@@ -7,9 +7,19 @@
 
 #include "data/bigrams.hpp"
 #include "data/layout.hpp"
-#include "lattice/lattice.hpp"
 
 namespace crfkit {
+
+// The scores of all listed arcs at the current weights.
+struct ArcScores {
+    std::vector<double> scores;   // [A]
+    std::vector<double> weights;  // [A] exp(score − peak)
+    double peak = 0;
+    double unlisted = 0;  // exp(0 − peak) if unlisted arcs exist, else 0
+
+    // To be called when `scores` is filled in.
+    void exponentiate(bool soft);
+};
 
 // Scores of listed arcs, and of labels that come first or last; or a direction of such scores.
 struct ArcTables {

@@ -1,11 +1,17 @@
-#include "lattice/arc_model.hpp"
+#include "data/arc_model.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "data/candidates.hpp"
 
 namespace crfkit {
+
 namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // [outcomes] the labels that are or have each outcome.
 std::vector<std::vector<std::int32_t>> labels_by_outcome(const Layout& layout) {
@@ -20,6 +26,16 @@ std::vector<std::vector<std::int32_t>> labels_by_outcome(const Layout& layout) {
 }
 
 }  // namespace
+
+// The maximum is subtracted before exp: no weight is above 1. An arc that is not listed scores 0.
+void ArcScores::exponentiate(bool soft) {
+    peak = soft ? 0.0 : kNever;
+    for (const double score : scores) peak = std::max(peak, score);
+    if (peak == kNever) peak = 0;
+    weights.resize(scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) weights[i] = std::exp(scores[i] - peak);
+    unlisted = soft ? std::exp(-peak) : 0.0;
+}
 
 void ArcModel::Lists::sum(const double* w, std::vector<double>& sums) const {
     sums.assign(ptr.size() - 1, 0.0);
