@@ -12,7 +12,8 @@ from crfkit import _core, inference
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
 from crfkit.objective import Objective
 from crfkit.structures import AllowedLabels, Chain, ChainScores
-from tests.objective.test_pattern_objective import ARCS, PATTERNS, Case, L, point
+from tests.objective.test_pattern_objective import point
+from tests.oracles.pattern_cases import ARCS, PATTERNS, L, PatternCase
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 5, 8, 17, 33, 70])
@@ -104,9 +105,9 @@ def test_batches_in_lanes(unseen: str, scale: float) -> None:
 @pytest.mark.parametrize("scale", [1.0, 20.0])
 def test_pattern_batches(scale: float) -> None:
     """Sequences that share a trellis, in the lanes of vectors, against the engine on each trellis."""
-    case = Case(2)
-    w, _ = point(case, scale)
-    value, gradient = case.objective().value_and_gradient(w)
+    case = PatternCase(2)
+    w = point(case, scale)
+    value, gradient = _core.Objective(case.loss(), np.zeros(1)).value_and_gradient(w)
     _, trellises = case.trellises()
     linked = trellises.arcs()  # (labels before, labels after) in the order of the core
     arcs = np.ascontiguousarray(w[ARCS:][: L * L].reshape(L, L)[linked])

@@ -17,21 +17,6 @@ Float64s = npt.NDArray[np.float64]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
-@pytest.mark.parametrize("seed", range(2))
-def test_objective_is_that_of_the_enumeration(kind: dict[str, int | bool], seed: int) -> None:
-    problem = Problem(seed, **kind)  # type: ignore[arg-type]
-    value, gradient, product_ = problem.expected()
-    objective = problem.objective()
-    found, slope = objective.value_and_gradient(problem.w)
-    assert found == pytest.approx(value, rel=1e-11)
-    np.testing.assert_allclose(slope, gradient, atol=1e-10)
-    np.testing.assert_allclose(objective.hessian_vector(problem.w, problem.v), product_, atol=1e-9)
-    coarse = problem.objective(single_precision=True)
-    assert coarse.value_and_gradient(problem.w)[0] == pytest.approx(value, rel=1e-5)
-    np.testing.assert_allclose(coarse.value_and_gradient(problem.w)[1], gradient, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))
 def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None:
     problem = Problem(7, **kind)  # type: ignore[arg-type]
     answerer, design = (
@@ -49,8 +34,9 @@ def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None
         scores = {y: float(problem.counts(n, y) @ problem.w) for y in paths}
         ranked = sorted(scores.values(), reverse=True)
         assert scores[tuple(best[positions].tolist())] == pytest.approx(ranked[0], abs=1e-9)
-        assert log_z[n] == pytest.approx(problem.moments(n, gold=False)[0], rel=1e-12, abs=1e-12)
-        assert log_gold[n] == pytest.approx(problem.moments(n, gold=True)[0], rel=1e-12, abs=1e-12)
+        right = [score for y, score in scores.items() if problem.admits(n, y)]
+        assert log_z[n] == pytest.approx(np.logaddexp.reduce(ranked), rel=1e-12, abs=1e-12)
+        assert log_gold[n] == pytest.approx(np.logaddexp.reduce(right), rel=1e-12, abs=1e-12)
         assert [s for s, _ in k_best[n]] == pytest.approx(ranked[:3], abs=1e-9)
         assert all(scores[tuple(y.tolist())] == pytest.approx(s, abs=1e-9) for s, y in k_best[n])
         probs = np.zeros((length, problem.n_labels))
@@ -59,29 +45,6 @@ def test_tagging_is_that_of_the_enumeration(kind: dict[str, int | bool]) -> None
         np.testing.assert_allclose(marginals[positions], probs, atol=1e-9)
         drawn = samples[4 * problem.ptr[n] : 4 * problem.ptr[n + 1]].reshape(4, length)
         assert all(tuple(y) in scores for y in drawn.tolist())
-
-
-@pytest.mark.parametrize(("n_labels", "restrict"), [(3, True), (70, True), (70, False)])
-def test_the_same_bits_for_any_number_of_threads(n_labels: int, restrict: bool) -> None:
-    problem = Problem(3, n_labels=n_labels, hard=True, soft=False, restrict=restrict, partial=False)
-    design = problem.map.design(problem.dataset, 1)
-    assert design.as_lattices == (n_labels > 64 and restrict)
-    assert design.as_batches == (n_labels > 64 and not restrict)
-    answers = [problem.objective(k).value_and_gradient(problem.w) for k in (1, 2, 4)]
-    for value, gradient in answers[1:]:
-        assert value == answers[0][0]
-        assert np.array_equal(gradient, answers[0][1])
-
-
-@pytest.mark.parametrize(("n_labels", "restrict"), [(3, True), (3, False), (70, True), (70, False)])
-@pytest.mark.parametrize("size", [50.0, 1e4])
-def test_large_scores_lose_no_digits(n_labels: int, restrict: bool, size: float) -> None:
-    problem = Problem(5, n_labels=n_labels, hard=True, soft=False, restrict=restrict, partial=False)
-    problem.w *= size
-    value, gradient, _ = problem.expected()
-    found, slope = problem.objective().value_and_gradient(problem.w)
-    assert found == pytest.approx(value, rel=1e-11)
-    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("n_labels", [3, 70])

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from crfkit.features import Annotation, Dataset, Facets, FeatureMap
 from crfkit.features.dataset import FeatureList
-from crfkit.objective import Objective
 from crfkit.structures import AllowedLabels, Chain
 
 Float64s = npt.NDArray[np.float64]
@@ -116,7 +115,6 @@ class Problem:
         self.arcs_into = {b: np.isin(self.map.arc_after, ends[b]) for b in range(L + 1)}
         self.sample_weight = rng.random(len(self.lengths)) + 0.5
         self.w = rng.normal(size=self.map.n_weights)
-        self.v = rng.normal(size=self.map.n_weights)
 
     def label_sequences(self, n: int) -> list[tuple[int, ...]]:
         """Every label sequence of sequence n that exists."""
@@ -124,6 +122,10 @@ class Problem:
         for t in range(self.ptr[n], self.ptr[n + 1]):
             paths = [(*y, b) for y in paths for b in self.sets[t] if self.exists[y[-1] if y else -1, b]]
         return [y for y in paths if self.exists[y[-1] if y else -1, -1]]
+
+    def admits(self, n: int, y: tuple[int, ...]) -> bool:
+        """Whether the annotation of sequence n admits these labels."""
+        return all(b in self.gold[self.ptr[n] + i] for i, b in enumerate(y))
 
     def counts(self, n: int, y: tuple[int, ...]) -> Float64s:
         """How often label sequence y of sequence n has each weight, [D]."""
@@ -138,42 +140,6 @@ class Problem:
         for a, b in zip((L, *y), (*y, L), strict=True) if y else ():
             phi[m.arcs_begin : m.triples_begin] += self.arcs_out_of[a] & self.arcs_into[b]
         return phi
-
-    def moments(self, n: int, *, gold: bool) -> tuple[float, Float64s, Float64s]:
-        """log Z, E[counts] and Cov[counts]·v over the label sequences that exist (and fit the annotation)."""
-        paths = self.label_sequences(n)
-        if gold:
-            paths = [y for y in paths if all(b in self.gold[self.ptr[n] + i] for i, b in enumerate(y))]
-        phi = np.array([self.counts(n, y) for y in paths])
-        scores = phi @ self.w
-        log_z = np.logaddexp.reduce(scores)
-        p = np.exp(scores - log_z)
-        mean = p @ phi
-        return float(log_z), mean, (p * (phi @ self.v)) @ phi - (mean @ self.v) * mean
-
-    def expected(self) -> tuple[float, Float64s, Float64s]:
-        """Value, gradient and Hessian · v of the objective with l2 = 0.3."""
-        value, gradient, product_ = float(0.15 * self.w @ self.w), 0.3 * self.w, 0.3 * self.v
-        for n, weight in enumerate(self.sample_weight):
-            for sign, gold in ((1, False), (-1, True)):
-                log_z, mean, moved = self.moments(n, gold=gold)
-                value += sign * weight * log_z
-                gradient = gradient + sign * weight * mean
-                product_ = product_ + sign * weight * moved
-        return value, gradient, product_
-
-    def objective(self, n_threads: int = 1, *, single_precision: bool = False) -> Objective:
-        """The one to be tested."""
-        return Objective(
-            self.map.loss(
-                self.dataset,
-                self.annotation,
-                sample_weight=self.sample_weight,
-                single_precision=single_precision,
-                n_threads=n_threads,
-            ),
-            l2=0.3,
-        )
 
 
 KINDS = [
