@@ -281,3 +281,17 @@ def test_a_file_cut_at_any_byte_is_refused(originals: list[Question]) -> None:
     data, X = originals[0]
     for end in range(0, len(data), 7):
         assert ask(data[:end], X) == "refused"
+
+
+def test_a_file_without_any_one_of_its_settings_gives_a_model_or_a_complaint(
+    originals: list[Question],
+) -> None:
+    for data, X in originals:
+        for name in decode(data).settings:
+            file = decode(data)
+            del file.settings[name]
+            assert ask(encode(file), X) in ("refused", "answered"), name
+        for name in decode(data).settings["parameters"]:
+            file = decode(data)
+            del file.settings["parameters"][name]
+            assert ask(encode(file), X) in ("refused", "answered"), name

@@ -108,7 +108,7 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
             parameters = replace(parameters, features=stored.functions)
         template = find_template(parameters.features, n_columns)
         _check_columns(n_columns, template)
-        potentials = _read_potentials(contents, labels, parameters, template, stored)
+        potentials = _read_potentials(contents, labels, parameters, template, n_columns, stored)
         if isinstance(potentials, PatternPotentials):
             structure = pattern_file.with_functions(potentials.patterns.structure, functions, trust=trust)
             patterns = replace(potentials.patterns, structure=structure)
@@ -128,6 +128,7 @@ def _read_potentials(
     labels: Labels,
     settings: CRFSettings,
     template: Template | None,
+    n_columns: int | None,
     stored: StoredFunctions | None,
 ) -> FeaturePotentials:
     """The potentials of a file whose arrays have been checked; InputError where the names of features are damaged."""
@@ -141,7 +142,7 @@ def _read_potentials(
         vocabulary,
         arc_vocabulary,
         dict(contents.dense_columns),
-        contents.settings["n_columns"],
+        n_columns,
         flag(contents.settings, "more_columns"),
     )
     chain = settings.chain
