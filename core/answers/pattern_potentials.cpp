@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "base/forks.hpp"
-#include "chain/workspace.hpp"
 #include "data/arc_model.hpp"
 #include "data/scorer.hpp"
 #include "patterns/trellis_graph.hpp"

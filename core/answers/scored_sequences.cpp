@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/interruption.hpp"
+#include "base/subnormals.hpp"
 #include "base/threads.hpp"
-#include "chain/workspace.hpp"
 
 namespace crfkit {
 

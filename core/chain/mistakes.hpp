@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "chain/chain_mistakes.hpp"
 #include "chain/workspace.hpp"
 #include "data/scorer.hpp"
 #include "data/weight_tables.hpp"
+#include "training/chain_mistakes.hpp"
 
 namespace crfkit {
 

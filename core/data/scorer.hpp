@@ -116,4 +116,14 @@ class Scorer {
     std::vector<Typed<Real>> dense_;
 };
 
+// Closes the labels that are not allowed at the positions of a sequence: rows [T, S] of scores.
+template <class Real>
+void close_labels(const AllowedLabels& allowed, std::int64_t first_position, std::int64_t n_positions,
+                  std::int32_t n_labels, std::int32_t stride, Real* states) {
+    if (allowed.empty()) return;
+    for (std::int64_t t = 0; t < n_positions; ++t)
+        allowed.forbidden(first_position + t, n_labels,
+                          [&](std::int32_t b) { states[t * stride + b] = WeightTables<Real>::kNever; });
+}
+
 }  // namespace crfkit

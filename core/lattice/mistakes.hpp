@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "chain/chain_mistakes.hpp"
 #include "lattice/scored_lattice.hpp"
+#include "training/chain_mistakes.hpp"
 
 namespace crfkit {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/interruption.hpp"
-#include "chain/workspace.hpp"
+#include "data/scorer.hpp"
 
 namespace crfkit {
 

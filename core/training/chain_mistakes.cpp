@@ -1,4 +1,4 @@
-#include "chain/chain_mistakes.hpp"
+#include "training/chain_mistakes.hpp"
 
 #include <algorithm>
 
