@@ -295,3 +295,13 @@ def test_a_file_without_any_one_of_its_settings_gives_a_model_or_a_complaint(
             file = decode(data)
             del file.settings["parameters"][name]
             assert ask(encode(file), X) in ("refused", "answered"), name
+
+
+def test_a_model_with_bigrams_that_is_normalised_at_each_position_is_refused(
+    originals: list[Question],
+) -> None:
+    data, X = originals[2]
+    file = decode(data)
+    assert "bigrams.before" in file.arrays
+    file.settings["local"] = True
+    assert ask(encode(file), X) == "refused"

@@ -237,11 +237,13 @@ class FeaturePotentials:
         return iter(())
 
 
+@dataclass(frozen=True, eq=False)
 class LocalPotentials(FeaturePotentials):
     """The same, normalised at each position, as in maximum entropy Markov models; they come from other toolkits."""
 
     local = True
 
     def __post_init__(self) -> None:
+        """Refuse what is normalised over whole sequences only."""
         if self.feature_map.bigrams is not None or self.feature_map.facets is not None:
             raise InputError(NOT_LOCAL)
