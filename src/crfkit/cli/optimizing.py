@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from crfkit.data import InputError
-
-if TYPE_CHECKING:
-    from crfkit.optimizers import Optimizer
+from crfkit.optimizers import AUTO, OPTIMIZERS, Optimizer, optimizer_named
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 WORDS = {"true": True, "false": False, "none": None}
@@ -26,8 +24,7 @@ def optimizer_options(default: str) -> Callable[[Command], Command]:
             default=default,
             show_default=True,
             metavar="NAME",
-            help="How to minimise: auto, lbfgs, tron, newton, sag, sgd, adagrad, averaged_perceptron, "
-            "passive_aggressive or arow.",
+            help=f"How to minimise: {', '.join((AUTO, *OPTIMIZERS))}.",
         ),
         click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
         click.option(
@@ -106,8 +103,6 @@ def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -
 
     Settings that are not given are those of `base`, where it is of the kind that is asked for.
     """
-    from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-
     name = options["optimizer"]
     given = _numbers(options["settings"])
     for setting in ("max_iterations", "tolerance"):

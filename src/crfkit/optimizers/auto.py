@@ -1,33 +1,13 @@
-"""Optimizers by name, and one that is chosen for the problem at hand."""
+"""The optimizer that is chosen for the problem at hand."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from crfkit.optimizers.adagrad import AdaGrad
-from crfkit.optimizers.arow import AROW
-from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.newton import Newton
-from crfkit.optimizers.passive_aggressive import PassiveAggressive
 from crfkit.optimizers.protocols import Objective, Optimizer, checked_l1
-from crfkit.optimizers.sag import SAG
-from crfkit.optimizers.sgd import SGD
-from crfkit.optimizers.tron import TRON
 
 AUTO = "auto"
-OPTIMIZERS: dict[str, type[Any]] = {
-    "adagrad": AdaGrad,
-    "arow": AROW,
-    "averaged_perceptron": AveragedPerceptron,
-    "lbfgs": LBFGS,
-    "newton": Newton,
-    "passive_aggressive": PassiveAggressive,
-    "sag": SAG,
-    "sgd": SGD,
-    "tron": TRON,
-}
-SHORT_NAMES = {"ap": "averaged_perceptron", "pa": "passive_aggressive"}
 
 
 class Choice(NamedTuple):
@@ -35,11 +15,6 @@ class Choice(NamedTuple):
 
     optimizer: Optimizer
     reason: str
-
-
-def optimizer_named(name: str) -> type[Any] | None:
-    """The optimizer of this name, long or short; None where there is none."""
-    return OPTIMIZERS.get(SHORT_NAMES.get(name, name))
 
 
 def choose(objective: Objective) -> Choice:
