@@ -5,24 +5,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 import crfkit
 from crfkit.data import read_conllu
 from tests.models.old_files import functions
 
 FOLDER = Path(__file__).parent
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def names(prefix: str = "") -> list[str]:
@@ -129,73 +127,29 @@ def test_a_parser_answers_as_when_it_was_written(name: str, again: bool) -> None
         np.testing.assert_allclose([tree.probability for tree in best], wanted, rtol=0, atol=tolerance)
 
 
-def train(
-    content: dict[str, Any], path: Path, *, resume: bool, until: int | None = None
-) -> tuple[Any, list[int]]:
-    """Train with a checkpoint; the model, and the iterations that took place."""
+def resume(content: dict[str, Any], path: Path) -> tuple[Any, list[int]]:
+    """Go on from a checkpoint; the model, and the iterations that took place."""
     name, settings = content["parameters"]["optimizer"]
     optimizer = getattr(crfkit, name)(**settings)
     n, seen = content["trained on"], []
 
-    def callback(progress: Any) -> bool:
+    def callback(progress: Any) -> None:
         seen.append(progress.iteration)
-        return progress.iteration == until
 
     model: Any = crfkit.CRF(**{**content["parameters"], "optimizer": optimizer})
     X, y = content["X"], content["y"]
     dev = (X[n:], y[n:]) if content["dev"] else None
-    model.fit(
-        X[:n], y[:n], dev=dev, callback=callback, checkpoint=crfkit.Checkpoint(path, every=1, resume=resume)
-    )
+    checkpoint = crfkit.Checkpoint(path, every=1, resume=True)
+    model.fit(X[:n], y[:n], dev=dev, callback=callback, checkpoint=checkpoint)
     return model, seen
-
-
-def read_checkpoint(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Settings and arrays of a checkpoint, by the layout of its file."""
-    data = path.read_bytes()
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return json.loads(header["__metadata__"]["crfkit.settings"]), load(data)
-
-
-def checksum(settings: dict[str, Any], arrays: Arrays) -> str:
-    """That of a checkpoint, over its settings and arrays, by the layout of its file."""
-
-    def piece(kind: str, data: bytes) -> bytes:
-        return f"{kind} {len(data)} ".encode() + data
-
-    def digest(data: bytes) -> str:
-        return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-    listed = piece("object", b"builtins:dict") + piece("entries", str(len(arrays)).encode())
-    for name in sorted(arrays, key=lambda name: digest(piece("str", name.encode()))):
-        array = arrays[name]
-        listed += piece("object", b"builtins:tuple") + piece("items", b"2") + piece("str", name.encode())
-        listed += piece("array", f"{array.dtype.str} {array.shape}".encode()) + piece(
-            "numbers", array.tobytes()
-        )
-    return digest(json.dumps(settings, sort_keys=True).encode() + digest(listed).encode())
 
 
 @pytest.mark.parametrize("name", names("checkpoint"))
 def test_a_training_run_goes_on_from_a_checkpoint(name: str, tmp_path: Path) -> None:
-    """It ends where a run without interruption ended.
-
-    A checkpoint is refused unless the fingerprints of the settings and the data in it are those of the present run. They
-    depend on names inside the package, so those of the present are put in their place.
-    """
+    """It ends where a run without interruption ended: fingerprints of settings and data are those of then."""
     content = recorded(name)
-    settings, arrays = read_checkpoint(FOLDER / f"{name}.crf")
-    assert settings.pop("checksum") == checksum(settings, arrays)
-    train(content, tmp_path / "now.crf", resume=False, until=1)
-    settings["of"] = read_checkpoint(tmp_path / "now.crf")[0]["of"]
-    settings["checksum"] = checksum(settings, arrays)
-    metadata = {
-        "crfkit.type": "checkpoint",
-        "crfkit.version": "1",
-        "crfkit.settings": json.dumps(settings),
-    }
-    (tmp_path / "old.crf").write_bytes(save(arrays, metadata))
-    model, seen = train(content, tmp_path / "old.crf", resume=True)
+    shutil.copy(FOLDER / f"{name}.crf", tmp_path / "old.crf")
+    model, seen = resume(content, tmp_path / "old.crf")
     assert seen == [i for i in content["iterations"] if i > content["interrupted"]]
     objectives = [record.objective for record in model.history_]
     np.testing.assert_allclose(objectives, content["objectives"], rtol=1e-9)
