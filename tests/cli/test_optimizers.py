@@ -83,7 +83,9 @@ def test_a_time_budget_ends_the_training() -> None:
         *("train", "train.txt", "--model", "m.crf", "--tolerance", "0", "--set", "change=0"),
         *("--time-budget", "1e-9"),
     ).stderr
-    assert f"{StopReason.TIME_BUDGET}; the model of iteration 0" in said
+    model = crfkit.load("m.crf")
+    assert model.stop_reason_ is StopReason.TIME_BUDGET
+    assert f"{model.stop_message_}; the model of iteration 0" in said
 
 
 def test_a_warm_start_begins_where_the_model_ended() -> None:

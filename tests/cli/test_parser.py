@@ -145,7 +145,9 @@ def test_a_dev_file_is_scored_by_las() -> None:
         "train-parser", "train.conllu", "--model", "m.parser", "--dev", "train.conllu", "--patience", "2"
     )
     assert re.search(r"iteration    1 .* dev LAS +\d+\.\d\d\*", result.stderr)
-    assert StopReason.NO_IMPROVEMENT in result.stderr
+    parser = crfkit.load("m.parser")
+    assert parser.stop_reason_ is StopReason.NO_IMPROVEMENT
+    assert parser.stop_message_ in result.stderr
 
 
 def test_files_without_trees_are_named() -> None:

@@ -132,7 +132,8 @@ def test_the_dev_set_ends_the_training_early() -> None:
     result = run(
         "train", "train.txt", "--model", "m.crf", "--dev", "train.txt", "--patience", "2", "--tolerance", "0"
     )
-    assert f"{StopReason.NO_IMPROVEMENT}; the model of iteration" in result.stderr
+    assert f"{crfkit.load('m.crf').stop_message_}; the model of iteration" in result.stderr
+    assert crfkit.load("m.crf").stop_reason_ is StopReason.NO_IMPROVEMENT
     assert crfkit.load("m.crf").n_iter_ < len(crfkit.load("m.crf").history_) - 1
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 import crfkit
 from crfkit import StopReason
+from tests.oracles.treebanks import random_treebank
 
 TEXTS = {
     StopReason.CONVERGED: "the gradient norm fell below the tolerance",
@@ -55,3 +57,25 @@ def test_a_model_keeps_its_reason(tmp_path: object) -> None:
     loaded = crfkit.load(path)
     assert isinstance(loaded, crfkit.CRF)
     assert loaded.stop_reason_ is StopReason.CALLBACK
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "message"),
+    [
+        ({"patience": 3}, StopReason.NO_IMPROVEMENT, "no better dev score in 3 iterations"),
+        ({"time_budget": 1e-9}, StopReason.TIME_BUDGET, "the time budget of 1e-09 seconds is used up"),
+    ],
+)
+def test_messages_have_numbers_also_in_files(
+    options: dict[str, Any], reason: StopReason, message: str, tmp_path: object
+) -> None:
+    X, y = [[["a"], ["b"]]], [["A", "B"]]
+    crf = crfkit.CRF(optimizer=crfkit.SGD(max_iterations=20)).fit(X, y, dev=(X, y), **options)
+    trees = random_treebank([5], 0)
+    parser = crfkit.Parser(crfkit.SGD(max_iterations=20)).fit(trees, dev=trees, **options)
+    for model in (crf, parser):
+        path = f"{tmp_path}/m.crf"
+        model.save(path)
+        for one in (model, crfkit.load(path)):
+            assert (one.stop_reason_, one.stop_message_) == (reason, message)
+            assert one.stop_reason_ is reason

@@ -83,7 +83,7 @@ def keep_model(
         sizes = f"{model.n_features_:,} features, {sizes}"
     if model.optimizer == "auto":
         say(model.optimizer_reason_)
-    say(f"{model.stop_reason_}; the model of iteration {model.n_iter_} is in {found}")
+    say(f"{model.stop_message_}; the model of iteration {model.n_iter_} is in {found}")
     say(sizes)
     if interrupted:
         end_interrupted(f"; the best model so far is in {found}")

@@ -88,7 +88,7 @@ def _settings_and_training(model: CRF[Any] | Parser) -> dict[str, Any]:
         "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "training": {
             "iterations": model.n_iter_,
-            "stopped because": model.stop_reason_,
+            "stopped because": model.stop_message_,
             "objective": model.history_[-1].objective if model.history_ else None,
         },
     }

@@ -36,7 +36,7 @@ class Estimator:
 
     history_: History
     n_iter_: int
-    stop_reason_: StopReason | str
+    stop_message_: str
     optimizer_: Optimizer
     optimizer_reason_: str
     _model: Any  # what training fixed besides the weights
@@ -82,9 +82,9 @@ class Estimator:
         self._set_model(trained.model, trained.weights)
         self.history_ = trained.history
         self.n_iter_ = trained.n_iter
-        self.stop_reason_ = trained.reason
+        self.stop_message_ = trained.reason
         self.optimizer_, self.optimizer_reason_ = trained.choice
-        warn_of_ending(self.stop_reason_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
+        warn_of_ending(self.stop_message_, self.history_, self.optimizer_, self.n_iter_, stacklevel=3)
 
     def _set_model(self, model: Any, weights: Float64s) -> None:
         self._model = model
@@ -96,6 +96,12 @@ class Estimator:
         """The weights [D], read-only."""
         self._check_fitted()
         return self._weights
+
+    @property
+    def stop_reason_(self) -> StopReason | str:
+        """Why the training run ended; any text where it took place elsewhere."""
+        self._check_fitted()
+        return StopReason.parse(self.stop_message_)
 
     def save(
         self,
@@ -121,7 +127,7 @@ class Estimator:
         self._check_fitted()
         settings = {
             "n_iter": self.n_iter_,
-            "stop_reason": str(self.stop_reason_),
+            "stop_reason": self.stop_message_,
             "metadata": dict(self._metadata if metadata is None else metadata),
         }
         history = History(self.history_).to_array(seconds=False)

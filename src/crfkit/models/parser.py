@@ -70,6 +70,7 @@ class Parser(Estimator):
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
     stop_reason_ : why the training ended: a `StopReason`, which prints as a text; any text where it was not trained here
+    stop_message_ : the same as a text, with numbers: "no better dev score in 3 iterations"
     optimizer_, optimizer_reason_ : the optimizer that was used, and why
 
     Examples

@@ -60,6 +60,7 @@ class Outcome(NamedTuple):
     n_evaluations: int = 0  # calls of value_and_gradient
     best: Best | None = None  # with held-out data
     note: str = ""  # what the optimizer decided on the way, for people
+    message: str = ""  # the reason as a text, with the number of iterations or seconds that it is about
 
     @property
     def converged(self) -> bool:
@@ -84,6 +85,14 @@ class Watch:
     save: Callable[[Snapshot], None] | None = None
     every: int = 10
     resume: Snapshot | None = None
+
+    def describe(self, reason: StopReason) -> str:
+        """The reason as a text, with the patience or the time budget."""
+        if reason is StopReason.NO_IMPROVEMENT:
+            return f"no better dev score in {self.patience} iterations"
+        if reason is StopReason.TIME_BUDGET:
+            return f"the time budget of {self.seconds:g} seconds is used up"
+        return str(reason)
 
 
 class Place(Protocol):
@@ -236,6 +245,7 @@ class _Loop:
             self._descent.n_evaluations,
             self._best,
             getattr(self._descent, "note", ""),
+            self._watch.describe(reason),
         )
 
     def _descend(self) -> StopReason:

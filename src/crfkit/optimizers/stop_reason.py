@@ -24,10 +24,7 @@ class StopReason(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> StopReason | str:
-        """The reason in a model file: a code, or any other text, as models made elsewhere have.
-
-        Earlier files have texts with the number of iterations, or of seconds.
-        """
+        """The reason that a text of `Watch.describe` is about; any other text, as models made elsewhere have, is itself."""
         for reason, beginning in (
             (cls.NO_IMPROVEMENT, "no better dev score in "),
             (cls.TIME_BUDGET, "the time budget of "),

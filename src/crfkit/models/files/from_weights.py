@@ -63,6 +63,6 @@ def assemble(
     crf._set_model(ChainModel(classes, structure, potentials), values)
     crf.history_ = History() if history is None else history
     crf.n_iter_ = len(crf.history_)
-    crf.stop_reason_ = reason
+    crf.stop_message_ = reason
     crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the training took place elsewhere"  # type: ignore[assignment]
     return crf

@@ -36,7 +36,7 @@ from crfkit.models.potentials import (
 )
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
-from crfkit.optimizers import History, StopReason
+from crfkit.optimizers import History
 
 MAX_COLUMNS = 1_000_000
 Functions = FeatureFunctions | Sequence[Any] | None
@@ -70,7 +70,7 @@ def from_bytes(
         estimator = _read_crf(file, source, functions, trust=trust_functions)
     try:
         estimator.n_iter_ = setting(file.settings, "n_iter", int)
-        estimator.stop_reason_ = StopReason.parse(setting(file.settings, "stop_reason", str))
+        estimator.stop_message_ = setting(file.settings, "stop_reason", str)
         estimator._metadata = model_file.metadata_of(file.settings)
     except InputError as error:
         raise InputError(f"{source}: not a usable model: {error}") from None

@@ -131,7 +131,7 @@ def _run_rounds(task: CRFTask, plan: ChainPlan) -> _Rounds:
         try:
             joined = _find_joining(task, trained, texts, n_threads)
         except KeyboardInterrupt:
-            trained = trained._replace(reason=StopReason.INTERRUPTED)
+            trained = trained._replace(reason=str(StopReason.INTERRUPTED))
             break
         if not joined:
             break

@@ -19,9 +19,7 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-def warn_of_ending(
-    reason: StopReason | str, history: History, optimizer: Optimizer, n_iter: int, stacklevel: int
-) -> None:
+def warn_of_ending(reason: str, history: History, optimizer: Optimizer, n_iter: int, stacklevel: int) -> None:
     """Warn where a training run was interrupted, or where its iteration limit ended it far from the minimum."""
     if reason == StopReason.INTERRUPTED:
         warnings.warn(

@@ -87,7 +87,7 @@ class Report:
         """Why the minimisation ended, and after how long."""
         if outcome.history:
             last = outcome.history[-1]
-            self._say(logging.INFO, f"{outcome.reason}: {last.iteration} iterations, {last.seconds:.1f} s")
+            self._say(logging.INFO, f"{outcome.message}: {last.iteration} iterations, {last.seconds:.1f} s")
 
     def callback(self, callback: ProgressCallback | None) -> Callback | None:
         """What the loop calls after each iteration: reports it, then tells the callback of the user."""

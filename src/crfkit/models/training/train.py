@@ -21,7 +21,7 @@ from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_c
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import ProgressCallback, Report
 from crfkit.objective import Objective
-from crfkit.optimizers import AUTO, Choice, History, Outcome, StopReason, Watch, optimizer_named
+from crfkit.optimizers import AUTO, Choice, History, Outcome, Watch, optimizer_named
 
 Float64s = npt.NDArray[np.float64]
 Model = TypeVar("Model", bound="TrainableModel")
@@ -133,7 +133,7 @@ class Trained(NamedTuple, Generic[Model]):
     weights: Float64s
     history: History
     n_iter: int
-    reason: StopReason
+    reason: str  # why it ended: a `StopReason`, or its text with numbers
     choice: Choice
 
 
@@ -173,7 +173,7 @@ def _keep_best(model: Model, outcome: Outcome, choice: Choice) -> Trained[Model]
         weights, n_iter = outcome.best.weights, outcome.best.iteration
     if outcome.note:
         choice = choice._replace(reason=f"{choice.reason}; {outcome.note}")
-    return Trained(*model.prune(weights), outcome.history, max(n_iter, 0), outcome.reason, choice)
+    return Trained(*model.prune(weights), outcome.history, max(n_iter, 0), outcome.message, choice)
 
 
 def _given_optimizer(optimizer: Any) -> Choice | None:
