@@ -30,13 +30,23 @@ namespace {
 // Slices that a Python function makes when they are asked for.
 class PythonSlices final : public FunctionSlices {
   public:
-    PythonSlices(std::int64_t n_slices, nb::callable make) : n_(n_slices), make_(std::move(make)) {}
+    PythonSlices(std::int64_t n_slices, nb::callable make, nb::callable make_of)
+        : n_(n_slices), make_(std::move(make)), make_of_(std::move(make_of)) {}
 
     std::int64_t n_slices() const override { return n_; }
-    std::shared_ptr<const FunctionSlice> slice(std::int64_t i) const override {
+    std::shared_ptr<const FunctionSlice> slice(std::int64_t i) const override { return made(make_, i); }
+    std::shared_ptr<const FunctionSlice> slice_of(std::int64_t n) const override { return made(make_of_, n); }
+
+  private:
+    // A slice, and the Python object whose arrays it looks into.
+    struct Held {
+        nb::object object;
+        FunctionSlice slice;
+    };
+    static std::shared_ptr<const FunctionSlice> made(const nb::callable& make, std::int64_t i) {
         const LockTaken lock;
         auto held = std::make_unique<Held>();
-        held->object = make_(i);
+        held->object = make(i);
         const auto [first, last, lattices, blocks] =
             nb::cast<std::tuple<std::int64_t, std::int64_t, std::shared_ptr<Lattices>, Blocks>>(held->object);
         held->slice = {first, last, lattices, views(blocks)};
@@ -47,14 +57,8 @@ class PythonSlices final : public FunctionSlices {
                 }};
     }
 
-  private:
-    // A slice, and the Python object whose arrays it looks into.
-    struct Held {
-        nb::object object;
-        FunctionSlice slice;
-    };
     std::int64_t n_;
-    nb::callable make_;
+    nb::callable make_, make_of_;
 };
 
 void bind_kinds(nb::module_& m) {
@@ -85,16 +89,17 @@ void bind_kinds(nb::module_& m) {
         "single_precision"_a, "n_threads"_a);
     m.def(
         "function_loss",
-        [](std::int64_t n_slices, nb::callable slice, const Array<std::int64_t>& sequence_ptr,
-           const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
-           const Maybe<std::int32_t>& set_labels, const Array<double>& weights, std::int64_t n_weights,
-           int n_threads) -> std::unique_ptr<DataLoss> {
+        [](std::int64_t n_slices, nb::callable slice, nb::callable slice_of,
+           const Array<std::int64_t>& sequence_ptr, const Array<std::int32_t>& labels,
+           const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
+           const Array<double>& weights, std::int64_t n_weights, int n_threads) -> std::unique_ptr<DataLoss> {
             return std::make_unique<FunctionLoss>(
-                std::make_unique<PythonSlices>(n_slices, std::move(slice)), copy(view(sequence_ptr)),
-                annotation_of(labels, set_ptr, set_labels, copy(view(weights))), n_weights, n_threads);
+                std::make_unique<PythonSlices>(n_slices, std::move(slice), std::move(slice_of)),
+                copy(view(sequence_ptr)), annotation_of(labels, set_ptr, set_labels, copy(view(weights))),
+                n_weights, n_threads);
         },
-        "n_slices"_a, "slice"_a, "sequence_ptr"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(),
-        "weights"_a, "n_weights"_a, "n_threads"_a);
+        "n_slices"_a, "slice"_a, "slice_of"_a, "sequence_ptr"_a, "labels"_a, "set_ptr"_a.none(),
+        "set_labels"_a.none(), "weights"_a, "n_weights"_a, "n_threads"_a);
     m.def(
         "tree_loss",
         [](std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,

@@ -25,7 +25,9 @@ FunctionLoss::FunctionLoss(std::unique_ptr<const FunctionSlices> slices,
     : DataLoss(weights, static_cast<std::int64_t>(sequence_ptr.size()) - 1, threads),
       slices_(std::move(slices)),
       sequence_ptr_(std::move(sequence_ptr)),
-      gold_(std::move(gold)) {
+      gold_(std::move(gold)),
+      parts_(*slices_, sequence_ptr_, gold_, weights),
+      sequences_(parts_) {
     const std::int64_t n_positions = sequence_ptr_.back();
     if (static_cast<std::int64_t>(gold_.weights.size()) != n_sequences)
         throw std::invalid_argument("there must be one weight for each sequence");
@@ -36,11 +38,18 @@ FunctionLoss::FunctionLoss(std::unique_ptr<const FunctionSlices> slices,
 }
 
 const SequenceSource& FunctionLoss::sequences() {
-    throw std::invalid_argument("feature functions have no steps along single sequences yet");
+    check_all();
+    return sequences_;
 }
 
-std::unique_ptr<Mistakes> FunctionLoss::mistakes(const double*) {
-    throw std::invalid_argument("feature functions have no steps after mistakes yet");
+std::unique_ptr<Mistakes> FunctionLoss::mistakes(const double* w) {
+    check_all();
+    return std::make_unique<PartMistakes>(parts_, w);
+}
+
+void FunctionLoss::check_all() {
+    for (std::int64_t i = 0; !checked_ && i < slices_->n_slices(); ++i) check(*slices_->slice(i));
+    checked_ = true;
 }
 
 // Slices follow each other in a fixed order: neither memory nor threads change a bit of the sums.

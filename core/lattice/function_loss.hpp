@@ -7,27 +7,11 @@
 #include <vector>
 
 #include "data/annotation.hpp"
-#include "lattice/function_lattices.hpp"
-#include "lattice/part_features.hpp"
+#include "lattice/function_parts.hpp"
 #include "training/data_loss.hpp"
+#include "training/part_loss.hpp"
 
 namespace crfkit {
-
-// Sequences first..last−1 of a data set, and what is active on their parts.
-struct FunctionSlice {
-    std::int64_t first, last;
-    std::shared_ptr<const Lattices> lattices;
-    std::vector<ActiveFeatures> active;
-};
-
-// Where slices come from: they follow each other, and are cut by the data alone.
-class FunctionSlices {
-  public:
-    virtual ~FunctionSlices() = default;
-    virtual std::int64_t n_slices() const = 0;
-    // A slice lives as long as somebody holds it.
-    virtual std::shared_ptr<const FunctionSlice> slice(std::int64_t i) const = 0;
-};
 
 class FunctionLoss final : public DataLoss {
   public:
@@ -38,6 +22,7 @@ class FunctionLoss final : public DataLoss {
 
     double evaluate(const double* w, double* gradient) override { return sum(w, nullptr, gradient); }
     void hessian_vector(const double* w, const double* v, double* out) override { sum(w, v, out); }
+    // Sequence by sequence, in any order, whatever fits into memory.
     const SequenceSource& sequences() override;
     std::unique_ptr<Mistakes> mistakes(const double* w) override;
 
@@ -47,6 +32,7 @@ class FunctionLoss final : public DataLoss {
         std::vector<double> nodes, arcs;
     };
     double sum(const double* w, const double* v, double* out);
+    void check_all();
     void check(const FunctionSlice& slice) const;
     double differentiate(const FunctionSlice& slice, const double* w, const double* v,
                          Residuals& residuals) const;
@@ -55,6 +41,8 @@ class FunctionLoss final : public DataLoss {
     std::unique_ptr<const FunctionSlices> slices_;
     std::vector<std::int64_t> sequence_ptr_;
     Annotation gold_;
+    FunctionParts parts_;
+    PartSequences sequences_;
     bool checked_ = false;  // whether the annotation of all slices is possible
 };
 

@@ -27,6 +27,19 @@ struct ActiveFeatures {
     }
     // scores[i] += score of part first + i, at the weights w [D].
     void score(std::int64_t first, std::int64_t n, const double* w, double* scores) const;
+    // Calls function(weight, value) for the features of a part.
+    template <class Function>
+    void each(std::int64_t part, const Function& function) const {
+        if (!dense.empty()) {
+            for (std::int64_t k = 0; k < n_weights; ++k)
+                function(first_weight + k, dense[part * n_weights + k]);
+        } else if (!ptr.empty()) {
+            for (std::int64_t k = ptr[part]; k < ptr[part + 1]; ++k)
+                function(first_weight + ids[k], values.empty() ? 1.0 : values[k]);
+        } else if (!ids.empty() && ids[part] >= 0) {
+            function(first_weight + ids[part], 1.0);
+        }
+    }
     // out [D] += residuals[i] · values of part first + i.
     void add(std::int64_t first, std::int64_t n, const double* residuals, double* out) const;
 };

@@ -63,7 +63,11 @@ void ArrayGraph::sort_arcs(std::span<const std::int64_t> sources, std::span<cons
         ++in_ptr[place[targets[e]] + 1];
     }
     std::partial_sum(in_ptr.begin(), in_ptr.end(), in_ptr.begin());
-    // The lowest source of all arcs into later levels, if it lies before the level.
+    find_oldest();
+}
+
+// The lowest source of all arcs into later levels, if it lies before the level.
+void PathShape::find_oldest() {
     oldest.resize(static_cast<std::size_t>(n_levels()));
     std::int64_t lowest = n_nodes();
     for (std::int64_t t = n_levels() - 1; t >= 0; --t) {
@@ -74,18 +78,32 @@ void ArrayGraph::sort_arcs(std::span<const std::int64_t> sources, std::span<cons
 }
 
 ScoredArrayGraph::ScoredArrayGraph(const ArrayGraph& graph, std::span<const double> scores)
-    : graph_(graph), scores_(scores.size()), weights_(scores.size()) {
+    : shape_(graph), arcs_(scores.size()) {
     if (static_cast<std::int64_t>(scores.size()) != graph.n_arcs())
         throw std::invalid_argument("there are " + std::to_string(scores.size()) + " scores, expected " +
                                     std::to_string(graph.n_arcs()) + ", one for each arc");
-    for (std::size_t e = 0; e < scores.size(); ++e) scores_[e] = scores[graph.arc_order[e]];
-    for (std::int64_t t = 0; t < graph.n_levels(); ++t) {
+    for (std::size_t e = 0; e < scores.size(); ++e) arcs_[e] = scores[graph.arc_order[e]];
+    exponentiate();
+}
+
+ScoredArrayGraph::ScoredArrayGraph(const PathShape& shape, std::vector<double> arcs,
+                                   std::vector<double> nodes)
+    : shape_(shape), arcs_(std::move(arcs)), nodes_(std::move(nodes)) {
+    exponentiate();
+}
+
+// weight = exp(score − peak of the level); 1 for silent arcs, so that each path subtracts the peak once.
+void ScoredArrayGraph::exponentiate() {
+    const auto silent = [&](std::int64_t e) { return !shape_.silent.empty() && shape_.silent[e]; };
+    weights_.resize(arcs_.size());
+    for (std::int64_t t = 0; t < n_levels(); ++t) {
         double peak = kAbsent;
-        const std::int64_t first = graph.in_ptr[graph.level_ptr[t]];
-        const std::int64_t last = graph.in_ptr[graph.level_ptr[t + 1]];
-        for (std::int64_t e = first; e < last; ++e) peak = std::max(peak, scores_[e]);
+        const std::int64_t first = shape_.in_ptr[shape_.level_ptr[t]];
+        const std::int64_t last = shape_.in_ptr[shape_.level_ptr[t + 1]];
+        for (std::int64_t e = first; e < last; ++e)
+            if (!silent(e)) peak = std::max(peak, arcs_[e]);
         if (peak == kAbsent) peak = 0;
-        for (std::int64_t e = first; e < last; ++e) weights_[e] = std::exp(scores_[e] - peak);
+        for (std::int64_t e = first; e < last; ++e) weights_[e] = silent(e) ? 1.0 : std::exp(arcs_[e] - peak);
         peaks_.push_back(peak);
     }
 }

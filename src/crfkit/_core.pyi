@@ -193,9 +193,10 @@ def pattern_loss(  # of trellises over a design made for "patterns"
     single_precision: bool,
     n_threads: int,
 ) -> DataLoss: ...
-def function_loss(  # slice(i) gives first and last sequence, lattices and features of a slice
+def function_loss(  # slices are (first and last sequence, lattices, features): number i, or one that has sequence n
     n_slices: int,
     slice: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
+    slice_of: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
     sequence_ptr: Int64s,
     labels: Int32s,
     set_ptr: Int64s | None,

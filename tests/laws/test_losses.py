@@ -24,7 +24,7 @@ def law(check: Law) -> Law:
 @pytest.mark.parametrize("check", LAWS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("row", ROWS)
 def test_law(row: str, check: Law) -> None:
-    if check.__name__.startswith("a_") and row.startswith(("functions", "patterns")):
+    if check.__name__.startswith("a_") and row.startswith("patterns"):
         pytest.skip("no steps along single sequences yet")
     check(trained(row))
 

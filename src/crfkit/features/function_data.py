@@ -7,6 +7,7 @@ so neither memory nor threads change a bit of a result.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -103,6 +104,14 @@ class FunctionData:
                 self._kept[number] = kept
         return kept
 
+    def slice_of(self, sequence: int) -> Slice:
+        """A slice that has this sequence: one that is kept, or one of this sequence alone."""
+        number = bisect_right(self._ranges, sequence, key=lambda found: found[0]) - 1
+        if number < len(self._kept):
+            return self.slice(number)
+        draft = self._draft(sequence, sequence + 1)
+        return Slice(sequence, sequence + 1, draft.lattices, self._active(draft))
+
     def loss(
         self, annotation: Annotation, *, sample_weight: npt.ArrayLike | None = None, n_threads: int = 1
     ) -> _core.DataLoss:
@@ -110,6 +119,7 @@ class FunctionData:
         return _core.function_loss(
             len(self._ranges),
             self.slice,
+            self.slice_of,
             self.dataset.sequence_ptr,
             annotation.labels,
             *annotation.set_arrays,
