@@ -91,9 +91,11 @@ def loss(
     weights: Any = np.ones(2),  # noqa: B008
 ) -> _core.Objective:
     """Of one slice with sequences of 2 and 1 positions."""
-    made = _core.function_loss(
-        1, lambda _: (0, last, found, active), longs(0, 2, 3), labels, None, None, weights, 2, 1
-    )
+
+    def slice_(_: int) -> Any:
+        return 0, last, found, active
+
+    made = _core.function_loss(1, slice_, slice_, longs(0, 2, 3), labels, None, None, weights, 2, 1)
     return _core.Objective(made, np.zeros(1))
 
 
