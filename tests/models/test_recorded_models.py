@@ -12,7 +12,7 @@ import pytest
 from benchmarks.corpora import find_corpus
 
 import crfkit
-from crfkit.cli.taggers import read_model
+from crfkit.cli.model_input import read_model
 from crfkit.compat import read_crfpp
 from crfkit.data import read_columns
 from tests.cli.commands import run

@@ -16,7 +16,7 @@ import pytest
 
 import crfkit
 from crfkit import CRF, LBFGS, Checkpoint, InputError
-from crfkit.cli.keeping import keep_model
+from crfkit.cli.saving import keep_model
 from crfkit.compat import pycrfsuite, sklearn_crfsuite
 from crfkit.models import CheckpointFailed, postponed, saved_elsewhere
 from tests.cli.commands import columns

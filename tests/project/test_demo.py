@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")
     assert run("demo", "--output", "file/demo", status=2).stderr.startswith(
-        "crfkit: file/demo: cannot be made ("
+        "crfkit: file/demo: no folder can be made there ("
     )
 
 

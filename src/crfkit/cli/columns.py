@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,28 +31,6 @@ class Example(NamedTuple):
     labels: list[str] | None  # [T], or None where the file has no label column
     origin: ColumnSequence | AttributeSequence  # where it was read, for complaints and for writing it again
     allowed: Allowed | None = None  # [T], or None where the file has no column of allowed labels
-
-    @property
-    def rows(self) -> list[Row]:
-        """All columns as they stand in the file; none for attributes."""
-        return self.origin.rows if isinstance(self.origin, ColumnSequence) else []
-
-    @property
-    def lines(self) -> Sequence[str]:
-        """The rows as they stand in the file; none for attributes."""
-        if not isinstance(self.origin, ColumnSequence):
-            return ()
-        return self.origin.lines or [self.separator.join(row) for row in self.origin.rows]
-
-    @property
-    def comments(self) -> list[str]:
-        """The comment lines of the file before it and in it."""
-        return self.origin.comments if isinstance(self.origin, ColumnSequence) else []
-
-    @property
-    def separator(self) -> str:
-        """What stands between its columns."""
-        return self.origin.separator if isinstance(self.origin, ColumnSequence) else "\t"
 
 
 def read_labelled(

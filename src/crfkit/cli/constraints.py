@@ -55,7 +55,7 @@ def take_allowed(
 
 
 def _place_among_inputs(example: Example, column: int, label_column: int) -> int:
-    found = len(example.rows[0])
+    found = len(example.origin.rows[0])
     where = f"{example.origin.place(0)}: "
     if not -found <= column < found:
         raise InputError(f"{where}there is no column {column} of allowed labels, found {found} columns")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from crfkit.cli.model_input import CRFKIT, CRFSUITE, columns_option, read_model
 from crfkit.cli.streams import check_output
-from crfkit.cli.taggers import CRFKIT, CRFSUITE, columns_option, read_model
 
 
 def convert(

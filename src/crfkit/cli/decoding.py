@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_of, placed
-from crfkit.cli.output_forms import Details, Labelling
+from crfkit.cli.output_formats import Details, LabelSequence
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 Float64s = npt.NDArray[np.float64]
 
 
-class _Found(NamedTuple):
-    """One of the best label sequences of an input."""
-
-    labels: list[Any]
-    score: float | None = None
-    log_partition: float | None = None
-    probability: float | None = None
-    scores: Float64s | None = None  # [T]
-
-
-def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator[list[Labelling]]:
+def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator[list[LabelSequence]]:
     """The label sequences of each input, best first, with the scores and probabilities that are asked for."""
     X = [example.inputs for example in chunk]
     allowed = allowed_of(chunk, model.classes_)
@@ -41,31 +31,24 @@ def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator
         if details.posterior:
             found = _by_marginals(model, X, marginals, details, allowed)
         elif details.nbest is None and not details.probability and not details.scores:
-            found = [[_Found(labels)] for labels in model.predict(X, allowed=allowed)]
+            found = [[LabelSequence(labels)] for labels in model.predict(X, allowed=allowed)]
         else:
             found = _by_score(model, X, details, allowed)
     for best, probabilities in zip(found, marginals, strict=True):
         yield [
-            Labelling(
-                [str(label) for label in answer.labels],
-                rank,
-                answer.probability,
-                probabilities,
-                columns,
-                answer.score,
-                answer.log_partition,
-                answer.scores,
+            answer._replace(
+                labels=[*map(str, answer.labels)], rank=rank, marginals=probabilities, columns=columns
             )
             for rank, answer in enumerate(best, 1)
         ]
 
 
-def _by_score(model: CRF, X: Sequence[Any], details: Details, allowed: Any) -> list[list[_Found]]:
+def _by_score(model: CRF, X: Sequence[Any], details: Details, allowed: Any) -> list[list[LabelSequence]]:
     """The label sequences with the highest scores (Viterbi)."""
     from crfkit.models import position_scores, scored_nbest
 
     found = [
-        [_Found(answer.labels, answer.score, answer.log_partition, answer.probability) for answer in best]
+        [LabelSequence(*answer, answer.probability) for answer in best]
         for best in scored_nbest(model, X, details.nbest or 1, allowed=allowed)
     ]
     if not details.scores:
@@ -83,13 +66,13 @@ def _by_score(model: CRF, X: Sequence[Any], details: Details, allowed: Any) -> l
 
 def _by_marginals(
     model: CRF, X: Sequence[Any], marginals: Sequence[Float64s], details: Details, allowed: Any
-) -> list[list[_Found]]:
+) -> list[list[LabelSequence]]:
     """The label sequences whose labels have the highest marginals, by their product, which is their score."""
     from crfkit.inference import k_best
     from crfkit.structures import Chain, ChainScores
 
     chain, classes = Chain(start=False, end=False), model.classes_
-    found: list[list[_Found]] = []
+    found: list[list[LabelSequence]] = []
     for rows in marginals:
         with np.errstate(divide="ignore"):
             states = np.log(rows)
@@ -97,7 +80,7 @@ def _by_marginals(
         for answer in k_best(chain, ChainScores(states), details.nbest or 1):
             chosen = rows[np.arange(len(rows)), answer.output]
             labels = [classes[k] for k in answer.output.tolist()]
-            found[-1].append(_Found(labels, math.exp(answer.score), scores=chosen))
+            found[-1].append(LabelSequence(labels, score=math.exp(answer.score), scores=chosen))
     if details.probability or details.nbest is not None:
         places = [(n, rank) for n, best in enumerate(found) for rank in range(len(best))]
         logs = model.log_probability(

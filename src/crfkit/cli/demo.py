@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from crfkit.cli.keeping import end_interrupted, ended_from_outside
+from crfkit.cli.saving import end_interrupted, ended_from_outside
 
 
 @click.command("demo", short_help="Train on bundled data and show what the models can do.")

@@ -11,11 +11,12 @@ import click
 
 from crfkit.cli.columns import Example, check_labels
 from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, placed
+from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
+from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.parse import is_parser, load_parser
-from crfkit.cli.progress import Display, quiet_option
+from crfkit.cli.progress import Display
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
-from crfkit.cli.taggers import columns_option, load_tagger, read_for_tagger
 from crfkit.data import InputError, read_conllu
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def evaluate_parser(parser: Parser, sentences: Iterable[Sentence]) -> TreeReport
 @click.command("eval", short_help="Compare a model's labels, or trees, with those of a file.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=str)
-@click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@separator_option
+@threads_option
 @click.option("--allow-unknown", is_flag=True, help="Count labels that the model does not know as errors.")
 @click.option(
     "--confusion",

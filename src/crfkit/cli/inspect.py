@@ -17,7 +17,7 @@ def trellises_on(model: Path, file: Path) -> dict[str, Any]:
     """How large the trellises of the sequences of a file are, as JSON values."""
     import numpy as np
 
-    from crfkit.cli.taggers import load_tagger, read_for_tagger
+    from crfkit.cli.model_input import load_tagger, read_for_tagger
     from crfkit.models import trellis_sizes
 
     tagger = load_tagger(model)
@@ -125,7 +125,7 @@ def _short(value: object) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all arcs.")
 def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
     """Show what MODEL has learnt."""
-    from crfkit.cli.taggers import read_model
+    from crfkit.cli.model_input import read_model
     from crfkit.models import describe
 
     if on is not None and is_parser(model):

@@ -9,11 +9,13 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from crfkit.cli.progress import Display, quiet_option
+from crfkit.cli.options import quiet_option, threads_option
+from crfkit.cli.progress import Display
 from crfkit.cli.streams import (
     ArrivingLines,
     batches,
     check_output,
+    make_folder,
     open_input,
     open_output,
     writes_to_terminal,
@@ -58,7 +60,9 @@ def parse(
             number += 1
             write_conllu(trees, output)
             if svg is not None:
-                _draw(trees[0], svg / f"{number:05}.svg")
+                from crfkit.report import draw_tree
+
+                draw_tree(trees[0]).save(svg / f"{number:05}.svg")
         output.flush()
 
 
@@ -90,20 +94,6 @@ def with_probabilities(sentence: Sentence, table: npt.NDArray[np.float64]) -> Se
         kept = [item for item in word.misc.split("|") if item != "_" and not item.startswith("p=")]
         words.append(word._replace(misc="|".join([*kept, f"p={table[word.head, number]:.4f}"])))
     return replace(sentence, words=words)
-
-
-def _draw(sentence: Sentence, path: Path) -> None:
-    from crfkit.report import draw_tree
-
-    draw_tree(sentence).save(path)
-
-
-def make_folder(path: Path) -> None:
-    """A folder for pictures, if it is not there yet."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: no folder can be made there ({error.strerror or error})") from None
 
 
 def is_parser(path: Path) -> bool:
@@ -146,7 +136,7 @@ def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     metavar="FOLDER",
     help="Draw the tree of each sentence there, as 00001.svg and so on.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@threads_option
 @quiet_option
 def command(
     model: Path,

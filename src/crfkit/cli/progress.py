@@ -13,8 +13,6 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-import click
-
 from crfkit.cli.streams import complain
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ PATIENCE = 1.0  # seconds after which a stage is shown
 INTERVAL, LONGEST = 5.0, 60.0  # seconds between two lines of a stage where lines stay; they grow with it
 
 T = TypeVar("T")
-
-quiet_option = click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 
 
 class SecondsLeft:

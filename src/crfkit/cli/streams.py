@@ -165,6 +165,14 @@ def batches(items: Iterable[T], size: int, source: Path | ArrivingLines) -> Iter
         yield batch
 
 
+def make_folder(path: Path) -> None:
+    """A folder to write to, if it is not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: no folder can be made there ({error.strerror or error})") from None
+
+
 def check_output(output: str | Path | None, sources: Iterable[str | Path | None], what: str) -> None:
     """Refuse, before any work, to write over a file that is read: under its name, another path, or a link to it."""
     target = _identity("-" if output is None else output, writing=True)

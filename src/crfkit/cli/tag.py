@@ -11,8 +11,10 @@ import click
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option
 from crfkit.cli.decoding import labelled
-from crfkit.cli.output_forms import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
-from crfkit.cli.progress import Display, quiet_option
+from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
+from crfkit.cli.options import quiet_option, separator_option, threads_option
+from crfkit.cli.output_formats import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
+from crfkit.cli.progress import Display
 from crfkit.cli.streams import (
     ArrivingLines,
     batches,
@@ -21,7 +23,6 @@ from crfkit.cli.streams import (
     open_output,
     writes_to_terminal,
 )
-from crfkit.cli.taggers import columns_option, load_tagger, read_for_tagger
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
@@ -75,8 +76,8 @@ def tag(
     metavar="N",
     help="Write the N best label sequences of each sequence.",
 )
-@click.option("--separator", help="What stands between columns.  [default: what did in the training file]")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@separator_option
+@threads_option
 @allowed_column_option
 @columns_option
 @quiet_option

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +26,25 @@ from crfkit.cli.constraints import (
     take_allowed,
 )
 from crfkit.cli.folds import check_folds, cross_validation
-from crfkit.cli.keeping import check_outputs, end_interrupted, ended_from_outside, keep_model
-from crfkit.cli.optimizing import dev_options, optimizer_of, optimizer_options, safety_of, safety_options
-from crfkit.cli.progress import Display, SecondsLeft, quiet_option
+from crfkit.cli.options import (
+    dev_options,
+    l1_option,
+    model_option,
+    optimizer_of,
+    optimizer_options,
+    quiet_option,
+    safety_options,
+    threads_option,
+)
+from crfkit.cli.progress import Display
+from crfkit.cli.saving import check_outputs, end_interrupted, ended_from_outside, fit, train_and_save
 from crfkit.cli.structures import order_options, structure_of
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
     from crfkit.evaluation import Metric
     from crfkit.features import Template
-    from crfkit.models import CRF, ProgressCallback
+    from crfkit.models import CRF
 
 
 def train(
@@ -46,33 +55,20 @@ def train(
     metric: Metric | None = None,
     patience: int | None = None,
     allow_unknown: bool = False,
-    callback: ProgressCallback | None = None,
-    safety: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> bool:
     """Train a model on column data; True when Ctrl-C ended it, with the best weights until then.
 
-    `safety` is what else `CRF.fit` is told: time budget, checkpoint, the model to begin with.
-
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
+    `settings` are what else `CRF.fit` is told: callback, time budget, checkpoint, the model to begin with.
     """
-    from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
-    from crfkit.optimizers import StopReason
-
-    settings: dict[str, Any] = {**(safety or {})}
+    known = _labels(examples)
     if dev is not None:
-        held_out = (*_inputs_and_labels(dev), allowed_of(dev, _labels(examples)))
+        held_out = (*_inputs_and_labels(dev), allowed_of(dev, known))
         settings |= {"dev": held_out, "metric": metric, "patience": patience}
-        if not allow_unknown:
-            known = _labels(examples)
-            for example in dev:
-                check_labels(example, known, "the training file does not have the label")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrainingInterrupted)  # said by the exit status and in words
-        warnings.simplefilter("ignore", UnknownLabels)  # asked for
-        warnings.simplefilter("ignore", SequencesSkipped)  # asked for, and counted before
-        allowed = allowed_of(examples, _labels(examples))
-        model.fit(*_inputs_and_labels(examples), allowed=allowed, callback=callback, **settings)
-    return model.stop_reason_ == StopReason.INTERRUPTED
+        for example in () if allow_unknown else dev:
+            check_labels(example, known, "the training file does not have the label")
+    return fit(model, *_inputs_and_labels(examples), allowed=allowed_of(examples, known), **settings)
 
 
 def _inputs_and_labels(examples: Sequence[Example]) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
@@ -126,7 +122,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 
 @click.command("train", short_help="Train a model on a file of labelled sequences.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes.")
+@model_option
 @click.option(
     "--template", type=click.Path(path_type=Path), help="Feature template, in the language of CRF++."
 )
@@ -147,7 +143,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     metavar="N",
     help="Cross-validate first: N models, each without one Nth of FILE, and how well they label it.",
 )
-@click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
+@l1_option
 @click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")
 @click.option(
     "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
@@ -189,7 +185,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 @click.option(
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]")
+@threads_option
 @quiet_option
 @ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
@@ -239,25 +235,21 @@ def _train_and_keep(
         ):
             with display.standard_output():
                 click.echo(line)
-    seconds_left = SecondsLeft.of(crf.optimizer, options["time_budget"])
-    with display.training(seconds_left, metric.title) as callback:
-        interrupted = train(
-            crf,
-            examples,
-            dev=held_out,
-            metric=metric,
-            patience=options["patience"],
-            allow_unknown=options["allow_unknown"],
-            callback=callback,
-            safety=safety_of(options),
-        )
-    display.stage(f"writing {model}")
-    keep_model(crf, model, display.say, interrupted=interrupted, metadata=reading)
+    run = partial(
+        train,
+        crf,
+        examples,
+        dev=held_out,
+        metric=metric,
+        patience=options["patience"],
+        allow_unknown=options["allow_unknown"],
+    )
+    train_and_save(run, crf, model, options, display, metric.title, reading)
 
 
 def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """A model of cross-validation, trained; Ctrl-C ends the command."""
-    if train(model, examples, safety={"time_budget": options["time_budget"]}):
+    if train(model, examples, time_budget=options["time_budget"]):
         end_interrupted(" in the cross-validation; there is no model")
     return model
 
@@ -281,7 +273,7 @@ def read_files(
     examples = list(counted(read_labelled(file, conllu=conllu, **reading)))
     n_columns = len(examples[0].inputs[0]) + 1
     if reading["separator"] is None:
-        reading["separator"] = examples[0].separator
+        reading["separator"] = examples[0].origin.separator
     held_out = (
         None
         if dev is None

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, ClassVar
 
 from crfkit.data.errors import InputError
 from crfkit.data.files import Source, numbered_lines, source_name
@@ -32,6 +32,11 @@ class AttributeSequence:
     labels: list[str]  # [T]
     line: int  # number of the line of its first item, counted from 1
     source: str = "<stream>"
+
+    rows: ClassVar[Sequence[tuple[str, ...]]] = ()  # it has no columns, and no comments
+    lines: ClassVar[Sequence[str]] = ()
+    comments: ClassVar[Sequence[str]] = ()
+    separator: ClassVar[str] = "\t"
 
     def place(self, position: int) -> str:
         """Where a position was read, as `file:line`."""

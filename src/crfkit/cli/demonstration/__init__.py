@@ -11,6 +11,7 @@ from crfkit import __version__
 from crfkit.cli.demonstration import parts, timing
 from crfkit.cli.demonstration.sample import Labelled, draw_names, read_sample, tagged
 from crfkit.cli.demonstration.screen import PALE, Screen
+from crfkit.cli.streams import make_folder
 from crfkit.data import InputError, Sentence, write_conllu
 
 __all__ = ["Screen", "Shown", "Sizes", "demo", "draw_names", "read_sample"]
@@ -82,14 +83,6 @@ def demo(folder: Path, screen: Screen, sizes: Sizes | None = None, program: str 
         screen.say((f"# {text}", PALE))
         screen.code(line)
     return Shown(wrong_tags, wrong_arcs, names, fixed, timings, [line for _, line in commands])
-
-
-def make_folder(folder: Path) -> None:
-    """The folder for what the demonstration writes, where it does not exist."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from None
 
 
 def write_data(

@@ -1,4 +1,4 @@
-"""How a training minimises: its optimizer with the settings of it, and what makes a long training safe."""
+"""Options that commands share: threads and silence, optimizer, held-out data, time budget, checkpoints."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ from crfkit.optimizers import AUTO, OPTIMIZERS, Optimizer, optimizer_named
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 WORDS = {"true": True, "false": False, "none": None}
+
+quiet_option = click.option("--quiet", is_flag=True, help="Print only errors.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]"
+)
+separator_option = click.option(
+    "--separator", help="What stands between columns.  [default: what did in the training file]"
+)
+model_option = click.option(
+    "--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes."
+)
+l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 
 def optimizer_options(default: str) -> Callable[[Command], Command]:

@@ -1,7 +1,8 @@
-"""Where a trained model goes, and how a training that ended is spoken of."""
+"""Training runs of commands: the iterations shown, Ctrl-C and SIGTERM handled, the model saved."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from crfkit.cli.options import safety_of
+from crfkit.cli.progress import Display, SecondsLeft
 from crfkit.cli.streams import BAD_INPUT, check_output, complain
 from crfkit.cli.structures import grown_words
 from crfkit.data import InputError
@@ -55,6 +58,36 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
             check_writable(output)
     if checkpoint is not None and checkpoint.resolve() == model.resolve():
         raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
+
+
+def fit(model: CRF | Parser, *data: Any, **settings: Any) -> bool:
+    """Train a model as its `fit` is told; True when Ctrl-C ended it, with the best weights until then."""
+    from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
+    from crfkit.optimizers import StopReason
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingInterrupted)  # the exit status and the last line tell
+        warnings.simplefilter("ignore", UnknownLabels)  # asked for
+        warnings.simplefilter("ignore", SequencesSkipped)  # asked for, and counted before
+        model.fit(*data, **settings)
+    return model.stop_reason_ == StopReason.INTERRUPTED
+
+
+def train_and_save(
+    train: Callable[..., bool],
+    model: CRF | Parser,
+    path: Path,
+    options: dict[str, Any],
+    display: Display,
+    dev_name: str,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Show the iterations of `train`, which trains the model and tells whether Ctrl-C ended it; then save the model."""
+    seconds_left = SecondsLeft.of(model.optimizer, options["time_budget"])
+    with display.training(seconds_left, dev_name) as callback:
+        interrupted = train(callback=callback, **safety_of(options))
+    display.stage(f"writing {path}")
+    keep_model(model, path, display.say, interrupted=interrupted, metadata=metadata)
 
 
 def keep_model(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,19 +29,17 @@ class Details(NamedTuple):
 PLAIN = Details()
 
 
-class Labelling(NamedTuple):
-    """One label sequence of a sequence."""
+class LabelSequence(NamedTuple):
+    """One of the best label sequences of a sequence, with what is asked for beside it."""
 
-    labels: Sequence[str]  # [T]
-    rank: int  # counted from 1
-    probability: float | None = None  # of all labels together, where it is asked for
-    marginals: npt.NDArray[np.float64] | None = None  # [T, L], where they are
-    columns: Mapping[str, int] = MappingProxyType({})  # label → its column in the marginals
-    score: float | None = (
-        None  # of the sequence: the sum of `scores`, or where these are probabilities their product
-    )
+    labels: list[Any]  # [T]
+    score: float | None = None  # the sum of `scores`, or where these are probabilities their product
     log_partition: float | None = None  # log Z
-    scores: npt.NDArray[np.float64] | None = None  # [T], where they are asked for
+    probability: float | None = None
+    scores: npt.NDArray[np.float64] | None = None  # [T]
+    rank: int = 1
+    marginals: npt.NDArray[np.float64] | None = None  # [T, L]
+    columns: Mapping[str, int] = MappingProxyType({})  # label → its column in the marginals
 
     def marginal(self, position: int) -> float:
         """The probability of the label of a position."""
@@ -54,10 +52,10 @@ class Labelling(NamedTuple):
         return zip(self.columns, self.marginals[position].tolist(), strict=True)
 
 
-Writer = Callable[[Example, Labelling, Details, IO[str]], None]
+Writer = Callable[[Example, LabelSequence, Details, IO[str]], None]
 
 
-def write_column_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+def write_column_form(example: Example, found: LabelSequence, details: Details, output: IO[str]) -> None:
     """The input columns, the label, and its probability; `# rank probability` before each of several label sequences."""
     more: list[list[str]] = [[label] for label in found.labels]
     for position, columns in enumerate(more):
@@ -67,7 +65,7 @@ def write_column_form(example: Example, found: Labelling, details: Details, outp
             columns.append(f"{found.marginal(position):.6f}")
         if details.all_marginals:
             columns += (f"{label}/{p:.6f}" for label, p in found.all_marginals(position))
-    comments, separator = list(example.comments), example.separator
+    comments, separator = list(example.origin.comments), example.origin.separator
     about = [f"{found.rank}"] if details.nbest is not None else []
     if details.nbest is not None or details.probability:
         about.append(f"{found.probability:.6f}")
@@ -79,7 +77,7 @@ def write_column_form(example: Example, found: Labelling, details: Details, outp
     write_columns(rows, output, comments=comments, separator=separator)
 
 
-def write_crfpp_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+def write_crfpp_form(example: Example, found: LabelSequence, details: Details, output: IO[str]) -> None:
     """As `crf_test` writes; --marginals is its -v1, --all-marginals its -v2."""
     verbose = details.marginals or details.all_marginals
     if details.nbest is not None:
@@ -94,13 +92,14 @@ def write_crfpp_form(example: Example, found: Labelling, details: Details, outpu
     output.write("\n")
 
 
-def write_wapiti_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+def write_wapiti_form(example: Example, found: LabelSequence, details: Details, output: IO[str]) -> None:
     """As `wapiti label` writes; --scores is its -s, --posterior its -p; --marginals writes probabilities for scores."""
     if details.scores:
         output.write(f"# {found.rank - 1} {found.score:f}\n")
     elif details.probability:
         output.write(f"# {found.rank - 1} {found.probability:f}\n")
-    lines = () if details.labels_only else example.lines
+    origin = example.origin
+    lines = () if details.labels_only else origin.lines or [origin.separator.join(row) for row in origin.rows]
     for position, label in enumerate(found.labels):
         columns = [lines[position], label] if lines else [label]
         if details.scores and found.scores is not None:
@@ -111,7 +110,7 @@ def write_wapiti_form(example: Example, found: Labelling, details: Details, outp
     output.write("\n")
 
 
-def write_crfsuite_form(example: Example, found: Labelling, details: Details, output: IO[str]) -> None:
+def write_crfsuite_form(example: Example, found: LabelSequence, details: Details, output: IO[str]) -> None:
     """As `crfsuite tag` writes: labels alone; --reference is its -r, --probability its -p, --marginals its -i,
     --all-marginals its -l.
     """
@@ -143,8 +142,7 @@ def writer_of(
     """The writer of a form, and all that it writes; without a form, columns, or for attributes CRFsuite's form.
 
     The tools of CRF++ and Wapiti write the probability of a label sequence wherever they write those of labels. Wapiti
-    knows no
-    posterior decoding of models that are normalised at each position, and takes no notice of its -p there.
+    has no posterior decoding of models that are normalised at each position, and takes no notice of its -p there.
     """
     name = form or ("crfsuite" if attributes else "columns")
     if attributes and name != "crfsuite" and not details.labels_only:
@@ -170,4 +168,4 @@ def writer_of(
 
 def _inputs(example: Example, details: Details) -> Sequence[tuple[str, ...]]:
     """The columns of each position as they stand in the file."""
-    return [()] * len(example.inputs) if details.labels_only else example.rows
+    return [()] * len(example.inputs) if details.labels_only else example.origin.rows
