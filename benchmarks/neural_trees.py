@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from crfkit.nn import TreeDistribution
-from crfkit.nn.backends import torch_tree as tree_sums
 
 Step = Callable[[], Any]
 
@@ -45,9 +44,10 @@ def tree_steps(size: tuple[int, int], device: str) -> tuple[dict[str, Step], dic
             MatrixTree(heads).log_partition.sum().backward()
 
         sums["SuPar"], bests["SuPar"] = supar, lambda: MatrixTree(heads.detach().clone()).argmax
-    problem = TreeDistribution(scores)._problem
+    trees = TreeDistribution(scores)
+    kernels: Any = trees._backend
     fast = device == "cpu" or (
-        tree_sums.kernels_for(problem) is not None and tree_sums.is_eliminated(problem, scores.dtype)
+        kernels.name == "triton" and kernels.is_eliminated(trees._problem, scores.dtype)
     )
     return sums, bests, fast
 

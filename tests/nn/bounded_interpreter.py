@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from crfkit.nn.backends import decode as chain_paths
-from crfkit.nn.backends import torch_chain as chain_torch
+from crfkit.nn.backends.torch_chain import TORCH
 from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
@@ -23,8 +23,8 @@ from crfkit.nn.problem.chain import (
 )
 from crfkit.nn.problem.constraints import bigram_table
 from crfkit.nn.problem.gold_score import add_path, path_score
-from crfkit.nn.triton.dense import backend as chain_triton
-from tests.nn.triton_interpreter import close
+from crfkit.nn.triton.dense.backend import Kept
+from tests.nn.triton_interpreter import DENSE, close
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 IOBES = ["O", *(f"{part}-{kind}" for kind in "XY" for part in "BIES")]
@@ -74,13 +74,13 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     """The choice, and the log-likelihood of the best label sequence with its gradient."""
     B, truth = len(given.emissions), exact(given)
     upstream = torch.rand(B, generator=torch.Generator().manual_seed(0)).double() + 0.5
-    expected = chain_torch.expectations(truth, upstream if given.arcs.ndim == 2 else None)
-    best = chain_paths.best(
+    expected = TORCH.expectations(truth, upstream if given.arcs.ndim == 2 else None)
+    best = chain_paths.viterbi(
         site_states(truth, torch.float64), site_arcs(truth, torch.float64), alive_sites(given)
     )
     tags = to_positions(given, best).clamp_min(0)
-    value, kept = chain_triton.value(given, tags, keep=True)
-    assert kept is not None
+    value, kept = DENSE.value(given, tags, keep=True)
+    kept = Kept(*kept)
     chosen = kept.tables[-B:].int().tolist()
     if chosen != (expected_periods(given) if periods is None else periods):
         sys.exit(f"{name}: chose {chosen}, expected {expected_periods(given)}")
@@ -90,7 +90,7 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     states = (-expected.states * upstream[:, None, None]).contiguous()
     arcs = -expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
     add_path(truth, tags, upstream, states, arcs)
-    found = chain_triton.gradient(given, tags, upstream.to(given.arcs.dtype), kept)
+    found = DENSE.gradient(given, tags, upstream.to(given.arcs.dtype), kept)
     close(f"{name}: emissions", found[0], states, tolerance)
     close(f"{name}: arcs", found[1], arcs, tolerance)
     if bool((found[1][given.arcs == -torch.inf] != 0).any()):
@@ -110,12 +110,11 @@ def check_divisions(given: ChainProblem, messages: torch.Tensor, periods: list[i
 
 def check_total(given: ChainProblem, name: str) -> None:
     """The sum of values, made together with its gradient."""
-    tags = chain_triton.best(given).clamp_min(0)
-    values, kept = chain_triton.value(given, tags, keep=True)
-    assert kept is not None
-    total, found = chain_triton.total(given, tags)
+    tags = DENSE.argmax(given).clamp_min(0)
+    values, kept = DENSE.value(given, tags, keep=True)
+    total, found = DENSE.total(given, tags)
     close(f"{name}: total", total, values.double().sum(), 1e-4)
-    expected = chain_triton.gradient(given, tags, torch.ones(()), kept)
+    expected = DENSE.gradient(given, tags, torch.ones(()), kept)
     for mine, theirs in zip(found, expected, strict=True):
         assert mine is not None
         assert theirs is not None

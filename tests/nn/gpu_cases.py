@@ -61,8 +61,10 @@ def arguments(size: tuple[int, int, int], mask: str, form: str, seed: int = 0) -
 
 def distribution_of(given: dict[str, Any]) -> ChainDistribution:
     """With a table of the bigrams that stays, where there is one, as a layer has it."""
-    scores = {name: value for name, value in given.items() if name != "table"}
-    return ChainDistribution(**scores)._within(given.get("table"))
+    scores = {name: value for name, value in given.items() if name not in ("table", "bigrams")}
+    found = ChainDistribution(**scores, bigrams=given.get("table", given.get("bigrams")))
+    found._lists = "table" in given
+    return found
 
 
 def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor]:

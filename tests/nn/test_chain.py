@@ -1,4 +1,4 @@
-"""`crfkit.nn.ChainDistribution` against brute force: every question, every kind of arcs and masks, on every path."""
+"""`crfkit.nn.ChainDistribution` against brute force: every question, every kind of arcs and masks, by every backend."""
 
 from __future__ import annotations
 
@@ -10,33 +10,24 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainDistribution
-from crfkit.nn.backends import chain_value
-from crfkit.nn.backends import core as chain_core
-from crfkit.nn.backends import torch_chain as chain_torch
+from crfkit.nn.backends import choice, core
+from crfkit.nn.backends.core import CORE
+from crfkit.nn.backends.torch_chain import TORCH
+from crfkit.nn.problem.chain import explicit
 from tests.oracles.chain_batches import KINDS, ChainBatch, batch
 
 TOLERANCE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
 
 
-class CoreOrTorch:
-    """The core for all problems that it has an answer for."""
+@pytest.fixture(params=["core", "torch"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Every backend of a CPU, forced for all problems that it has an answer for."""
 
-    @staticmethod
-    def log_partition(problem: Any) -> Any:
-        return (chain_torch if problem.arcs.ndim == 4 else chain_core).log_partition(problem)
+    def choose(problem: Any, lists: bool = False) -> Any:
+        problem = explicit(problem)
+        return CORE if request.param == "core" and problem.arcs.ndim < 4 else TORCH, problem
 
-    @staticmethod
-    def expectations(problem: Any, weights: Any = None) -> Any:
-        return (chain_torch if problem.arcs.ndim == 4 else chain_core).expectations(problem, weights)
-
-
-PATHS = {"core": CoreOrTorch, "torch": chain_torch}
-
-
-@pytest.fixture(params=PATHS)
-def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Every way of summing, forced for all problems."""
-    monkeypatch.setattr(chain_value, "path_for", lambda problem: PATHS[request.param])
+    monkeypatch.setattr(choice, "choose", choose)
     return request.param
 
 
@@ -51,13 +42,13 @@ def possible(given: ChainBatch) -> list[int]:
     return [b for b in range(len(given.emissions)) if given.oracle(b).outputs]
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 def test_log_partition(given: ChainBatch) -> None:
     expected = [given.oracle(b).log_partition for b in range(len(given.emissions))]
     np.testing.assert_allclose(given.distribution().log_partition(), expected, **TOLERANCE)
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 def test_marginals(given: ChainBatch) -> None:
     """Of labels and of arcs; 0 at positions that are off."""
     T, L = given.emissions.shape[1:]
@@ -75,7 +66,7 @@ def test_marginals(given: ChainBatch) -> None:
         np.testing.assert_allclose(by_arc[b], expected, **TOLERANCE)
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 def test_gradients_are_marginals_weighted_by_what_comes_back(given: ChainBatch) -> None:
     tensors = given.tensors()
     weights = torch.linspace(0.5, 2.0, len(given.emissions), dtype=torch.float64)
@@ -96,7 +87,7 @@ def test_gradients_are_marginals_weighted_by_what_comes_back(given: ChainBatch) 
             np.testing.assert_allclose(tensors[name].grad, torch.stack(rows).sum(0), **TOLERANCE)
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 def test_log_probabilities_of_complete_tags(given: ChainBatch) -> None:
     B, T, _ = given.emissions.shape
     tags = torch.full((B, T), -100)
@@ -110,7 +101,7 @@ def test_log_probabilities_of_complete_tags(given: ChainBatch) -> None:
     np.testing.assert_allclose(found[possible(given)], expected[possible(given)], **TOLERANCE)
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 def test_log_probabilities_of_partial_tags(given: ChainBatch) -> None:
     B, T, L = given.emissions.shape
     rng = np.random.default_rng(1)
@@ -126,11 +117,11 @@ def test_log_probabilities_of_partial_tags(given: ChainBatch) -> None:
             np.testing.assert_allclose(found[b], oracle.probabilities[agree].sum(), **TOLERANCE)
 
 
-@pytest.mark.parametrize("core", [False, True])
-def test_best_and_k_best(given: ChainBatch, core: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by_core", [False, True])
+def test_best_and_k_best(given: ChainBatch, by_core: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     k = 5
-    if not core:
-        monkeypatch.setattr(chain_core, "answers", lambda problem: False)
+    if not by_core:
+        monkeypatch.setattr(core, "answers", lambda problem: False)
     best = given.distribution().argmax().numpy()
     scores, labels = (answer.numpy() for answer in given.distribution().topk(k))
     for b in possible(given):
@@ -178,7 +169,7 @@ def test_frequencies_of_samples_approach_the_marginals(kind: str) -> None:
     assert exact.all()
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("kind", ["plain", "masked", "by sequence", "by position", "restricted"])
 def test_gradients_and_second_gradients_by_differences(kind: str) -> None:
     given = batch(11, **{"shape": (3, 3, 2), **KINDS[kind]})
@@ -206,7 +197,7 @@ def test_derivatives_of_marginals_and_entropy_by_differences() -> None:
     assert torch.autograd.gradcheck(answers, scores)
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_forbidden_parts_have_finite_gradients(create_graph: bool) -> None:
     tensors = batch(13, forbidden=True, restricted=True, masked=True).tensors()
@@ -219,7 +210,7 @@ def test_forbidden_parts_have_finite_gradients(create_graph: bool) -> None:
     assert (gradients[0][~tensors["allowed"]] == 0).all()
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 def test_what_is_impossible_has_no_probability_and_no_gradient() -> None:
     emissions = torch.zeros(2, 3, 2, requires_grad=True)
     never = torch.full((2, 2), -torch.inf)
@@ -231,7 +222,7 @@ def test_what_is_impossible_has_no_probability_and_no_gradient() -> None:
     assert (distribution.marginals()[0] == 0).all()
 
 
-@pytest.mark.usefixtures("path")
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_long_sequences_keep_their_digits(dtype: Any) -> None:
     """float32 log Z within 1e-6 and marginals within 1e-5 at spread 3; half precision goes in, float32 comes out."""

@@ -25,8 +25,8 @@ def test_kernels_are_launched_where_the_scores_are(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(torch.cuda, "device", chosen)
     monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: current[0], raising=False)
-    answer = launch.on_its_device(lambda problem, x, *, y: (current[0], x, y))
+    answer = launch.on_its_device(lambda self, problem, x, *, y: (current[0], x, y))
     for place, expected in ((0, 0), (1, 1), (-1, 0)):
         scores = SimpleNamespace(get_device=lambda place=place: place)
-        assert answer((scores, None), 2, y=3) == (expected, 2, 3)
+        assert answer(None, (scores, None), 2, y=3) == (expected, 2, 3)
         assert current == [0]

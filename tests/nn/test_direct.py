@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF
-from crfkit.nn.backends import chain_value
+from crfkit.nn.backends.core import CORE
 from tests.nn.program_cases import FORMS, arguments, layer_of
 
 REDUCTIONS = ("sum", "mean", "token_mean")
@@ -131,14 +131,14 @@ def test_a_compiled_program_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     """Kernels see it as it is, and no table that none of them has lists of."""
     layer, given = layer_of("bio"), arguments("bio", (3, 6))
     expected = directly(layer, given, "sum")
-    tables, usual = [], chain_value.total_and_gradient
+    tables, usual = [], CORE.total
 
     def watched(problem: Any, *given: Any) -> Any:
         assert not torch.compiler.is_compiling()
         tables.append(problem.bigrams)
         return usual(problem, *given)
 
-    monkeypatch.setattr(chain_value, "total_and_gradient", watched)
+    monkeypatch.setattr(CORE, "total", watched)
     layer.zero_grad()
     loss, gradient = torch.compile(layer.loss_and_gradient, backend="eager")(**given)
     found = [loss, gradient, *(parameter.grad for parameter in layer.parameters())]

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF, ChainDistribution
-from crfkit.nn.backends import core as chain_core
+from crfkit.nn.backends import core
 from tests.oracles.chain_batches import KINDS, batch
 
 SCORES = ("emissions", "transitions", "start", "end")
@@ -20,8 +20,8 @@ SCORES = ("emissions", "transitions", "start", "end")
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Once by the native core, where it answers, and once without it."""
     if request.param == "torch":
-        monkeypatch.setattr(chain_core, "answers", lambda problem: False)
-        monkeypatch.setattr(chain_core, "suits", lambda problem: False)
+        monkeypatch.setattr(core, "answers", lambda problem: False)
+        monkeypatch.setattr(core, "suits", lambda problem: False)
     return str(request.param)
 
 

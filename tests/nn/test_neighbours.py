@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,9 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF, ChainDistribution
-from crfkit.nn.backends import chain_value
-from crfkit.nn.problem import bigram_tiles as neighbours
-from crfkit.nn.problem.bigram_tiles import TILE, lists_of, tiles_of
+from crfkit.nn.backends import choice
+from crfkit.nn.backends.torch_chain import TORCH
+from crfkit.nn.problem.bigram_tiles import ATTRIBUTE, TILE, tiles_for, tiles_of
 
 
 def pairs(tiles: npt.NDArray[np.int16], n_labels: int) -> tuple[set[tuple[int, int]], list[int]]:
@@ -66,13 +68,13 @@ def table(n_labels: int, share: float) -> Any:
 )
 def test_tables_have_lists_where_they_pay(n_labels: int, share: float, listed: bool) -> None:
     given = table(n_labels, share)
-    assert (lists_of(given) is not None) == listed
-    assert lists_of(given) is lists_of(given.detach())  # made once
+    assert (tiles_for(given) is not None) == listed
+    assert tiles_for(given) is tiles_for(given.detach())  # made once
 
 
 def lists_are_right(given: Any) -> bool:
     """Whether the lists of a table are those of its pairs now."""
-    found = lists_of(given)
+    found = tiles_for(given)
     return found is not None and np.array_equal(found.numpy(), tiles_of(given[:-1, :-1].numpy()))
 
 
@@ -86,7 +88,7 @@ def test_lists_follow_what_happens_to_a_table() -> None:
     layer.to_empty(device="cpu").bigrams.copy_(table(150, 0.05))
     assert lists_are_right(layer.bigrams)
     assert lists_are_right(copy.deepcopy(layer).half().bigrams)
-    assert lists_of(layer.to("meta").bigrams) is None
+    assert tiles_for(layer.to("meta").bigrams) is None
     assert list(layer.state_dict()) == ["transitions", "start_transitions", "end_transitions"]
 
 
@@ -94,44 +96,28 @@ def test_tables_of_one_storage_have_lists_of_their_own() -> None:
     both = torch.stack([table(150, 0.1), table(150, 0.1).T])
     assert lists_are_right(both[0])
     assert lists_are_right(both[1])
-    assert lists_of(both[0].T) is None
+    assert tiles_for(both[0].T) is None
 
 
-def test_lists_of_tables_that_are_gone_are_forgotten() -> None:
-    for i in range(4):
-        given = table(150, 0.1)
-        given[i] = False
-        assert lists_are_right(given)
-    assert not any(made.storage.expired() for made in neighbours._made.values())
-
-
-def test_threads_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that comes in while another looks for what is gone."""
-
-    class Gone:
-        """A storage that is gone; another thread makes lists, and forgets those of this one."""
-
-        def expired(self) -> bool:
-            neighbours._made[0, 0, 1] = neighbours._made.pop((0, 0, 0))._replace(storage=Here())
-            return True
-
-    class Here:
-        def expired(self) -> bool:
-            return False
-
-    monkeypatch.setattr(neighbours, "_made", {(0, 0, 0): neighbours._Made(Gone(), 0, None)})
-    assert lists_are_right(table(150, 0.1))
-    assert len(neighbours._made) == 2
+def test_lists_live_as_long_as_the_memory_of_their_table() -> None:
+    """They are an attribute of its storage: no other table finds them, and there is no cache of the process."""
+    given = table(150, 0.1)
+    tiles = weakref.ref(tiles_for(given))
+    assert tiles_for(given.detach()) is tiles()
+    assert not hasattr(given.clone().untyped_storage(), ATTRIBUTE)
+    del given
+    gc.collect()
+    assert tiles() is None
 
 
 def test_tables_whose_changes_are_not_counted_have_none() -> None:
     with torch.inference_mode():
-        assert lists_of(table(150, 0.1)) is None
+        assert tiles_for(table(150, 0.1)) is None
 
 
 def test_questions_without_lists_are_answered_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose scores are masked when they are first asked for, without a graph or with one."""
-    monkeypatch.setattr(chain_value, "uses_lists", lambda problem: True)
+    monkeypatch.setattr(choice, "choose", lambda problem, lists=False: (TORCH, problem))
     layer, emissions = ChainCRF(4, bigrams=table(4, 0.6)), torch.randn(2, 5, 4)
     assert not bool(layer.bigrams.all())
     found = layer.distribution(emissions)

@@ -10,8 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import TreeDistribution
-from crfkit.nn.backends import torch_tree as tree_sums
-from crfkit.nn.backends import tree_decode as tree_outputs
+from crfkit.nn.backends import core
 from tests.oracles.oracle import TreeOracle
 
 LENGTHS = [3, 0, 1, 2, 3]
@@ -22,8 +21,7 @@ TOLERANCE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """With the core, and as where it was not built."""
     if request.param == "determinant":
-        monkeypatch.setattr(tree_sums, "core_is_there", lambda: False)
-        monkeypatch.setattr(tree_outputs, "core_is_there", lambda: False)
+        monkeypatch.setattr(core, "core_is_there", lambda: False)
     return request.param
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import torch
 
 from crfkit.inference import TreeBatch
-from crfkit.nn.backends import torch_tree as tree_sums
+from crfkit.nn.backends.torch_tree import is_safe
 from crfkit.nn.problem.tree import TreeProblem
 from crfkit.nn.triton.trees import backend as tree_triton
 from crfkit.nn.triton.trees.registers import register_kernel
 from crfkit.structures import SpanningTree
 from tests.oracles.oracle import TreeOracle
 
+KERNELS = tree_triton.KernelTreeBackend()
 # words, lengths, spread of the scores, share of arcs that do not exist
 KINDS: list[tuple[int, list[int] | None, float, float]] = [
     (3, None, 2.0, 0.0),
@@ -60,8 +61,8 @@ def expected(scores: Any, single_root: bool) -> tuple[float, Any, float]:
 
 def check(given: TreeProblem, name: str) -> None:
     """Sums, probabilities and best trees of one batch."""
-    log_z, marginals = tree_triton.marginals(given)
-    alone, heads = tree_triton.log_partition(given), tree_triton.best(given)
+    log_z, marginals = KERNELS.marginals(given)
+    alone, heads = KERNELS.log_partition(given), KERNELS.argmax(given)
     for b, scores in enumerate(given.scores.double().numpy()):
         size = len(scores) if given.lengths is None else int(given.lengths[b]) + 1
         value, by_arc, top = expected(scores[:size, :size], given.single_root)
@@ -86,7 +87,7 @@ def check_registers() -> None:
         alone = tree_triton._steps(32, True, dtype)[:1]
         assert [(step.launch.kernel, step.real) for step in alone] == [(register_kernel, dtype)]
         with mock.patch.object(tree_triton, "_steps", return_value=alone):
-            log_z, found = tree_triton.marginals(given, dtype)
+            log_z, found = KERNELS.marginals(given, dtype)
         np.testing.assert_allclose(log_z[0], value, rtol=tolerance, err_msg="registers: log Z")
         np.testing.assert_allclose(found[0, :14, :14], by_arc, atol=tolerance, err_msg="registers: marginals")
         assert not found[0][outside].any(), "registers: words that are none"
@@ -97,11 +98,11 @@ def check_single_precision() -> None:
     scores = problem(4, True).scores.repeat(4, 1, 1) / torch.tensor([40.0, 4.0, 1.0, 1.0])[:, None, None]
     scores[1, 2, 3], scores[3, 1, 2] = -torch.inf, torch.nan
     given = TreeProblem(scores, torch.tensor([17, 16, 17, 17]), True)
-    log_z, found = tree_triton.marginals(given, torch.float32)
+    log_z, found = KERNELS.marginals(given, torch.float32)
     with mock.patch.object(
         tree_triton, "_steps", return_value=tree_triton._steps(32, True, torch.float32)[:1]
     ):
-        kept = tree_triton.marginals(TreeProblem(scores[:1], None, True), torch.float32)[1]
+        kept = KERNELS.marginals(TreeProblem(scores[:1], None, True), torch.float32)[1]
     assert torch.equal(found[0], kept[0]), "single precision: made again, though its range was wide enough"
     assert torch.isnan(log_z).tolist() == [False, False, False, True], (
         "single precision: scores that are no numbers"
@@ -117,7 +118,7 @@ def check_single_precision() -> None:
         deep = deep_cycle(True)
         deep = deep._replace(scores=deep.scores * (depth / 800.0))
         value, by_arc, _ = expected(deep.scores[0].double().numpy(), True)
-        log_z, found = tree_triton.marginals(deep, torch.float32)
+        log_z, found = KERNELS.marginals(deep, torch.float32)
         np.testing.assert_allclose(log_z[0], value, rtol=1e-7, err_msg="single precision: deep cycle")
         np.testing.assert_allclose(found[0], by_arc, atol=1e-6, err_msg="single precision: deep cycle")
 
@@ -128,13 +129,10 @@ def check_longer() -> None:
     scores[:2], scores[2] = problem(0, True).scores, deep_cycle(True).scores[0]
     scores[1, 0, 1] = -torch.inf
     given = TreeProblem(scores, torch.tensor([2, 3, 3]), True)
-    safe = tree_sums._is_safe(given)
-    with (
-        mock.patch.object(tree_sums, "kernels_for", return_value=tree_triton),
-        mock.patch.dict(tree_sums.MOST_ELIMINATED, {torch.float64: 0}),
-    ):
-        sums = tree_sums.marginals(given)
-    for found, exact in zip(sums, tree_triton.marginals(given), strict=True):
+    safe = is_safe(given)
+    with mock.patch.dict(tree_triton.MOST_ELIMINATED, {torch.float64: 0}):
+        sums = KERNELS.marginals(given)
+    for found, exact in zip(sums, KERNELS.marginals(given), strict=True):
         np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12, err_msg="longer sentences")
     assert safe.tolist() == [True, False, False], "longer sentences: which are safe"
 

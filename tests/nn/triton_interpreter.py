@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from crfkit.nn import ChainCRF
-from crfkit.nn.backends import chain_value
+from crfkit.nn.backends import choice
 from crfkit.nn.backends import decode as chain_paths
-from crfkit.nn.backends import torch_chain as chain_torch
-from crfkit.nn.problem import bigram_tiles as neighbours
+from crfkit.nn.backends.base import Backend
+from crfkit.nn.backends.torch_chain import TORCH
+from crfkit.nn.problem.bigram_tiles import tiles_of
 from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
@@ -27,10 +28,26 @@ from crfkit.nn.problem.chain import (
     to_positions,
 )
 from crfkit.nn.problem.gold_score import add_path, path_score
-from crfkit.nn.triton.dense import backend as chain_triton
-from crfkit.nn.triton.positional import backend as chain_positions
-from crfkit.nn.triton.sparse import backend as chain_sparse
-from crfkit.nn.triton.wide import backend as chain_wide
+from crfkit.nn.triton.dense.backend import DenseBackend, in_full
+from crfkit.nn.triton.positional.backend import PositionalBackend
+from crfkit.nn.triton.sparse import backend as sparse_backend
+from crfkit.nn.triton.sparse.backend import SparseBackend
+from crfkit.nn.triton.wide.backend import WideBackend
+
+
+class AnyLists(SparseBackend):
+    """Lists for whatever table a problem has, in small tiles."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.zeros(0))
+
+    def _lists(self, problem: ChainProblem) -> Any:
+        assert problem.bigrams is not None
+        self.tiles = torch.from_numpy(tiles_of(problem.bigrams[:-1, :-1].numpy(), size=64))
+        return super()._lists(problem)
+
+
+DENSE, WIDE, SPARSE, POSITIONAL = DenseBackend(), WideBackend(), AnyLists(), PositionalBackend()
 
 
 def places(
@@ -55,11 +72,6 @@ def problem(seed: int, own_arcs: bool, masks: str, forbidden: bool, dtype: torch
     emissions, ends = torch.randn(B, T, L, generator=rng), torch.randn(2, L, generator=rng)
     start, end = ends.to(dtype)
     return ChainProblem(emissions.to(dtype), arcs.to(dtype), start, end, lengths, sites)
-
-
-def tiles(exists: torch.Tensor) -> torch.Tensor:
-    """Lists of the pairs that exist, in small tiles."""
-    return torch.from_numpy(neighbours.tiles_of(exists.numpy(), size=64))
 
 
 def table(exists: torch.Tensor) -> torch.Tensor:
@@ -98,19 +110,19 @@ def check_by_enumeration() -> None:
     a, b, c = paths.T
     shared = start[a] + arcs[a, b] + arcs[b, c] + end[c]
     scores = shared + emissions[:, 0, a] + emissions[:, 1, b] + emissions[:, 2, c]  # [B, 8000]
-    value, kept = chain_sparse.value(given, None, keep=True)
+    value, kept = SPARSE.value(given, None, keep=True)
     close("few bigrams, all label sequences: log Z", value, scores.logsumexp(1), 1e-5)
     middle = torch.zeros(3, 20, dtype=torch.float64).index_add(1, b, scores.softmax(1))
-    found = chain_sparse.gradient(given, None, torch.ones(3), kept)
+    found = SPARSE.gradient(given, None, torch.ones(3), kept)
     close("few bigrams, all label sequences: marginals", found[0][:, 1], middle, 1e-5)
     place = torch.cat([a * 20 + b, b * 20 + c])
     both = scores.softmax(1).sum(0).repeat(2)
     pairs = torch.zeros(400, dtype=torch.float64).index_add(0, place, both)
     close("few bigrams, all label sequences: arcs", found[1].reshape(-1), pairs, 1e-5)
-    if not torch.equal(chain_sparse.best(given), paths[scores.argmax(1)]):
+    if not torch.equal(SPARSE.argmax(given), paths[scores.argmax(1)]):
         sys.exit("few bigrams, all label sequences: best")
     likely = torch.where(torch.isfinite(shared), 0.0, shared).argmin()  # a label sequence that does not exist
-    if not bool((chain_sparse.value(given, paths[likely].repeat(3, 1), keep=False)[0] == -torch.inf).all()):
+    if not bool((SPARSE.value(given, paths[likely].repeat(3, 1), keep=False)[0] == -torch.inf).all()):
         sys.exit("few bigrams, all label sequences: one that does not exist has a probability")
 
 
@@ -118,15 +130,15 @@ def check_few_bigrams() -> None:
     """Lists of bigrams; those of two sites, where nobody has to wait, shared by programs."""
     check_by_enumeration()
     for masks, tolerance in (("any", 1e-5), ("lengths", 1e-5), ("apart", 1e-4)):
-        check(few_bigrams(masks), f"few bigrams, masks={masks}", tolerance, chain_sparse)
-    alone = chain_sparse._parts
+        check(few_bigrams(masks), f"few bigrams, masks={masks}", tolerance, SPARSE)
+    alone = sparse_backend._parts
     for parts in (2, 4):
-        chain_sparse._parts = lambda *_, parts=parts: parts
+        sparse_backend._parts = lambda *_, parts=parts: parts
         two = few_bigrams("none")
         two = two._replace(emissions=two.emissions[:, :2].contiguous())
-        check(two, f"few bigrams, {parts} programs", 1e-5, chain_sparse)
-    chain_sparse._parts = alone
-    check_total(few_bigrams("lengths"), "few bigrams", chain_sparse)
+        check(two, f"few bigrams, {parts} programs", 1e-5, SPARSE)
+    sparse_backend._parts = alone
+    check_total(few_bigrams("lengths"), "few bigrams", SPARSE)
 
 
 def some_table() -> torch.Tensor:
@@ -142,10 +154,10 @@ def check_table() -> None:
         check_total(given, f"table of bigrams, masks={masks}")
     given = given._replace(lengths=None, sites=None)
     tags = torch.tensor([[2, 3, 0, 4, 1, 0, 1]]).repeat(3, 1)  # START 2, 3 0, 0 4, 4 1 and 1 END do not exist
-    total, found = chain_triton.total(given, tags)
-    kept = chain_triton.value(given, tags, keep=True)[1]
+    total, found = DENSE.total(given, tags)
+    kept = DENSE.value(given, tags, keep=True)[1]
     assert kept is not None
-    again = chain_triton.gradient(given, tags, torch.ones((), dtype=dtype), kept)
+    again = DENSE.gradient(given, tags, torch.ones((), dtype=dtype), kept)
     if total != -torch.inf:
         sys.exit("table of bigrams: tags that it forbids have a probability")
     for _, arcs, start, end in (found, again):
@@ -158,21 +170,21 @@ def check_table() -> None:
         mixed = ChainProblem(
             *(part.to(kind) if 0 < i < 4 and part is not None else part for i, part in enumerate(given))
         )
-        pairs = zip(chain_triton.in_full(mixed)[1:4], explicit(mixed)[1:4], strict=True)
+        pairs = zip(in_full(mixed)[1:4], explicit(mixed)[1:4], strict=True)
         if not all(
             mine is not None and theirs is not None and torch.equal(mine, theirs) for mine, theirs in pairs
         ):
             sys.exit(f"table of bigrams: parameters in {kind} are not those that exist")
     bare = given._replace(start=None, end=None)
-    by_value = chain_triton.gradient(bare, tags, torch.ones((), dtype=dtype), kept)
-    if by_value[2:] != (None, None) or chain_triton.total(bare, tags)[1][2:] != (None, None):
+    by_value = DENSE.gradient(bare, tags, torch.ones((), dtype=dtype), kept)
+    if by_value[2:] != (None, None) or DENSE.total(bare, tags)[1][2:] != (None, None):
         sys.exit("table of bigrams: ends that are absent have a gradient")
     exact = explicit(bare)
     assert exact.start is not None
     close(
         "table of bigrams, no ends",
-        chain_triton.value(bare, None, False)[0],
-        chain_torch.log_partition(exact),
+        DENSE.value(bare, None, False)[0],
+        TORCH.log_partition(exact),
         1e-10,
     )
 
@@ -192,7 +204,7 @@ def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: flo
         sys.exit(f"{what}: off by {error}")
 
 
-def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain_triton) -> None:
+def check(given: ChainProblem, name: str, tolerance: float, kernels: Backend = DENSE) -> None:
     """Value, gradient and best label sequence of one problem."""
     exact = explicit(
         ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
@@ -200,12 +212,12 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
     B, T, L = given.shape
     rng = torch.Generator().manual_seed(0)
     tags, upstream = possible_tags(exact, rng), torch.rand(B, generator=rng).double() + 0.5
-    expected = chain_torch.expectations(exact, upstream if given.arcs.ndim == 2 else None)
+    expected = TORCH.expectations(exact, upstream if given.arcs.ndim == 2 else None)
     for tagged in (False, True):
         value, kept = kernels.value(given, tags if tagged else None, keep=True)
         plain, nothing = kernels.value(given, tags if tagged else None, keep=False)
         assert kept is not None
-        assert nothing is None
+        assert nothing == ()
         sign = -1.0 if tagged else 1.0
         log_z = sign * expected.log_partition + (path_score(exact, tags) if tagged else 0.0)
         close(f"{name}: value", value, log_z, 10 * tolerance)
@@ -223,16 +235,16 @@ def check(given: ChainProblem, name: str, tolerance: float, kernels: Any = chain
         last = (alive_sites(given).sum(1) - 1).clamp_min(0)
         close(f"{name}: end", found[3], by_site[torch.arange(B), last].sum(0), tolerance)
     states, arcs = site_states(exact, torch.float64), site_arcs(exact, torch.float64)
-    best = to_positions(given, chain_paths.best(states, arcs, alive_sites(given)))
-    if not torch.equal(kernels.best(given), best):
+    best = to_positions(given, chain_paths.viterbi(states, arcs, alive_sites(given)))
+    if not torch.equal(kernels.argmax(given), best):
         sys.exit(f"{name}: best label sequence")
 
 
 def check_absent_ends() -> None:
     """Ends that are not there have no gradient, as elsewhere."""
     given = problem(8, True, "none", False, torch.float32)._replace(start=None)
-    _, kept = chain_triton.value(given, None, keep=True)
-    found = chain_triton.gradient(given, None, torch.ones(3), kept)
+    _, kept = DENSE.value(given, None, keep=True)
+    found = DENSE.gradient(given, None, torch.ones(3), kept)
     if [part is None for part in found] != [False, False, True, False]:
         sys.exit("own arcs: a start that is not there has a gradient")
 
@@ -241,26 +253,26 @@ def check_unused_arcs() -> None:
     """Those of a sequence of one site are no numbers, and have the gradient 0."""
     given = problem(10, True, "lengths", False, torch.float32)
     given.arcs[0] = torch.nan
-    _, kept = chain_triton.value(given, None, keep=True)
-    found = chain_triton.gradient(given, None, torch.ones(3), kept)
+    _, kept = DENSE.value(given, None, keep=True)
+    found = DENSE.gradient(given, None, torch.ones(3), kept)
     if any(part is None or not part.isfinite().all() for part in found) or found[1][0].any():
         sys.exit("own arcs: those that are not used have a gradient")
 
 
-def check_half_precision(kernels: Any) -> None:
+def check_half_precision(kernels: Backend) -> None:
     """Marginals of scores in half precision have the digits of float32."""
     rng = torch.Generator().manual_seed(9)
     exists = torch.ones(5, 5, dtype=torch.bool)
     emissions, arcs = torch.randn(2, 3, 5, generator=rng).half(), torch.randn(5, 5, generator=rng).half()
     given = ChainProblem(emissions, arcs, None, None, None, None, table(exists))
-    exact = chain_torch.expectations(explicit(given)._replace(emissions=emissions.double()))
+    exact = TORCH.expectations(explicit(given)._replace(emissions=emissions.double()))
     for what, found, expected in zip(
-        ("log Z", "labels", "arcs"), chain_value.expectations_by(kernels, given), exact, strict=True
+        ("log Z", "labels", "arcs"), kernels.expectations(given), exact, strict=True
     ):
-        close(f"{kernels.__name__}: {what} in half precision", found, expected, 1e-5)
+        close(f"{kernels.name}: {what} in half precision", found, expected, 1e-5)
 
 
-def check_total(given: ChainProblem, name: str, kernels: Any = chain_triton) -> None:
+def check_total(given: ChainProblem, name: str, kernels: Backend = DENSE) -> None:
     """The sum of values with its gradient, scaled, as value and gradient give them."""
     tags = possible_tags(given, torch.Generator().manual_seed(1))
     values, kept = kernels.value(given, tags, keep=True)
@@ -292,63 +304,68 @@ def check_positions() -> None:
     for masks in ("none", "any", "lengths"):
         for forbidden, shared in ((False, False), (True, False), (True, True)):
             given = by_position(problem(4, False, masks, False, torch.float32), 5, forbidden, shared)
-            check(given, f"by position, masks={masks}, {forbidden=}, {shared=}", 1e-5, chain_positions)
+            check(given, f"by position, masks={masks}, {forbidden=}, {shared=}", 1e-5, POSITIONAL)
     exact = by_position(problem(6, False, "any", False, torch.float64), 7, True, False)
-    check(exact, "by position, float64", 1e-10, chain_positions)
+    check(exact, "by position, float64", 1e-10, POSITIONAL)
     bare = exact._replace(start=None, end=None)
-    log_z = chain_torch.log_partition(bare)
-    close("by position, no ends", chain_positions.value(bare, None, keep=False)[0], log_z, 1e-10)
+    log_z = TORCH.log_partition(bare)
+    close("by position, no ends", POSITIONAL.value(bare, None, keep=False)[0], log_z, 1e-10)
 
 
-def check_impossible(kernels: Any) -> None:
+def check_impossible(kernels: Backend) -> None:
     """Two labels that cannot follow each other at all: no label sequence of two sites."""
-    never = torch.full((2, 2, 5, 5) if kernels is chain_positions else (5, 5), -torch.inf)
+    never = torch.full((2, 2, 5, 5) if kernels is POSITIONAL else (5, 5), -torch.inf)
     lengths = torch.tensor([3, 1])
     given = ChainProblem(
         torch.zeros(2, 3, 5), never, None, None, lengths, None, table(torch.zeros(5, 5, dtype=torch.bool))
     )
     value, _ = kernels.value(given, None, keep=False)
-    if value[0] != -torch.inf or kernels.best(given).tolist() != [[-1, -1, -1], [0, -1, -1]]:
+    if value[0] != -torch.inf or kernels.argmax(given).tolist() != [[-1, -1, -1], [0, -1, -1]]:
         sys.exit("no label sequence: it has a value, or labels")
 
 
-def check_divisions(kernels: Any, arcs: torch.Tensor, likely: float, sizes: Iterable[int]) -> None:
+def check_divisions(kernels: Backend, arcs: torch.Tensor, likely: float, sizes: Iterable[int]) -> None:
     """Messages that become smaller, or larger, from site to site until they are divided; label 1 is likely everywhere."""
     for n in sizes:
         emissions = torch.zeros(1, n, len(arcs))
         emissions[:, :, 1] = likely
         given = ChainProblem(emissions, arcs, None, None, None, None)
         exact = ChainProblem(emissions.double(), arcs.double(), None, None, None, None)
-        found, expected = chain_value.expectations_by(kernels, given), chain_torch.expectations(exact)
+        found, expected = kernels.expectations(given), TORCH.expectations(exact)
         for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
-            close(f"{kernels.__name__}: {what} of {n} sites", mine, theirs, 1e-4)
+            close(f"{kernels.name}: {what} of {n} sites", mine, theirs, 1e-4)
 
 
-def check_large_scores(kernels: Any) -> None:
+def check_large_scores(kernels: Backend) -> None:
     """Scores whose exp is infinite, of a label that cannot be the first."""
     emissions, start = torch.zeros(2, 3, 4), torch.zeros(4)
     emissions[:, :, 0], start[0] = 1000.0, -torch.inf
     lengths, exists = torch.tensor([3, 1]), torch.ones(4, 4, dtype=torch.bool)
     given = ChainProblem(emissions, torch.zeros(4, 4), start, None, lengths, None, table(exists))
     exact = ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
-    found, expected = chain_value.expectations_by(kernels, given), chain_torch.expectations(exact)
+    found, expected = kernels.expectations(given), TORCH.expectations(exact)
     for what, mine, theirs in zip(("log Z", "labels", "arcs"), found, expected, strict=True):
-        close(f"{kernels.__name__}: {what} of large scores", mine, theirs, 1e-3)
+        close(f"{kernels.name}: {what} of large scores", mine, theirs, 1e-3)
 
 
-def check_wrong_labels(kernels: Any) -> None:
+def check_wrong_labels(kernels: Backend) -> None:
     """Labels that do not exist make a value NaN, and no other."""
     lengths, exists = torch.tensor([4, 4, 3]), torch.ones(5, 5, dtype=torch.bool)
-    arcs = torch.zeros((3, 3, 5, 5) if kernels is chain_positions else (5, 5))
+    arcs = torch.zeros((3, 3, 5, 5) if kernels is POSITIONAL else (5, 5))
     given = ChainProblem(torch.zeros(3, 4, 5), arcs, None, None, lengths, None, table(exists))
     tags = torch.zeros(3, 4, dtype=torch.int64)
     tags[0, 1], tags[1, 2], tags[2, 3] = -100, 5, 10**6  # the last is behind its sequence
     value, _ = kernels.value(given, tags, keep=False)
     if value.isnan().tolist() != [True, True, False]:
-        sys.exit(f"{kernels.__name__}: labels that do not exist have a value")
+        sys.exit(f"{kernels.name}: labels that do not exist have a value")
 
 
-def check_autograd(kernels: Any) -> None:
+def with_ends(given: ChainProblem) -> ChainProblem:
+    """−inf for what a table forbids, which stays: the lists of bigrams are of no use without it."""
+    return explicit(given)._replace(bigrams=given.bigrams)
+
+
+def check_autograd(kernels: Backend) -> None:
     """A loss whose graph is retained, and second derivatives: as on the plain path."""
     torch.manual_seed(0)
     layer = ChainCRF(5, bigrams=some_table())
@@ -367,18 +384,18 @@ def check_autograd(kernels: Any) -> None:
         return [loss, *first, *again, *second, *retained, *twice[0], *twice[1]]
 
     expected = derivatives()
-    usual = chain_value.kernels_for, chain_value.uses_lists, chain_value.reads_table
-    chain_value.kernels_for = lambda problem: kernels
-    chain_value.uses_lists = lambda problem: kernels is chain_sparse
-    chain_value.reads_table = lambda problem: kernels is chain_triton and problem.bigrams is not None
+    usual = choice.choose
+    choice.choose = lambda problem, lists=False: (
+        kernels,
+        problem if kernels is DENSE else with_ends(problem),
+    )
     for found, exact in zip(derivatives(), expected, strict=True):
-        close(f"{kernels.__name__}: derivatives of a layer", found, exact, 1e-5)
-    chain_value.kernels_for, chain_value.uses_lists, chain_value.reads_table = usual
+        close(f"{kernels.name}: derivatives of a layer", found, exact, 1e-5)
+    choice.choose = usual
 
 
 def main() -> None:
     """All kinds of problems in float32, some in float64."""
-    neighbours.lists_of = lambda table: tiles(table[:-1, :-1])
     kinds = [
         (False, "none", False),
         (False, "any", False),
@@ -390,31 +407,31 @@ def main() -> None:
         name = f"own_arcs={own_arcs}, masks={masks}, forbidden={forbidden}"
         given = problem(1, own_arcs, masks, forbidden, torch.float32)
         check(given, name, 1e-5)
-        if chain_triton.has_totals(given):
+        if DENSE.has_total(given):
             check_total(given, name)
     check(problem(2, False, "any", False, torch.float64), "float64", 1e-10)
     for masks, forbidden in (("lengths", False), ("any", True)):
         name = f"wide, masks={masks}, forbidden={forbidden}"
         given = problem(3, False, masks, forbidden, torch.float32)
-        check(given, name, 1e-5, chain_wide)
-        check_total(given, name, chain_wide)
+        check(given, name, 1e-5, WIDE)
+        check_total(given, name, WIDE)
     check_absent_ends()
     check_unused_arcs()
     check_table()
     check_few_bigrams()
-    for kernels in (chain_triton, chain_wide, chain_sparse):
+    for kernels in (DENSE, WIDE, SPARSE):
         check_impossible(kernels)
         check_wrong_labels(kernels)
         check_large_scores(kernels)
         check_half_precision(kernels)
         check_autograd(kernels)
     check_positions()
-    check_impossible(chain_positions)
-    check_wrong_labels(chain_positions)
+    check_impossible(POSITIONAL)
+    check_wrong_labels(POSITIONAL)
     rare = torch.zeros(3, 3)
     rare[0, 0] = 7.4  # of an arc that is never taken
-    check_divisions(chain_triton, rare, 80.0, range(21, 25))
-    check_divisions(chain_wide, torch.full((130, 130), 7.9), 0.0, [11])
+    check_divisions(DENSE, rare, 80.0, range(21, 25))
+    check_divisions(WIDE, torch.full((130, 130), 7.9), 0.0, [11])
     print("all kernels agree")
 
 

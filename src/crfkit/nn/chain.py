@@ -7,23 +7,21 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
-from crfkit.nn.backends import chain_value
-from crfkit.nn.backends import ops as chain_ops
-from crfkit.nn.backends.chain_best import best
+from crfkit.nn.backends import autograd, choice, ops
+from crfkit.nn.backends.base import Expectations
+from crfkit.nn.backends.choice import Chosen
 from crfkit.nn.backends.decode import NOTHING, k_best, sample
-from crfkit.nn.backends.torch_chain import Expectations, differentiable_log_partition
+from crfkit.nn.backends.torch_chain import differentiable_log_partition
+from crfkit.nn.distribution import Distribution
 from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
     arcs_to_positions,
     compact,
-    constrained,
-    constrained_ends,
     explicit,
     kept_positions,
     sites_of,
     to_positions,
-    working_dtype,
 )
 from crfkit.nn.problem.checks import (
     check_device,
@@ -37,7 +35,7 @@ from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.gold_score import Term, has_unknown, likelihood_terms, path_score, terms_within
 
 
-class ChainDistribution:
+class ChainDistribution(Distribution):
     """p(y) = exp(score(y)) / Z over label sequences y of each of B sequences; exact, on the device of the scores.
 
     score(y) = start[y_1] + Σ_t emissions[t, y_t] + Σ_{t≥2} transitions[y_{t−1}, y_t] + end[y_n]
@@ -76,9 +74,6 @@ class ChainDistribution:
         transitions = checked_transitions(transitions, emissions)
         check_ends(start, end, emissions)
         lengths, sites = _places(emissions, mask, lengths)
-        table = bigram_table(bigrams, L, labels, emissions.device)
-        self._has_ends = start is not None, end is not None
-        transitions, start, end = constrained(table, transitions, start, end)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
                 raise ValueError(
@@ -87,34 +82,39 @@ class ChainDistribution:
                 )
             check_device("allowed", allowed, emissions.device)
             emissions = emissions.masked_fill(~allowed, -torch.inf)
-        self._given = ChainProblem(emissions, transitions, start, end, lengths, sites)
+        table = bigram_table(bigrams, L, labels, emissions.device)
+        self._given = ChainProblem(emissions, transitions, start, end, lengths, sites, table)
+        self._allowed = allowed
+        self._lists = False  # a layer, whose table stays, sets it: tiles of the bigrams may pay
         self._explicit: ChainProblem | None = None
-        self._table, self._allowed = table, allowed
+        self._choice: Chosen | None = None
 
-    def _within(self, table: Tensor | None, lists: bool = True) -> ChainDistribution:
-        """This distribution with the bigrams of a table [L + 1, L + 1] alone, which stays: lists of them may pay."""
-        if table is None:
-            return self
-        given = self._given._replace(bigrams=table)
-        if torch.compiler.is_compiling():  # whoever is asked then looks for lists
-            self._given = explicit(given)._replace(bigrams=table if lists else None)
-        elif chain_value.reads_table(given):
-            self._given = given
-        elif lists and chain_value.uses_lists(given):
-            start, end = constrained_ends(table, given.arcs, given.start, given.end)
-            self._given = given._replace(start=start, end=end)
-        else:
-            self._given = explicit(given)
-        self._table = table
-        return self
+    @property
+    def _chosen(self) -> Chosen:
+        """The backend, and the problem as the backend takes it: chosen once."""
+        if self._choice is None:
+            with torch.enable_grad():  # the next question may be differentiated
+                self._choice = choice.choose(self._given, self._lists)
+        return self._choice
 
     @property
     def _problem(self) -> ChainProblem:
         """The scores, −inf where an arc does not exist."""
         if self._explicit is None:
-            with torch.enable_grad():  # the next question may be differentiated
+            with torch.enable_grad():
                 self._explicit = explicit(self._given)
         return self._explicit
+
+    @property
+    def _asked(self) -> ChainProblem:
+        """The problem as the backend takes it, or, in a compiled program, as the operations take it."""
+        if not torch.compiler.is_compiling():
+            return self._chosen[1]
+        return self._problem._replace(bigrams=self._given.bigrams if self._lists else None)
+
+    @property
+    def _scores(self) -> tuple[Tensor, ...]:
+        return tuple(part for part in self._given[:4] if part is not None)
 
     @property
     def emissions(self) -> Tensor:
@@ -133,7 +133,13 @@ class ChainDistribution:
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no label sequence is possible, 0 for an empty sequence."""
-        return _log_partition(self._given)
+        return self._log_partition_of(self._asked)
+
+    def _log_partition_of(self, problem: ChainProblem) -> Tensor:
+        """log Z [B] of this problem with other emissions, by the same backend."""
+        if torch.compiler.is_compiling():
+            return ops.log_partition(problem)
+        return autograd.log_partition(self._chosen[0], problem)
 
     def log_prob(self, tags: Tensor, *, complete: bool | None = None, total: bool = False) -> Tensor:
         """log p(tags) [B], or the logarithm of what all label sequences that agree with the tags have together.
@@ -144,14 +150,14 @@ class ChainDistribution:
         the sum over the sequences. NaN where no label sequence is possible at all.
         """
         if torch.compiler.is_compiling() and not _are_sets(tags):
-            values = chain_ops.log_prob(self._given, self._label_ids(tags), complete)
+            values = ops.log_prob(self._asked, self._label_ids(tags), complete)
             return values.sum() if total else values
         first, *rest = self._terms(tags, complete)
         if first.tags is not None:
-            return chain_value.log_likelihood(self._given, first.tags, total)
-        values = _log_partition(first.problem)
+            return autograd.log_likelihood(*self._chosen, first.tags, total)
+        values = self._log_partition_of(first.problem)
         for term in rest:
-            values = values + term.sign * _log_partition(term.problem)
+            values = values + term.sign * self._log_partition_of(term.problem)
         return values.sum() if total else values
 
     @torch.no_grad()
@@ -164,24 +170,25 @@ class ChainDistribution:
         batches goes into PyTorch's. Where something is forbidden, its gradient is 0; None by what was not given.
         """
         if torch.compiler.is_compiling():  # kernels are launched by addresses, which it does not have
-            return torch.compiler.disable(_value_and_gradient)(self, tags, complete, share)
+            return torch.compiler.disable(self.value_and_gradient)(tags, complete=complete, share=share)
+        backend = self._chosen[0]
         first, *rest = self._terms(tags, complete)
-        value, gradient = chain_value.total_and_gradient(first.problem, first.tags, first.sign * share)
+        value, gradient = backend.total(first.problem, first.tags, first.sign * share)
         for term in rest:
-            part, by_scores = chain_value.total_and_gradient(term.problem, term.tags, term.sign * share)
+            part, by_scores = backend.total(term.problem, term.tags, term.sign * share)
             pairs = zip(gradient, by_scores, strict=True)
             value, gradient = value + part, [None if a is None or b is None else a + b for a, b in pairs]
         for exists, found in zip(self._existing(), gradient, strict=True):
             if exists is not None and found is not None:
                 found.masked_fill_(~exists, 0.0)
-        by_states, by_arcs, *by_ends = gradient
-        ends = (found if given else None for found, given in zip(by_ends, self._has_ends, strict=True))
-        return value, (by_states, by_arcs, *ends)
+        wanted = zip(gradient, self._given, strict=False)
+        return value, tuple(found if score is not None else None for found, score in wanted)
 
     def _existing(self) -> tuple[Tensor | None, ...]:
-        """Which emissions, arcs, first and last labels there are; None where all are."""
-        table = self._table
-        if table is None or chain_value.reads_table(self._given):  # its kernels leave out what does not exist
+        """Which emissions, arcs, first and last labels there are; None where all are, or gradients are 0 already."""
+        backend, problem = self._chosen
+        table = self._given.bigrams
+        if table is None or (backend.masks_gradient and problem.bigrams is not None):
             return self._allowed, None, None, None
         return self._allowed, table[:-1, :-1], table[-1, :-1], table[:-1, -1]
 
@@ -193,11 +200,11 @@ class ChainDistribution:
                     f"tags: got bools with shape {list(tags.shape)}, expected {list(self._given.shape)}."
                 )
             check_device("tags", tags, self._given.emissions.device)
-            return terms_within(self._given, tags)
+            return terms_within(self._asked, tags)
         tags = self._label_ids(tags)
         if complete and tags.device.type == "cpu":
             self._check_known(tags)
-        return likelihood_terms(self._given, tags, complete)
+        return likelihood_terms(self._asked, tags, complete)
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] of label ids [B, T] in float64, before it is normalised; differentiable."""
@@ -224,7 +231,11 @@ class ChainDistribution:
         """P(y_t = label) [B, T, L], 0 at positions that are off; differentiable where a gradient is wanted."""
         if self._differentiated:
             return to_positions(self._problem, self._moments()[1]).to(self._dtype)
-        return _expectations(self._given).states
+        if torch.compiler.is_compiling():
+            return ops.expectations(self._asked).states
+        with torch.no_grad():
+            backend, problem = self._chosen
+            return backend.expectations(problem).states
 
     def arc_marginals(self) -> Tensor:
         """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is off or first."""
@@ -236,56 +247,31 @@ class ChainDistribution:
         return _expectations(problem).arcs
 
     def argmax(self) -> Tensor:
-        """The labels of the best label sequence [B, T]; −1 at positions that are off, and where no label sequence is
-        possible.
-        """
-        return chain_ops.best(self._given) if torch.compiler.is_compiling() else best(self._given)
-
-    def topk(self, k: int) -> tuple[Tensor, Tensor]:
-        """The scores [B, k] of the k best label sequences, best first, and their labels [B, k, T].
-
-        All are distinct. Where fewer exist, the score is −inf and the labels are −1.
-        """
-        if k < 1:
-            raise ValueError(f"topk: k is {k}, expected 1 or more.")
-        scores, labels = k_best(*compact(self._problem), alive_sites(self._problem), k)
-        labels = labels if self._problem.sites is None else self._spread(labels)
-        return scores.to(self._dtype), labels
-
-    def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
-        """n independent label sequences of each sequence [n, B, T]; −1 where a position is off or no label sequence
-        is possible.
-        """
-        if n < 0:
-            raise ValueError(f"sample: n is {n}, expected 0 or more.")
+        """The best label sequence [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
+        if torch.compiler.is_compiling():
+            return ops.argmax(self._asked)
         with torch.no_grad():
-            labels = sample(*compact(self._problem), alive_sites(self._problem), n, generator)
-        if self._given.sites is None:
-            return labels
+            backend, problem = self._chosen
+            return backend.argmax(problem)
+
+    def _k_best(self, k: int) -> tuple[Tensor, Tensor]:
+        scores, labels = k_best(*compact(self._problem), alive_sites(self._problem), k)
+        return scores, self._spread(labels)
+
+    def _sample(self, n: int, generator: torch.Generator | None) -> Tensor:
+        labels = sample(*compact(self._problem), alive_sites(self._problem), n, generator)
         return self._spread(labels.transpose(0, 1)).transpose(0, 1)
 
-    def entropy(self) -> Tensor:
-        """−Σ_y p(y) log p(y) [B], in nats."""
-        states, arcs = compact(self._problem)
-        log_z, by_state, by_arc = self._moments()
-        expected = _expected(by_state, states, by_arc, arcs)
-        return torch.relu(log_z - expected).to(self._dtype)
+    def _part_scores(self) -> tuple[Tensor, ...]:
+        return compact(self._problem)
 
-    def kl(self, other: ChainDistribution) -> Tensor:
-        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same label sequences; inf where q(y) = 0
-        < p(y).
-        """
-        self._check_same_places(other)
-        states, arcs = compact(self._problem)
-        log_z, by_state, by_arc = self._moments()
-        states_q, arcs_q = compact(other._problem)
-        log_q = _log_partition(ChainProblem(states_q, arcs_q, None, None, other._problem.lengths, None))
-        mine = _expected(by_state, states, by_arc, arcs)
-        theirs = _expected(by_state, states_q, by_arc, arcs_q)
-        return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
+    def _log_partition_in_double(self) -> Tensor:
+        problem = ChainProblem(*compact(self._problem), None, None, self._problem.lengths, None)
+        if torch.compiler.is_compiling():
+            return ops.log_partition(problem)
+        return autograd.log_partition(*choice.choose(problem))
 
-    def _check_same_places(self, other: ChainDistribution) -> None:
-        """Refuse a distribution over other label sequences."""
+    def _check_same_outputs(self, other: ChainDistribution) -> None:
         mine, theirs = self._problem, other._problem
         if theirs.shape != mine.shape:
             raise ValueError(
@@ -295,16 +281,6 @@ class ChainDistribution:
             kept_positions(mine), kept_positions(theirs)
         ):
             raise ValueError("kl: the other distribution has other positions off, expected the same mask.")
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        return working_dtype(self._given.emissions.dtype)
-
-    @property
-    def _differentiated(self) -> bool:
-        """Whether answers have to be differentiable."""
-        scores = (part for part in self._given[:4] if part is not None)
-        return torch.is_grad_enabled() and any(part.requires_grad for part in scores)
 
     def _arcs_by_position(self) -> Tensor:
         """The arcs as [B, T − 1, L, L], none of them copied."""
@@ -323,17 +299,10 @@ class ChainDistribution:
 
     def _spread(self, labels: Tensor) -> Tensor:
         """Labels at sites [B, n, T] moved to their positions."""
-        assert self._problem.sites is not None
-        places = self._problem.sites[:, None].expand(labels.shape)
+        if self._given.sites is None:
+            return labels
+        places = self._given.sites[:, None].expand(labels.shape)
         return torch.full_like(labels, NOTHING).scatter(2, places, labels)
-
-
-def _value_and_gradient(
-    distribution: ChainDistribution, tags: Tensor, complete: bool | None, share: int
-) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-    """What `value_and_gradient` gives, for a distribution of a compiled program."""
-    distribution._given = chain_value.without_unused_table(distribution._given)
-    return distribution.value_and_gradient(tags, complete=complete, share=share)
 
 
 def _are_sets(tags: Tensor) -> bool:
@@ -341,14 +310,13 @@ def _are_sets(tags: Tensor) -> bool:
     return isinstance(tags, Tensor) and tags.dtype == torch.bool
 
 
-def _log_partition(problem: ChainProblem) -> Tensor:
-    """log Z [B], in a compiled program as well."""
-    return (chain_ops if torch.compiler.is_compiling() else chain_value).log_partition(problem)
-
-
 def _expectations(problem: ChainProblem) -> Expectations:
     """log Z and the marginals without a graph, in a compiled program as well."""
-    return (chain_ops if torch.compiler.is_compiling() else chain_value).expectations(problem)
+    if torch.compiler.is_compiling():
+        return ops.expectations(problem)
+    with torch.no_grad():
+        backend, problem = choice.choose(problem)
+        return backend.expectations(problem)
 
 
 def _places(
@@ -394,13 +362,3 @@ def _moments_with_graph(problem: ChainProblem) -> tuple[Tensor, Tensor, Tensor]:
     possible = torch.isfinite(log_z)
     by_state = by_state * possible[:, None, None]
     return log_z, by_state, by_arc * possible.reshape(-1, *[1] * (by_arc.ndim - 1))
-
-
-def _expected(by_state: Tensor, states: Tensor, by_arc: Tensor, arcs: Tensor) -> Tensor:
-    """The expected score [B]: probabilities times scores; −inf where something probable scores −inf."""
-    total, impossible = states.new_zeros(len(states)), states.new_zeros(len(states), dtype=torch.bool)
-    for probability, score in ((by_state, states), (by_arc, arcs)):
-        never = torch.isinf(score)
-        total = total + (probability * score.masked_fill(never, 0.0)).flatten(1).sum(1)
-        impossible = impossible | ((probability > 0) & never).flatten(1).any(1)
-    return torch.where(impossible, -torch.inf, total)

@@ -57,7 +57,7 @@ class ChainCRF(nn.Module):
         self.start_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
         self.end_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
         table = bigram_table(bigrams, L, labels, self.transitions.device)
-        self.register_buffer("bigrams", table, persistent=False)
+        self.register_buffer("bigrams", None if table is None else table.clone(), persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -82,17 +82,18 @@ class ChainCRF(nn.Module):
         check_layout("mask", mask, emissions, self.batch_first)
         check_layout("allowed", allowed, emissions, self.batch_first)
         check_lengths(lengths, emissions, self.batch_first)
-        return ChainDistribution(
+        found = ChainDistribution(
             to_batch_first(emissions, self.batch_first),
             self.transitions,
             self.start_transitions,
             self.end_transitions,
             mask=to_batch_first(mask, self.batch_first),
             lengths=lengths,
+            bigrams=self.bigrams,
             allowed=to_batch_first(allowed, self.batch_first),
-        )._within(
-            self.bigrams, lists=not getattr(self, "_is_replica", False)
-        )  # a replica's table is new every time
+        )
+        found._lists = not getattr(self, "_is_replica", False)  # the table of a replica is new every time
+        return found
 
     def forward(
         self,

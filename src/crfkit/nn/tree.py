@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import torch
 from torch import Tensor
 
-from crfkit.nn.backends import tree_decode as tree_outputs
+from crfkit.nn.backends import choice
 from crfkit.nn.backends.decode import NOTHING
-from crfkit.nn.backends.torch_tree import differentiable_log_partition, log_partition, marginals
+from crfkit.nn.backends.torch_tree import differentiable_log_partition
+from crfkit.nn.backends.tree import TreeBackend, scores_of
+from crfkit.nn.distribution import Distribution
 from crfkit.nn.problem.chain import working_dtype
 from crfkit.nn.problem.checks import check_device, check_integers, check_scores, checked_lengths
 from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
 
+Result = TypeVar("Result")
 
-class TreeDistribution:
+
+class TreeDistribution(Distribution):
     """p(y) = exp(score(y)) / Z over the spanning trees y of each of B sentences; score(y) = Σ_m scores[y_m, m].
 
     `scores` [B, n + 1, n + 1] by head and dependent, where 0 is the root; the diagonal and column 0 are ignored, and −inf
@@ -37,6 +44,18 @@ class TreeDistribution:
         if lengths is not None:
             lengths = checked_lengths(lengths, B, size - 1, scores.device)
         self._problem = TreeProblem(scores, lengths, single_root)
+        self._choice: TreeBackend | None = None
+
+    @property
+    def _backend(self) -> TreeBackend:
+        """The backend, chosen once."""
+        if self._choice is None:
+            self._choice = choice.choose_tree(self._problem)
+        return self._choice
+
+    @property
+    def _scores(self) -> tuple[Tensor, ...]:
+        return (self._problem.scores,)
 
     @property
     def lengths(self) -> Tensor:
@@ -45,7 +64,13 @@ class TreeDistribution:
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no tree exists, 0 for an empty sentence, NaN where the score of an arc is not a number."""
-        return log_partition(self._problem)
+        return _uncompiled(self._log_partition)(self._problem)
+
+    def _log_partition(self, problem: TreeProblem) -> Tensor:
+        """log Z [B] of this problem with other scores, differentiable."""
+        if torch.is_grad_enabled() and problem.scores.requires_grad:
+            return _TreeValue.apply(*problem, self._backend)
+        return self._backend.log_partition(problem, working_dtype(problem.scores.dtype))
 
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p(heads) [B], or the logarithm of what all trees that agree with the known heads have together.
@@ -60,16 +85,18 @@ class TreeDistribution:
         place = torch.arange(size, device=heads.device)
         allowed = (place[:, None] == heads[:, None, :]) | (heads < 0)[:, None, :]  # [B, n + 1, n + 1]
         within = self._problem._replace(scores=self._problem.scores.masked_fill(~allowed, -torch.inf))
-        return log_partition(within) - log_partition(self._problem)
+        return _uncompiled(self._log_partition)(within) - self.log_partition()
 
     def marginals(self) -> Tensor:
         """The probability of every arc [B, n + 1, n + 1]; differentiable where a gradient is wanted."""
-        problem = self._problem
-        if torch.is_grad_enabled() and problem.scores.requires_grad:
+        if self._differentiated:
             return self._moments()[1].to(self._dtype)
-        if torch.compiler.is_compiling():
-            return torch.compiler.disable(marginals)(problem, self._dtype)[1]
-        return marginals(problem, self._dtype)[1]
+        return _uncompiled(self._marginals)(self._dtype)[1]
+
+    @torch.no_grad()
+    def _marginals(self, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+        """log Z [B] and the probability of every arc, without a graph."""
+        return self._backend.marginals(self._problem, dtype)
 
     def arc_marginals(self) -> Tensor:
         """The same as `marginals`: the parts of a tree are its arcs."""
@@ -77,78 +104,79 @@ class TreeDistribution:
 
     def argmax(self) -> Tensor:
         """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
-        return tree_outputs.best(self._problem)
+        return _uncompiled(self._argmax)()
 
-    def topk(self, k: int) -> tuple[Tensor, Tensor]:
-        """The scores [B, k] of the k best trees, best first, and their heads [B, k, n].
+    @torch.no_grad()
+    def _argmax(self) -> Tensor:
+        return self._backend.argmax(self._problem)
 
-        All are distinct. Where fewer exist, the score is −inf and the heads are −1.
-        """
-        if k < 1:
-            raise ValueError(f"topk: k is {k}, expected 1 or more.")
+    def _k_best(self, k: int) -> tuple[Tensor, Tensor]:
         problem = self._problem
-        scores, heads = tree_outputs.k_best(problem, k)
-        if torch.is_grad_enabled() and problem.scores.requires_grad:
-            same = tree_outputs.scores_of(problem._replace(scores=problem.scores.double()), heads)
+        with torch.no_grad():
+            scores, heads = self._backend.k_best(problem, k)
+        if self._differentiated:
+            same = scores_of(problem._replace(scores=problem.scores.double()), heads)
             scores = torch.where(torch.isinf(scores), scores, same)
-        return scores.to(self._dtype), heads
+        return scores, heads
 
-    def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
-        """n independent trees of each sentence, as heads [n, B, n_words]; −1 for words that are none."""
-        if n < 0:
-            raise ValueError(f"sample: n is {n}, expected 0 or more.")
-        return tree_outputs.sample(self._problem, n, generator)
+    def _sample(self, n: int, generator: torch.Generator | None) -> Tensor:
+        return self._backend.sample(self._problem, n, generator)
 
-    def entropy(self) -> Tensor:
-        """−Σ_y p(y) log p(y) [B], in nats."""
-        log_z, by_arc = self._moments()
-        return torch.relu(log_z - _expected(by_arc, self._problem)).to(self._dtype)
+    def _moments(self) -> tuple[Tensor, ...]:
+        return _uncompiled(self._differentiable_moments)()
 
-    def kl(self, other: TreeDistribution) -> Tensor:
-        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same words; inf where q(y) = 0 < p(y)."""
-        if other._problem.scores.shape != self._problem.scores.shape:
-            raise ValueError(
-                f"kl: the other distribution has shape {list(other._problem.scores.shape)}, "
-                f"expected {list(self._problem.scores.shape)}."
-            )
+    def _differentiable_moments(self) -> tuple[Tensor, ...]:
+        log_z, by_arc = self._marginals()
+        if not self._differentiated:
+            return log_z, by_arc
+        value = differentiable_log_partition(self._problem, self._backend)
+        [slope] = torch.autograd.grad(value.sum(), [self._problem.scores], create_graph=True)
+        return _with_graph_of(log_z, value), _with_graph_of(by_arc, slope.double())
+
+    def _part_scores(self) -> tuple[Tensor, ...]:
+        return (self._problem.scores.double().masked_fill(~arcs_of(self._problem), -torch.inf),)
+
+    def _log_partition_in_double(self) -> Tensor:
+        return _uncompiled(self._log_partition)(self._problem._replace(scores=self._problem.scores.double()))
+
+    def _check_same_outputs(self, other: TreeDistribution) -> None:
+        mine, theirs = list(self._problem.scores.shape), list(other._problem.scores.shape)
+        if mine != theirs:
+            raise ValueError(f"kl: the other distribution has shape {theirs}, expected {mine}.")
         if not torch.equal(other.lengths, self.lengths):
             raise ValueError(
                 "kl: the sentences of the other distribution have other lengths, expected the same."
             )
-        log_z, by_arc = self._moments()
-        log_q = log_partition(other._problem._replace(scores=other._problem.scores.double()))
-        mine, theirs = _expected(by_arc, self._problem), _expected(by_arc, other._problem)
-        return torch.relu((mine - log_z) - (theirs - log_q)).to(self._dtype)
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        return working_dtype(self._problem.scores.dtype)
-
-    def _moments(self) -> tuple[Tensor, Tensor]:
-        """log Z [B] and the probability of every arc in float64, with a graph where a gradient is wanted."""
-        if torch.compiler.is_compiling():  # a graph inside a compiled one would not be seen
-            return torch.compiler.disable(_moments)(self._problem)
-        return _moments(self._problem)
 
 
-def _moments(problem: TreeProblem) -> tuple[Tensor, Tensor]:
-    """What `TreeDistribution._moments` gives."""
-    log_z, by_arc = marginals(problem)
-    if not (torch.is_grad_enabled() and problem.scores.requires_grad):
-        return log_z, by_arc
-    value = differentiable_log_partition(problem)
-    [slope] = torch.autograd.grad(value.sum(), [problem.scores], create_graph=True)
-    return _with_graph_of(log_z, value), _with_graph_of(by_arc, slope.double())
+class _TreeValue(torch.autograd.Function):
+    """log Z, whose gradient is the marginals."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, scores: Tensor, lengths: Tensor | None, single_root: bool, backend: TreeBackend
+    ) -> Tensor:
+        problem = TreeProblem(scores, lengths, single_root)
+        log_z, found = backend.marginals(problem, working_dtype(scores.dtype))
+        ctx.save_for_backward(scores, lengths, found)
+        ctx.single_root, ctx.backend = single_root, backend
+        return log_z
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
+        scores, lengths, found = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            value = differentiable_log_partition(TreeProblem(scores, lengths, ctx.single_root), ctx.backend)
+            [found] = torch.autograd.grad(value, [scores], gradient.double(), create_graph=True)
+            return found, None, None, None
+        return (found * gradient.view(-1, 1, 1)).to(scores.dtype), None, None, None
+
+
+def _uncompiled(function: Callable[..., Result]) -> Callable[..., Result]:
+    """A function that breaks the graph of a compiled program: kernels and the core need addresses, graphs their own."""
+    return torch.compiler.disable(function) if torch.compiler.is_compiling() else function
 
 
 def _with_graph_of(exact: Tensor, same: Tensor) -> Tensor:
     """Numbers with the derivatives of others that are the same but for rounding."""
     return exact + (same - same.detach()).nan_to_num(0.0, 0.0, 0.0)
-
-
-def _expected(by_arc: Tensor, problem: TreeProblem) -> Tensor:
-    """The expected score [B]: probabilities times scores; −inf where something probable scores −inf."""
-    scores = problem.scores.double().masked_fill(~arcs_of(problem), -torch.inf)
-    never = torch.isinf(scores)
-    total = (by_arc * scores.masked_fill(never, 0.0)).sum((1, 2))
-    return torch.where(((by_arc > 0) & never).any(2).any(1), -torch.inf, total)

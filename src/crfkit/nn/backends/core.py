@@ -1,4 +1,4 @@
-"""Chains in memory, by the project's native core, which nothing of this room needs to be loaded for."""
+"""The CPU backend: chains through the C++ core, which is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crfkit.nn.backends.torch_chain import Expectations, is_safe
+from crfkit.nn.backends.base import Expectations, MarginalBackend, is_safe
 from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
@@ -38,27 +38,38 @@ def suits(problem: ChainProblem) -> bool:
     return answers(problem) and (problem.shape[2] <= FEW_LABELS or not is_safe(problem.arcs))
 
 
-def log_partition(problem: ChainProblem) -> Tensor:
-    """log Z [B] in float64; −inf where no label sequence is possible, 0 for an empty sequence."""
-    log_z = torch.from_numpy(_batch(problem).log_partition())
-    undefined = _undefined(problem)
-    return log_z if undefined is None else log_z.masked_fill(undefined, torch.nan)
+class CoreBackend(MarginalBackend):
+    """Forward–backward and Viterbi of `crfkit.inference.ChainBatch`."""
+
+    name = "core"
+
+    def log_partition(self, problem: ChainProblem) -> Tensor:
+        """log Z [B]; NaN where a score is."""
+        log_z = torch.from_numpy(_batch(problem).log_partition())
+        undefined = _undefined(problem)
+        return log_z if undefined is None else log_z.masked_fill(undefined, torch.nan)
+
+    def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
+        """log Z and the marginals; NaN where a score is."""
+        found = _batch(problem).expectations(None if weights is None else weights.numpy())
+        log_z, states, arcs = map(torch.from_numpy, found)
+        states = to_positions(problem, states)
+        undefined = _undefined(problem)
+        if undefined is None:
+            return Expectations(log_z, states, arcs)
+        rows = undefined.any() if arcs.ndim == 2 else undefined[:, None, None]
+        return Expectations(
+            log_z.masked_fill(undefined, torch.nan),
+            states.masked_fill(undefined[:, None, None], torch.nan),
+            arcs.masked_fill(rows, torch.nan),
+        )
+
+    def argmax(self, problem: ChainProblem) -> Tensor:
+        """Viterbi decoding."""
+        return to_positions(problem, torch.from_numpy(_batch(problem).decode()))
 
 
-def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
-    """log Z and the marginals; the arcs' are weighted by `weights` [B] (None: 1) and added up over what the arcs share."""
-    found = _batch(problem).expectations(None if weights is None else weights.numpy())
-    states = to_positions(problem, torch.from_numpy(found.states))
-    log_z, arcs = torch.from_numpy(found.log_partition), torch.from_numpy(found.arcs)
-    undefined = _undefined(problem)
-    if undefined is None:
-        return Expectations(log_z, states, arcs)
-    log_z, states = (
-        log_z.masked_fill(undefined, torch.nan),
-        states.masked_fill(undefined[:, None, None], torch.nan),
-    )
-    rows = undefined.any() if arcs.ndim == 2 else undefined[:, None, None]
-    return Expectations(log_z, states, arcs.masked_fill(rows, torch.nan))
+CORE = CoreBackend()
 
 
 def _undefined(problem: ChainProblem) -> Tensor | None:
@@ -72,11 +83,6 @@ def _undefined(problem: ChainProblem) -> Tensor | None:
     parts = site_states(problem, torch.float64).isnan(), site_arcs(problem, torch.float64).isnan()
     found = parts[0].flatten(1).any(1), parts[1].flatten(-2).any(-1)  # [B], and [] or [B]
     return (found[0] | found[1]) & (alive_sites(problem).sum(1) > 0)
-
-
-def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
-    return to_positions(problem, torch.from_numpy(_batch(problem).decode()))
 
 
 def _batch(problem: ChainProblem) -> Any:

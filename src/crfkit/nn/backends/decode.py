@@ -17,7 +17,7 @@ def _at(arcs: Tensor, i: int) -> Tensor:
     return arcs[:, i] if arcs.ndim == 4 else arcs
 
 
-def best(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
+def viterbi(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
     """The labels of the best label sequence [B, T]; among equals the lower label, at the last site first."""
     B, T, L = states.shape
     if T == 0:

@@ -1,8 +1,8 @@
-"""The questions that compiled and exported programs ask, as operations that `torch.compile` does not look into.
+"""What compiled and exported programs compute, as operations that `torch.compile` treats as opaque.
 
 Each takes the parts of a `ChainProblem`. Kernels and native code run inside as they do elsewhere, and may look at values;
-the compiler sees shapes alone. A gradient is made from the scores again: nothing is kept between the two passes. A
-program that `torch.export` wrote asks them too: `import crfkit.nn` before it is loaded.
+the compiler sees shapes alone. A gradient is computed from the scores again: nothing is kept between the two passes. A
+program that `torch.export` wrote needs them too: `import crfkit.nn` before it is loaded.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crfkit.nn.backends import chain_best, chain_value
-from crfkit.nn.backends.torch_chain import Expectations
+from crfkit.nn.backends.base import Expectations, cast_like
+from crfkit.nn.backends.choice import Chosen, choose, choose_lists
 from crfkit.nn.problem.chain import ChainProblem, working_dtype
 from crfkit.nn.problem.gold_score import Term, likelihood_terms
 
@@ -26,9 +26,10 @@ def _operation(name: str, schema: str) -> Any:
     return torch.library.custom_op(f"crfkit::{name}", mutates_args=(), schema=schema)
 
 
-def _problem(parts: Sequence[Any]) -> ChainProblem:
-    """The problem that an operation is given."""
-    return chain_value.without_unused_table(ChainProblem(*parts))
+def _chosen(parts: Sequence[Any]) -> Chosen:
+    """The backend, and the problem that an operation is given: it has −inf already for what its table forbids."""
+    problem = ChainProblem(*parts)
+    return choose_lists(problem) or choose(problem._replace(bigrams=None))
 
 
 def log_partition(problem: ChainProblem) -> Tensor:
@@ -41,9 +42,9 @@ def log_prob(problem: ChainProblem, tags: Tensor, complete: bool | None) -> Tens
     return _value(*problem, tags, bool(complete))
 
 
-def best(problem: ChainProblem) -> Tensor:
-    """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
-    return _best(*problem)
+def argmax(problem: ChainProblem) -> Tensor:
+    """The labels of the best label sequence [B, T] by position; −1 at masked positions."""
+    return _argmax(*problem)
 
 
 def expectations(problem: ChainProblem) -> Expectations:
@@ -54,22 +55,21 @@ def expectations(problem: ChainProblem) -> Expectations:
 @_operation("chain_value", f"({_PROBLEM}, {_TAGS}) -> Tensor")
 def _value(*given: Any) -> Tensor:
     *parts, tags, complete = given
-    value = None
-    for sign, problem, known in _terms(_problem(parts), tags, complete):
-        part = sign * chain_value.value_with_kept(problem, known, False)[0]
-        value = part if value is None else value + part
-    assert value is not None
-    return value
+    backend, problem = _chosen(parts)
+    terms = _terms(problem, tags, complete)
+    values = [term.sign * backend.value(term.problem, term.tags, False)[0] for term in terms]
+    return values[0] if len(values) == 1 else values[0] + values[1]
 
 
 @_operation("chain_gradient", f"({_PROBLEM}, {_TAGS}, Tensor upstream) -> Tensor[]")
 def _gradient(*given: Any) -> list[Tensor]:
     """By those of emissions, arcs, start and end that there are."""
     *parts, tags, complete, upstream = given
+    backend, problem = _chosen(parts)
     total: list[Tensor] = []
-    for sign, problem, known in _terms(_problem(parts), tags, complete):
-        kept = chain_value.value_with_kept(problem, known, True)[1]
-        found = chain_value.gradient_from_kept(problem, known, sign * upstream, kept)
+    for sign, term, known in _terms(problem, tags, complete):
+        kept = backend.value(term, known, True)[1]
+        found = cast_like(term, backend.gradient(term, known, sign * upstream, kept))
         present = [part.contiguous() for part in found if part is not None]
         total = [a + b for a, b in zip(total, present, strict=True)] if total else present
     return total
@@ -81,13 +81,15 @@ def _terms(problem: ChainProblem, tags: Tensor | None, complete: bool) -> list[T
 
 
 @_operation("chain_best", f"({_PROBLEM}) -> Tensor")
-def _best(*given: Any) -> Tensor:
-    return chain_best.best(_problem(given))
+def _argmax(*given: Any) -> Tensor:
+    backend, problem = _chosen(given)
+    return backend.argmax(problem)
 
 
 @_operation("chain_expectations", f"({_PROBLEM}) -> (Tensor, Tensor, Tensor)")
 def _expectations(*given: Any) -> tuple[Tensor, ...]:
-    return tuple(part.contiguous() for part in chain_value.expectations(_problem(given)))
+    backend, problem = _chosen(given)
+    return tuple(part.contiguous() for part in backend.expectations(problem))
 
 
 @_value.register_fake
@@ -101,7 +103,7 @@ def _(*given: Any) -> list[Tensor]:
     return [part.new_empty(part.shape) for part in given[:4] if part is not None]
 
 
-@_best.register_fake
+@_argmax.register_fake
 def _(*given: Any) -> Tensor:
     return given[0].new_empty(given[0].shape[:2], dtype=torch.int64)
 

@@ -14,11 +14,12 @@ done in log space, in float64.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
+from crfkit.nn.backends import core
+from crfkit.nn.backends.base import Expectations, MarginalBackend, is_safe
+from crfkit.nn.backends.decode import viterbi
 from crfkit.nn.problem.chain import (
     ChainProblem,
     alive_sites,
@@ -30,40 +31,40 @@ from crfkit.nn.problem.chain import (
     working_dtype,
 )
 
-SAFE_SPREAD = 30.0  # of the arcs: exp space loses nothing that matters in float32
+
+class TorchBackend(MarginalBackend):
+    """Forward–backward and Viterbi in plain PyTorch."""
+
+    name = "torch"
+
+    def log_partition(self, problem: ChainProblem) -> Tensor:
+        """log Z [B], in exp space where that is safe."""
+        return _messages(problem).log_partition()
+
+    def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
+        """log Z and the marginals, in exp space where that is safe."""
+        messages = _messages(problem)
+        states = to_positions(problem, messages.states())
+        arcs = messages.arcs(weights)
+        if problem.arcs.ndim == 4:
+            arcs = arcs_to_positions(problem, arcs)
+        return Expectations(messages.log_partition(), states, arcs)
+
+    def argmax(self, problem: ChainProblem) -> Tensor:
+        """Viterbi decoding; by the core where it answers, which is faster with any number of labels."""
+        if core.answers(problem):
+            return core.CORE.argmax(problem)
+        dtype = working_dtype(problem.emissions.dtype)
+        states, arcs = site_states(problem, dtype), site_arcs(problem, dtype)
+        return to_positions(problem, viterbi(states, arcs, alive_sites(problem)))
 
 
-class Expectations(NamedTuple):
-    """log Z [B] in float64, P(y) at each position [B, T, L], and Σ_b weight_b Σ_i P(y_{i−1}, y_i) in the arcs' shape."""
-
-    log_partition: Tensor
-    states: Tensor
-    arcs: Tensor
+TORCH = TorchBackend()
 
 
-def is_safe(arcs: Tensor) -> bool:
-    """Whether all arcs exist and none lies so far below the others that exp space could lose it."""
-    if arcs.numel() == 0:
-        return True
-    low, high = torch.aminmax(arcs)
-    return bool(high - low <= SAFE_SPREAD)  # NaN, of −inf − (−inf), is not
-
-
-def log_partition(problem: ChainProblem) -> Tensor:
-    """log Z [B] in float64; −inf where no label sequence is possible, 0 for an empty sequence."""
-    if not is_safe(problem.arcs):
-        return _LogMessages(problem).log_partition()
-    return _ScaledMessages(problem).log_partition()
-
-
-def expectations(problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
-    """log Z and the marginals; the arcs' are weighted by `weights` [B] (None: 1) and added up over what the arcs share."""
-    messages = _ScaledMessages(problem) if is_safe(problem.arcs) else _LogMessages(problem)
-    states = to_positions(problem, messages.states())
-    arcs = messages.arcs(weights)
-    if problem.arcs.ndim == 4:
-        arcs = arcs_to_positions(problem, arcs)
-    return Expectations(messages.log_partition(), states, arcs)
+def _messages(problem: ChainProblem) -> _ScaledMessages | _LogMessages:
+    """The messages of a problem, in exp space where that is safe."""
+    return (_ScaledMessages if is_safe(problem.arcs) else _LogMessages)(problem)
 
 
 def differentiable_log_partition(problem: ChainProblem) -> Tensor:

@@ -7,62 +7,49 @@ lists' lengths.
     tiles [2, 1 + n, TILE + TILE / 8] int16: labels before, then labels after; [d, 0, c] is the first tile of width 8 · 2^c.
     [d, 1 + i]: TILE / width lists of tile i, one after the other, −1 in the padding; then the labels that have these lists.
 
-Tiles are made where they are first asked for, from a table in memory, and belong to its storage and its version: a table
-that is changed, or that comes in the place of another one, has tiles of its own.
+Tiles are made on first use and kept as an attribute of the table's storage: they live as long as the table's memory, and
+every view of it finds them. A table that is changed in place has a new version, and gets new tiles.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.multiprocessing.reductions import StorageWeakRef
 
 SHORTEST = 8  # width of a list
 TILE = 4096  # labels in the lists of a tile, where that holds the widest list
 WIDTHS = 16  # bounds that tiles have room for
 FEW_LABELS = 128  # up to which all pairs are looked at faster
 MOST_LABELS = 8192
+ATTRIBUTE = "crfkit_bigram_tiles"  # of a storage: by offset and length of a table, its version and its tiles
 FEW = 0.25  # share of the pairs up to which lists pay, for losses and best label sequences alike
 
 
-class _Made(NamedTuple):
-    """The tiles of one table, None where all pairs are as good."""
-
-    storage: StorageWeakRef  # as long as it is held, no other storage has its number
-    version: int
-    tiles: Tensor | None
-
-
-_Key: TypeAlias = tuple[int, int, int]
-_made: dict[_Key, _Made] = {}  # by the number of the storage, and which part of it a table is
-
-
-def lists_of(table: Tensor) -> Tensor | None:
+def tiles_for(table: Tensor) -> Tensor | None:
     """Tiles of the bigrams of a table [L + 1, L + 1], START and END left out; None where all pairs are as good as lists.
 
-    None as well for tables whose changes PyTorch does not count, or with gaps in memory, and while a graph is captured
-    that has not seen the table.
+    None as well for tables whose changes PyTorch does not count, or with gaps in memory, and while a CUDA graph is
+    captured that has not seen the table.
     """
     if not FEW_LABELS < len(table) - 1 <= MOST_LABELS or table.is_meta or table.is_inference():
         return None
     if not table.is_contiguous():
         return None
-    storage, version = table.untyped_storage(), table._version
-    key = (storage._cdata, table.storage_offset(), len(table))
-    found = _made.get(key)
-    if found is not None and found.version == version:
-        return found.tiles
+    storage: Any = table.untyped_storage()
+    made: dict[tuple[int, int], tuple[int, Tensor | None]] = getattr(storage, ATTRIBUTE, {})
+    key = table.storage_offset(), len(table)
+    version, tiles = made.get(key, (None, None))
+    if version == table._version:
+        return tiles
     if table.is_cuda and torch.cuda.is_current_stream_capturing():
         return None
-    for other, made in list(_made.items()):  # as other threads may put something in, or take it out
-        if made.storage.expired():
-            _made.pop(other, None)
-    found = _made[key] = _Made(StorageWeakRef(storage), version, _tiles(table[:-1, :-1]))
-    return found.tiles
+    tiles = _tiles(table[:-1, :-1])
+    setattr(storage, ATTRIBUTE, {**made, key: (table._version, tiles)})
+    return tiles
 
 
 def _tiles(exists: Tensor) -> Tensor | None:

@@ -34,6 +34,8 @@ def bigram_table(
                 f"bigrams: got {bigrams.dtype} with shape {list(bigrams.shape)}, expected bools "
                 f"[{n_labels}, {n_labels}] or [{n_labels + 1}, {n_labels + 1}]."
             )
+        if len(bigrams) == n_labels + 1:
+            return bigrams.to(device)
         table = torch.ones((n_labels + 1, n_labels + 1), dtype=torch.bool, device=bigrams.device)
         table[: len(bigrams), : len(bigrams)] = bigrams
         return table.to(device)

@@ -1,4 +1,4 @@
-"""Launching Triton kernels with little ado.
+"""Low-overhead kernel launches.
 
 `kernel[grid](…)` looks at every argument on every call, which takes longer than small kernels run. A `Launch` remembers what
 was compiled for a kind of arguments, and hands the next ones of that kind to it directly. Where Triton is of a version
@@ -47,16 +47,16 @@ def n_processors(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-def on_its_device(answer: Callable[..., Result]) -> Callable[..., Result]:
-    """The same answer to a problem, its first argument, with the device of its scores as the current one."""
+def on_its_device(method: Callable[..., Result]) -> Callable[..., Result]:
+    """The same method of a backend, with the device of its problem's scores as the current one."""
 
-    @wraps(answer)
-    def guarded(problem: Sequence[Any], *given: Any, **options: Any) -> Result:
+    @wraps(method)
+    def guarded(self: Any, problem: Sequence[Any], *given: Any, **options: Any) -> Result:
         place = problem[0].get_device()  # that of the emissions, or of the scores of trees; −1 in memory
         if place < 0 or place == torch._C._cuda_getDevice():
-            return answer(problem, *given, **options)
+            return method(self, problem, *given, **options)
         with torch.cuda.device(place):
-            return answer(problem, *given, **options)
+            return method(self, problem, *given, **options)
 
     return guarded
 

@@ -1,4 +1,4 @@
-"""Trees on a GPU: sums by the elimination of words, best trees by contraction; nothing is waited for or looked at.
+"""Trees on a GPU: sums by the elimination of words, best trees by contraction; no host–device synchronisation.
 
 Sums with marginals are made in registers up to 128 words (`tree_register_kernel`): in float32 where they are wanted in it
 and its range allows, else in float64. Beyond, and for log Z alone, they are made through memory in float64, and what float64
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from crfkit.nn.backends.torch_tree import is_safe, sums_by_inverse
+from crfkit.nn.backends.tree import TreeBackend
 from crfkit.nn.problem.tree import TreeProblem
 from crfkit.nn.triton.launch import Launch, on_its_device
 from crfkit.nn.triton.trees.argmax import best_tree_kernel
@@ -20,6 +22,7 @@ from crfkit.nn.triton.trees.elimination import N_VECTORS, elimination_kernel
 from crfkit.nn.triton.trees.registers import COLUMN, register_kernel
 
 MOST_WORDS = 1024
+MOST_ELIMINATED = {torch.float32: 128, torch.float64: 64}  # words; with more, a determinant is faster
 MOST_SMALL = 256  # up to here two programs that work through memory fit on one multiprocessor
 MOST_IN_REGISTERS = 128  # words, padded
 TILE = 32  # words at a time while weights and marginals are made there
@@ -43,84 +46,97 @@ class _Step(NamedTuple):
     constants: tuple[Any, ...]
 
 
-def suits(problem: TreeProblem) -> bool:
-    """Whether the kernels answer for this problem."""
-    B, size = problem.scores.shape[:2]
-    return problem.scores.is_cuda and B > 0 and 1 < size <= MOST_WORDS + 1
+class KernelTreeBackend(TreeBackend):
+    """Sums by elimination, by a determinant where that is faster and safe; Chu–Liu–Edmonds."""
 
+    name = "triton"
 
-def log_partition(problem: TreeProblem, dtype: torch.dtype = torch.float64) -> Tensor:
-    """log Z [B]; −inf where no tree exists, 0 for an empty sentence."""
-    log_z = problem.scores.new_empty(len(problem.scores), dtype=dtype)
-    _eliminate(problem, log_z, None)
-    return log_z
+    def suits(self, problem: TreeProblem) -> bool:
+        """Whether there are kernels for this problem."""
+        B, size = problem.scores.shape[:2]
+        return problem.scores.is_cuda and B > 0 and 1 < size <= MOST_WORDS + 1
 
+    def is_eliminated(self, problem: TreeProblem, dtype: torch.dtype) -> bool:
+        """Whether marginals in this precision are computed without a determinant, which loses digits."""
+        return problem.scores.shape[1] <= MOST_ELIMINATED[dtype] + 1
 
-def marginals(problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-    """log Z [B] and the probability of every arc [B, n + 1, n + 1]."""
-    log_z = problem.scores.new_empty(len(problem.scores), dtype=dtype)
-    found = problem.scores.new_empty(problem.scores.shape, dtype=dtype)
-    _eliminate(problem, log_z, found)
-    return log_z, found
+    def log_partition(self, problem: TreeProblem, dtype: torch.dtype = torch.float64) -> Tensor:
+        """log Z [B] by elimination."""
+        log_z = problem.scores.new_empty(len(problem.scores), dtype=dtype)
+        self._eliminate(problem, log_z, None)
+        return log_z
 
+    def marginals(self, problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+        """log Z [B] and the probability of every arc [B, n + 1, n + 1]."""
+        if self.is_eliminated(problem, dtype):
+            log_z = problem.scores.new_empty(len(problem.scores), dtype=dtype)
+            found = problem.scores.new_empty(problem.scores.shape, dtype=dtype)
+            self._eliminate(problem, log_z, found)
+            return log_z, found
+        log_z, found = sums_by_inverse(problem)
+        self._eliminate(problem, log_z, found, is_safe(problem).to(torch.int8)[:, None].repeat(1, 2))
+        return log_z.to(dtype), found.to(dtype)
 
-def correct(problem: TreeProblem, safe: Tensor, log_z: Tensor, marginals: Tensor) -> None:
-    """Write log Z [B] and the probabilities of arcs of the sentences that are not `safe` [B]."""
-    _eliminate(problem, log_z, marginals, safe.to(torch.int8)[:, None].repeat(1, 2))
+    @on_its_device
+    def argmax(self, problem: TreeProblem) -> Tensor:
+        """The heads of the best tree [B, n]."""
+        scores, lengths, single_root = problem
+        B, size = scores.shape[:2]
+        N = _padded(size)
+        heads = torch.empty((B, size - 1), dtype=torch.int64, device=scores.device)
+        work = torch.empty(B * (size - 1) * N, dtype=torch.float64, device=scores.device)
+        nodes = torch.empty(B * 6 * N, dtype=torch.int32, device=scores.device)
+        has_lengths = lengths is not None
+        _best(N)(
+            (B, 1, 1), (scores.dtype, has_lengths), (scores.contiguous(), lengths, work, nodes, heads),
+            (size, int(single_root)), (has_lengths, N, max(1, 1024 // N)),
+        )  # fmt: skip
+        return heads
 
+    @on_its_device
+    def _eliminate(
+        self, problem: TreeProblem, log_z: Tensor, marginals: Tensor | None, done: Tensor | None = None
+    ) -> None:
+        """Writes log Z [B], and the marginals where they are wanted. What is `done` [B, 2] is left as it is."""
+        scores, lengths, single_root = problem
+        B, size = scores.shape[:2]
+        N, gradient = _padded(size), marginals is not None
+        sides, n_buffers = (2, 3) if gradient else (1, 2)
+        n_rows = n_buffers * (size - 1) + N_VECTORS.value  # of N numbers, for each program
+        if gradient and N <= MOST_IN_REGISTERS:
+            n_rows += 2 * (COLUMN.value + N)
+        flags = B * sides * n_rows * N  # where those of the sentences that are done begin, behind the numbers
+        work = torch.empty(
+            flags + (-(-B // 4) if done is None else 0), dtype=torch.float64, device=scores.device
+        )
+        scores = scores.contiguous()
+        start = work.data_ptr()
+        addresses = [
+            scores.data_ptr(),
+            0 if lengths is None else lengths.data_ptr(),
+            start,
+            log_z.data_ptr(),
+            log_z.data_ptr() if marginals is None else marginals.data_ptr(),
+            start + 8 * flags if done is None else done.data_ptr(),
+        ]
+        kind = (scores.dtype, lengths is None, log_z.dtype)
+        numbers, constants = (size, int(single_root), n_rows), (lengths is not None, N, N.bit_length() - 1)
+        flagged = int(done is not None)
+        for launch, real, others in _steps(N, gradient, log_z.dtype):
 
-@on_its_device
-def best(problem: TreeProblem) -> Tensor:
-    """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
-    scores, lengths, single_root = problem
-    B, size = scores.shape[:2]
-    N = _padded(size)
-    heads = torch.empty((B, size - 1), dtype=torch.int64, device=scores.device)
-    work = torch.empty(B * (size - 1) * N, dtype=torch.float64, device=scores.device)
-    nodes = torch.empty(B * 6 * N, dtype=torch.int32, device=scores.device)
-    has_lengths = lengths is not None
-    _best(N)(
-        (B, 1, 1), (scores.dtype, has_lengths), (scores.contiguous(), lengths, work, nodes, heads),
-        (size, int(single_root)), (has_lengths, N, max(1, 1024 // N)),
-    )  # fmt: skip
-    return heads
+            def tensors(real: torch.dtype = real) -> tuple[Tensor | None, ...]:
+                of_rows = work[flags:].view(torch.int8) if done is None else done
+                return (
+                    scores,
+                    lengths,
+                    work.view(real),
+                    log_z,
+                    log_z if marginals is None else marginals,
+                    of_rows,
+                )
 
-
-@on_its_device
-def _eliminate(
-    problem: TreeProblem, log_z: Tensor, marginals: Tensor | None, done: Tensor | None = None
-) -> None:
-    """Writes log Z [B], and the marginals where they are wanted. What is `done` [B, 2] is left as it is."""
-    scores, lengths, single_root = problem
-    B, size = scores.shape[:2]
-    N, gradient = _padded(size), marginals is not None
-    sides, n_buffers = (2, 3) if gradient else (1, 2)
-    n_rows = n_buffers * (size - 1) + N_VECTORS.value  # of N numbers, for each program
-    if gradient and N <= MOST_IN_REGISTERS:
-        n_rows += 2 * (COLUMN.value + N)
-    flags = B * sides * n_rows * N  # where those of the sentences that are done begin, behind the numbers
-    work = torch.empty(flags + (-(-B // 4) if done is None else 0), dtype=torch.float64, device=scores.device)
-    scores = scores.contiguous()
-    start = work.data_ptr()
-    addresses = [
-        scores.data_ptr(),
-        0 if lengths is None else lengths.data_ptr(),
-        start,
-        log_z.data_ptr(),
-        log_z.data_ptr() if marginals is None else marginals.data_ptr(),
-        start + 8 * flags if done is None else done.data_ptr(),
-    ]
-    kind = (scores.dtype, lengths is None, log_z.dtype)
-    numbers, constants = (size, int(single_root), n_rows), (lengths is not None, N, N.bit_length() - 1)
-    flagged = int(done is not None)
-    for launch, real, others in _steps(N, gradient, log_z.dtype):
-
-        def tensors(real: torch.dtype = real) -> tuple[Tensor | None, ...]:
-            of_rows = work[flags:].view(torch.int8) if done is None else done
-            return scores, lengths, work.view(real), log_z, log_z if marginals is None else marginals, of_rows
-
-        launch.at((B, sides, 1), kind, addresses, tensors, (*numbers, flagged), (*constants, *others))
-        flagged = 1
+            launch.at((B, sides, 1), kind, addresses, tensors, (*numbers, flagged), (*constants, *others))
+            flagged = 1
 
 
 @cache

@@ -1,0 +1,103 @@
+"""log Z and log-likelihoods of a batch of chains as one differentiable operation.
+
+The gradient of log Z is the marginals, so the backward pass needs no graph: the backend that computed the value gives
+them. A second derivative (a backward pass with `create_graph=True`) differentiates the recursions themselves, in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.backends.base import Backend, Gradient, cast_like
+from crfkit.nn.backends.torch_chain import differentiable_log_partition
+from crfkit.nn.problem.chain import ChainProblem, explicit
+from crfkit.nn.problem.gold_score import path_score
+
+N_PARTS = len(ChainProblem._fields)
+
+
+def log_partition(backend: Backend, problem: ChainProblem) -> Tensor:
+    """log Z [B], differentiable by all scores."""
+    return _ChainValue.apply(*problem, None, backend, False)
+
+
+def log_likelihood(backend: Backend, problem: ChainProblem, tags: Tensor, total: bool = False) -> Tensor:
+    """score(y) − log Z [B] for labels at positions [B, T], or their sum [], differentiable by all scores."""
+    differentiated = torch.is_grad_enabled() and any(
+        part is not None and part.requires_grad for part in problem[:4]
+    )
+    if total and differentiated and backend.has_total(problem):
+        return _ChainTotal.apply(*problem, tags, backend)
+    return _ChainValue.apply(*problem, tags, backend, total)
+
+
+class _ChainValue(torch.autograd.Function):
+    """score(tags) − log Z, or log Z where there are no tags: of each sequence [B], or their total []."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *parts, tags, ctx.backend, total = given
+        value, kept = ctx.backend.value(ChainProblem(*parts), tags, any(ctx.needs_input_grad), total=total)
+        ctx.save_for_backward(*parts, tags, *kept)
+        ctx.is_used_up = False
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        problem = ChainProblem(*ctx.saved_tensors[:N_PARTS])
+        tags, *kept = ctx.saved_tensors[N_PARTS:]
+        if torch.is_grad_enabled():
+            found = _through_the_recursions(problem, tags, gradient.expand(len(problem.emissions)))
+        else:
+            if ctx.is_used_up:  # the graph was retained
+                kept = ctx.backend.value(problem, tags, True)[1]
+            found = cast_like(problem, ctx.backend.gradient(problem, tags, gradient, kept))
+            ctx.is_used_up = ctx.backend.uses_up_kept
+        needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
+        return (*needed, *[None] * (N_PARTS - 1))
+
+
+class _ChainTotal(torch.autograd.Function):
+    """Σ_b score(tags_b) − log Z_b by a backend that computes its gradient at the same time.
+
+    The backward pass only multiplies it by the upstream gradient, which for a loss is 1.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *parts, tags, ctx.backend = given
+        value, ctx.gradient = ctx.backend.total(ChainProblem(*parts), tags)
+        ctx.save_for_backward(*parts, tags)  # while the device works
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        found, ctx.gradient = ctx.gradient, None
+        if found is None or torch.is_grad_enabled():
+            *parts, tags = ctx.saved_tensors
+            problem = ChainProblem(*parts)
+            if torch.is_grad_enabled():
+                ctx.gradient = found
+                found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
+                return (*found, *[None] * (N_PARTS - 2))
+            # the graph was retained, and the first gradient belongs to whoever asked for it
+            _, found = ctx.backend.total(problem, tags)
+        ctx.backend.scale(found, upstream)
+        return (*found, *[None] * (N_PARTS - 2))
+
+
+def _through_the_recursions(problem: ChainProblem, tags: Tensor | None, gradient: Tensor) -> Gradient:
+    """The gradient as a graph of its own, which can be differentiated again."""
+    # views: start and end may be one tensor, and each has a gradient of its own
+    scores = [None if part is None else part.view_as(part) for part in problem[:4]]
+    in_full = explicit(ChainProblem(*(*scores, *problem[4:])))
+    value = differentiable_log_partition(in_full)
+    if tags is not None:
+        value = path_score(in_full, tags) - value
+    gradient = torch.where(torch.isfinite(value), gradient.double(), 0.0)
+    wanted = [part for part in scores if part is not None and part.requires_grad]
+    found = iter(torch.autograd.grad(value, wanted, gradient, create_graph=True, allow_unused=True))
+    return [None if part is None or not part.requires_grad else next(found) for part in scores]

@@ -1,0 +1,88 @@
+"""The backend for a problem: Triton kernels on an NVIDIA GPU, the C++ core on a CPU, else plain PyTorch."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from typing import Any, TypeAlias
+
+import torch
+
+from crfkit.nn.backends import core, torch_chain, tree
+from crfkit.nn.backends.base import Backend
+from crfkit.nn.backends.torch_tree import DETERMINANT
+from crfkit.nn.backends.tree import TreeBackend
+from crfkit.nn.problem.bigram_tiles import tiles_for
+from crfkit.nn.problem.chain import ChainProblem, constrained_ends, explicit
+from crfkit.nn.problem.tree import TreeProblem
+
+Chosen: TypeAlias = "tuple[Backend, ChainProblem]"
+
+
+def choose(problem: ChainProblem, lists: bool = False) -> Chosen:
+    """The backend for a problem, and the problem as it takes it: −inf for what a table of bigrams forbids, or the table.
+
+    With `lists`, tiles of the allowed bigrams are made for the table where they pay, and stay with it.
+    """
+    if problem.emissions.is_cuda and triton_is_there():
+        dense, wide, positional, _ = _kernels()
+        if problem.bigrams is not None:
+            if dense.suits(problem) and dense.has_total(problem):
+                return dense, problem
+            chosen = choose_lists(problem) if lists else None
+            if chosen is not None:
+                return chosen
+            problem = explicit(problem)
+        for backend in (dense, wide, positional):
+            if backend.suits(problem):
+                return backend, problem
+    problem = explicit(problem)
+    return (core.CORE if core.suits(problem) else torch_chain.TORCH), problem
+
+
+def choose_lists(problem: ChainProblem) -> Chosen | None:
+    """The backend over lists of bigrams, if there are lists for the problem's table and kernels for its scores."""
+    table = problem.bigrams
+    if table is None or not problem.emissions.is_cuda or not triton_is_there():
+        return None
+    if problem.arcs.ndim > 2 or problem.emissions.dtype == torch.float64 or problem.emissions.numel() == 0:
+        return None
+    tiles = tiles_for(table)
+    if tiles is None:
+        return None
+    start, end = constrained_ends(table, problem.arcs, problem.start, problem.end)
+    return _kernels()[3](tiles), problem._replace(start=start, end=end)
+
+
+def choose_tree(problem: TreeProblem) -> TreeBackend:
+    """The backend for a batch of trees."""
+    if problem.scores.is_cuda and triton_is_there():
+        backend = _tree_kernels()
+        if backend.suits(problem):
+            return backend
+    return tree.CORE if problem.scores.device.type == "cpu" and core.core_is_there() else DETERMINANT
+
+
+@cache
+def triton_is_there() -> bool:
+    """Whether kernels can be compiled here."""
+    return importlib.util.find_spec("triton") is not None
+
+
+@cache
+def _kernels() -> tuple[Any, ...]:
+    """The backends with kernels, and the class of that for lists of bigrams."""
+    from crfkit.nn.triton.dense.backend import DenseBackend
+    from crfkit.nn.triton.positional.backend import PositionalBackend
+    from crfkit.nn.triton.sparse.backend import SparseBackend
+    from crfkit.nn.triton.wide.backend import WideBackend
+
+    return DenseBackend(), WideBackend(), PositionalBackend(), SparseBackend
+
+
+@cache
+def _tree_kernels() -> Any:
+    """The backend with kernels for trees."""
+    from crfkit.nn.triton.trees.backend import KernelTreeBackend
+
+    return KernelTreeBackend()
