@@ -129,10 +129,10 @@ class ChainPotentials::RowReader : public ScoredSequence {
         safe_ = false;  // probabilities of any size: sums are taken in log space
     }
     static void subtract_log_sum(double* scores, std::int64_t n) {
-        const double peak = *std::max_element(scores, scores + n);
+        const double maximum = *std::max_element(scores, scores + n);
         double sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) sum += std::exp(scores[i] - peak);
-        const double log_sum = peak + std::log(sum);
+        for (std::int64_t i = 0; i < n; ++i) sum += std::exp(scores[i] - maximum);
+        const double log_sum = maximum + std::log(sum);
         for (std::int64_t i = 0; i < n; ++i) scores[i] -= log_sum;
     }
     // Scaled forward–backward: log Z, and P(y_t) in work_.probs. False where that is not exact.

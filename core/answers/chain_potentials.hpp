@@ -22,8 +22,8 @@ class ChainPotentials {
     const Layout& layout() const { return *layout_; }
 
     // The data set with its scores: by whole rows of labels, or as lattices where the design says so. Design
-    // and weights must outlive it. Refuses a design of another layout, and sequences that have no label
-    // sequence.
+    // and weights must outlive it. Throws for a design of another layout, and for sequences that have no
+    // label sequence.
     std::unique_ptr<ScoredSequences> score(const Design& design, int n_threads) const;
     // The scores of the parts of sequence n, whatever its allowed labels are: emissions [T, L], start and end
     // included, and transitions: [T − 1, L, L] with by_position(), else [L, L].

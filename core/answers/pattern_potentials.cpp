@@ -95,7 +95,7 @@ class PatternPotentials::TrellisReader : public ScoredSequence {
     }
 
   private:
-    std::int32_t n_labels() const { return trellises_.book->n_labels; }
+    std::int32_t n_labels() const { return trellises_.matcher->n_labels; }
     ScoredTrellis trellis(const StepScores& steps) const {
         return {trellises_.table, trellises_.steps_of_sequence(n_), n_labels(), emissions_.data(), steps};
     }
@@ -131,7 +131,7 @@ PatternPotentials::PatternPotentials(std::shared_ptr<const Layout> layout, std::
 std::unique_ptr<ScoredSequences> PatternPotentials::score(const Trellises& trellises) const {
     trellises.design->check_layout(*layout_);
     if (trellises.first_weight != first_weight_ ||
-        first_weight_ + trellises.book->n_weights > static_cast<std::int64_t>(w_.size()))
+        first_weight_ + trellises.matcher->n_weights > static_cast<std::int64_t>(w_.size()))
         throw std::invalid_argument("the trellises were made for other patterns than the weights");
     return std::make_unique<ScoredTrellises>(*layout_, trellises, tables_, w_.data());
 }

@@ -1,4 +1,4 @@
-// The questions on a data set of lattices, wherever their scores come from: by the path engine.
+// The questions on a data set of scored lattices, answered by the path engine.
 #pragma once
 
 #include <memory>

@@ -5,7 +5,7 @@
 
 namespace crfkit {
 
-// Neumaier's sum: peaks of states and arcs may be large and cancel.
+// Neumaier's sum: maxima of states and arcs may be large and cancel.
 struct Total {
     double sum = 0, lost = 0;
     void add(double x) {

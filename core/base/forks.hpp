@@ -32,7 +32,7 @@ class ForkMutex {
     std::atomic<std::uint64_t> holder_{0};  // the process of the thread that has it; 0: nobody has
 };
 
-// Runs a function at most once. std::call_once of a parent may be under way for ever in its child.
+// Runs a function at most once. std::call_once of a parent may never finish in its child.
 class Once {
   public:
     // Runs it unless it, or another one, has been run to its end; threads that come meanwhile wait.

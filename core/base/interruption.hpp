@@ -3,7 +3,7 @@
 //
 // The caller opens a Watch around its call. Loops of the core call check_interruption() about once a
 // millisecond. On the caller's thread this asks the watch, twenty times a second, whether to go on; threads
-// that help with the work look at what the answer was. Whoever is told to stop throws, and objects of the
+// that help with the work look at what the answer was. A thread that has to stop throws, and objects of the
 // core remain usable: the same question asked again has the same answer as if it had never been interrupted.
 #pragma once
 

@@ -124,7 +124,7 @@ class Pool {
 
 // The pool lives as long as the process and is never destroyed (its threads sleep when Python exits). A child
 // made by fork() has none of the threads, and what their mutexes were doing is unknown there: it gets a pool
-// of its own, and none is waited for on the way to it.
+// of its own, and it waits for none.
 Pool& pool() {
     static std::atomic<Pool*> current{nullptr};
     Pool* found = current.load(std::memory_order_acquire);

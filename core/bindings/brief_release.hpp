@@ -15,7 +15,7 @@ class BriefRelease : SignalWatch {
   public:
     BriefRelease() : SignalWatch(PyThreadState_Get()) {
         holder_.store(thread_,
-                      std::memory_order_relaxed);  // whoever was noted has let go of it in another way
+                      std::memory_order_relaxed);  // whoever was noted has released it meanwhile
         PyEval_SaveThread();
         PyThreadState* self = thread_;
         holder_.compare_exchange_strong(self, nullptr, std::memory_order_relaxed);

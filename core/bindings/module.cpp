@@ -1,4 +1,4 @@
-// The door between Python and the core. Each bind_* function lives in a file of its own beside this one.
+// The Python module of the core. Each bind_* function lives in a file of its own beside this one.
 #include <nanobind/nanobind.h>
 
 #include "base/threads.hpp"

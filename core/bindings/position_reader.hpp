@@ -27,7 +27,7 @@ inline constexpr double largest_value = 1e20;
 class PositionReader {
   public:
     PositionReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
-    explicit PositionReader(NamedPositions& names) : writer_(names) {}  // which refuses rows of numbers
+    explicit PositionReader(NamedPositions& names) : writer_(names) {}  // throws on rows of numbers
 
     void read_sequences(PyObject* sequences);
     void read_sequence(PyObject* sequence);

@@ -57,34 +57,34 @@ bool turned(const Trellises& self, std::int64_t n) {
 
 void bind_trellis(nb::module_& m) {
     bind_too_large(m);
-    nb::class_<PatternBook>(m, "PatternBook")
+    nb::class_<PatternMatcher>(m, "PatternMatcher")
         .def(
             "__init__",
-            [](PatternBook* self, std::int32_t n_labels, const Array<std::int64_t>& set_ptr,
+            [](PatternMatcher* self, std::int32_t n_labels, const Array<std::int64_t>& set_ptr,
                const Array<std::int32_t>& set_labels, const Array<std::int64_t>& out_ptr,
                const Array<std::int32_t>& out_set, const Array<std::int32_t>& out_next,
-               const Array<std::int32_t>& fires, const Array<std::uint8_t>& last_only) {
-                new (self) PatternBook(n_labels, view(set_ptr), view(set_labels), view(out_ptr),
-                                       view(out_set), view(out_next), view(fires), view(last_only));
+               const Array<std::int32_t>& activates, const Array<std::uint8_t>& last_only) {
+                new (self) PatternMatcher(n_labels, view(set_ptr), view(set_labels), view(out_ptr),
+                                          view(out_set), view(out_next), view(activates), view(last_only));
             },
-            "n_labels"_a, "set_ptr"_a, "set_labels"_a, "out_ptr"_a, "out_set"_a, "out_next"_a, "fires"_a,
+            "n_labels"_a, "set_ptr"_a, "set_labels"_a, "out_ptr"_a, "out_set"_a, "out_next"_a, "activates"_a,
             "last_only"_a)
-        .def_prop_ro("n_weights", [](const PatternBook& self) { return self.n_weights; });
+        .def_prop_ro("n_weights", [](const PatternMatcher& self) { return self.n_weights; });
     nb::class_<Trellises>(m, "Trellises")
         .def(
             "__init__",
             [](Trellises* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
-               std::shared_ptr<PatternBook> book, const Array<std::int64_t>& start_ptr,
+               std::shared_ptr<PatternMatcher> matcher, const Array<std::int64_t>& start_ptr,
                const Array<std::int32_t>& start_states, const Maybe<double>& start_values,
                std::int64_t first_weight, std::int64_t max_states, std::int64_t max_arcs, int n_threads,
                const Maybe<std::int32_t>& common) {
                 const PatternStarts starts{view(start_ptr), view(start_states), view(start_values),
                                            view(common)};
                 const LockRelease release;
-                new (self) Trellises(std::move(layout), std::move(design), std::move(book), starts,
+                new (self) Trellises(std::move(layout), std::move(design), std::move(matcher), starts,
                                      first_weight, {max_states, max_arcs}, n_threads);
             },
-            "layout"_a, "design"_a, "book"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(),
+            "layout"_a, "design"_a, "matcher"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(),
             "first_weight"_a, "max_states"_a, "max_arcs"_a, "n_threads"_a, "common"_a.none() = nb::none())
         .def_prop_ro("n_trellises", &Trellises::n_trellises)
         .def_prop_ro("n_steps", [](const Trellises& self) { return self.table.steps.size(); })
@@ -105,19 +105,19 @@ void bind_trellis(nb::module_& m) {
 void bind_partition(nb::module_& m) {
     m.def(
         "pattern_partition",
-        [](const PatternBook& book, const Array<std::int64_t>& start_ptr,
+        [](const PatternMatcher& matcher, const Array<std::int64_t>& start_ptr,
            const Array<std::int32_t>& start_states, const Maybe<double>& start_values,
            std::int64_t max_states, std::int64_t max_arcs) {
             const PatternStarts starts{view(start_ptr), view(start_states), view(start_values)};
             Partition found;
             {
                 const LockRelease release;
-                found = partition_of(book, starts, {max_states, max_arcs});
+                found = partition_of(matcher, starts, {max_states, max_arcs});
             }
             return nb::make_tuple(new_array(found.cells), new_array(found.transitions),
                                   new_array(found.spans));
         },
-        "book"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(), "max_states"_a, "max_arcs"_a);
+        "matcher"_a, "start_ptr"_a, "start_states"_a, "start_values"_a.none(), "max_states"_a, "max_arcs"_a);
 }
 
 }  // namespace crfkit

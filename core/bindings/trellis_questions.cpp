@@ -36,7 +36,7 @@ struct Scores {
         if (given_arcs.ndim() < 1 || given_arcs.ndim() > 2 ||
             static_cast<std::int64_t>(given_arcs.size()) != (by_position ? n_pairs : 1) * A)
             throw std::invalid_argument("the arcs must have the shape [A] or [T − 1, A]");
-        if (static_cast<std::int64_t>(weights.size()) != trellises.book->n_weights)
+        if (static_cast<std::int64_t>(weights.size()) != trellises.matcher->n_weights)
             throw std::invalid_argument("there must be one score for each weight of the patterns");
         const LockRelease release;
         std::vector<double> active;
@@ -71,12 +71,12 @@ class Parts {
           n_positions_(scores.empty() ? 0 : static_cast<std::size_t>(scores.trellis.n_positions())),
           states_({n_positions_, static_cast<std::size_t>(trellises.layout->n_labels)}),
           arcs_({n_positions_ > 0 ? n_positions_ - 1 : 0, static_cast<std::size_t>(n_arcs_)}),
-          weights_({static_cast<std::size_t>(trellises.book->n_weights)}),
+          weights_({static_cast<std::size_t>(trellises.matcher->n_weights)}),
           active_(static_cast<std::size_t>(trellises.table.n_active()), 0.0) {
         std::fill_n(states_.data(), n_positions_ * static_cast<std::size_t>(trellises.layout->n_labels), 0.0);
         std::fill_n(arcs_.data(),
                     (n_positions_ > 0 ? n_positions_ - 1 : 0) * static_cast<std::size_t>(n_arcs_), 0.0);
-        std::fill_n(weights_.data(), trellises.book->n_weights, 0.0);
+        std::fill_n(weights_.data(), trellises.matcher->n_weights, 0.0);
     }
     void collect(const TrellisGraph& graph, const std::vector<double>& of_nodes,
                  const std::vector<double>& of_arcs) {

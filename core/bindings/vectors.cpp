@@ -199,7 +199,7 @@ void bind_vectors(nb::module_& m) {
     m.def("vector_penalty", &bound_penalty, "x"_a, "l1"_a, "n_threads"_a,
           "Σ l1_i |x_i|; l1 has one number for each weight, or one for all.");
     m.def("vector_pseudo_gradient", &bound_pseudo_gradient, "x"_a, "gradient"_a, "l1"_a, "n_threads"_a,
-          "(p, p·p): the smallest subgradient of f + Σ l1_i |x_i|; −p is the steepest way down.");
+          "(p, p·p): the smallest subgradient of f + Σ l1_i |x_i|; −p is the direction of steepest descent.");
     m.def("vector_orthant_step", &bound_orthant_step, "x"_a, "direction"_a, "pseudo"_a, "l1"_a, "t"_a,
           "aligned"_a, "n_threads"_a,
           "(z, Σ l1_i |z_i|, pseudo·(z − x)): z = x + t·direction, where a penalised weight stops at 0 "

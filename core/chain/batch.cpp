@@ -22,7 +22,7 @@ class BatchArcs {
     void set(const Kernels<Real>& kernels, const Real* from, std::int32_t n_labels, std::int32_t stride) {
         const std::int64_t L = n_labels, S = stride;
         scores.assign(L * S, WeightTables<Real>::kNever);
-        Real low = std::numeric_limits<Real>::infinity(), peak = -low;
+        Real low = std::numeric_limits<Real>::infinity(), maximum = -low;
         bool missing = false;
         for (std::int64_t a = 0; a < L; ++a)
             for (std::int64_t b = 0; b < L; ++b) {
@@ -30,29 +30,29 @@ class BatchArcs {
                 missing = missing || score == WeightTables<Real>::kNever;
                 if (score == WeightTables<Real>::kNever) continue;
                 low = std::min(low, score);
-                peak = std::max(peak, score);
+                maximum = std::max(maximum, score);
             }
-        if (low > peak) low = peak = 0;
-        safe = double(peak) - double(low) <= WeightTables<Real>::kSafeSpread;
+        if (low > maximum) low = maximum = 0;
+        safe = double(maximum) - double(low) <= WeightTables<Real>::kSafeSpread;
         weight_.resize(L * S);
         transposed_.assign(L * S, 0);
-        kernels.exp_shifted(scores.data(), peak, weight_.data(), L * S);
+        kernels.exp_shifted(scores.data(), maximum, weight_.data(), L * S);
         for (std::int64_t a = 0; a < L; ++a)
             for (std::int64_t b = 0; b < L; ++b) transposed_[b * S + a] = weight_[a * S + b];
-        table = {n_labels, stride, static_cast<double>(peak), weight_.data(), transposed_.data(), nullptr,
+        table = {n_labels, stride, static_cast<double>(maximum), weight_.data(), transposed_.data(), nullptr,
                  nullptr,  missing};
     }
     Buffer<Real> scores;   // [L, S]
-    ArcTable<Real> table;  // exp(score − peak)
+    ArcTable<Real> table;  // exp(score − maximum)
     bool safe = false;     // whether scaled messages may be tried
 
   private:
     Buffer<Real> weight_, transposed_;
 };
 
-// Room for one thread.
+// The workspace of one thread.
 template <class Real>
-struct Room {
+struct ChainWorkspace {
     Workspace<Real> work;
     BatchArcs<Real> arcs;
     Buffer<Real> products;            // [S, S]
@@ -76,7 +76,7 @@ class Batch {
 
     void run(int n_threads) {
         const std::int64_t n_tasks = (b.n_chains + kChainsPerTask - 1) / kChainsPerTask;
-        std::vector<Room<Real>> rooms(static_cast<std::size_t>(std::max(1, n_threads)));
+        std::vector<ChainWorkspace<Real>> workspaces(static_cast<std::size_t>(std::max(1, n_threads)));
         const std::size_t size = static_cast<std::size_t>(b.n_labels) * b.n_labels;
         std::vector<double> sums(arcs_ && !b.own_arcs ? size * n_tasks : 0);
         parallel_for(n_tasks, n_threads, [&](std::int64_t task, int worker) {
@@ -86,7 +86,7 @@ class Batch {
                  n < std::min(b.n_chains, (task + 1) * kChainsPerTask); ++n) {
                 double* into = !arcs_ ? nullptr : b.own_arcs ? own.data() : sums.data() + task * size;
                 if (b.own_arcs) std::fill(own.begin(), own.end(), 0.0);
-                log_partition_[n] = run_chain(n, rooms[worker], into);
+                log_partition_[n] = run_chain(n, workspaces[worker], into);
                 if (b.own_arcs && arcs_)
                     for (std::size_t i = 0; i < size; ++i) arcs_[n * size + i] = static_cast<Real>(own[i]);
             }
@@ -113,72 +113,75 @@ class Batch {
         }
     }
 
-    const BatchArcs<Real>& arcs_of(std::int64_t n, Room<Real>& room) const {
+    const BatchArcs<Real>& arcs_of(std::int64_t n, ChainWorkspace<Real>& workspace) const {
         if (!b.own_arcs) return shared_;
         const std::int64_t L = b.n_labels;
-        room.arcs.set(kernels, b.arcs + n * L * L, b.n_labels, stride);
-        return room.arcs;
+        workspace.arcs.set(kernels, b.arcs + n * L * L, b.n_labels, stride);
+        return workspace.arcs;
     }
 
     const ChainBatch<Real>& b;
 
   private:
-    double run_chain(std::int64_t n, Room<Real>& room, double* into) {
+    double run_chain(std::int64_t n, ChainWorkspace<Real>& workspace, double* into) {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
         if (states_) std::fill_n(states_ + n * b.n_positions * L, b.n_positions * L, Real(0));
         if (T == 0) return 0;
-        const BatchArcs<Real>& arcs = arcs_of(n, room);
-        room.work.reserve(T, stride, false);
-        fill(n, room.work.states.data());
-        if (!arcs.safe) return in_log_space(n, arcs, room, into);
-        const Messages<Real> messages = room.work.messages(room.work.probs.data(), 1);
+        const BatchArcs<Real>& arcs = arcs_of(n, workspace);
+        workspace.work.reserve(T, stride, false);
+        fill(n, workspace.work.states.data());
+        if (!arcs.safe) return in_log_space(n, arcs, workspace, into);
+        const Messages<Real> messages = workspace.work.messages(workspace.work.probs.data(), 1);
         const double found = kernels.sum_product(arcs.table, nullptr, T, messages);
         if (arcs.table.some_missing &&
             (!std::isfinite(found) || !messages_are_exact(messages, T, b.n_labels, stride))) {
-            fill(n, room.work.states.data());
-            return in_log_space(n, arcs, room, into);
+            fill(n, workspace.work.states.data());
+            return in_log_space(n, arcs, workspace, into);
         }
         if (!std::isfinite(found) || !states_) return found;
         for (std::int64_t t = 0; t < T; ++t)
-            std::copy_n(room.work.probs.data() + t * stride, L, states_ + (n * b.n_positions + t) * L);
-        if (into) add_arcs(n, arcs, room, into);
+            std::copy_n(workspace.work.probs.data() + t * stride, L, states_ + (n * b.n_positions + t) * L);
+        if (into) add_arcs(n, arcs, workspace, into);
         return found;
     }
 
     // Σ_t forward_{t−1}(a) W(a, b) pushed_t(b), in doubles after every 256 positions.
-    void add_arcs(std::int64_t n, const BatchArcs<Real>& arcs, Room<Real>& room, double* into) const {
+    void add_arcs(std::int64_t n, const BatchArcs<Real>& arcs, ChainWorkspace<Real>& workspace,
+                  double* into) const {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
         const double weight = weights_ ? weights_[n] : 1;
         for (std::int64_t t = 1; t < T; t += 256) {
-            room.products.assign(static_cast<std::int64_t>(stride) * stride, 0);
-            kernels.add_products(room.work.forward.data() + (t - 1) * stride,
-                                 room.work.pushed.data() + t * stride, std::min<std::int64_t>(256, T - t),
-                                 b.n_labels, stride, room.products.data());
+            workspace.products.assign(static_cast<std::int64_t>(stride) * stride, 0);
+            kernels.add_products(
+                workspace.work.forward.data() + (t - 1) * stride, workspace.work.pushed.data() + t * stride,
+                std::min<std::int64_t>(256, T - t), b.n_labels, stride, workspace.products.data());
             for (std::int64_t a = 0; a < L; ++a)
                 for (std::int64_t k = 0; k < L; ++k)
                     into[a * L + k] +=
-                        weight * room.products[a * stride + k] * arcs.table.weight[a * stride + k];
+                        weight * workspace.products[a * stride + k] * arcs.table.weight[a * stride + k];
         }
     }
 
     // The same in double and in log space, where scaled messages could lose something.
-    double in_log_space(std::int64_t n, const BatchArcs<Real>& arcs, Room<Real>& room, double* into) const {
+    double in_log_space(std::int64_t n, const BatchArcs<Real>& arcs, ChainWorkspace<Real>& workspace,
+                        double* into) const {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
-        room.states.resize(T * L);
-        room.own.resize(L * L);
-        for (std::int64_t i = 0; i < T * L; ++i) room.states[i] = room.work.states[i / L * stride + i % L];
-        for (std::int64_t i = 0; i < L * L; ++i) room.own[i] = arcs.scores[i / L * stride + i % L];
-        const ChainView chain{T, b.n_labels, room.states.data(), room.own.data(), false};
+        workspace.states.resize(T * L);
+        workspace.own.resize(L * L);
+        for (std::int64_t i = 0; i < T * L; ++i)
+            workspace.states[i] = workspace.work.states[i / L * stride + i % L];
+        for (std::int64_t i = 0; i < L * L; ++i) workspace.own[i] = arcs.scores[i / L * stride + i % L];
+        const ChainView chain{T, b.n_labels, workspace.states.data(), workspace.own.data(), false};
         const double found = log_partition(chain);
         if (!std::isfinite(found) || !states_) return found;
-        room.probs.resize(T * L);
-        room.pairs.resize((T - 1) * L * L);
-        log_marginals(chain, room.probs.data(), room.pairs.data());
+        workspace.probs.resize(T * L);
+        workspace.pairs.resize((T - 1) * L * L);
+        log_marginals(chain, workspace.probs.data(), workspace.pairs.data());
         for (std::int64_t i = 0; i < T * L; ++i)
-            states_[n * b.n_positions * L + i] = static_cast<Real>(room.probs[i]);
+            states_[n * b.n_positions * L + i] = static_cast<Real>(workspace.probs[i]);
         if (into)
             for (std::int64_t i = 0; i < (T - 1) * L * L; ++i)
-                into[i % (L * L)] += (weights_ ? weights_[n] : 1) * room.pairs[i];
+                into[i % (L * L)] += (weights_ ? weights_[n] : 1) * workspace.pairs[i];
         return found;
     }
 
@@ -203,17 +206,18 @@ void batch_expectations(const ChainBatch<Real>& batch, const Real* weights, doub
 template <class Real>
 void batch_best(const ChainBatch<Real>& batch, std::int64_t* labels, int n_threads) {
     const Batch<Real> run(batch, nullptr, nullptr, nullptr, nullptr);
-    std::vector<Room<Real>> rooms(static_cast<std::size_t>(std::max(1, n_threads)));
+    std::vector<ChainWorkspace<Real>> workspaces(static_cast<std::size_t>(std::max(1, n_threads)));
     std::fill_n(labels, batch.n_chains * batch.n_positions, std::int64_t(-1));
     parallel_for(batch.n_chains, n_threads, [&](std::int64_t n, int worker) {
         const std::int64_t T = batch.lengths[n];
         if (T == 0) return;
-        Room<Real>& room = rooms[worker];
-        room.work.reserve(T, run.stride, false);
-        run.fill(n, room.work.states.data());
+        ChainWorkspace<Real>& workspace = workspaces[worker];
+        workspace.work.reserve(T, run.stride, false);
+        run.fill(n, workspace.work.states.data());
         std::vector<std::int32_t> found(static_cast<std::size_t>(T), -1);
-        best_labels<Real>(run.kernels, run.arcs_of(n, room).scores.data(), run.stride, {}, T, batch.n_labels,
-                          room.work.states.data(), room.work.forward.data(), found.data());
+        best_labels<Real>(run.kernels, run.arcs_of(n, workspace).scores.data(), run.stride, {}, T,
+                          batch.n_labels, workspace.work.states.data(), workspace.work.forward.data(),
+                          found.data());
         std::copy(found.begin(), found.end(), labels + n * batch.n_positions);
     });
 }

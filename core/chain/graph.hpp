@@ -41,7 +41,7 @@ class ChainGraph {
         std::int64_t t, node_base, arc_base, first, last;
         const double *nodes, *arcs;
         std::int64_t stride, n_arcs = first * (last - first), outer = first, oldest = first;
-        double arc_peak = 0;
+        double arc_maximum = 0;
 
         double node_score(std::int64_t j) const { return nodes[j - first]; }
         std::int64_t level_of(std::int64_t) const { return t - 1; }

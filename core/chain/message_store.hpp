@@ -35,7 +35,7 @@ class MessageStore {
         valid_.assign(ptr_.size(), 0);
     }
 
-    // Whether there is room for a sequence, and whether what is there holds at the remembered weights.
+    // Whether the store has memory for a sequence, and whether what is there holds at the remembered weights.
     bool has_room(std::int64_t n) const { return ptr_[n] >= 0; }
     bool holds(std::int64_t n) const { return valid_[n]; }
     void set(std::int64_t n, bool valid) { valid_[n] = valid; }

@@ -87,7 +87,7 @@ void RowMistakes<Real>::add_position(std::int64_t position, std::int32_t label, 
         difference.add(weight, count);
         cells_.push_back({weight, place});
     };
-    const Firing &rows = design_.rows, &entries = design_.entries;
+    const ActiveIds &rows = design_.rows, &entries = design_.entries;
     for (std::int64_t i = rows.ptr[position]; i < rows.ptr[position + 1]; ++i) {
         const std::int64_t cell = rows.ids[i] * S + label;
         if (pairs_[cell] >= 0)

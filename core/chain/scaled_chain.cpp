@@ -11,7 +11,7 @@
 namespace crfkit {
 namespace {
 
-// Peak and spread of one table of arc scores [L, L].
+// Maximum and spread of one table of arc scores [L, L].
 std::pair<double, double> range(const double* table, std::int64_t L) {
     const auto [low, high] = std::minmax_element(table, table + L * L);
     return {*high, *high - *low};
@@ -34,21 +34,21 @@ class Padded {
             if (direction) moved_.assign((T - 1) * L * stride, 0);
             for (std::int64_t t = 1; t < T; ++t) {
                 const std::int64_t at = (t - 1) * L * stride;
-                const double peak = fill_tables(t, direction, at);
-                position_arcs[t] = {peak, tables_.data() + at, direction ? moved_.data() + at : nullptr};
+                const double maximum = fill_tables(t, direction, at);
+                position_arcs[t] = {maximum, tables_.data() + at, direction ? moved_.data() + at : nullptr};
             }
             shared = {chain.n_labels, stride, 0, nullptr, nullptr, nullptr, nullptr};
         } else {
             for (Buffer<double>* table : {&tables_, &transposed_, &moved_, &moved_transposed_})
                 table->assign(L * stride, 0);
-            const double peak = fill_tables(1, direction, 0);
+            const double maximum = fill_tables(1, direction, 0);
             for (std::int64_t a = 0; a < L; ++a)
                 for (std::int64_t b = 0; b < L; ++b) {
                     transposed_[b * stride + a] = tables_[a * stride + b];
                     moved_transposed_[b * stride + a] = moved_[a * stride + b];
                 }
             shared = {
-                chain.n_labels,          stride, peak, tables_.data(), transposed_.data(), moved_.data(),
+                chain.n_labels,          stride, maximum, tables_.data(), transposed_.data(), moved_.data(),
                 moved_transposed_.data()};
         }
     }
@@ -94,14 +94,14 @@ class Padded {
     double fill_tables(std::int64_t t, const ChainView* direction, std::int64_t at) {
         const std::int64_t L = chain_.n_labels;
         const double* scores = chain_.arcs_into(t);
-        const double peak = range(scores, L).first;
+        const double maximum = range(scores, L).first;
         for (std::int64_t a = 0; a < L; ++a)
             for (std::int64_t b = 0; b < L; ++b) {
-                const double weight = std::exp(scores[a * L + b] - peak);
+                const double weight = std::exp(scores[a * L + b] - maximum);
                 tables_[at + a * stride + b] = weight;
                 if (direction) moved_[at + a * stride + b] = weight * direction->arcs_into(t)[a * L + b];
             }
-        return peak;
+        return maximum;
     }
 
     const ChainView& chain_;

@@ -57,7 +57,7 @@ void ChainSequences::unpack(const double* slots, double* w) const {
     each_in_rows([&](std::int64_t slot, std::int64_t p) { w[p] = slots[slot]; });
 }
 
-void ChainSequences::each_run(const std::function<void(Run)>& function) const {
+void ChainSequences::each_slot_range(const std::function<void(SlotRange)>& function) const {
     const std::int64_t weights = first_slot(), triples = weights + layout.triples_begin();
     for (std::int64_t slot = 0; slot < weights; slot += stride) function({slot, slot + stride});
     for (std::int64_t slot = weights; slot < weights + layout.dense_begin(0); ++slot)

@@ -24,7 +24,7 @@ class ChainSequences final : public SequenceSource {
     std::int64_t n_slots() const override { return first_slot() + layout.n_weights(); }
     void pack(const double* w, double other, double* slots) const override;
     void unpack(const double* slots, double* w) const override;
-    void each_run(const std::function<void(Run)>& function) const override;
+    void each_slot_range(const std::function<void(SlotRange)>& function) const override;
     std::unique_ptr<SequenceLoss> open() const override;
 
     const Layout& layout;

@@ -20,10 +20,10 @@ class SharedArcs {
   public:
     void set(const WeightTables<Real>& tables, std::int32_t n_labels, const WeightTables<Real>* direction) {
         const std::int64_t S = tables.stride, L = n_labels;
-        const Real peak = static_cast<Real>(tables.arc_peak);
+        const Real maximum = static_cast<Real>(tables.arc_maximum);
         weight_.resize(L * S);
         transposed_.assign(L * S, 0);
-        tables.kernels.exp_shifted(tables.arcs.data(), peak, weight_.data(), L * S);
+        tables.kernels.exp_shifted(tables.arcs.data(), maximum, weight_.data(), L * S);
         if (direction) {
             moved_.resize(L * S);
             moved_transposed_.assign(L * S, 0);
@@ -34,7 +34,7 @@ class SharedArcs {
                 transposed_[b * S + a] = weight_[a * S + b];
                 if (direction) moved_transposed_[b * S + a] = moved_[a * S + b];
             }
-        table = {n_labels,           tables.stride, static_cast<double>(peak), weight_.data(),
+        table = {n_labels,           tables.stride, static_cast<double>(maximum), weight_.data(),
                  transposed_.data(), moved_.data(), moved_transposed_.data()};
     }
     ArcTable<Real> table;
@@ -43,7 +43,7 @@ class SharedArcs {
     Buffer<Real> weight_, transposed_, moved_, moved_transposed_;
 };
 
-// Room for one sequence; each thread has one.
+// The workspace of one sequence; each thread has one.
 template <class Real>
 struct Workspace {
     Buffer<Real> scores, states, forward, backward, pushed, probs,
@@ -117,10 +117,10 @@ bool prepare_own_arcs(const Scorer<Real>& scorer, const Scorer<Real>* direction,
         Real* scores = work.own_scores.data() + at;
         Real* weight = work.own_weight.data() + at;
         scorer.score_arcs(first_position + t, scores);
-        const auto [peak, spread] = scorer.tables().range(scores);
+        const auto [maximum, spread] = scorer.tables().range(scores);
         safe = safe && spread <= WeightTables<Real>::kSafeSpread;
-        scorer.tables().kernels.exp_shifted(scores, static_cast<Real>(peak), weight, size);
-        work.position_arcs[t] = {static_cast<double>(static_cast<Real>(peak)), weight, nullptr};
+        scorer.tables().kernels.exp_shifted(scores, static_cast<Real>(maximum), weight, size);
+        work.position_arcs[t] = {static_cast<double>(static_cast<Real>(maximum)), weight, nullptr};
         if (direction) {
             direction->score_arcs(first_position + t, work.own_direction.data() + at);
             for (std::int64_t i = at; i < at + size; ++i)

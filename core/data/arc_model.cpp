@@ -29,12 +29,12 @@ std::vector<std::vector<std::int32_t>> labels_by_outcome(const Layout& layout) {
 
 // The maximum is subtracted before exp: no weight is above 1. An arc that is not listed scores 0.
 void ArcScores::exponentiate(bool soft) {
-    peak = soft ? 0.0 : kNever;
-    for (const double score : scores) peak = std::max(peak, score);
-    if (peak == kNever) peak = 0;
+    maximum = soft ? 0.0 : kNever;
+    for (const double score : scores) maximum = std::max(maximum, score);
+    if (maximum == kNever) maximum = 0;
     weights.resize(scores.size());
-    for (std::size_t i = 0; i < scores.size(); ++i) weights[i] = std::exp(scores[i] - peak);
-    unlisted = soft ? std::exp(-peak) : 0.0;
+    for (std::size_t i = 0; i < scores.size(); ++i) weights[i] = std::exp(scores[i] - maximum);
+    unlisted = soft ? std::exp(-maximum) : 0.0;
 }
 
 void ArcModel::Lists::sum(const double* w, std::vector<double>& sums) const {

@@ -13,9 +13,9 @@ namespace crfkit {
 // The scores of all listed arcs at the current weights.
 struct ArcScores {
     std::vector<double> scores;   // [A]
-    std::vector<double> weights;  // [A] exp(score − peak)
-    double peak = 0;
-    double unlisted = 0;  // exp(0 − peak) if unlisted arcs exist, else 0
+    std::vector<double> weights;  // [A] exp(score − maximum)
+    double maximum = 0;
+    double unlisted = 0;  // exp(0 − maximum) if unlisted arcs exist, else 0
 
     // To be called when `scores` is filled in.
     void exponentiate(bool soft);

@@ -25,7 +25,7 @@ class Recursions {
     void run(std::int64_t n, std::vector<std::int64_t>& counts, std::vector<std::int32_t>& labels) {
         const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
         if (n_positions == 0) {
-            if (!bigrams_.empty_exists) refuse(n, 0);
+            if (!bigrams_.empty_exists) fail(n, 0);
             return;
         }
         sets_.resize(static_cast<std::size_t>(n_positions));
@@ -40,7 +40,7 @@ class Recursions {
         for (std::int64_t i = n_positions - 2; i >= 0 && !bigrams_.soft; --i)
             follow(sets_[i + 1], sets_[i], bigrams_.in_ptr, bigrams_.in_before, false);
         for (const auto& set : sets_) {
-            if (set.empty()) refuse(n, n_positions);
+            if (set.empty()) fail(n, n_positions);
             counts.push_back(static_cast<std::int64_t>(set.size()));
             labels.insert(labels.end(), set.begin(), set.end());
         }
@@ -49,7 +49,7 @@ class Recursions {
   private:
     using Set = std::vector<std::int32_t>;
 
-    [[noreturn]] void refuse(std::int64_t n, std::int64_t n_positions) const {
+    [[noreturn]] void fail(std::int64_t n, std::int64_t n_positions) const {
         throw std::invalid_argument(
             "sequence " + std::to_string(n) + " with " + std::to_string(n_positions) +
             (n_positions == 1 ? " position: " : " positions: ") +

@@ -17,7 +17,7 @@ namespace crfkit {
 //   t_0 = P_0 ∩ {may start},   t_i = P_i ∩ {b : some a in t_{i−1} has an arc a → b}
 //   q_{n−1} = P_{n−1} ∩ {may end},   q_i = P_i ∩ {a : some b in q_{i+1} has an arc a → b}
 //   r_i = t_i ∩ q_i
-// Start and end are no labels, so they never stand in the way inside the recursions.
+// Start and end are no labels, so the recursions need not exclude them.
 struct Candidates {
     std::vector<std::int64_t> position_ptr;  // [positions + 1]
     std::vector<std::int32_t> labels;        // [nodes]

@@ -183,14 +183,14 @@ void Design::split_states(const Layout& layout, const FeatureList& states, int n
 // A counting sort. Ids come out ascending, so that what is added up for them is written from front to back.
 // scratch[id] is 0 on entry and on return; meanwhile it counts, then points to where the next position of the
 // id goes.
-Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
+Inverted invert(const ActiveIds& active, std::int64_t first, std::int64_t last,
                 std::vector<std::int32_t>& scratch) {
-    const std::int64_t begin = firing.ptr[first], end = firing.ptr[last];
+    const std::int64_t begin = active.ptr[first], end = active.ptr[last];
     if (end - begin > INT32_MAX)
         throw std::invalid_argument("more than 2,147,483,647 features in one block of positions");
     Inverted out;
     std::int64_t n = 0;
-    for (std::int64_t i = begin; i < end; ++i) n += scratch[firing.ids[i]]++ == 0;
+    for (std::int64_t i = begin; i < end; ++i) n += scratch[active.ids[i]]++ == 0;
     out.ids.resize(n);
     out.ptr.resize(n + 1);
     out.ptr[0] = n = 0;
@@ -200,14 +200,14 @@ Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
         out.ptr[n + 1] = out.ptr[n] + scratch[id];
         scratch[id] = static_cast<std::int32_t>(out.ptr[n++]);
     }
-    const bool valued = firing.values.size() > 0;
+    const bool valued = active.values.size() > 0;
     out.positions.resize(end - begin);
     if (valued) out.values.resize(end - begin);
     for (std::int64_t t = first; t < last; ++t)
-        for (std::int64_t i = firing.ptr[t]; i < firing.ptr[t + 1]; ++i) {
-            const std::int32_t place = scratch[firing.ids[i]]++;
+        for (std::int64_t i = active.ptr[t]; i < active.ptr[t + 1]; ++i) {
+            const std::int32_t place = scratch[active.ids[i]]++;
             out.positions[place] = static_cast<std::int32_t>(t - first);
-            if (valued) out.values[place] = firing.values[i];
+            if (valued) out.values[place] = active.values[i];
         }
     std::fill(scratch.begin(), scratch.end(), 0);
     return out;

@@ -1,4 +1,4 @@
-// The features of a data set, compiled against a layout: what fires at each position, as rows and single
+// The features of a data set, compiled against a layout: what is active at each position, as rows and single
 // weights.
 #pragma once
 
@@ -36,7 +36,7 @@ struct AllowedLabels {
 };
 
 // A flat list per position.
-struct Firing {
+struct ActiveIds {
     Buffer<std::int64_t> ptr;  // [T + 1]
     Buffer<std::int32_t> ids;
     Buffer<double> values;  // empty: all 1
@@ -67,13 +67,13 @@ class Design {
     // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
     // they came; otherwise positions are scored through `rows` and `entries`.
     bool as_lattices = false, as_batches = false;
-    // Only a design for training has its features told apart into `rows` and `entries`.
+    // Only a design for training has its features divided into `rows` and `entries`.
     bool is_split() const { return rows.ptr.size() > 0; }
-    Firing features;  // ids: state features
-    Firing rows;      // ids: rows of weights
-    Firing entries;   // ids: single weights
+    ActiveIds features;  // ids: state features
+    ActiveIds rows;      // ids: rows of weights
+    ActiveIds entries;   // ids: single weights
     Buffer<std::int32_t> entry_labels;
-    Firing arcs;                        // ids: arc features; empty ptr when the data has none
+    ActiveIds arcs;                     // ids: arc features; empty ptr when the data has none
     std::vector<Buffer<double>> dense;  // [T, K] each
 
   private:
@@ -82,8 +82,8 @@ class Design {
     std::shared_ptr<const Layout> layout_;
 };
 
-// The same lists turned round: for each id that fires in positions first..last−1, the positions (counted from
-// `first`).
+// The same lists turned round: for each id that is active in positions first..last−1, the positions (counted
+// from `first`).
 struct Inverted {
     Buffer<std::int32_t> ids;
     Buffer<std::int64_t> ptr;  // [n + 1]
@@ -93,7 +93,7 @@ struct Inverted {
 };
 
 // `scratch` has a 0 for every id that may fire.
-Inverted invert(const Firing& firing, std::int64_t first, std::int64_t last,
+Inverted invert(const ActiveIds& active, std::int64_t first, std::int64_t last,
                 std::vector<std::int32_t>& scratch);
 
 }  // namespace crfkit

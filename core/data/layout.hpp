@@ -33,7 +33,7 @@ struct Facets {
 // then scores all pairs of labels that have them.
 class Layout {
   public:
-    // Throws std::invalid_argument, in words, if the arrays do not fit together.
+    // throws std::invalid_argument if the arrays do not fit together.
     Layout(std::int32_t n_labels, std::span<const std::int64_t> pair_ptr,
            std::span<const std::int32_t> pair_labels, std::span<const std::int64_t> dense_columns,
            std::span<const std::int32_t> arc_before, std::span<const std::int32_t> arc_after,

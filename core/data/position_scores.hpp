@@ -11,7 +11,7 @@ namespace crfkit {
 // row[outcome − shift] += value · weight for every weight of the features of a position; weights [P] are
 // those of the state pairs, outcomes the labels (shift 0) or facets that they score.
 template <class Weight, class Score>
-void add_position_scores(const Layout& layout, const Firing& features, std::int64_t position,
+void add_position_scores(const Layout& layout, const ActiveIds& features, std::int64_t position,
                          const Weight* weights, std::int32_t shift, Score* row) {
     for (std::int64_t i = features.ptr[position]; i < features.ptr[position + 1]; ++i) {
         const std::int32_t f = features.ids[i];

@@ -7,12 +7,12 @@
 
 namespace crfkit {
 
-TouchedLists::TouchedLists(const Firing& firing, std::int64_t n_sequences,
+TouchedLists::TouchedLists(const ActiveIds& active, std::int64_t n_sequences,
                            const std::function<std::int64_t(std::int64_t)>& first_place, std::int64_t n_ids,
                            int n_threads) {
-    const std::int64_t n_firings = firing.ptr[firing.ptr.size() - 1];
+    const std::int64_t n_active = active.ptr[active.ptr.size() - 1];
     sequence_ptr.assign(n_sequences + 1, 0);
-    numbers.resize(n_firings);
+    numbers.resize(n_active);
     const auto sequences_of = [&](std::int64_t task, std::int64_t n_tasks) {
         return std::pair(n_sequences * task / n_tasks, n_sequences * (task + 1) / n_tasks);
     };
@@ -24,8 +24,8 @@ TouchedLists::TouchedLists(const Firing& firing, std::int64_t n_sequences,
         const auto [begin, end] = sequences_of(task, n_tasks);
         for (std::int64_t n = begin; n < end; ++n) {
             std::int32_t count = 0;
-            for (std::int64_t i = firing.ptr[first_place(n)]; i < firing.ptr[first_place(n + 1)]; ++i) {
-                const std::int32_t id = firing.ids[i];
+            for (std::int64_t i = active.ptr[first_place(n)]; i < active.ptr[first_place(n + 1)]; ++i) {
+                const std::int32_t id = active.ids[i];
                 if (seen_in[id] != n) {
                     seen_in[id] = n;
                     number[id] = count++;
@@ -39,29 +39,29 @@ TouchedLists::TouchedLists(const Firing& firing, std::int64_t n_sequences,
     const std::int64_t n_things = sequence_ptr[n_sequences];
     ids.resize(n_things);
     ptr.assign(n_things + 1, 0);
-    ptr[n_things] = n_firings;
-    places.resize(n_firings);
-    const bool valued = firing.values.size() > 0;
-    if (valued) values.resize(n_firings);
+    ptr[n_things] = n_active;
+    places.resize(n_active);
+    const bool valued = active.values.size() > 0;
+    if (valued) values.resize(n_active);
     parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
         std::vector<std::int64_t> next;
         const auto [begin, end] = sequences_of(task, n_tasks);
         for (std::int64_t n = begin; n < end; ++n) {
             const std::int64_t first = first_place(n), last = first_place(n + 1), things = sequence_ptr[n];
             next.assign(static_cast<std::size_t>(sequence_ptr[n + 1] - things + 1), 0);
-            for (std::int64_t i = firing.ptr[first]; i < firing.ptr[last]; ++i) {
-                ids[things + numbers[i]] = firing.ids[i];
+            for (std::int64_t i = active.ptr[first]; i < active.ptr[last]; ++i) {
+                ids[things + numbers[i]] = active.ids[i];
                 ++next[numbers[i] + 1];
             }
-            next[0] = firing.ptr[first];
+            next[0] = active.ptr[first];
             for (std::size_t u = 1; u < next.size(); ++u) next[u] += next[u - 1];
             for (std::size_t u = 0; u + 1 < next.size(); ++u)
                 ptr[things + static_cast<std::int64_t>(u)] = next[u];
             for (std::int64_t place = first; place < last; ++place)
-                for (std::int64_t i = firing.ptr[place]; i < firing.ptr[place + 1]; ++i) {
+                for (std::int64_t i = active.ptr[place]; i < active.ptr[place + 1]; ++i) {
                     const std::int64_t at = next[numbers[i]]++;
                     places[at] = static_cast<std::int32_t>(place - first);
-                    if (valued) values[at] = firing.values[i];
+                    if (valued) values[at] = active.values[i];
                 }
         }
     });

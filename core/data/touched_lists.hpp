@@ -1,4 +1,4 @@
-// What fires in each sequence of a data set, every thing once, with the places where it does.
+// What is active in each sequence of a data set, every thing once, with the places where it is.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace crfkit {
 
-// Letters: N sequences, U things counted once for each sequence they fire in, E firings.
+// Letters: N sequences, U things counted once for each sequence they are active in, E active ids.
 struct TouchedLists {
     TouchedLists() = default;
-    // `first_place(n)`: the place of `firing` where sequence n begins, n = 0..N. Ids are below n_ids.
-    TouchedLists(const Firing& firing, std::int64_t n_sequences,
+    // `first_place(n)`: the place of `active` where sequence n begins, n = 0..N. Ids are below n_ids.
+    TouchedLists(const ActiveIds& active, std::int64_t n_sequences,
                  const std::function<std::int64_t(std::int64_t)>& first_place, std::int64_t n_ids,
                  int n_threads);
 
     Buffer<std::int64_t> sequence_ptr;  // [N + 1] sequence n has the things sequence_ptr[n]..[n+1]−1
     Buffer<std::int32_t> ids;           // [U]
-    Buffer<std::int64_t> ptr;           // [U + 1] where thing u fires: ptr[u]..ptr[u+1]−1
+    Buffer<std::int64_t> ptr;           // [U + 1] where thing u is active: ptr[u]..ptr[u+1]−1
     Buffer<std::int32_t> places;        // [E] counted from the first place of the sequence
     Buffer<double> values;              // [E] empty: all 1
-    // [E] in the order of the firing: the number of what fires among the things of its sequence
+    // [E] in the order of `active`: the number of each active id among the things of its sequence
     Buffer<std::int32_t> numbers;
 
     std::int64_t begin(std::int64_t n) const { return sequence_ptr.size() > 0 ? sequence_ptr[n] : 0; }

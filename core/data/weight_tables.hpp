@@ -35,15 +35,16 @@ class WeightTables {
           pad_(pad) {}
 
     const Kernels<Real>& kernels;
-    const std::int32_t stride;            // S
-    Buffer<Real> rows;                    // [n_rows, S] weights of the features that are scored as a whole
-    Buffer<Real> weights;                 // [n_pairs]
-    std::vector<Buffer<Real>> dense;      // [K, S] each
-    Buffer<Real> base;                    // [S] 0, and `pad`
-    Buffer<Real> start, end;              // [S] scores of the first and last label
-    Buffer<Real> arcs;                    // [L, S] arc scores that hold at every position
-    Buffer<Real> triples;                 // weights of the arc features
-    double arc_peak = 0, arc_spread = 0;  // maximum of the arc scores, and how far the minimum lies below it
+    const std::int32_t stride;        // S
+    Buffer<Real> rows;                // [n_rows, S] weights of the features that are scored as a whole
+    Buffer<Real> weights;             // [n_pairs]
+    std::vector<Buffer<Real>> dense;  // [K, S] each
+    Buffer<Real> base;                // [S] 0, and `pad`
+    Buffer<Real> start, end;          // [S] scores of the first and last label
+    Buffer<Real> arcs;                // [L, S] arc scores that hold at every position
+    Buffer<Real> triples;             // weights of the arc features
+    double arc_maximum = 0,
+           arc_spread = 0;  // maximum of the arc scores, and how far the minimum lies below it
 
     void set(const double* w, int n_threads) {
         expand_rows(w, n_threads);
@@ -69,7 +70,7 @@ class WeightTables {
             (a == L ? start[b] : b == L ? end[a] : arcs[a * stride + b]) += static_cast<Real>(from[i]);
         }
         if (pad_ == kNever && layout_.bigrams && !layout_.bigrams->soft) forbid_arcs(*layout_.bigrams);
-        std::tie(arc_peak, arc_spread) = range(arcs.data());
+        std::tie(arc_maximum, arc_spread) = range(arcs.data());
     }
 
     // Maximum and spread of a table of arc scores [L, S], pads and forbidden arcs left out.

@@ -83,13 +83,13 @@ inline void each_vector(std::int32_t stride, Function f) {
 }
 
 template <class Real>
-void exp_shifted(const Real* x, Real peak, Real* out, std::int64_t n) {
+void exp_shifted(const Real* x, Real maximum, Real* out, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i += Lanes<Real>::count)
-        store<Real>(out + i, exp_nonpositive(load(x + i) - broadcast(peak)));
+        store<Real>(out + i, exp_nonpositive(load(x + i) - broadcast(maximum)));
 }
 
-// A sum that keeps the digits that plain addition drops (Neumaier): peaks of states and arcs may be large and
-// cancel.
+// A sum that keeps the digits that plain addition drops (Neumaier): maxima of states and arcs may be large
+// and cancel.
 struct Total {
     double sum = 0, lost = 0;
     void add(double x) {
@@ -101,7 +101,7 @@ struct Total {
 };
 
 template <class Real>
-Real peak_of(const Real* row, std::int64_t n) {
+Real row_maximum(const Real* row, std::int64_t n) {
     Vector<Real> top = load(row);
     for (std::int64_t i = 0; i < n; i += Lanes<Real>::count) top = larger(top, load(row + i));
     return maximum<Real>(top);
@@ -109,25 +109,26 @@ Real peak_of(const Real* row, std::int64_t n) {
 
 template <class Real>
 Real exponentiate(Real* row, std::int64_t n) {
-    const Real peak = peak_of(row, n);
-    if (!(peak > -INFINITY)) return peak;
+    const Real maximum = row_maximum(row, n);
+    if (!(maximum > -INFINITY)) return maximum;
     for (std::int64_t i = 0; i < n; i += Lanes<Real>::count) {
-        const Vector<Real> x = load(row + i) - broadcast(peak);
+        const Vector<Real> x = load(row + i) - broadcast(maximum);
         const Vector<Real> open = exp_nonpositive(larger(x, broadcast(kLowest<Real>)));
         store<Real>(row + i, x > broadcast(Real(-INFINITY)) ? open : Vector<Real>{});
     }
-    return peak;
+    return maximum;
 }
 
 // Replaces each row of scores by exp(score − its maximum), and adds up the maxima. False if a row has none.
 template <class Real>
-bool exponentiate_rows(Real* states, std::int64_t n_positions, const ArcTable<Real>& arcs, Total& peaks) {
+bool exponentiate_rows(Real* states, std::int64_t n_positions, const ArcTable<Real>& arcs, Total& maxima) {
     for (std::int64_t t = 0; t < n_positions; ++t) {
         Real* row = states + t * arcs.stride;
-        const Real peak = arcs.some_missing ? exponentiate(row, arcs.stride) : peak_of(row, arcs.stride);
-        if (!(peak > -INFINITY)) return false;
-        if (!arcs.some_missing) exp_shifted<Real>(row, peak, row, arcs.stride);
-        peaks.add(peak);
+        const Real maximum =
+            arcs.some_missing ? exponentiate(row, arcs.stride) : row_maximum(row, arcs.stride);
+        if (!(maximum > -INFINITY)) return false;
+        if (!arcs.some_missing) exp_shifted<Real>(row, maximum, row, arcs.stride);
+        maxima.add(maximum);
     }
     return true;
 }
@@ -145,7 +146,7 @@ struct LogProduct {
     double log() const { return logarithm + std::log(product); }
 };
 
-// Adds the arcs' peaks and Σ_t log |forward_t|₁ to `log_partition`. False when nothing is possible.
+// Adds the arcs' maxima and Σ_t log |forward_t|₁ to `log_partition`. False when nothing is possible.
 template <class Real, int NV>
 bool forward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
                   std::int64_t n_positions, const Messages<Real>& m, Total& log_partition) {
@@ -165,7 +166,7 @@ bool forward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position
         const Real scale = Real(1) / before;
         m.scale[t] = scale;
         total.multiply(before);
-        log_partition.add(own ? position_arcs[t].peak : arcs.peak);
+        log_partition.add(own ? position_arcs[t].maximum : arcs.maximum);
         Real* row = m.forward + t * stride;
         push<Real, NV>(own ? position_arcs[t].weight : arcs.weight, arcs.n_labels, stride, row - stride, row);
         mass = Vector<Real>{};
@@ -370,11 +371,11 @@ double max_sum(const Real* arcs, const Real* const* position_arcs, std::int64_t 
         }
         Vector<Real> top = load(row);
         each_vector<Real>(stride, [&](std::int32_t j) { top = larger(top, load(row + j)); });
-        const Real peak = maximum<Real>(top);
-        if (!(peak > -INFINITY)) return -INFINITY;
-        total += peak;
+        const Real highest = maximum<Real>(top);
+        if (!(highest > -INFINITY)) return -INFINITY;
+        total += highest;
         each_vector<Real>(stride,
-                          [&](std::int32_t j) { store<Real>(row + j, load(row + j) - broadcast(peak)); });
+                          [&](std::int32_t j) { store<Real>(row + j, load(row + j) - broadcast(highest)); });
     }
     return total;
 }

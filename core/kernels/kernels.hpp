@@ -9,13 +9,13 @@
 
 namespace crfkit {
 
-// Arcs between all labels, in exp space: weight = exp(score − peak), so that no exp is left in the inner
+// Arcs between all labels, in exp space: weight = exp(score − maximum), so that no exp is left in the inner
 // loops.
 template <class Real>
 struct ArcTable {
     std::int32_t n_labels;   // L
     std::int32_t stride;     // S
-    double peak;             // maximum of the scores
+    double maximum;          // maximum of the scores
     const Real* weight;      // [L, S]  row = label before
     const Real* transposed;  // [L, S]  row = label after
     // Only for Hessian–vector products: weight · direction, with direction the change of each arc's score.
@@ -27,17 +27,17 @@ struct ArcTable {
 // Arcs that belong to one position of one sequence (features on arcs): fields as above, without transposes.
 template <class Real>
 struct PositionArcs {
-    double peak;
+    double maximum;
     const Real* weight;  // [L, S]; null: the shared table holds here
     const Real* moved;   // [L, S]; only for Hessian–vector products
 };
 
-// Messages of one sequence. With U_t = exp(states_t − peak_t):
+// Messages of one sequence. With U_t = exp(states_t − max_t):
 //   forward_t  = (forward_{t−1} W) ∘ U_t / |forward_{t−1}|₁,          forward_0 = U_0
 //   pushed_t   = U_t ∘ backward_t / |forward_{t−1}|₁,                 backward_{T−1} = 1 / |forward_{T−1}|₁
 //   backward_{t−1} = W pushed_t
 // so that P(y_t) = forward_t ∘ backward_t and P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b)
-// need no further division, and log Z = Σ_t (peak_t + arc peak_t + log |forward_t|₁).
+// need no further division, and log Z = Σ_t (max_t + arc max_t + log |forward_t|₁).
 template <class Real>
 struct Messages {
     Real* states;    // [T, S] in: scores (start and end folded in); out: U
@@ -61,7 +61,7 @@ struct HessianVectors {
     Real* extra;      // [S] scratch
 };
 
-// What fires at the positions of a sequence: whole rows of weights, and single weights.
+// What is active at the positions of a sequence: whole rows of weights, and single weights.
 template <class Real>
 struct PositionFeatures {
     const std::int64_t* row_ptr;       // [T + 1]
@@ -75,7 +75,7 @@ struct PositionFeatures {
     const Real* weights;               // [n_weights]
 };
 
-// The same as features, before they are told apart into rows and single weights.
+// The same as features, before they are divided into rows and single weights.
 template <class Real>
 struct ListedFeatures {
     const std::int64_t* position_ptr;  // [T + 1]
@@ -88,7 +88,7 @@ struct ListedFeatures {
     const Real* weights;               // [n_weights]
 };
 
-// A transposed list: which positions each row (or single weight) fires at.
+// A transposed list: which positions each row (or single weight) is active at.
 template <class Real>
 struct PositionLists {
     const std::int64_t* ptr;        // [n + 1]
@@ -96,12 +96,12 @@ struct PositionLists {
     const Real* values;             // or null: all 1
 };
 
-// Where some arcs do not exist, a label that underflows may be the only way to a likely one, so it has to be
-// shown that scaled messages lost nothing that matters. Scores of labels that are open never become 0
-// (kLowest), and kFloor, more than all products that underflow in one push, is added to every backward
+// Where some arcs do not exist, a label that underflows may be the only predecessor of a likely one, so it
+// has to be shown that scaled messages lost nothing that matters. Scores of labels that are open never become
+// 0 (kLowest), and kFloor, more than all products that underflow in one push, is added to every backward
 // message: it is never below the true one. A product that underflowed in the forward pass was then worth at
 // most the smallest number times what follows it, which is backward or pushed. Up to kMostFollowing that is
-// nothing; beyond it the sequence is done in another way.
+// nothing; beyond it the sequence is computed in log space.
 template <class Real>
 inline constexpr Real kLowest = sizeof(Real) == 4 ? Real(-87) : Real(-708);
 template <class Real>
@@ -142,15 +142,15 @@ struct SparseArcs {
 template <class Real>
 struct BatchMessages {
     const std::int32_t* lengths;  // [W]
-    Real* states;                 // [T, L, W] exp(score − peak of the position); 0 beyond the end of a lane
-    Real* forward;                // [T, L, W]
-    Real* backward;               // [T, L, W]
-    Real* pushed;                 // [T, L, W]
-    Real* probs;                  // [T, L, W] out: P(y_t)
-    Real* mass;                   // [T, W]    |forward_t|₁
-    Real* inverse_mass;           // [T, W]
-    Real* largest;                // [W]       largest `backward` and `pushed` of a label that is open
-    Real* cancelled;              // [W]       largest sum over unlisted arcs, times what follows it
+    Real* states;        // [T, L, W] exp(score − maximum of the position); 0 beyond the end of a lane
+    Real* forward;       // [T, L, W]
+    Real* backward;      // [T, L, W]
+    Real* pushed;        // [T, L, W]
+    Real* probs;         // [T, L, W] out: P(y_t)
+    Real* mass;          // [T, W]    |forward_t|₁
+    Real* inverse_mass;  // [T, W]
+    Real* largest;       // [W]       largest `backward` and `pushed` of a label that is open
+    Real* cancelled;     // [W]       largest sum over unlisted arcs, times what follows it
 };
 
 template <class Real>
@@ -163,7 +163,7 @@ struct BatchHessianVectors {
     Real* extra;      // [L, W] scratch
 };
 
-// One step of a trellis (trellis.hpp) in exp space: weight = exp(score − peak of the step), 1 for silent
+// One step of a trellis (trellis.hpp) in exp space: weight = exp(score − maximum of the step), 1 for silent
 // arcs. Destinations are counted from the first pool: pools, then the nodes of the level after.
 template <class Real>
 struct StepArcs {
@@ -183,7 +183,7 @@ struct StepArcs {
 // recursions are those of Messages, with nodes in place of labels.
 template <class Real>
 struct StepMessages {
-    const Real* states;  // [L, W] exp(score − peak) of the position before; null at the source
+    const Real* states;  // [L, W] exp(score − maximum) of the position before; null at the source
     const Real* scale;   // [W] inverse mass of the level before that, by which `forward` was multiplied
     Real* forward;       // [n_before + n_pools, W]
     Real* following;     // [n_pools + n_after, W] backward of the pools, pushed of the nodes after
@@ -193,8 +193,8 @@ template <class Real>
 struct Kernels {
     int lanes;  // numbers in one vector
 
-    // out[i] = exp(x[i] − peak), x ≤ peak; n a multiple of `lanes`.
-    void (*exp_shifted)(const Real* x, Real peak, Real* out, std::int64_t n);
+    // out[i] = exp(x[i] − maximum), x ≤ maximum; n a multiple of `lanes`.
+    void (*exp_shifted)(const Real* x, Real maximum, Real* out, std::int64_t n);
 
     // Replaces a row of n scores by exp(score − their maximum), of −inf alone by 0; returns it; −inf: nothing
     // is done.

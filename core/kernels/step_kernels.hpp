@@ -9,20 +9,20 @@
 
 namespace crfkit::CRFKIT_ISA {
 
-// Asks the memory for a run that comes soon.
-inline void fetch(const double* numbers, Run run) {
+// Prefetches a range that is used soon.
+inline void fetch(const double* numbers, SlotRange range) {
     constexpr std::int64_t most = 64;
-    const std::int64_t end = run.end - run.begin < most ? run.end : run.begin + most;
-    for (std::int64_t i = run.begin; i < end; i += 8) __builtin_prefetch(numbers + i);
+    const std::int64_t end = range.end - range.begin < most ? range.end : range.begin + most;
+    for (std::int64_t i = range.begin; i < end; i += 8) __builtin_prefetch(numbers + i);
 }
-inline constexpr std::int64_t kAhead = 8;  // runs
+inline constexpr std::int64_t kAhead = 8;  // ranges
 
-// each(slot, place in the local array) for the slots of all runs.
+// each(slot, place in the local array) for the slots of all ranges.
 template <class Function>
-inline void each_slot(const Run* runs, std::int64_t n, Function each) {
+inline void each_slot(const SlotRange* ranges, std::int64_t n, Function each) {
     std::int64_t at = 0;
     for (std::int64_t r = 0; r < n; ++r) {
-        const std::int64_t begin = runs[r].begin, length = runs[r].end - begin;
+        const std::int64_t begin = ranges[r].begin, length = ranges[r].end - begin;
         if (length == 1) {
             each(begin, at++);
             continue;
@@ -35,16 +35,17 @@ inline void each_slot(const Run* runs, std::int64_t n, Function each) {
 
 inline double soft(double x, double a) { return x > a ? x - a : x < -a ? x + a : 0.0; }
 
-inline void read_slots(const Run* runs, std::int64_t n, const double* v, double factor, double* to) {
+inline void read_slots(const SlotRange* ranges, std::int64_t n, const double* v, double factor, double* to) {
     for (std::int64_t r = 0; r < n; ++r) {
-        if (r + kAhead < n) fetch(v, runs[r + kAhead]);
-        each_slot(runs + r, 1, [=](std::int64_t d, std::int64_t i) { to[i] = factor * v[d]; });
-        to += runs[r].end - runs[r].begin;
+        if (r + kAhead < n) fetch(v, ranges[r + kAhead]);
+        each_slot(ranges + r, 1, [=](std::int64_t d, std::int64_t i) { to[i] = factor * v[d]; });
+        to += ranges[r].end - ranges[r].begin;
     }
 }
 
-inline void add_to_slots(const Run* runs, std::int64_t n, const double* from, double factor, double* v) {
-    each_slot(runs, n, [=](std::int64_t d, std::int64_t i) { v[d] += factor * from[i]; });
+inline void add_to_slots(const SlotRange* ranges, std::int64_t n, const double* from, double factor,
+                         double* v) {
+    each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) { v[d] += factor * from[i]; });
 }
 
 inline void settle(double* v, double* total, double sum, double shrink, std::int64_t n) {
@@ -61,45 +62,45 @@ inline double adaptive_weight(const AdaptiveWeights& a, std::int64_t d, double i
     return -soft(a.z[d], l1 * a.passes) / (a.root[d] * inverse_rate + l2 * a.passes);
 }
 
-inline void read_adaptive(const Run* runs, std::int64_t n, const AdaptiveWeights& a, double* to) {
+inline void read_adaptive(const SlotRange* ranges, std::int64_t n, const AdaptiveWeights& a, double* to) {
     const AdaptiveWeights weights = a;
     const double inverse = 1 / a.rate, l1 = a.l1[0], l2 = a.l2[0];
     if (!a.l1_each && !a.l2_each)
-        each_slot(runs, n, [=](std::int64_t d, std::int64_t i) {
+        each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) {
             to[i] = adaptive_weight(weights, d, inverse, l1, l2);
         });
     else
-        each_slot(runs, n, [=](std::int64_t d, std::int64_t i) {
+        each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) {
             to[i] = adaptive_weight(weights, d, inverse, weights.l1_each ? weights.l1[d] : l1,
                                     weights.l2_each ? weights.l2[d] : l2);
         });
 }
 
 // z += g − (√(G + g²) − √G) / rate · w
-inline void move_adaptive(const Run* runs, std::int64_t n, const AdaptiveWeights& a, const double* w,
+inline void move_adaptive(const SlotRange* ranges, std::int64_t n, const AdaptiveWeights& a, const double* w,
                           const double* g) {
     double *z = a.z, *root = a.root;
     const double inverse = 1 / a.rate;
-    each_slot(runs, n, [=](std::int64_t d, std::int64_t i) {
+    each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) {
         const double before = root[d], after = __builtin_sqrt(before * before + g[i] * g[i]);
         z[d] += g[i] - (after - before) * inverse * w[i];
         root[d] = after;
     });
 }
 
-inline void read_late(const Run* runs, std::int64_t n, const LateWeights& late, double* to) {
+inline void read_late(const SlotRange* ranges, std::int64_t n, const LateWeights& late, double* to) {
     double* v = late.v;
     const double* slopes = late.slopes;
     const double P = late.P;
     for (std::int64_t r = 0; r < n; ++r) {
-        const std::int64_t length = runs[r].end - runs[r].begin;
+        const std::int64_t length = ranges[r].end - ranges[r].begin;
         if (r + kAhead < n) {
-            fetch(v, runs[r + kAhead]);
-            fetch(slopes, runs[r + kAhead]);
+            fetch(v, ranges[r + kAhead]);
+            fetch(slopes, ranges[r + kAhead]);
         }
-        const double steps = late.R - late.stamps[runs[r].begin];
-        late.stamps[runs[r].begin] = late.R;
-        each_slot(runs + r, 1, [=](std::int64_t d, std::int64_t i) {
+        const double steps = late.R - late.stamps[ranges[r].begin];
+        late.stamps[ranges[r].begin] = late.R;
+        each_slot(ranges + r, 1, [=](std::int64_t d, std::int64_t i) {
             v[d] -= slopes[d] * steps;
             to[i] = P * v[d];
         });

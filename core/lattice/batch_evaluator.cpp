@@ -100,7 +100,7 @@ void BatchEvaluator<Real>::score_position(const Scores& scores, std::int64_t n, 
     if (position + 1 == design_.sequence_ptr[n + 1]) fold(scores.tables.end, bigrams_.can_end);
 }
 
-// Position t of all lanes: states (and direction), the peaks that were taken off, and the scores of the gold
+// Position t of all lanes: states (and direction), the maxima that were taken off, and the scores of the gold
 // labels.
 template <class Real>
 void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std::int64_t t, Workspace& work) {
@@ -124,8 +124,8 @@ void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std:
                                        : -1;
             if (k >= 0) work.gold[lane].add(scores_.tables.arcs.scores[k]);
         }
-        work.peaks[lane].add(kernels_.exponentiate(row, S));
-        if (t > 0) work.peaks[lane].add(scores_.tables.arcs.peak);
+        work.maxima[lane].add(kernels_.exponentiate(row, S));
+        if (t > 0) work.maxima[lane].add(scores_.tables.arcs.maximum);
     }
     interleave(work.states.data() + t * L * W);
     if (!hessian_vector_) return;
@@ -149,7 +149,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
     double* arcs = batch_arcs_[batch].data();
     for (int lane = 0; lane < n_lanes; ++lane) losses_[sequences[lane]] = 0;
     if (T == 0) return;
-    work.peaks.assign(W, Total{});
+    work.maxima.assign(W, Total{});
     work.gold.assign(W, Total{});
     for (Buffer<Real>* rows : {&work.forward, &work.backward, &work.pushed, &work.probs}) rows->resize(size);
     work.states.resize(size);
@@ -185,7 +185,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
         const std::int64_t n = sequences[lane];
         if (lengths[lane] == 0) continue;
         bool exact = largest[lane] <= kMostFollowing<Real> && cancelled[lane] <= kMostCancelled<Real>;
-        double log_partition = work.peaks[lane].value();
+        double log_partition = work.maxima[lane].value();
         for (std::int64_t t = 0; t < lengths[lane]; ++t) {
             exact &= work.mass[t * W + lane] > 0;
             log_partition += std::log(static_cast<double>(work.mass[t * W + lane]));

@@ -38,7 +38,8 @@ class BatchEvaluator final : public BlockedEvaluator {
         Buffer<Real> mass, inverse_mass;                        // [T, W]
         Buffer<Real> direction, d_forward, d_backward, d_pushed;  // [T, L, W]
         Buffer<Real> shift, extra;
-        std::vector<Total> peaks, gold;  // [W] over the positions of a lane: peaks, scores of the gold labels
+        std::vector<Total> maxima,
+            gold;  // [W] over the positions of a lane: maxima, scores of the gold labels
         Lattice lattice;
         PathEngine engine;
         std::vector<double> node_scores, node_direction;

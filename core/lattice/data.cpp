@@ -34,11 +34,12 @@ void intersect(const Layout& layout, std::int32_t feature, const std::int32_t* l
 
 }  // namespace
 
-Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads) {
-    const Firing& features = design.features;
+ActiveIds node_weights(const Layout& layout, const Design& design, const Candidates& candidates,
+                       int n_threads) {
+    const ActiveIds& features = design.features;
     const std::int64_t n_positions = design.n_positions(),
                        n_tasks = (n_positions + kPositionsPerTask - 1) / kPositionsPerTask;
-    Firing out;
+    ActiveIds out;
     out.ptr.assign(candidates.n_nodes() + 1, 0);
     // Calls found(node, p, i) for every weight p of every node, i being the place of the feature.
     const auto each = [&](const auto& found) {
@@ -71,7 +72,7 @@ Firing node_weights(const Layout& layout, const Design& design, const Candidates
 LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Design& design, int n_threads)
     : model(arcs),
       candidates(find_candidates(arcs.bigrams, design, n_threads)),
-      weights(layout.facets.empty() ? node_weights(layout, design, candidates, n_threads) : Firing{}) {}
+      weights(layout.facets.empty() ? node_weights(layout, design, candidates, n_threads) : ActiveIds{}) {}
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {

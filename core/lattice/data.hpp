@@ -11,9 +11,10 @@
 
 namespace crfkit {
 
-// Which weights score each node: ids of state pairs, in the form of a Firing with nodes in place of
+// Which weights score each node: ids of state pairs, in the form of ActiveIds with nodes in place of
 // positions. A node with label b has the pairs (f, b) of the features f of its position.
-Firing node_weights(const Layout& layout, const Design& design, const Candidates& candidates, int n_threads);
+ActiveIds node_weights(const Layout& layout, const Design& design, const Candidates& candidates,
+                       int n_threads);
 
 // Sequences chunks.front()..chunks.back()−1, cut into chunks that are done one after the other. `lists` are
 // for each weight of the block the nodes that it scores, counted from first_node; where labels have facets,
@@ -31,7 +32,7 @@ struct LatticeData {
 
     const ArcModel& model;
     Candidates candidates;
-    Firing weights;  // of nodes; empty where labels have facets: then positions are scored by facet
+    ActiveIds weights;  // of nodes; empty where labels have facets: then positions are scored by facet
 };
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,

@@ -22,11 +22,11 @@ class DesignLattices : public LatticeSource {
 
     std::span<const std::int64_t> sequence_ptr() const override { return design_.sequence_ptr; }
     std::int32_t n_labels() const override { return data_.model.bigrams.n_labels; }
-    void load(std::int64_t n, ScoredLattice& room) const override {
-        room.lattice.build(data_.model.bigrams, data_.candidates, design_.sequence_ptr[n],
-                           design_.sequence_ptr[n + 1]);
-        scorer_.score(n, room.nodes);
-        room.arcs = &scorer_.arcs();
+    void load(std::int64_t n, ScoredLattice& scored) const override {
+        scored.lattice.build(data_.model.bigrams, data_.candidates, design_.sequence_ptr[n],
+                             design_.sequence_ptr[n + 1]);
+        scorer_.score(n, scored.nodes);
+        scored.arcs = &scorer_.arcs();
     }
 
   private:
@@ -44,23 +44,23 @@ class OpenLattices : public LatticeSource {
 
     std::span<const std::int64_t> sequence_ptr() const override { return design_.sequence_ptr; }
     std::int32_t n_labels() const override { return layout_.n_labels; }
-    void load(std::int64_t n, ScoredLattice& room) const override {
+    void load(std::int64_t n, ScoredLattice& scored) const override {
         const std::int64_t first = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - first;
         const Candidates candidates = candidates_of(model_.bigrams, design_, nullptr, n);
-        Lattice& lattice = room.lattice;
+        Lattice& lattice = scored.lattice;
         lattice.build(model_.bigrams, candidates, 0, n_positions);
-        room.nodes.clear();
+        scored.nodes.clear();
         std::vector<double> row;  // [L]
         for (std::int64_t t = 0; t < n_positions; ++t) {
             row.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
             add_position_scores(layout_, design_.features, first + t, w_, 0, row.data());
             for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j) {
                 const std::int32_t label = lattice.labels[j];
-                room.nodes.push_back(row[label] + (t == 0 ? tables_.start[label] : 0.0) +
-                                     (t + 1 == n_positions ? tables_.end[label] : 0.0));
+                scored.nodes.push_back(row[label] + (t == 0 ? tables_.start[label] : 0.0) +
+                                       (t + 1 == n_positions ? tables_.end[label] : 0.0));
             }
         }
-        room.arcs = &tables_.arcs;
+        scored.arcs = &tables_.arcs;
     }
 
   private:

@@ -21,10 +21,10 @@ Lattices::Lattices(std::shared_ptr<const Layout> model, std::shared_ptr<const De
         throw std::invalid_argument("starts and ends must have one entry for each label");
     candidates = find_candidates(bigrams, *design, n_threads);
     arc_ptr.assign(static_cast<std::size_t>(n_sequences()) + 1, 0);
-    std::vector<Lattice> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
+    std::vector<Lattice> lattices(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (design->sequence_ptr[n] == design->sequence_ptr[n + 1]) return;
-        Lattice& lattice = rooms[worker];
+        Lattice& lattice = lattices[worker];
         build(n, lattice);
         std::int64_t& count = arc_ptr[n + 1];
         count = lattice.arc.size() - std::count(lattice.arc.begin(), lattice.arc.end(), -1);
@@ -51,10 +51,10 @@ ArcList Lattices::arcs(int n_threads) const {
     ArcList out;
     for (auto* list : {&out.before, &out.after, &out.position})
         list->resize(static_cast<std::size_t>(n_arcs()));
-    std::vector<Lattice> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
+    std::vector<Lattice> lattices(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (design->sequence_ptr[n] == design->sequence_ptr[n + 1]) return;
-        Lattice& lattice = rooms[worker];
+        Lattice& lattice = lattices[worker];
         build(n, lattice);
         const auto set = [&](std::int64_t k, std::int32_t before, std::int32_t after, std::int64_t position) {
             out.before[arc_ptr[n] + k] = before;
@@ -112,11 +112,11 @@ ActiveSource::ActiveSource(const Lattices& lattices, std::vector<ActiveFeatures>
     for (const ActiveFeatures& block : active_) lattices.check(block, static_cast<std::int64_t>(w.size()));
 }
 
-void ActiveSource::load(std::int64_t n, ScoredLattice& room) const {
-    lattices_.build(n, room.lattice);
-    lattices_.score(active_, w_, n, room.lattice, room.nodes, room.own_arcs.scores);
-    room.own_arcs.exponentiate(lattices_.bigrams.soft);
-    room.arcs = &room.own_arcs;
+void ActiveSource::load(std::int64_t n, ScoredLattice& scored) const {
+    lattices_.build(n, scored.lattice);
+    lattices_.score(active_, w_, n, scored.lattice, scored.nodes, scored.own_arcs.scores);
+    scored.own_arcs.exponentiate(lattices_.bigrams.soft);
+    scored.arcs = &scored.own_arcs;
 }
 
 }  // namespace crfkit

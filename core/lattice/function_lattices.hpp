@@ -77,7 +77,7 @@ class ActiveSource : public LatticeSource {
 
     std::span<const std::int64_t> sequence_ptr() const override { return lattices_.design->sequence_ptr; }
     std::int32_t n_labels() const override { return lattices_.bigrams.n_labels; }
-    void load(std::int64_t n, ScoredLattice& room) const override;
+    void load(std::int64_t n, ScoredLattice& scored) const override;
 
   private:
     const Lattices& lattices_;

@@ -86,17 +86,17 @@ double FunctionLoss::differentiate(const FunctionSlice& slice, const double* w, 
     const Lattices& lattices = *slice.lattices;
     const auto& ptr = lattices.design->sequence_ptr;
     const std::int64_t first_position = sequence_ptr_[slice.first];
-    struct Room {
+    struct Workspace {
         ScoredLattice scored;
         std::vector<double> node_direction, arc_direction;
     };
-    std::vector<Room> rooms(static_cast<std::size_t>(std::max(n_threads, 1)));
+    std::vector<Workspace> workspaces(static_cast<std::size_t>(std::max(n_threads, 1)));
     std::vector<double> losses(static_cast<std::size_t>(lattices.n_sequences()), 0.0);
     residuals.nodes.assign(static_cast<std::size_t>(lattices.candidates.n_nodes()), 0.0);
     residuals.arcs.assign(static_cast<std::size_t>(lattices.n_arcs()), 0.0);
     parallel_for(lattices.n_sequences(), n_threads, [&](std::int64_t n, int worker) {
         if (ptr[n] == ptr[n + 1]) return;
-        auto& [scored, node_direction, arc_direction] = rooms[worker];
+        auto& [scored, node_direction, arc_direction] = workspaces[worker];
         Lattice& lattice = scored.lattice;
         lattices.build(n, lattice);
         lattices.score(slice.active, w, n, lattice, scored.nodes, scored.own_arcs.scores);

@@ -17,7 +17,7 @@ class LatticeGraph {
     LatticeGraph(const Lattice& lattice, const ArcScores& arcs, std::span<const double> scores)
         : LatticeGraph(lattice, arcs.scores, scores) {
         weights_ = arcs.weights.data();
-        arc_peak_ = arcs.peak;
+        arc_maximum_ = arcs.maximum;
         unlisted_ = arcs.unlisted;
     }
     // A direction of scores, for listed arcs and for nodes.
@@ -38,7 +38,7 @@ class LatticeGraph {
         const std::int64_t* in;
         const std::int32_t *sources, *numbers;
         const double *nodes, *scores, *weights;
-        double unlisted, arc_peak;
+        double unlisted, arc_maximum;
         std::int64_t before, node_base, arc_base, first, last, n_arcs;
         std::int64_t outer = first, oldest = first;
 
@@ -68,7 +68,7 @@ class LatticeGraph {
                     scores_,
                     weights_,
                     unlisted_,
-                    arc_peak_,
+                    arc_maximum_,
                     t - 1,
                     0,
                     0,
@@ -104,7 +104,7 @@ class LatticeGraph {
 
     const Lattice& lattice_;
     const double *nodes_, *scores_, *weights_ = nullptr;
-    double arc_peak_ = 0, unlisted_ = 0;
+    double arc_maximum_ = 0, unlisted_ = 0;
 };
 
 }  // namespace crfkit

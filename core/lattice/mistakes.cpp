@@ -62,7 +62,7 @@ void LatticeMistakes::label(std::vector<std::int32_t>& labels) {
 
 void LatticeMistakes::add_position(std::int64_t position, std::int32_t label, double sign,
                                    Difference& difference) {
-    const Firing& features = design_.features;
+    const ActiveIds& features = design_.features;
     const Facets& facets = layout_.facets;
     std::span<const std::int32_t> outcomes(&label, 1);
     if (!facets.empty())

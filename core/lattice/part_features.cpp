@@ -22,30 +22,30 @@ double dot(const double* a, const double* b, std::int64_t n) {
 }  // namespace
 
 void ActiveFeatures::check() const {
-    const auto refuse = [](const std::string& what) { throw std::invalid_argument("active: " + what); };
+    const auto fail = [](const std::string& what) { throw std::invalid_argument("active: " + what); };
     if (n_parts < 0 || n_weights < 0 || n_weights > INT32_MAX || first_weight < 0)
-        refuse("the numbers of parts and weights are out of range");
+        fail("the numbers of parts and weights are out of range");
     if (!dense.empty() || (ids.empty() && ptr.empty())) {
-        if (!ids.empty() || !ptr.empty() || !values.empty()) refuse("dense values go without lists");
-        if (n_weights > 0 && n_parts > INT64_MAX / n_weights) refuse("more values than can be counted");
+        if (!ids.empty() || !ptr.empty() || !values.empty()) fail("dense values go without lists");
+        if (n_weights > 0 && n_parts > INT64_MAX / n_weights) fail("more values than can be counted");
         if (static_cast<std::int64_t>(dense.size()) != n_parts * n_weights)
-            refuse("expected a value for each part and weight");
+            fail("expected a value for each part and weight");
         return;
     }
     const std::int32_t lowest = ptr.empty() ? -1 : 0;
     for (const std::int32_t id : ids)
-        if (id < lowest || id >= n_weights) refuse("weight " + std::to_string(id) + " is out of range");
+        if (id < lowest || id >= n_weights) fail("weight " + std::to_string(id) + " is out of range");
     if (ptr.empty()) {
         if (static_cast<std::int64_t>(ids.size()) != n_parts || !values.empty())
-            refuse("expected one weight for each part");
+            fail("expected one weight for each part");
         return;
     }
     if (static_cast<std::int64_t>(ptr.size()) != n_parts + 1 || ptr.front() != 0 ||
         ptr.back() != static_cast<std::int64_t>(ids.size()))
-        refuse("ptr must start at 0, end at the number of ids and have one entry more than there are parts");
+        fail("ptr must start at 0, end at the number of ids and have one entry more than there are parts");
     for (std::size_t i = 1; i < ptr.size(); ++i)
-        if (ptr[i] < ptr[i - 1]) refuse("ptr must not decrease");
-    if (!values.empty() && values.size() != ids.size()) refuse("values and ids must have the same length");
+        if (ptr[i] < ptr[i - 1]) fail("ptr must not decrease");
+    if (!values.empty() && values.size() != ids.size()) fail("values and ids must have the same length");
 }
 
 void ActiveFeatures::score(std::int64_t first, std::int64_t n, const double* weights, double* scores) const {

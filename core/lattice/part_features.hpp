@@ -1,4 +1,4 @@
-// What fires on the parts of lattices: for each node, or for each arc, a list of (weight, value).
+// What is active on the parts of lattices: for each node, or for each arc, a list of (weight, value).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ActiveFeatures {
     std::span<const std::int32_t> ids;
     std::span<const double> values;
 
-    // Throws std::invalid_argument, in words, if the arrays do not fit together.
+    // throws std::invalid_argument if the arrays do not fit together.
     void check() const;
     std::int64_t n_entries() const {
         return static_cast<std::int64_t>(dense.empty() ? ids.size() : dense.size());

@@ -28,8 +28,8 @@ class LatticeSource {
     virtual ~LatticeSource() = default;
     virtual std::span<const std::int64_t> sequence_ptr() const = 0;  // [N + 1]
     virtual std::int32_t n_labels() const = 0;                       // L
-    // Sequence n, which is not empty. Called from several threads at once, with a room for each.
-    virtual void load(std::int64_t n, ScoredLattice& room) const = 0;
+    // Sequence n, which is not empty. Called from several threads at once, with a `scored` for each.
+    virtual void load(std::int64_t n, ScoredLattice& scored) const = 0;
 };
 
 }  // namespace crfkit

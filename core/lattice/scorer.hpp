@@ -64,7 +64,7 @@ class LatticeScorer {
 
   private:
     void score_nodes(std::int64_t first, std::int64_t last, std::vector<double>& scores) const {
-        const Firing& active = data_.weights;
+        const ActiveIds& active = data_.weights;
         for (std::int64_t node = first; node < last; ++node) {
             double sum = 0;
             if (active.values.size() > 0)

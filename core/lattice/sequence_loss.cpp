@@ -18,7 +18,7 @@ LatticeSequences::LatticeSequences(const Layout& model, const Design& compiled, 
             : TouchedLists(design.features, n_sequences(), first_position, layout.n_features(), n_threads);
 }
 
-void LatticeSequences::each_run(const std::function<void(Run)>& function) const {
+void LatticeSequences::each_slot_range(const std::function<void(SlotRange)>& function) const {
     const bool by_feature = !layout.facets.empty();
     for (std::int64_t f = 0; by_feature && f < layout.n_features(); ++f)
         if (layout.pair_ptr[f] < layout.pair_ptr[f + 1])

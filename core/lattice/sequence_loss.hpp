@@ -28,7 +28,7 @@ class LatticeSequences final : public SequenceSource {
     std::int64_t n_slots() const override { return layout.n_weights(); }
     void pack(const double* w, double, double* slots) const override { std::copy_n(w, n_slots(), slots); }
     void unpack(const double* slots, double* w) const override { std::copy_n(slots, n_slots(), w); }
-    void each_run(const std::function<void(Run)>& function) const override;
+    void each_slot_range(const std::function<void(SlotRange)>& function) const override;
     std::unique_ptr<SequenceLoss> open() const override;
 
     const Layout& layout;

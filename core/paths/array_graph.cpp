@@ -92,19 +92,21 @@ ScoredArrayGraph::ScoredArrayGraph(const PathShape& shape, std::vector<double> a
     exponentiate();
 }
 
-// weight = exp(score − peak of the level); 1 for silent arcs, so that each path subtracts the peak once.
+// weight = exp(score − maximum of the level); 1 for silent arcs, so that each path subtracts the maximum
+// once.
 void ScoredArrayGraph::exponentiate() {
     const auto silent = [&](std::int64_t e) { return !shape_.silent.empty() && shape_.silent[e]; };
     weights_.resize(arcs_.size());
     for (std::int64_t t = 0; t < n_levels(); ++t) {
-        double peak = kAbsent;
+        double maximum = kAbsent;
         const std::int64_t first = shape_.in_ptr[shape_.level_ptr[t]];
         const std::int64_t last = shape_.in_ptr[shape_.level_ptr[t + 1]];
         for (std::int64_t e = first; e < last; ++e)
-            if (!silent(e)) peak = std::max(peak, arcs_[e]);
-        if (peak == kAbsent) peak = 0;
-        for (std::int64_t e = first; e < last; ++e) weights_[e] = silent(e) ? 1.0 : std::exp(arcs_[e] - peak);
-        peaks_.push_back(peak);
+            if (!silent(e)) maximum = std::max(maximum, arcs_[e]);
+        if (maximum == kAbsent) maximum = 0;
+        for (std::int64_t e = first; e < last; ++e)
+            weights_[e] = silent(e) ? 1.0 : std::exp(arcs_[e] - maximum);
+        maxima_.push_back(maximum);
     }
 }
 

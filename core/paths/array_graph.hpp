@@ -71,7 +71,7 @@ class ScoredArrayGraph {
     struct Level {
         const ScoredArrayGraph& scored;
         std::int64_t first, outer, last, oldest, n_arcs;
-        double arc_peak;
+        double arc_maximum;
         std::int64_t node_base = 0, arc_base = 0;
 
         double node_score(std::int64_t j) const { return scored.nodes_.empty() ? 0.0 : scored.nodes_[j]; }
@@ -97,7 +97,7 @@ class ScoredArrayGraph {
                 last,
                 shape_.oldest[t],
                 shape_.in_ptr[last] - shape_.in_ptr[first],
-                peaks_[t]};
+                maxima_[t]};
     }
 
   private:
@@ -106,7 +106,7 @@ class ScoredArrayGraph {
     const PathShape& shape_;
     std::vector<double> arcs_, weights_;  // [arcs]
     std::vector<double> nodes_;           // [nodes] empty: all 0
-    std::vector<double> peaks_;           // [levels]
+    std::vector<double> maxima_;          // [levels]
 };
 
 }  // namespace crfkit

@@ -40,7 +40,7 @@ class ForwardPass {
     template <PathGraph Graph>
     void run_in_log_space(const Graph& graph);
     template <PathLevel Level>
-    static bool rescale(const Level& level, double mass, double peak, double* f);
+    static bool rescale(const Level& level, double mass, double maximum, double* f);
     template <PathLevel Level>
     static double subtract_log_sum(const Level& level, double* f);
     template <PathArcs Arcs>
@@ -79,8 +79,10 @@ bool ForwardPass::run_scaled(const Graph& graph) {
         pace.work(16 * level.n_arcs);
         double* f = f_.data() + level.node_base;
         double* back = back_.data() + level.arc_base;
-        double peak = kAbsent, mass = 0;  // the highest score of the level's nodes; the sum of their messages
-        for (std::int64_t j = level.outer; j < level.last; ++j) peak = std::max(peak, level.node_score(j));
+        double maximum = kAbsent,
+               mass = 0;  // the highest score of the level's nodes; the sum of their messages
+        for (std::int64_t j = level.outer; j < level.last; ++j)
+            maximum = std::max(maximum, level.node_score(j));
         for (std::int64_t j = level.first; j < level.last; ++j) {
             const auto arcs = level.into(j);
             double* const given = back + arcs.first;
@@ -92,7 +94,7 @@ bool ForwardPass::run_scaled(const Graph& graph) {
                 sum += given[k] = before * arcs.weight(k);
             }
             const double score = j < level.outer ? 0.0 : level.node_score(j);
-            const double weight = j < level.outer ? 1.0 : score == kAbsent ? 0.0 : std::exp(score - peak);
+            const double weight = j < level.outer ? 1.0 : score == kAbsent ? 0.0 : std::exp(score - maximum);
             if (reached && score > kAbsent && !(sum * weight > kTiny)) return false;
             f[j] = sum * weight;
             if (j >= level.outer) mass += f[j];
@@ -100,10 +102,10 @@ bool ForwardPass::run_scaled(const Graph& graph) {
             for (std::int64_t k = 0; k < arcs.n; ++k) given[k] *= scale;
         }
         if (!(mass > 0)) continue;  // no path has a node here, and the scale stays as it is
-        if (!rescale(level, mass, peak, f)) return false;
+        if (!rescale(level, mass, maximum, f)) return false;
         log_scale.add(std::log(mass));
-        log_scale.add(peak);
-        log_scale.add(level.arc_peak);
+        log_scale.add(maximum);
+        log_scale.add(level.arc_maximum);
     }
     log_partition_ = f_[graph.end()] > 0 ? log_scale.value() : kAbsent;
     return true;
@@ -112,13 +114,13 @@ bool ForwardPass::run_scaled(const Graph& graph) {
 // Divides messages by the mass of the level. Those of earlier nodes do not contain what was subtracted from
 // the scores of this level, so that is taken off them too. False where one leaves kTiny … 1 / kTiny.
 template <PathLevel Level>
-bool ForwardPass::rescale(const Level& level, double mass, double peak, double* f) {
+bool ForwardPass::rescale(const Level& level, double mass, double maximum, double* f) {
     for (std::int64_t j = level.outer; j < level.last; ++j) {
         f[j] /= mass;
         if (f[j] > 0 && f[j] < kTiny) return false;
     }
     if (level.oldest == level.first) return true;
-    const double factor = std::exp(-peak - level.arc_peak) / mass;
+    const double factor = std::exp(-maximum - level.arc_maximum) / mass;
     for (std::int64_t j = level.oldest; j < level.first; ++j) {
         if (!(f[j] > 0)) continue;
         f[j] *= factor;
@@ -152,11 +154,11 @@ void ForwardPass::run_in_log_space(const Graph& graph) {
 // log Σ_j f(j) over the level from all messages that are still to be used, and returns it.
 template <PathLevel Level>
 double ForwardPass::subtract_log_sum(const Level& level, double* f) {
-    double peak = kAbsent, mass = 0;
-    for (std::int64_t j = level.outer; j < level.last; ++j) peak = std::max(peak, f[j]);
-    if (peak == kAbsent) return kAbsent;
-    for (std::int64_t j = level.outer; j < level.last; ++j) mass += std::exp(f[j] - peak);
-    const double total = peak + std::log(mass);
+    double maximum = kAbsent, mass = 0;
+    for (std::int64_t j = level.outer; j < level.last; ++j) maximum = std::max(maximum, f[j]);
+    if (maximum == kAbsent) return kAbsent;
+    for (std::int64_t j = level.outer; j < level.last; ++j) mass += std::exp(f[j] - maximum);
+    const double total = maximum + std::log(mass);
     for (std::int64_t j = level.oldest; j < level.first; ++j) f[j] -= total;
     for (std::int64_t j = level.outer; j < level.last; ++j) f[j] -= total;
     return total;
@@ -165,16 +167,16 @@ double ForwardPass::subtract_log_sum(const Level& level, double* f) {
 // back(e) of the arcs into a node, from log f of their sources. Returns log Σ_e exp(log f(src e) + score e).
 template <PathArcs Arcs>
 double ForwardPass::enter_in_log_space(const Arcs& arcs, const double* f, double* back) {
-    double peak = kAbsent, sum = 0;
+    double maximum = kAbsent, sum = 0;
     for (std::int64_t k = 0; k < arcs.n; ++k)
-        peak = std::max(peak, back[k] = f[arcs.source(k)] + arcs.score(k));
-    if (peak == kAbsent) {
+        maximum = std::max(maximum, back[k] = f[arcs.source(k)] + arcs.score(k));
+    if (maximum == kAbsent) {
         std::fill(back, back + arcs.n, 0.0);
         return kAbsent;
     }
-    for (std::int64_t k = 0; k < arcs.n; ++k) sum += back[k] = std::exp(back[k] - peak);
+    for (std::int64_t k = 0; k < arcs.n; ++k) sum += back[k] = std::exp(back[k] - maximum);
     for (std::int64_t k = 0; k < arcs.n; ++k) back[k] /= sum;
-    return peak + std::log(sum);
+    return maximum + std::log(sum);
 }
 
 // As it was kept, or from the messages once more.

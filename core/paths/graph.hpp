@@ -33,7 +33,7 @@ concept PathArcs = requires(const Arcs& arcs, std::int64_t k) {
     { arcs.source(k) } -> std::convertible_to<std::int64_t>;  // local number of the node it leaves
     { arcs.score(k) } -> std::same_as<double>;
 };
-// What scaled messages need as well: exp(score − arc_peak of the level).
+// What scaled messages need as well: exp(score − arc_maximum of the level).
 template <class Arcs>
 concept WeightedArcs = PathArcs<Arcs> && requires(const Arcs& arcs, std::int64_t k) {
     { arcs.weight(k) } -> std::same_as<double>;
@@ -50,7 +50,7 @@ concept PathLevel = requires(const Level& level, std::int64_t j) {
     // Of earlier nodes, only oldest … first − 1 have arcs that lead past this level; `first`: none has.
     { level.oldest } -> std::convertible_to<std::int64_t>;
     { level.n_arcs } -> std::convertible_to<std::int64_t>;       // all that enter its nodes
-    { level.arc_peak } -> std::convertible_to<double>;           // what `weight` has subtracted, once a path
+    { level.arc_maximum } -> std::convertible_to<double>;        // what `weight` has subtracted, once a path
     { level.node_score(j) } -> std::same_as<double>;             // of nodes that are not inner
     { level.level_of(j) } -> std::convertible_to<std::int64_t>;  // of a source; −1: START
     { level.into(j) } -> PathArcs;

@@ -34,7 +34,7 @@ class KBestPaths {
     void each(const Visit& visit);
 
   private:
-    // One way to reach a node: by `arc` from node `source`, with that node's path number `rank`; `step` is
+    // One path to a node: by `arc` from node `source`, with that node's path number `rank`; `step` is
     // what the arc and the node add to its score.
     struct Path {
         double score, step;
@@ -60,30 +60,30 @@ class KBestPaths {
     Node& open(const Place& place);
     static void take_best(Node& node);
     const Path* next_of(const Path& path);
-    // Σ of the peaks of the levels after `before`, up to `level`.
-    double peaks_between(std::int64_t before, std::int64_t level) const {
+    // Σ of the maxima of the levels after `before`, up to `level`.
+    double maxima_between(std::int64_t before, std::int64_t level) const {
         double sum = 0;
-        for (std::int64_t t = before + 1; t <= level; ++t) sum += peaks_[t];
+        for (std::int64_t t = before + 1; t <= level; ++t) sum += maxima_[t];
         return sum;
     }
 
     const Graph& graph_;
-    // Scores at level t are relative to peaks 0 … t: a level's best path scores 0, so that long sequences
+    // Scores at level t are relative to maxima 0 … t: a level's best path scores 0, so that long sequences
     // lose no digits.
-    std::vector<double> best_;   // [nodes] the best score of a path to each node
-    std::vector<double> peaks_;  // [levels]
+    std::vector<double> best_;    // [nodes] the best score of a path to each node
+    std::vector<double> maxima_;  // [levels]
     std::vector<std::unique_ptr<Node>> nodes_;
-    double total_ = 0;  // Σ of all peaks
+    double total_ = 0;  // Σ of all maxima
     bool started_ = false;
 };
 
 template <PathGraph Graph>
 KBestPaths<Graph>::KBestPaths(const Graph& graph)
-    : graph_(graph), best_(graph.n_nodes()), peaks_(graph.n_levels()), nodes_(graph.n_nodes()) {
+    : graph_(graph), best_(graph.n_nodes()), maxima_(graph.n_levels()), nodes_(graph.n_nodes()) {
     find_best_scores();
 }
 
-// As Viterbi, with all scores that are still to be used relative to the peaks of the levels so far.
+// As Viterbi, with all scores that are still to be used relative to the maxima of the levels so far.
 template <PathGraph Graph>
 void KBestPaths<Graph>::find_best_scores() {
     std::vector<double> relative(best_.size());
@@ -92,18 +92,18 @@ void KBestPaths<Graph>::find_best_scores() {
         const auto level = graph_.level(t);
         pace.work(4 * level.n_arcs);
         double* const best = relative.data() + level.node_base;
-        double peak = kAbsent;
+        double maximum = kAbsent;
         for (std::int64_t j = level.first; j < level.last; ++j) {
             best[j] = highest_score(level.into(j), best);
             if (j < level.outer) continue;
             best[j] += level.node_score(j);
-            peak = std::max(peak, best[j]);
+            maximum = std::max(maximum, best[j]);
         }
-        if (peak == kAbsent) peak = 0;  // no path has a node here
-        for (std::int64_t j = level.oldest; j < level.last; ++j) best[j] -= peak;
+        if (maximum == kAbsent) maximum = 0;  // no path has a node here
+        for (std::int64_t j = level.oldest; j < level.last; ++j) best[j] -= maximum;
         std::copy(best + level.first, best + level.last, best_.data() + level.node_base + level.first);
-        peaks_[t] = peak;
-        total_ += peak;
+        maxima_[t] = maximum;
+        total_ += maximum;
     }
 }
 
@@ -176,7 +176,7 @@ typename KBestPaths<Graph>::Node& KBestPaths<Graph>::open(const Place& place) {
     slot->candidates.reserve(static_cast<std::size_t>(arcs.n));
     for (std::int64_t k = 0; k < arcs.n; ++k) {
         const std::int64_t source = level.node_base + arcs.source(k), before = level.level_of(arcs.source(k));
-        const double step = arcs.score(k) + node_score - peaks_between(before, place.level);
+        const double step = arcs.score(k) + node_score - maxima_between(before, place.level);
         if (const double score = best_[source] + step; score > kAbsent)
             slot->candidates.push_back(
                 {score, step, level.arc_base + arcs.first + k, source, static_cast<std::int32_t>(before), 0});

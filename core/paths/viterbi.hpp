@@ -27,7 +27,7 @@ double highest_score(const Arcs& arcs, const double* best) {
 //
 // Calls visit(t, node, arc) along the best path, from END to the first node; among equals it is the one whose
 // arcs come first, from END on. Returns its score; −inf, and no visit, when no path is possible. `best`
-// [nodes] is room for the scores. They alone are kept: the arcs that they came by are found again along the
+// [nodes] is memory for the scores. They alone are kept: the arcs that they came by are found again along the
 // one best path, where the same sum gives the same bits.
 template <PathGraph Graph, class Visit>
 double viterbi(const Graph& graph, std::vector<double>& best, const Visit& visit) {

@@ -16,7 +16,7 @@ struct Place {
     std::size_t before;  // among the places of the level before
 };
 
-// Calls function(arc, node) for every way from a node of a step to one after it with this label.
+// Calls function(arc, node) for every arc from a node of a step to one after it with this label.
 template <class Function>
 void each_way(const StepTable& table, const Step& step, std::int32_t node, std::int32_t label,
               const Function& function) {
@@ -76,7 +76,7 @@ PatternBatches::PatternBatches(const Trellises& trellises, const Annotation& gol
     n_chunks_ = std::clamp<std::int64_t>(std::min(n_summed / (4 * n_arcs), kArcBytes / (8 * n_arcs)), 1, 16);
 }
 
-// Each label sequence is one path. Read from the left, several nodes may still be on it, but never two ways
+// Each label sequence is one path. Read from the left, several nodes may still be on it, but never two arcs
 // lead to one of them.
 void PatternBatches::add_gold(const Trellises& trellises, const Annotation& gold, std::int64_t n) {
     const StepTable& table = trellises.table;

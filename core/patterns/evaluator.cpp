@@ -108,10 +108,10 @@ void PatternEvaluator<Real>::run_lanes(const Block& block, const Lanes& lanes,
     for (std::size_t lane = 0; lane < lanes.sequences.size(); ++lane) {
         const std::int32_t n = lanes.sequences[lane];
         const double weight = lanes.admitted ? -gold_.weights[n] : gold_.weights[n];
-        double log_partition = work.peaks[lane].value();
+        double log_partition = work.maxima[lane].value();
         for (std::int64_t s = 0; s <= T; ++s)
             log_partition +=
-                arcs_.peak(steps[s]) + std::log(static_cast<double>(work.mass[(s + 1) * W + lane]));
+                arcs_.maximum(steps[s]) + std::log(static_cast<double>(work.mass[(s + 1) * W + lane]));
         if (largest[lane] <= kMostFollowing<Real> && std::isfinite(log_partition)) {
             losses_[n] += weight * log_partition;
             weights[lane] = static_cast<Real>(weight);
@@ -123,20 +123,20 @@ void PatternEvaluator<Real>::run_lanes(const Block& block, const Lanes& lanes,
     for (std::int64_t t = 0; t < T; ++t) add_residuals(block, lanes, t, weights, work);
 }
 
-// exp(score − peak) of all positions, lanes innermost; 0 for labels that are closed and in lanes without a
+// exp(score − maximum) of all positions, lanes innermost; 0 for labels that are closed and in lanes without a
 // sequence.
 template <class Real>
 void PatternEvaluator<Real>::load(const Lanes& lanes, std::int64_t T, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
     const std::int64_t S = tables_.stride, L = layout_.n_labels;
     work.rows.assign(W * T * S, 0);
-    work.peaks.assign(W, Total{});
+    work.maxima.assign(W, Total{});
     for (std::size_t lane = 0; lane < lanes.sequences.size(); ++lane) {
         const std::int32_t n = lanes.sequences[lane];
         Real* rows = work.rows.data() + static_cast<std::int64_t>(lane) * T * S;
         score(n, lanes.admitted, rows);
         for (std::int64_t t = 0; t < T; ++t)
-            work.peaks[lane].add(tables_.kernels.exponentiate(rows + t * S, S));
+            work.maxima[lane].add(tables_.kernels.exponentiate(rows + t * S, S));
     }
     work.states.resize(T * L * W);
     for (std::int64_t t = 0; t < T; ++t)

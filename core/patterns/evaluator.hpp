@@ -38,12 +38,12 @@ class PatternEvaluator final : public BlockedEvaluator {
 
   private:
     struct Workspace {
-        Buffer<Real> rows;                                   // [W, T, S] scores, then exp(score − peak)
+        Buffer<Real> rows;                                   // [W, T, S] scores, then exp(score − maximum)
         Buffer<Real> states, probs;                          // [T, L, W]
         Buffer<Real> forward, following;                     // of all levels, see StepMessages
         std::vector<std::int64_t> forward_at, following_at;  // [T + 2] where those of a step begin
         Buffer<Real> mass, inverse_mass;                     // [T + 2, W] of each level
-        std::vector<Total> peaks;                            // [W] Σ of the peaks of a lane's positions
+        std::vector<Total> maxima;                           // [W] Σ of the maxima of a lane's positions
         std::vector<double> scores, direction;               // [T, L]
         TrellisPlaces places;
         PathEngine engine;

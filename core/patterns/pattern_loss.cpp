@@ -14,7 +14,7 @@ PatternLoss::PatternLoss(std::shared_ptr<const Trellises> trellises, Annotation 
     if (!design.is_split()) throw std::invalid_argument("the design was not made for training with patterns");
     if (design.arcs.ptr.size() > 0) throw std::invalid_argument("features of arcs do not go with patterns");
     if (trellises_->first_weight < layout.n_weights() ||
-        trellises_->first_weight + trellises_->book->n_weights > n_weights)
+        trellises_->first_weight + trellises_->matcher->n_weights > n_weights)
         throw std::invalid_argument("the weights of the patterns must follow those of the layout");
     check_for_training(layout, design, gold_, n_threads);
 }

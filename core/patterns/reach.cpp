@@ -12,12 +12,12 @@ void sort_and_unite(std::vector<std::int32_t>& states) {
 
 }  // namespace
 
-PatternReach::PatternReach(const PatternBook& book, const InternedLists& label_sets,
+PatternReach::PatternReach(const PatternMatcher& matcher, const InternedLists& label_sets,
                            const InternedLists& start_sets)
-    : book_(book),
+    : matcher_(matcher),
       label_sets_(label_sets),
       start_sets_(start_sets),
-      reads_(static_cast<std::size_t>(book.n_sets())) {
+      reads_(static_cast<std::size_t>(matcher.n_sets())) {
     sets.add({});
 }
 
@@ -35,8 +35,8 @@ void PatternReach::mark_sets(std::int32_t labels) {
     if (marked_labels_ == labels) return;
     marked_labels_ = labels;
     const auto list = label_sets_[labels];
-    for (std::int32_t s = 0; s < book_.n_sets(); ++s)
-        reads_[s] = std::ranges::any_of(book_.labels_of(s), [&](std::int32_t label) {
+    for (std::int32_t s = 0; s < matcher_.n_sets(); ++s)
+        reads_[s] = std::ranges::any_of(matcher_.labels_of(s), [&](std::int32_t label) {
             return std::binary_search(list.begin(), list.end(), label);
         });
 }
@@ -49,8 +49,8 @@ std::int32_t PatternReach::find_active(std::int32_t before, std::int32_t starts,
     mark_sets(labels);
     std::vector<std::int32_t> states;
     const auto leave = [&](std::int32_t state) {
-        for (std::int64_t way = book_.out_ptr[state]; way < book_.out_ptr[state + 1]; ++way)
-            if (reads_[book_.out_set[way]]) states.push_back(book_.out_next[way]);
+        for (std::int64_t edge = matcher_.out_ptr[state]; edge < matcher_.out_ptr[state + 1]; ++edge)
+            if (reads_[matcher_.out_set[edge]]) states.push_back(matcher_.out_next[edge]);
     };
     for (const std::int32_t state : sets[before]) leave(state);
     const auto list = start_sets_[starts];
@@ -70,11 +70,11 @@ std::int32_t PatternReach::find_useful(std::int32_t active, std::int32_t after, 
     const auto still = sets[after];
     std::vector<std::int32_t> states;
     for (const std::int32_t state : sets[active])
-        for (std::int64_t way = book_.out_ptr[state]; way < book_.out_ptr[state + 1]; ++way) {
-            const std::int32_t next = book_.out_next[way];
-            const bool fires = book_.fires[next] >= 0 && (last || !book_.last_only[next]);
-            if (reads_[book_.out_set[way]] &&
-                (fires || std::binary_search(still.begin(), still.end(), next))) {
+        for (std::int64_t edge = matcher_.out_ptr[state]; edge < matcher_.out_ptr[state + 1]; ++edge) {
+            const std::int32_t next = matcher_.out_next[edge];
+            const bool activates = matcher_.activates[next] >= 0 && (last || !matcher_.last_only[next]);
+            if (reads_[matcher_.out_set[edge]] &&
+                (activates || std::binary_search(still.begin(), still.end(), next))) {
                 states.push_back(state);
                 break;
             }

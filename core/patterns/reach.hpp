@@ -1,9 +1,9 @@
-// Which states of a book can be alive at each position of a sequence and still fire.
+// Which states of a matcher can be alive at each position of a sequence and still fire.
 //
-// With Z(w) the labels that way w reads and R_t the labels possible at position t:
+// With Z(w) the labels that transition w reads and R_t the labels possible at position t:
 //   active_t = {next(w) : w leaves a state of active_{t−1} ∪ starts_t, Z(w) ∩ R_t ≠ ∅}
-//   useful_t = {q in active_t : some way w out of q has Z(w) ∩ R_{t+1} ≠ ∅ and next(w) fires at t + 1 or is
-//   in useful_{t+1}}
+//   useful_t = {q in active_t : some transition w of q has Z(w) ∩ R_{t+1} ≠ ∅ and next(w) activates at t + 1
+//   or is in useful_{t+1}}
 // Whatever is not useful need not be remembered. Each recursion is a walk through answers that are kept, so
 // that a data set in which the same things happen again and again costs little.
 #pragma once
@@ -13,14 +13,15 @@
 #include <vector>
 
 #include "base/interned_lists.hpp"
-#include "patterns/book.hpp"
+#include "patterns/matcher.hpp"
 
 namespace crfkit {
 
 class PatternReach {
   public:
     // `label_sets` are lists of labels, `start_sets` lists of (state, value, count); both may grow meanwhile.
-    PatternReach(const PatternBook& book, const InternedLists& label_sets, const InternedLists& start_sets);
+    PatternReach(const PatternMatcher& matcher, const InternedLists& label_sets,
+                 const InternedLists& start_sets);
 
     // useful_t of one sequence as numbers in `sets`, from the label sets R_t and the start sets of its
     // positions.
@@ -32,10 +33,10 @@ class PatternReach {
   private:
     std::int32_t find_active(std::int32_t before, std::int32_t starts, std::int32_t labels);
     std::int32_t find_useful(std::int32_t active, std::int32_t after, std::int32_t labels, bool last);
-    // Marks the label sets of the book that have one of these labels, in reads_.
+    // Marks the label sets of the matcher that have one of these labels, in reads_.
     void mark_sets(std::int32_t labels);
 
-    const PatternBook& book_;
+    const PatternMatcher& matcher_;
     const InternedLists& label_sets_;
     const InternedLists& start_sets_;
     InternedLists active_keys_, useful_keys_;  // (before, starts, labels); (active, after, labels, last)

@@ -52,18 +52,18 @@ void StepScores::score_each(const StepTable& table, std::span<const std::int32_t
 
 void StepScores::exponentiate(const StepTable& table) {
     weights_.resize(scores_.size());
-    peaks_.resize(steps_.size());
+    maxima_.resize(steps_.size());
     for (std::size_t k = 0; k < steps_.size(); ++k) {
         const Step& step = table.steps[steps_[k]];
         const double* scores = scores_.data() + first_[k];
         double* weights = weights_.data() + first_[k];
-        double peak = kNever;
+        double maximum = kNever;
         for (std::int64_t e = 0; e < step.n_arcs; ++e)
-            if (!table.silent(step, e)) peak = std::max(peak, scores[e]);
-        if (peak == kNever) peak = 0;
+            if (!table.silent(step, e)) maximum = std::max(maximum, scores[e]);
+        if (maximum == kNever) maximum = 0;
         for (std::int64_t e = 0; e < step.n_arcs; ++e)
-            weights[e] = table.silent(step, e) ? 1.0 : std::exp(scores[e] - peak);
-        peaks_[k] = peak;
+            weights[e] = table.silent(step, e) ? 1.0 : std::exp(scores[e] - maximum);
+        maxima_[k] = maximum;
     }
 }
 

@@ -11,7 +11,7 @@
 namespace crfkit {
 
 // Scores of the arcs of steps, or a direction of such scores: arcs first of all by their bigram and by what
-// fires on them; silent arcs score 0.
+// is active on them; silent arcs score 0.
 class StepScores {
   public:
     // Of all steps of a table, where arcs [A] score the same at every position; active [active sets].
@@ -21,7 +21,7 @@ class StepScores {
     // Of the steps of one sequence, with arcs [T − 1, A] position by position.
     void score_each(const StepTable& table, std::span<const std::int32_t> steps, const double* arcs,
                     std::int64_t n_arcs, const std::vector<double>& active);
-    // weights = exp(scores − peak); 1 for silent arcs. To be called before a question that needs weights.
+    // weights = exp(scores − maximum); 1 for silent arcs. To be called before a question that needs weights.
     void exponentiate(const StepTable& table);
 
     // Those of a step at place t of the sequence: one number for each of its arcs.
@@ -29,7 +29,7 @@ class StepScores {
     const double* weights(std::int64_t t, std::int32_t step) const {
         return weights_.data() + first(t, step);
     }
-    double peak(std::int64_t t, std::int32_t step) const { return peaks_[each_ ? t : step]; }
+    double maximum(std::int64_t t, std::int32_t step) const { return maxima_[each_ ? t : step]; }
     bool has_weights() const { return !weights_.empty(); }
 
   private:
@@ -40,7 +40,7 @@ class StepScores {
     bool each_ = false;                // by place in the sequence, not by step
     std::vector<std::int32_t> steps_;  // what the entries are about
     std::vector<std::int64_t> first_;
-    std::vector<double> scores_, weights_, peaks_;
+    std::vector<double> scores_, weights_, maxima_;
 };
 
 }  // namespace crfkit

@@ -25,7 +25,7 @@ void StepWeights<Real>::set(const StepScores& given, int n_threads) {
     const std::int64_t n_arcs = table_.n_arcs(), lanes = kernels_.lanes;
     weight_.assign((n_arcs + lanes - 1) / lanes * lanes, 0);
     out_weight_.resize(n_arcs);
-    peaks_.resize(table_.steps.size());
+    maxima_.resize(table_.steps.size());
     wide_.resize(table_.steps.size());
     const auto n_steps = static_cast<std::int64_t>(table_.steps.size());
     parallel_for(n_steps, n_threads, [&](std::int64_t i, int) {
@@ -37,7 +37,7 @@ void StepWeights<Real>::set(const StepScores& given, int n_threads) {
             top = std::max(top, scores[e]);
             bottom = std::min(bottom, scores[e]);
         }
-        peaks_[i] = top;
+        maxima_[i] = top;
         wide_[i] = !(top - bottom <= -static_cast<double>(kLowest<Real>));
         for (std::int64_t e = 0; e < step.n_arcs; ++e)
             weight_[step.first_arc + e] =

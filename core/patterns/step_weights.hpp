@@ -17,11 +17,11 @@ class StepWeights {
     // The table must outlive it.
     StepWeights(const StepTable& table, const Kernels<Real>& kernels);
 
-    // weight = exp(score − peak of its step), 1 for silent arcs.
+    // weight = exp(score − maximum of its step), 1 for silent arcs.
     void set(const StepScores& scores, int n_threads);
 
     StepArcs<Real> of(const Step& step) const;
-    double peak(std::int32_t step) const { return peaks_[step]; }
+    double maximum(std::int32_t step) const { return maxima_[step]; }
     // Whether the scores of a step lie too far apart for scaled messages.
     bool is_wide(std::int32_t step) const { return wide_[step] != 0; }
     // Of an arc, counted through the whole table.
@@ -34,7 +34,7 @@ class StepWeights {
     std::vector<std::int32_t> reached_;  // [arcs] see StepArcs
     std::vector<std::uint8_t> silent_;   // [arcs]
     Buffer<Real> weight_, out_weight_;   // [arcs] by destination, by source
-    std::vector<double> peaks_;          // [steps]
+    std::vector<double> maxima_;         // [steps]
     std::vector<std::uint8_t> wide_;     // [steps]
 };
 

@@ -21,13 +21,13 @@ constexpr std::size_t kTried = 32;     // inputs that are read from the last pos
 // The inputs of a data set, each once.
 class Inputs {
   public:
-    Inputs(const PatternBook& book, const Bigrams& bigrams, const Design& design, const PatternStarts& starts,
-           int n_threads)
+    Inputs(const PatternMatcher& matcher, const Bigrams& bigrams, const Design& design,
+           const PatternStarts& starts, int n_threads)
         : starts_(starts), values_{1.0} {
         values_.insert(values_.end(), starts.values.begin(), starts.values.end());
         std::sort(values_.begin(), values_.end());
         values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
-        forward_.emplace(book, bigrams, false, values_, label_sets_);
+        forward_.emplace(matcher, bigrams, false, values_, label_sets_);
         std::int32_t common = -1;  // the start set of the positions where nothing else begins
         const auto start_set = [&](std::int64_t t) {
             if (starts.ptr[t] != starts.ptr[t + 1]) return forward_->start_set(starts_at(starts, values_, t));
@@ -58,12 +58,12 @@ class Inputs {
 
     TrellisReading& forward() { return *forward_; }
     // Makes ready to read from the last position; false where a pattern has a loop.
-    bool can_turn(const PatternBook& book, const Bigrams& bigrams) {
-        std::vector<std::uint8_t> begins(static_cast<std::size_t>(book.n_states()), 0);
+    bool can_turn(const PatternMatcher& matcher, const Bigrams& bigrams) {
+        std::vector<std::uint8_t> begins(static_cast<std::size_t>(matcher.n_states()), 0);
         for (const auto& states : {starts_.states, starts_.common})
             for (const std::int32_t state : states) begins[state] = 1;
-        reversed_ = reversed(book, begins, kMostConfigurations);
-        if (reversed_) backward_.emplace(reversed_->book, bigrams, true, values_, label_sets_);
+        reversed_ = reversed(matcher, begins, kMostConfigurations);
+        if (reversed_) backward_.emplace(reversed_->matcher, bigrams, true, values_, label_sets_);
         return reversed_.has_value();
     }
     // Every so-many-th input, as read from the last position.
@@ -128,7 +128,7 @@ class Inputs {
     std::vector<double> values_;
     InternedLists label_sets_;
     std::vector<std::int64_t> first_positions_;  // of the inputs
-    std::optional<ReversedBook> reversed_;
+    std::optional<ReversedMatcher> reversed_;
     std::optional<TrellisReading> forward_, backward_;
 };
 
@@ -216,9 +216,9 @@ bool worth_turning(const Inputs& data, TrellisReading& forward, const StepLists&
 
 // The steps of all inputs read from the last position; none where that is not possible, or saves nothing
 // among some that are tried first.
-StepLists read_backwards(Inputs& data, const PatternBook& book, const Bigrams& bigrams,
+StepLists read_backwards(Inputs& data, const PatternMatcher& matcher, const Bigrams& bigrams,
                          const StepLists& forward, const TrellisLimits& limits, int n_threads) {
-    if (!worth_turning(data, data.forward(), forward) || !data.can_turn(book, bigrams)) return {};
+    if (!worth_turning(data, data.forward(), forward) || !data.can_turn(matcher, bigrams)) return {};
     const std::size_t stride = (forward.size() + kTried - 1) / kTried;
     try {
         const StepLists tried = data.backward().unroll(data.turned(stride), limits, n_threads);
@@ -261,21 +261,21 @@ void StepTable::add_active(const std::vector<double>& numbers, double* w) const 
 }
 
 Trellises::Trellises(std::shared_ptr<const Layout> model, std::shared_ptr<const Design> data,
-                     std::shared_ptr<const PatternBook> patterns, const PatternStarts& starts,
+                     std::shared_ptr<const PatternMatcher> patterns, const PatternStarts& starts,
                      std::int64_t first, const TrellisLimits& limits, int n_threads)
     : layout(std::move(model)),
       design(std::move(data)),
-      book(std::move(patterns)),
+      matcher(std::move(patterns)),
       bigrams(existing_bigrams(*layout)),
       first_weight(first) {
     design->check_layout(*layout);
-    if (book->n_labels != layout->n_labels)
-        throw std::invalid_argument("the pattern book is of another number of labels");
+    if (matcher->n_labels != layout->n_labels)
+        throw std::invalid_argument("the pattern matcher is of another number of labels");
     if (first < 0) throw std::invalid_argument("first_weight must be 0 or more");
-    check_starts(*book, design->n_positions(), starts);
-    Inputs inputs(*book, bigrams, *design, starts, n_threads);
+    check_starts(*matcher, design->n_positions(), starts);
+    Inputs inputs(*matcher, bigrams, *design, starts, n_threads);
     const StepLists forward = inputs.forward().unroll(inputs.inputs, limits, n_threads);
-    const StepLists backward = read_backwards(inputs, *book, bigrams, forward, limits, n_threads);
+    const StepLists backward = read_backwards(inputs, *matcher, bigrams, forward, limits, n_threads);
     TableWriter writer(table);
     StepLists chosen = forward;
     writer.begin(inputs.forward());

@@ -24,7 +24,7 @@
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
-#include "patterns/book.hpp"
+#include "patterns/matcher.hpp"
 
 namespace crfkit {
 
@@ -56,7 +56,7 @@ struct StepTable {
     // Of the arcs of all steps. Node numbers and arc numbers are those of the step.
     std::vector<std::int32_t> source, destination;
     std::vector<std::int32_t> arc;     // number among the listed bigrams; −1: none, score 0
-    std::vector<std::int32_t> active;  // active set; −1: nothing fires
+    std::vector<std::int32_t> active;  // active set; −1: nothing is active
     // Arcs into node n_before + j of a step: in_ptr[first_in + j]..in_ptr[first_in + j + 1]−1.
     std::vector<std::int32_t> in_ptr;
     // Arcs out of node i: out_arc[first_arc + k] with k from out_ptr[first_out + i] to
@@ -114,8 +114,8 @@ class Trellises {
     // Throws std::invalid_argument where no label sequence is possible or the arrays do not fit together, and
     // TrellisSizeError. `first_weight`: place of the patterns' first weight in w [D].
     Trellises(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design,
-              std::shared_ptr<const PatternBook> book, const PatternStarts& starts, std::int64_t first_weight,
-              const TrellisLimits& limits, int n_threads);
+              std::shared_ptr<const PatternMatcher> matcher, const PatternStarts& starts,
+              std::int64_t first_weight, const TrellisLimits& limits, int n_threads);
 
     std::int64_t n_sequences() const { return design->n_sequences(); }
     std::int64_t n_trellises() const { return static_cast<std::int64_t>(trellis_ptr.size()) - 1; }
@@ -128,7 +128,7 @@ class Trellises {
 
     std::shared_ptr<const Layout> layout;
     std::shared_ptr<const Design> design;
-    std::shared_ptr<const PatternBook> book;
+    std::shared_ptr<const PatternMatcher> matcher;
     Bigrams bigrams;  // the first-order arcs that `StepTable::arc` counts
     std::int64_t first_weight;
     StepTable table;

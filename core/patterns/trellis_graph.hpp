@@ -47,7 +47,7 @@ class TrellisGraph {
     };
     struct Level {
         std::int64_t t, node_base, arc_base, first, outer, last, n_arcs;
-        double arc_peak;
+        double arc_maximum;
         const std::int32_t *in, *sources, *labels;
         const double *scores, *weights, *states;
         std::int64_t oldest = first;
@@ -91,7 +91,7 @@ inline TrellisGraph::Level TrellisGraph::level(std::int64_t t) const {
             step.n_sources(),
             step.n_nodes(),
             step.n_arcs,
-            weighted ? trellis_.arcs.peak(t, number) : 0.0,
+            weighted ? trellis_.arcs.maximum(t, number) : 0.0,
             table.in_ptr.data() + step.first_in,
             table.source.data() + step.first_arc,
             table.labels(step.after).data(),

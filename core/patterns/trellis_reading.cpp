@@ -17,20 +17,21 @@ constexpr std::int64_t kStepsAtOnce = 32;  // made before the limit of arcs is l
 
 }  // namespace
 
-void check_starts(const PatternBook& book, std::int64_t n_positions, const PatternStarts& starts) {
-    const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("starts: ") + what); };
+void check_starts(const PatternMatcher& matcher, std::int64_t n_positions, const PatternStarts& starts) {
+    const auto fail = [](const char* what) { throw std::invalid_argument(std::string("starts: ") + what); };
     const auto n = static_cast<std::int64_t>(starts.states.size());
     if (static_cast<std::int64_t>(starts.ptr.size()) != n_positions + 1 || starts.ptr.front() != 0 ||
         starts.ptr.back() != n || !std::is_sorted(starts.ptr.begin(), starts.ptr.end()))
-        refuse("there must be one list for each position");
+        fail("there must be one list for each position");
     if (!starts.values.empty() && starts.values.size() != starts.states.size())
-        refuse("there must be one value for each, or none at all");
+        fail("there must be one value for each, or none at all");
     for (const std::int32_t state : starts.states)
-        if (state < 0 || state >= book.n_states()) refuse("one is in a state that the book does not have");
+        if (state < 0 || state >= matcher.n_states())
+            fail("one is in a state that the matcher does not have");
     for (const std::int32_t state : starts.common)
-        if (state < 0 || state >= book.n_states()) refuse("a common one is in no state of the book");
+        if (state < 0 || state >= matcher.n_states()) fail("a common one is in no state of the matcher");
     for (const double value : starts.values)
-        if (!std::isfinite(value)) refuse("one has a value that is not finite");
+        if (!std::isfinite(value)) fail("one has a value that is not finite");
 }
 
 std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
@@ -46,13 +47,13 @@ std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vect
     return out;
 }
 
-TrellisReading::TrellisReading(const PatternBook& book, const Bigrams& bigrams, bool backwards,
+TrellisReading::TrellisReading(const PatternMatcher& matcher, const Bigrams& bigrams, bool backwards,
                                const std::vector<double>& values, const InternedLists& label_sets, bool cells)
-    : book_(book),
+    : matcher_(matcher),
       backwards_(backwards),
-      anchored_(std::ranges::any_of(book.last_only, [](std::uint8_t only) { return only != 0; })),
-      reach_(book, label_sets, alive_),
-      material_{book, bigrams, backwards, values, label_sets, alive_, levels_, reach_.sets, cells} {
+      anchored_(std::ranges::any_of(matcher.last_only, [](std::uint8_t only) { return only != 0; })),
+      reach_(matcher, label_sets, alive_),
+      material_{matcher, bigrams, backwards, values, label_sets, alive_, levels_, reach_.sets, cells} {
     alive_.add({});
     const std::int32_t edge[] = {-1, 0};  // the one node beyond the first position, or the last
     levels_.add(edge);
@@ -118,7 +119,7 @@ void TrellisReading::make(const std::vector<Missing>& missing, const TrellisLimi
         const std::int32_t base = n_steps();
         for (std::int64_t i = 0; i < count; ++i) {
             n_arcs_ += static_cast<std::int64_t>(made[i].arcs.size());
-            if (made[i].too_large || n_arcs_ > limits.max_arcs) refuse(missing[first + i], made[i]);
+            if (made[i].too_large || n_arcs_ > limits.max_arcs) fail(missing[first + i], made[i]);
             next_level_.push_back(number(made[i]));
         }
         steps_.resize(next_level_.size());
@@ -154,8 +155,8 @@ std::int32_t TrellisReading::number(MadeStep& made) {
     return levels_.add(level);
 }
 
-void TrellisReading::refuse(const Missing& where, const MadeStep& made) const {
-    std::vector<std::uint8_t> met(static_cast<std::size_t>(book_.n_states()), 0);
+void TrellisReading::fail(const Missing& where, const MadeStep& made) const {
+    std::vector<std::uint8_t> met(static_cast<std::size_t>(matcher_.n_states()), 0);
     std::vector<std::int32_t> open, weights;
     const auto meet = [&](std::int32_t state) {
         if (!met[state]) open.push_back(state);
@@ -165,9 +166,9 @@ void TrellisReading::refuse(const Missing& where, const MadeStep& made) const {
     while (!open.empty()) {
         const std::int32_t state = open.back();
         open.pop_back();
-        for (std::int64_t way = book_.out_ptr[state]; way < book_.out_ptr[state + 1]; ++way) {
-            const std::int32_t next = book_.out_next[way];
-            if (book_.fires[next] >= 0) weights.push_back(book_.fires[next]);
+        for (std::int64_t edge = matcher_.out_ptr[state]; edge < matcher_.out_ptr[state + 1]; ++edge) {
+            const std::int32_t next = matcher_.out_next[edge];
+            if (matcher_.activates[next] >= 0) weights.push_back(matcher_.activates[next]);
             meet(next);
         }
     }

@@ -7,7 +7,7 @@
 
 #include "base/interned_lists.hpp"
 #include "data/bigrams.hpp"
-#include "patterns/book.hpp"
+#include "patterns/matcher.hpp"
 #include "patterns/reach.hpp"
 #include "patterns/trellis.hpp"
 #include "patterns/trellis_step.hpp"
@@ -23,8 +23,8 @@ struct PatternStart {
 // The starts of a position whose value is not 0, common ones last; `values` are all values, ascending.
 std::vector<PatternStart> starts_at(const PatternStarts& starts, const std::vector<double>& values,
                                     std::int64_t position);
-// Throws std::invalid_argument, in words, unless these are starts of the book at so many positions.
-void check_starts(const PatternBook& book, std::int64_t n_positions, const PatternStarts& starts);
+// throws std::invalid_argument unless these are starts of the matcher at so many positions.
+void check_starts(const PatternMatcher& matcher, std::int64_t n_positions, const PatternStarts& starts);
 
 // What a trellis depends on, in the order in which its positions are read.
 struct TrellisInput {
@@ -39,7 +39,7 @@ class TrellisReading {
   public:
     // Everything given must outlive it. `values`: those of the starts, by number; `cells`: as in
     // StepMaterial.
-    TrellisReading(const PatternBook& book, const Bigrams& bigrams, bool backwards,
+    TrellisReading(const PatternMatcher& matcher, const Bigrams& bigrams, bool backwards,
                    const std::vector<double>& values, const InternedLists& label_sets, bool cells = false);
 
     std::int32_t start_set(std::vector<PatternStart> starts);
@@ -60,11 +60,11 @@ class TrellisReading {
     };
     void make(const std::vector<Missing>& missing, const TrellisLimits& limits, int n_threads);
     std::int32_t number(MadeStep& made);
-    [[noreturn]] void refuse(const Missing& where, const MadeStep& made) const;
+    [[noreturn]] void fail(const Missing& where, const MadeStep& made) const;
 
-    const PatternBook& book_;
+    const PatternMatcher& matcher_;
     const bool backwards_;
-    const bool anchored_;  // some pattern fires at the last position alone
+    const bool anchored_;  // some pattern is active at the last position alone
     InternedLists alive_, levels_, active_;
     PatternReach reach_;
     StepMaterial material_;

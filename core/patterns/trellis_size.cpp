@@ -9,12 +9,12 @@
 namespace crfkit {
 namespace {
 
-// For each position, the positions that patterns reach back over: the earliest start is carried along by
+// For each position, the positions that patterns reach back over: the earliest start is passed on by
 // state.
-std::vector<std::int64_t> find_spans(const PatternBook& book, const PatternStarts& starts,
+std::vector<std::int64_t> find_spans(const PatternMatcher& matcher, const PatternStarts& starts,
                                      const TrellisInput& input, const InternedLists& label_sets,
                                      const InternedLists& start_sets) {
-    PatternReach reach(book, label_sets, start_sets);
+    PatternReach reach(matcher, label_sets, start_sets);
     std::vector<std::int32_t> useful;
     reach.run(input.labels, input.starts, useful);
     std::vector<std::int64_t> spans;
@@ -26,11 +26,11 @@ std::vector<std::int64_t> find_spans(const PatternBook& book, const PatternStart
         std::int64_t earliest = t;
         next.clear();
         for (const auto& [state, start] : alive)
-            for (std::int64_t way = book.out_ptr[state]; way < book.out_ptr[state + 1]; ++way) {
-                const std::int32_t to = book.out_next[way];
+            for (std::int64_t edge = matcher.out_ptr[state]; edge < matcher.out_ptr[state + 1]; ++edge) {
+                const std::int32_t to = matcher.out_next[edge];
                 const bool goes_on = std::binary_search(still.begin(), still.end(), to);
                 const bool last = t + 1 == static_cast<std::int64_t>(useful.size());
-                if (!goes_on && (book.fires[to] < 0 || (book.last_only[to] && !last))) continue;
+                if (!goes_on && (matcher.activates[to] < 0 || (matcher.last_only[to] && !last))) continue;
                 earliest = std::min(earliest, start);
                 if (!goes_on) continue;
                 const auto [place, is_new] = next.try_emplace(to, start);
@@ -44,18 +44,19 @@ std::vector<std::int64_t> find_spans(const PatternBook& book, const PatternStart
 
 }  // namespace
 
-Partition partition_of(const PatternBook& book, const PatternStarts& starts, const TrellisLimits& limits) {
-    check_starts(book, static_cast<std::int64_t>(starts.ptr.size()) - 1, starts);
-    const Bigrams none(book.n_labels, {}, {}, true);
+Partition partition_of(const PatternMatcher& matcher, const PatternStarts& starts,
+                       const TrellisLimits& limits) {
+    check_starts(matcher, static_cast<std::int64_t>(starts.ptr.size()) - 1, starts);
+    const Bigrams none(matcher.n_labels, {}, {}, true);
     std::vector<double> values(starts.values.begin(), starts.values.end());
     if (values.empty()) values.push_back(1.0);
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
-    std::vector<std::int32_t> all(static_cast<std::size_t>(book.n_labels));
+    std::vector<std::int32_t> all(static_cast<std::size_t>(matcher.n_labels));
     std::iota(all.begin(), all.end(), 0);
     InternedLists label_sets;
     label_sets.add(all);
-    TrellisReading reading(book, none, false, values, label_sets, true);
+    TrellisReading reading(matcher, none, false, values, label_sets, true);
     TrellisInput input{{}, {}, 0};
     for (std::size_t t = 0; t + 1 < starts.ptr.size(); ++t) {
         input.labels.push_back(0);
@@ -67,7 +68,7 @@ Partition partition_of(const PatternBook& book, const PatternStarts& starts, con
         out.cells.push_back(reading.step(steps[t]).step.n_after);
         out.transitions.push_back(reading.step(steps[t]).step.n_transitions);
     }
-    out.spans = find_spans(book, starts, input, label_sets, reading.alive());
+    out.spans = find_spans(matcher, starts, input, label_sets, reading.alive());
     return out;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "patterns/book.hpp"
+#include "patterns/matcher.hpp"
 #include "patterns/trellis.hpp"
 
 namespace crfkit {
@@ -13,11 +13,12 @@ namespace crfkit {
 // By position t of one sequence. The sparsity of section 4 is κ(t) = grouped transitions / L^span.
 struct Partition {
     std::vector<std::int64_t> cells;        // label sequences up to t that no pattern tells apart: alive sets
-    std::vector<std::int64_t> transitions;  // from cells to cells, by what fires
+    std::vector<std::int64_t> transitions;  // from cells to cells, by what is active
     std::vector<std::int64_t> spans;        // positions from the first of a pattern that reads t to t itself
 };
 
 // Of one sequence without arcs between labels, all labels possible. Throws TrellisSizeError.
-Partition partition_of(const PatternBook& book, const PatternStarts& starts, const TrellisLimits& limits);
+Partition partition_of(const PatternMatcher& matcher, const PatternStarts& starts,
+                       const TrellisLimits& limits);
 
 }  // namespace crfkit

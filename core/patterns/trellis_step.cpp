@@ -43,8 +43,8 @@ std::vector<Element> united(const std::vector<std::int32_t>& list) {
 
 StepMaker::StepMaker(const StepMaterial& material)
     : material_(material),
-      place_(static_cast<std::size_t>(material.book.n_labels), -1),
-      useful_(static_cast<std::size_t>(material.book.n_states()), 0) {}
+      place_(static_cast<std::size_t>(material.matcher.n_labels), -1),
+      useful_(static_cast<std::size_t>(material.matcher.n_states()), 0) {}
 
 MadeStep StepMaker::make(const StepKey& key, const TrellisLimits& limits) {
     step_ = MadeStep{};
@@ -56,7 +56,7 @@ MadeStep StepMaker::make(const StepKey& key, const TrellisLimits& limits) {
     }
     read_starts(key);
     link(key, true, limits);
-    if (!material_.linked()) {  // then what is alive says all: perhaps fewer arcs that way
+    if (!material_.linked()) {  // then what is alive says all: perhaps there are fewer arcs
         StepLinks by_label = std::exchange(static_cast<StepLinks&>(step_), StepLinks{});
         link(key, false, limits);
         const auto better = [](const StepLinks& one, const StepLinks& other) {
@@ -117,14 +117,16 @@ void StepMaker::read_starts(const StepKey& key) {
 // Where elements go on each label that they read.
 void StepMaker::follow(std::span<const std::int32_t> elements, std::vector<Elements>& arrivals,
                        std::vector<std::int32_t>* touched) const {
-    const PatternBook& book = material_.book;
+    const PatternMatcher& matcher = material_.matcher;
     for (std::size_t i = 0; i < elements.size(); i += 3)
-        for (std::int64_t way = book.out_ptr[elements[i]]; way < book.out_ptr[elements[i] + 1]; ++way)
-            for (const std::int32_t label : book.labels_of(book.out_set[way])) {
+        for (std::int64_t edge = matcher.out_ptr[elements[i]]; edge < matcher.out_ptr[elements[i] + 1];
+             ++edge)
+            for (const std::int32_t label : matcher.labels_of(matcher.out_set[edge])) {
                 const std::int32_t c = place_[label];
                 if (c < 0) continue;
                 if (touched && arrivals[c].empty()) touched->push_back(c);
-                arrivals[c].insert(arrivals[c].end(), {book.out_next[way], elements[i + 1], elements[i + 2]});
+                arrivals[c].insert(arrivals[c].end(),
+                                   {matcher.out_next[edge], elements[i + 1], elements[i + 2]});
             }
 }
 
@@ -148,12 +150,12 @@ StepMaker::Outcome StepMaker::outcome(const Elements& arrived) {
     if (arrived.empty()) return {0, -1};
     const std::int32_t place = arrivals_.add(arrived);
     if (place < static_cast<std::int32_t>(outcomes_.size())) return outcomes_[place];
-    const PatternBook& book = material_.book;
+    const PatternMatcher& matcher = material_.matcher;
     std::vector<std::pair<std::int32_t, double>> active;
     std::vector<std::int32_t> alive, list;
     for (const auto& [state, value, count] : united(arrived)) {
-        if (book.fires[state] >= 0 && (last_ || !book.last_only[state]))
-            active.emplace_back(book.fires[state], material_.values[value] * count);
+        if (matcher.activates[state] >= 0 && (last_ || !matcher.last_only[state]))
+            active.emplace_back(matcher.activates[state], material_.values[value] * count);
         if (useful_[state]) alive.insert(alive.end(), {state, value, count});
     }
     std::sort(active.begin(), active.end());
@@ -188,7 +190,7 @@ bool StepMaker::exists(std::int32_t before, std::int32_t label, std::int32_t& ar
     return arc >= 0 || bigrams.soft;
 }
 
-// How many different ways lead out of a node: one for each label, or for each outcome of labels that count as
+// How many different arcs leave a node: one for each label, or for each outcome of labels that count as
 // one.
 std::int64_t StepMaker::count_transitions(const std::vector<Outcome>& row,
                                           const std::vector<std::size_t>& possible) const {

@@ -8,14 +8,14 @@
 
 #include "base/interned_lists.hpp"
 #include "data/bigrams.hpp"
-#include "patterns/book.hpp"
+#include "patterns/matcher.hpp"
 #include "patterns/trellis.hpp"
 
 namespace crfkit {
 
 // What steps are made of, for one direction of reading. All lists are known by their numbers.
 struct StepMaterial {
-    const PatternBook& book;
+    const PatternMatcher& matcher;
     const Bigrams& bigrams;
     bool backwards;                     // positions are read from the last to the first
     const std::vector<double>& values;  // of the starts, by number

@@ -42,7 +42,7 @@ struct Boundaries {
     std::vector<std::string> after;
 };
 
-// The feature `literal value literal value … tail`; without it wherever one of the values is nothing.
+// The feature `literal value literal value … tail`; absent if one of the values is nothing.
 struct TemplateLine {
     bool on_arcs;  // a feature of the arc that enters the position: none at the first position of a sequence
     std::vector<Macro> macros;

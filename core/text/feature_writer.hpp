@@ -30,7 +30,7 @@ class FeatureWriter {
     }
     // Whether names are copied by push() already.
     bool copies() const { return names_ != nullptr; }
-    // Room for `most` bytes, valid until the next call of any method but push_composed.
+    // Space for `most` bytes, valid until the next call of any method but push_composed.
     char* compose(std::size_t most) {
         if (n_waiting_ == batch || scratch_used_ + most > scratch_.size()) make_room(most);
         return scratch_.data() + scratch_used_;

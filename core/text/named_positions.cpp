@@ -5,7 +5,7 @@
 
 namespace crfkit {
 
-NamedPositions::NamedPositions() {  // room for a sentence
+NamedPositions::NamedPositions() {  // enough for a sentence
     bytes_.reserve(8192);
     ends_.reserve(1024);
 }

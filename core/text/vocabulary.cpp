@@ -148,7 +148,7 @@ Vocabulary Vocabulary::from_bytes(std::string_view blob, std::span<const std::ui
     vocabulary.arena_.reserve(blob.size());
     vocabulary.ends_.reserve(lengths.size() + 1);
     vocabulary.resize_table(slots_for(lengths.size()));
-    constexpr std::size_t ahead = 16;  // names whose slots are on their way from memory
+    constexpr std::size_t ahead = 16;  // names whose slots are being prefetched
     std::array<std::pair<std::string_view, std::uint64_t>, ahead> waiting;
     const auto fetch = [&](std::size_t i) {
         if (i >= lengths.size()) return;

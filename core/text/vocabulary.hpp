@@ -32,7 +32,7 @@ class Vocabulary {
 
     Vocabulary();
 
-    // Throws std::invalid_argument, in words, unless `lengths` adds up to the blob and the names are distinct
+    // throws std::invalid_argument unless `lengths` adds up to the blob and the names are distinct
     // UTF-8.
     static Vocabulary from_bytes(std::string_view blob, std::span<const std::uint32_t> lengths);
 

@@ -32,23 +32,23 @@ class Steps {
 
     void begin_step(std::int64_t) {}
 
-    void read(const std::vector<Run>& runs, double* to) const {
-        step_kernels().read_adaptive(runs.data(), static_cast<std::int64_t>(runs.size()), slots_, to);
+    void read(const std::vector<SlotRange>& ranges, double* to) const {
+        step_kernels().read_adaptive(ranges.data(), static_cast<std::int64_t>(ranges.size()), slots_, to);
     }
 
-    void move(const std::vector<Run>& runs, const double* weights, const double* gradient) {
+    void move(const std::vector<SlotRange>& ranges, const double* weights, const double* gradient) {
         if (single_)
-            descend(runs, weights, gradient);
+            descend(ranges, weights, gradient);
         else
-            gradient_.add(runs, gradient);
+            gradient_.add(ranges, gradient);
     }
 
     void end_step(std::int64_t n_sequences) {
         if (!single_)
-            gradient_.release([&](const auto& runs, const double* gradient, std::int64_t size) {
+            gradient_.release([&](const auto& ranges, const double* gradient, std::int64_t size) {
                 before_.resize(size);
-                read(runs, before_.data());
-                descend(runs, before_.data(), gradient);
+                read(ranges, before_.data());
+                descend(ranges, before_.data(), gradient);
             });
         slots_.passes += static_cast<double>(n_sequences) / static_cast<double>(source_.n_sequences());
     }
@@ -62,8 +62,8 @@ class Steps {
     }
 
   private:
-    void descend(const std::vector<Run>& runs, const double* weights, const double* gradient) {
-        step_kernels().move_adaptive(runs.data(), static_cast<std::int64_t>(runs.size()), slots_, weights,
+    void descend(const std::vector<SlotRange>& ranges, const double* weights, const double* gradient) {
+        step_kernels().move_adaptive(ranges.data(), static_cast<std::int64_t>(ranges.size()), slots_, weights,
                                      gradient);
     }
 

@@ -38,7 +38,7 @@ class BlockedEvaluator {
     // Goes through the data once; weights and direction must have been read.
     double run_blocks(std::size_t n_blocks, double* out, int n_threads);
 
-    // Makes room for a block. Returns how many chunks it has.
+    // Allocates what a block needs. Returns how many chunks it has.
     virtual std::int64_t open_block(std::size_t block, int n_threads) = 0;
     virtual void run_chunk(std::size_t block, std::int64_t chunk, int worker) = 0;
     // After the first half: adds up what the chunks have summed, in their order, and start_ and end_.

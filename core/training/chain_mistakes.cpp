@@ -52,7 +52,7 @@ void ChainMistakes::add_arcs(std::int64_t first, const std::vector<std::int32_t>
 
 void ChainMistakes::add_arc_features(std::int64_t position, std::int32_t pair, double sign,
                                      Difference& difference) const {
-    const Firing& arcs = design_.arcs;
+    const ActiveIds& arcs = design_.arcs;
     const std::int32_t* triples = layout_.arc_triples.data();
     for (std::int64_t i = arcs.ptr[position]; i < arcs.ptr[position + 1]; ++i) {
         const std::int32_t *begin = triples + layout_.arc_ptr[arcs.ids[i]],

@@ -16,28 +16,28 @@ void BatchGradient::reset(std::int64_t n_slots) {
     met_.assign(static_cast<std::size_t>(n_slots), 0);
 }
 
-void BatchGradient::add(const std::vector<Run>& runs, const double* gradient) {
-    for (const Run run : runs) {
-        if (met_[run.begin]) continue;
-        met_[run.begin] = 1;
-        runs_.push_back(run);
-        size_ += run.end - run.begin;
+void BatchGradient::add(const std::vector<SlotRange>& ranges, const double* gradient) {
+    for (const SlotRange range : ranges) {
+        if (met_[range.begin]) continue;
+        met_[range.begin] = 1;
+        ranges_.push_back(range);
+        size_ += range.end - range.begin;
     }
-    step_kernels().add(runs.data(), static_cast<std::int64_t>(runs.size()), gradient, 1.0, sum_.data());
+    step_kernels().add(ranges.data(), static_cast<std::int64_t>(ranges.size()), gradient, 1.0, sum_.data());
 }
 
 void BatchGradient::gather() {
     gathered_.resize(size_);
-    step_kernels().read(runs_.data(), static_cast<std::int64_t>(runs_.size()), sum_.data(), 1.0,
+    step_kernels().read(ranges_.data(), static_cast<std::int64_t>(ranges_.size()), sum_.data(), 1.0,
                         gathered_.data());
 }
 
 void BatchGradient::clear() {
-    for (const Run run : runs_) {
-        met_[run.begin] = 0;
-        std::fill(sum_.data() + run.begin, sum_.data() + run.end, 0.0);
+    for (const SlotRange range : ranges_) {
+        met_[range.begin] = 0;
+        std::fill(sum_.data() + range.begin, sum_.data() + range.end, 0.0);
     }
-    runs_.clear();
+    ranges_.clear();
     size_ = 0;
 }
 

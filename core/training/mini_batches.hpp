@@ -13,18 +13,18 @@
 
 namespace crfkit {
 
-// The sum of the gradients of a batch, and the runs that its sequences touch, each once.
+// The sum of the gradients of a batch, and the ranges that its sequences touch, each once.
 class BatchGradient {
   public:
     // Begins at 0 for all slots.
     void reset(std::int64_t n_slots);
-    // Adds the gradient of one sequence, run after run.
-    void add(const std::vector<Run>& runs, const double* gradient);
-    // Calls use(runs, gradient, size) with all that was added, and begins at 0 again.
+    // Adds the gradient of one sequence, range after range.
+    void add(const std::vector<SlotRange>& ranges, const double* gradient);
+    // Calls use(ranges, gradient, size) with all that was added, and begins at 0 again.
     template <class Function>
     void release(const Function& use) {
         gather();
-        use(runs_, gathered_.data(), size_);
+        use(ranges_, gathered_.data(), size_);
         clear();
     }
 
@@ -33,9 +33,9 @@ class BatchGradient {
     void clear();
 
     Buffer<double> sum_;             // by slot
-    std::vector<std::uint8_t> met_;  // by the slot where a run begins: whether it is among runs_
-    std::vector<Run> runs_;
-    std::int64_t size_ = 0;    // slots of runs_
+    std::vector<std::uint8_t> met_;  // by the slot where a range begins: whether it is among ranges_
+    std::vector<SlotRange> ranges_;
+    std::int64_t size_ = 0;    // slots of ranges_
     Buffer<double> gathered_;  // [size_]
 };
 
@@ -54,8 +54,8 @@ struct MiniBatches {
 
     // Takes all steps, by a method that has
     //   begin_step(k)
-    //   read(runs, to)                  the weights before the step, of one sequence
-    //   move(runs, weights, gradient)   adds the gradient of one sequence; no weight moves before end_step
+    //   read(ranges, to)                  the weights before the step, of one sequence
+    //   move(ranges, weights, gradient)   adds the gradient of one sequence; no weight moves before end_step
     //                                   where a batch has several
     //   end_step(n_sequences)
     //   give_back()                     after the last step, or after an exception: the state so far
@@ -85,7 +85,7 @@ struct MiniBatches {
             sequence->load(n);
             weights.resize(sequence->n_weights());
             gradient.resize(sequence->n_weights());
-            method.read(sequence->runs(), weights.data());
+            method.read(sequence->ranges(), weights.data());
             residuals.resize(sequence->n_residuals());
             loss = sequence->differentiate(weights.data(), residuals.data());
             sequence->gradient(residuals.data(), gradient.data());
@@ -107,7 +107,8 @@ struct MiniBatches {
                 parallel_for(here, n_threads,
                              [&](std::int64_t i, int) { slots[i].differentiate(order[at + i], method); });
                 for (std::int64_t i = 0; i < here; ++i) {
-                    method.move(slots[i].sequence->runs(), slots[i].weights.data(), slots[i].gradient.data());
+                    method.move(slots[i].sequence->ranges(), slots[i].weights.data(),
+                                slots[i].gradient.data());
                     loss += slots[i].loss;
                 }
             }

@@ -114,16 +114,16 @@ class Steps {
   private:
     // The weights of the sequence, brought up to date.
     void read() {
-        const auto& runs = sequence_->runs();
+        const auto& ranges = sequence_->ranges();
         if (sums_.size() == 1) {
             const LateWeights late{v_.data(), slopes_.data(), stamps_.data(), sums_[0].P, sums_[0].R};
-            step_kernels().read_late(runs.data(), static_cast<std::int64_t>(runs.size()), late,
+            step_kernels().read_late(ranges.data(), static_cast<std::int64_t>(ranges.size()), late,
                                      weights_.data());
             return;
         }
         double* to = weights_.data();
-        for (const Run run : runs)
-            for (std::int64_t d = run.begin; d < run.end; ++d) {
+        for (const SlotRange range : ranges)
+            for (std::int64_t d = range.begin; d < range.end; ++d) {
                 const Sums& now = sums_[groups_.of(d)];
                 v_[d] -= slopes_[d] * (now.R - stamps_[d]);
                 stamps_[d] = now.R;
@@ -147,8 +147,8 @@ class Steps {
             kept[k] = fresh_[k];
         }
         sequence_->gradient(scratch_.data(), gradient_.data());
-        const auto& runs = sequence_->runs();
-        step_kernels().add(runs.data(), static_cast<std::int64_t>(runs.size()), gradient_.data(), 1.0,
+        const auto& ranges = sequence_->ranges();
+        step_kernels().add(ranges.data(), static_cast<std::int64_t>(ranges.size()), gradient_.data(), 1.0,
                            slopes_.data());
         if (visits_[i].lipschitz == 0) {  // the first visit: L_i begins at the mean of those known
             visits_[i].lipschitz =
@@ -203,10 +203,10 @@ class Steps {
 
     // Brings all weights up to date, v = w, and begins P and R anew.
     void fold() {
-        source_.each_run([&](Run run) {
-            for (std::int64_t d = run.begin; d < run.end; ++d) {
+        source_.each_slot_range([&](SlotRange range) {
+            for (std::int64_t d = range.begin; d < range.end; ++d) {
                 const Sums& now = sums_[groups_.of(d)];
-                const double stamp = stamps_[sums_.size() == 1 ? run.begin : d];
+                const double stamp = stamps_[sums_.size() == 1 ? range.begin : d];
                 v_[d] = now.P * (v_[d] - slopes_[d] * (now.R - stamp));
             }
         });
@@ -230,7 +230,7 @@ class Steps {
     std::unique_ptr<SequenceLoss> sequence_;
     std::int64_t n_visited_ = 0;  // m
     std::vector<Sums> sums_;      // [groups]
-    // R when a weight was last touched: kept where its run begins, or for each slot where there are groups.
+    // R when a weight was last touched: kept where its range begins, or for each slot where there are groups.
     Buffer<double> stamps_;
     Buffer<double> weights_, gradient_, trial_;  // of the sequence that is visited
     Buffer<double> fresh_, scratch_;             // its residuals

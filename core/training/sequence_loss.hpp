@@ -12,8 +12,8 @@
 namespace crfkit {
 
 // Goes to one sequence after the other and knows, for each, the weights that it touches: every weight once,
-// in a fixed order. Weights and gradients [n_weights()] follow this order, run after run; they and residuals
-// are aligned as a Buffer is. One thread at a time.
+// in a fixed order. Weights and gradients [n_weights()] follow this order, range after range; they and
+// residuals are aligned as a Buffer is. One thread at a time.
 class SequenceLoss {
   public:
     virtual ~SequenceLoss() = default;
@@ -27,22 +27,22 @@ class SequenceLoss {
     // gradient [n_weights()] = Φᵀ residuals, which may be those of other weights, or a difference of such.
     virtual void gradient(const double* residuals, double* gradient) = 0;
 
-    const std::vector<Run>& runs() const { return runs_; }
+    const std::vector<SlotRange>& ranges() const { return ranges_; }
     std::int64_t n_weights() const { return n_weights_; }
 
   protected:
     void clear() {
-        runs_.clear();
+        ranges_.clear();
         n_weights_ = 0;
     }
     void touch(std::int64_t begin, std::int64_t end) {
         if (begin == end) return;
-        runs_.push_back({begin, end});
+        ranges_.push_back({begin, end});
         n_weights_ += end - begin;
     }
 
   private:
-    std::vector<Run> runs_;
+    std::vector<SlotRange> ranges_;
     std::int64_t n_weights_ = 0;
 };
 
@@ -56,8 +56,8 @@ class SequenceSource {
     // slots ← w, and `other` where a slot belongs to no weight; w ← slots.
     virtual void pack(const double* w, double other, double* slots) const = 0;
     virtual void unpack(const double* slots, double* w) const = 0;
-    // All runs that sequences may touch, and the slots between them as runs of their own; none is empty.
-    virtual void each_run(const std::function<void(Run)>& function) const = 0;
+    // All ranges that sequences may touch, and the slots between them as ranges of their own; none is empty.
+    virtual void each_slot_range(const std::function<void(SlotRange)>& function) const = 0;
     // A new one for one thread; the source must outlive it.
     virtual std::unique_ptr<SequenceLoss> open() const = 0;
 

@@ -51,31 +51,32 @@ class Steps {
     void begin_step(std::int64_t k) { rate_ = rates_[k]; }
 
     // w = P soft(v, l1 (Q now − Q when v was settled)).
-    void read(const std::vector<Run>& runs, double* to) const {
+    void read(const std::vector<SlotRange>& ranges, double* to) const {
         if (!has_l1_ && is_even()) {
-            step_kernels().read(runs.data(), static_cast<std::int64_t>(runs.size()), v_.data(),
+            step_kernels().read(ranges.data(), static_cast<std::int64_t>(ranges.size()), v_.data(),
                                 sums_[0].back().P, to);
             return;
         }
-        for (const Run run : runs)
-            for (std::int64_t d = run.begin; d < run.end; ++d) {
+        for (const SlotRange range : ranges)
+            for (std::int64_t d = range.begin; d < range.end; ++d) {
                 const std::vector<Sums>& sums = sums_[groups_.of(d)];
-                const double shrink = has_l1_ ? l1_of(d) * (sums.back().Q - sums[stamps_[run.begin]].Q) : 0.0;
+                const double shrink =
+                    has_l1_ ? l1_of(d) * (sums.back().Q - sums[stamps_[range.begin]].Q) : 0.0;
                 *to++ = soft_threshold(v_[d], shrink) * sums.back().P;
             }
     }
 
-    void move(const std::vector<Run>& runs, const double*, const double* gradient) {
+    void move(const std::vector<SlotRange>& ranges, const double*, const double* gradient) {
         if (single_)
-            descend(runs, gradient);
+            descend(ranges, gradient);
         else
-            gradient_.add(runs, gradient);
+            gradient_.add(ranges, gradient);
     }
 
     void end_step(std::int64_t n_sequences) {
         if (!single_)
             gradient_.release(
-                [&](const auto& runs, const double* gradient, std::int64_t) { descend(runs, gradient); });
+                [&](const auto& ranges, const double* gradient, std::int64_t) { descend(ranges, gradient); });
         const double c =
             rate_ * static_cast<double>(n_sequences) / static_cast<double>(source_.n_sequences());
         bool small = false;
@@ -111,16 +112,16 @@ class Steps {
     bool is_even() const { return l1_.size() == 1 && sums_.size() == 1; }
 
     // The step along the gradient, without its penalty: w −= η g is v −= η / P g.
-    void descend(const std::vector<Run>& runs, const double* gradient) {
+    void descend(const std::vector<SlotRange>& ranges, const double* gradient) {
         if (lazy_)
-            for (const Run run : runs) settle(run);
+            for (const SlotRange range : ranges) settle(range);
         if (sums_.size() == 1) {
-            step_kernels().add(runs.data(), static_cast<std::int64_t>(runs.size()), gradient,
+            step_kernels().add(ranges.data(), static_cast<std::int64_t>(ranges.size()), gradient,
                                -rate_ / sums_[0].back().P, v_.data());
             return;
         }
-        for (const Run run : runs)
-            for (std::int64_t d = run.begin; d < run.end; ++d)
+        for (const SlotRange range : ranges)
+            for (std::int64_t d = range.begin; d < range.end; ++d)
                 v_[d] -= rate_ / sums_[groups_.of(d)].back().P * *gradient++;
     }
 
@@ -129,18 +130,18 @@ class Steps {
         return sums_.size() * sums_[0].size() > std::max(n_weights, kShortTables);
     }
 
-    // Makes up for the steps since a run was last touched.
-    void settle(Run run) {
-        const std::size_t from = stamps_[run.begin], now = sums_[0].size() - 1;
+    // Makes up for the steps since a range was last touched.
+    void settle(SlotRange range) {
+        const std::size_t from = stamps_[range.begin], now = sums_[0].size() - 1;
         if (from == now) return;
-        stamps_[run.begin] = static_cast<std::uint32_t>(now);
+        stamps_[range.begin] = static_cast<std::uint32_t>(now);
         if (is_even() && !(averaging_ && has_l1_)) {
             const Sums &then = sums_[0][from], &here = sums_[0][now];
-            step_kernels().settle(v_.data() + run.begin, averaging_ ? total_.data() + run.begin : nullptr,
-                                  here.A - then.A, l1_[0] * (here.Q - then.Q), run.end - run.begin);
+            step_kernels().settle(v_.data() + range.begin, averaging_ ? total_.data() + range.begin : nullptr,
+                                  here.A - then.A, l1_[0] * (here.Q - then.Q), range.end - range.begin);
             return;
         }
-        for (std::int64_t d = run.begin; d < run.end; ++d) {
+        for (std::int64_t d = range.begin; d < range.end; ++d) {
             const std::vector<Sums>& sums = sums_[groups_.of(d)];
             if (averaging_) total_[d] += sum_of_iterates(d, sums, from);
             v_[d] = soft_threshold(v_[d], l1_of(d) * (sums[now].Q - sums[from].Q));
@@ -166,7 +167,7 @@ class Steps {
 
     // Settles all weights, and begins the tables anew: v = w.
     void fold() {
-        if (lazy_) source_.each_run([&](Run run) { settle(run); });
+        if (lazy_) source_.each_slot_range([&](SlotRange range) { settle(range); });
         for (std::int64_t d = 0; d < source_.n_slots(); ++d) v_[d] *= sums_[groups_.of(d)].back().P;
         std::fill(stamps_.begin(), stamps_.end(), 0);
         for (auto& sums : sums_) sums.assign(1, Sums{});
@@ -184,7 +185,7 @@ class Steps {
     double rate_ = 0;
     // [groups][steps since the last fold + 1]; the last alone unless lazy
     std::vector<std::vector<Sums>> sums_;
-    std::vector<std::uint32_t> stamps_;  // where a run begins: the step up to which it is settled; or empty
+    std::vector<std::uint32_t> stamps_;  // where a range begins: the step up to which it is settled; or empty
 };
 
 }  // namespace

@@ -16,8 +16,8 @@
 //   ∂ log Z / ∂ a_ij = e_ij / rho^j,     ∂ log Z / ∂ rho_j = 1 / rho^j
 //   e_lj = q_0l + Σ_i q_il e_ij,         e_jj = 0       (i among the words that were left when l went out)
 // (differentiating the elimination backwards gives the same as a difference of large numbers). To have every
-// j left last once, the words are halved: take out one half, go on with the other, and the other way round.
-// With the sums for e this costs 1.3 n³ multiplications, an inverse n³.
+// j left last once, the words are halved: take out one half, go on with the other, and then with the halves
+// swapped. With the sums for e this costs 1.3 n³ multiplications, an inverse n³.
 #pragma once
 
 #include <algorithm>
@@ -104,7 +104,7 @@ class Elimination {
     Number* weights(std::int64_t row) { return weights_.data() + row * n_; }
     const Number* weights(std::int64_t row) const { return weights_.data() + row * n_; }
 
-    // Where all arcs exist and none is too small for a double, none becomes so on the way: sums only grow.
+    // Where all arcs exist and none is too small for a double, none becomes so later: sums only grow.
     void skip_checks() { check_ = false; }
 
     // d_k of each word when the words go out from the last to the first; that of word 0 is its rho.

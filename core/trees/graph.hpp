@@ -27,7 +27,7 @@ struct TreeView {
     }
 };
 
-// No tree exists; `what` says which word is in the way.
+// No tree exists; `what` names the word that prevents it.
 struct NoTree : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };

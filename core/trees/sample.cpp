@@ -170,7 +170,7 @@ bool draw_heads(const TreeView& tree, const ArcSums& arcs, const double* uniform
 
 void tree_sample(const TreeView& tree, const double* uniforms, std::int32_t* heads, std::int32_t* labels) {
     const ArcSums arcs = summed_arcs(tree);
-    parts_of(arcs.scores.data(), tree.n_words, tree.one_root);  // refuses a graph without trees
+    parts_of(arcs.scores.data(), tree.n_words, tree.one_root);  // throws for a graph without trees
     const bool drawn = arcs.far ? draw_heads<Far>(tree, arcs, uniforms, heads)
                                 : draw_heads<double>(tree, arcs, uniforms, heads) ||
                                       draw_heads<Wide>(tree, arcs, uniforms, heads);

@@ -32,7 +32,7 @@ class FeatureStore {
     static constexpr std::int64_t kMostBytes = std::int64_t(1) << 30;
     explicit FeatureStore(std::int64_t n_sentences) : stored_(static_cast<std::size_t>(n_sentences)) {}
 
-    // One sentence in little room: numbers below 2^16 take two bytes.
+    // One sentence, compressed: numbers below 2^16 take two bytes.
     struct Stored {
         std::vector<std::int32_t> arc_ids, label_ids;
         std::vector<std::uint16_t> lengths, features;  // of all lists, one after the other

@@ -7,7 +7,7 @@
 
 namespace crfkit {
 
-void TreeSequences::each_run(const std::function<void(Run)>& function) const {
+void TreeSequences::each_slot_range(const std::function<void(SlotRange)>& function) const {
     for (std::int64_t d = 0; d < layout.arcs.size(); ++d) function({d, d + 1});
     for (std::int64_t f = 0; f < layout.labels.size(); ++f)
         if (layout.pair_ptr[f] < layout.pair_ptr[f + 1])

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kAtOnce = 64;  // sentences that are differentiated before their gradients are added
 
-// One sentence under way.
+// The workspace of one sentence.
 struct Slot {
     explicit Slot(const TreeSequences& source) : sequence(source) {}
 
@@ -32,8 +32,8 @@ struct Slot {
     }
     void read(const double* from, Buffer<double>& to) const {
         to.resize(sequence.n_weights());
-        step_kernels().read(sequence.runs().data(), static_cast<std::int64_t>(sequence.runs().size()), from,
-                            1.0, to.data());
+        step_kernels().read(sequence.ranges().data(), static_cast<std::int64_t>(sequence.ranges().size()),
+                            from, 1.0, to.data());
     }
 
     TreeSequence sequence;
@@ -71,9 +71,9 @@ double TreeLoss::sum(const double* w, const double* v, double* out) {
         const std::int64_t size = std::min(kAtOnce, n_sequences - first);
         parallel_for(size, n_threads, [&](std::int64_t i, int) { slots[i]->differentiate(first + i, w, v); });
         for (std::int64_t i = 0; i < size; ++i) {
-            const auto& runs = slots[i]->sequence.runs();
-            step_kernels().add(runs.data(), static_cast<std::int64_t>(runs.size()), slots[i]->gradient.data(),
-                               1.0, out);
+            const auto& ranges = slots[i]->sequence.ranges();
+            step_kernels().add(ranges.data(), static_cast<std::int64_t>(ranges.size()),
+                               slots[i]->gradient.data(), 1.0, out);
             loss.add(slots[i]->loss);
         }
     }

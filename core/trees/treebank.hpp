@@ -46,7 +46,7 @@ struct KnownTrees {
     std::vector<std::int32_t> heads, labels;  // [T]
     std::vector<double> weights;              // [N] how often each sentence counts
 
-    // Throws std::invalid_argument, in words, where they do not fit the treebank.
+    // throws std::invalid_argument where they do not fit the treebank.
     void check(const Treebank& treebank, std::int32_t n_labels) const;
     // −inf in scores [n + 1, n + 1, R] of a sentence, whose words begin at `first`, for arcs and labels that
     // do not agree.

@@ -467,7 +467,7 @@ class TrellisSizeError(
 ):  # args: message, sequence, position, n_states, n_arcs, weights [alive patterns]
     ...
 
-class PatternBook:  # see crfkit.structures.PatternBook
+class PatternMatcher:  # see crfkit.structures.PatternMatcher
     def __init__(
         self,
         n_labels: int,
@@ -476,7 +476,7 @@ class PatternBook:  # see crfkit.structures.PatternBook
         out_ptr: Int64s,
         out_set: Int32s,
         out_next: Int32s,
-        fires: Int32s,
+        activates: Int32s,
         last_only: npt.NDArray[np.uint8],
     ) -> None: ...
     @property
@@ -516,7 +516,7 @@ class Trellises:  # position t of the data set has the starts start_ptr[t], …,
         self,
         layout: Layout,
         design: Design,
-        book: PatternBook,
+        matcher: PatternMatcher,
         start_ptr: Int64s,
         start_states: Int32s,
         start_values: Float64s | None,
@@ -589,7 +589,7 @@ def trellis_entropy(
     trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
 ) -> float: ...
 def pattern_partition(  # cells, grouped transitions and spans of each position of one sequence
-    book: PatternBook,
+    matcher: PatternMatcher,
     start_ptr: Int64s,
     start_states: Int32s,
     start_values: Float64s | None,

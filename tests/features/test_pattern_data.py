@@ -1,4 +1,4 @@
-"""Patterns of data sets: gates, n-grams and affixes, functions, and books beside matches found by `re`."""
+"""Patterns of data sets: gates, n-grams and affixes, functions, and matchers beside matches found by `re`."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def learn(patterns: Patterns, words: Sequence[str], inputs: Sequence[Any] | None
 
 
 def counts(found: PatternData, n: int, ptr: npt.NDArray[np.int64], word: str) -> list[float]:
-    """What fires on one label sequence of sequence n."""
+    """How often each weight is active in one label sequence of sequence n."""
     begin, end = int(ptr[n]), int(ptr[n + 1])
     output = [LABELS.index(label) for label in word]
-    active = found.book.counts(output, *found.of_positions(begin, end))
+    active = found.matcher.counts(output, *found.of_positions(begin, end))
     return [float(count) for count in active]
 
 
@@ -63,7 +63,7 @@ def repeated_words(x: Input) -> Iterator[tuple[Any, ...]]:
             yield i, ["A", *[None] * (j - i)], f"A before {x[j]['w']}", 1 / (j - i)
 
 
-def test_all_kinds_in_one_book() -> None:
+def test_all_kinds_in_one_matcher() -> None:
     words = ["ABCAB", "BB", "CABBA"]
     inputs = [[{"w": w} for w in text] for text in ("xyxzx", "yy", "zzxyz")]
     structure = Patterns(

@@ -13,8 +13,8 @@ from crfkit.structures import (
     AllowedLabels,
     Chain,
     ChainScores,
-    PatternBook,
     PatternChain,
+    PatternMatcher,
     PatternScores,
     PatternStarts,
 )
@@ -93,8 +93,10 @@ def test_nothing_can_be_said_when_no_output_exists(name: str) -> None:
     "name", [name for name in QUESTIONS if name not in {"log_partition", "k_best", "hessian_vector"}]
 )
 def test_nothing_can_be_said_with_patterns_when_no_output_exists(name: str) -> None:
-    book, starts = PatternBook.linear(2, [([{0}, {1}], 0)])
-    structure = PatternChain(CHAIN, book, PatternStarts.at(DEAD_END.n_positions, [(0, int(starts[0]), 1.0)]))
+    matcher, starts = PatternMatcher.linear(2, [([{0}, {1}], 0)])
+    structure = PatternChain(
+        CHAIN, matcher, PatternStarts.at(DEAD_END.n_positions, [(0, int(starts[0]), 1.0)])
+    )
     scores = PatternScores(DEAD_END.emissions, DEAD_END.transitions, DEAD_END.start, DEAD_END.end, np.ones(1))
     with pytest.raises(ValueError, match="no label sequence is possible"):
         QUESTIONS[name](structure, scores)

@@ -58,7 +58,7 @@ class Model:
         )
 
     def design(self, layout: Any) -> Any:
-        """What fires where."""
+        """What is active where."""
         position, feature = np.nonzero(self.states)
         arc_position, arc_feature = np.nonzero(self.arcs)
         return _core.Design(
@@ -146,9 +146,9 @@ class Model:
         return np.where(known[:, None], np.arange(self.n_labels) == self.labels[:, None], self.allowed)
 
 
-def _pointers(fires: Any) -> Any:
+def _pointers(active: Any) -> Any:
     """Offsets of the lists of True entries, row by row."""
-    return np.concatenate([[0], np.cumsum(np.sum(fires, axis=1))]).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(np.sum(active, axis=1))]).astype(np.int64)
 
 
 def draw(

@@ -30,7 +30,7 @@ def _data(seed: int, n: int = 12, n_labels: int = 3) -> tuple[list[list[Position
 
 
 def _counts(positions: list[Position], labels: Name) -> dict[Name, int]:
-    """Every feature of one label sequence and how often it fires: (feature, label), (before, after), start and end."""
+    """Every feature of one label sequence and how often it is active: (feature, label), (before, after), start and end."""
     out: dict[Name, int] = {}
     active: list[Name] = [("start", labels[0]), ("end", labels[-1])]
     active += [

@@ -1,7 +1,7 @@
 """Random chains, for the table of laws.
 
-An instance is a structure with scores and allowed labels, the oracle that knows the answers, and the ways in which
-it can be told differently without changing what it says: reversed, renamed, spelled out. A new structure is
+An instance is a structure with scores and allowed labels, the oracle that knows the answers, and equivalent
+forms of itself: reversed, renamed, spelled out. A new structure is
 one class with these methods and its rows in `tests/oracles/rows.py`.
 """
 

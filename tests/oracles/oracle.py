@@ -158,10 +158,10 @@ class ChainOracle(Enumeration):
 
 
 class PatternState(NamedTuple):
-    """A state of a pattern: (labels, next state) pairs, the weight that fires on arriving (−1: none), and where."""
+    """A state of a pattern: (labels, next state) pairs, the weight that entering it activates (−1: none), and where."""
 
-    ways: tuple[tuple[frozenset[int], int], ...] = ()
-    fires: int = -1
+    transitions: tuple[tuple[frozenset[int], int], ...] = ()
+    activates: int = -1
     last_only: bool = False
 
 
@@ -176,17 +176,17 @@ class StartedPattern(NamedTuple):
         """The weights that fire on an output, as often as they do."""
         here = self.states[0]
         for t in range(self.position, len(output)):
-            leads_to = [after for labels, after in here.ways if output[t] in labels]
+            leads_to = [after for labels, after in here.transitions if output[t] in labels]
             if not leads_to:
                 return
             [after] = leads_to
             here = self.states[after]
-            if here.fires >= 0 and (t == len(output) - 1 or not here.last_only):
-                yield here.fires
+            if here.activates >= 0 and (t == len(output) - 1 or not here.last_only):
+                yield here.activates
 
 
 class PatternOracle(ChainOracle):
-    """All label sequences of a chain in which patterns begin; part P + k is weight k, with what fires it as its count."""
+    """All label sequences of a chain in which patterns begin; part P + k is weight k, its count how often it is active."""
 
     def __init__(
         self, patterns: Sequence[StartedPattern], weights: Floats, *chain: Any, **exists: Any

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.structures import BookWriter
-from tests.oracles.patterns import core_book
+from crfkit.structures import MatcherWriter
+from tests.oracles.patterns import core_matcher
 
 Float64s = npt.NDArray[np.float64]
 L, F = 3, 4  # labels, features: all pairs have weights
@@ -119,7 +119,7 @@ class PatternCase:
         design = _core.Design(
             layout, self.ptr, position_ptr, ids, values, None, None, None, [], 1, *allowed, purpose=purpose
         )
-        writer = BookWriter(L)
+        writer = MatcherWriter(L)
         starts = sorted(
             (int(self.ptr[n]) + first, writer.chain(sets, weight), value)
             for n, first, sets, weight, value in self.patterns
@@ -128,7 +128,7 @@ class PatternCase:
         return layout, _core.Trellises(
             layout,
             design,
-            core_book(writer.book()),
+            core_matcher(writer.matcher()),
             np.searchsorted(at, np.arange(len(self.positions) + 1)).astype(np.int64),
             np.array([start[1] for start in starts], dtype=np.int32),
             np.array([start[2] for start in starts]),

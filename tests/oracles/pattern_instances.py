@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from crfkit.structures import (
-    BookState,
-    BookWriter,
     Chain,
+    MatcherState,
+    MatcherWriter,
     PatternChain,
     PatternScores,
     PatternStarts,
@@ -104,7 +104,9 @@ class PatternInstance(ChainInstance):
             pattern._replace(
                 states=tuple(
                     state._replace(
-                        ways=tuple((frozenset(new[b] for b in labels), to) for labels, to in state.ways)
+                        transitions=tuple(
+                            (frozenset(new[b] for b in labels), to) for labels, to in state.transitions
+                        )
                     )
                     for state in pattern.states
                 )
@@ -142,38 +144,38 @@ def line(position: int, sets: Sequence[frozenset[int]], weight: int, value: floa
 def spelled_out(
     pattern: StartedPattern, n_positions: int
 ) -> Iterator[tuple[tuple[frozenset[int], ...], int]]:
-    """Every way to fire, as (label sets of its positions, weight)."""
-    open_ways: list[tuple[tuple[frozenset[int], ...], int]] = [((), 0)]
-    while open_ways:
-        sets, here = open_ways.pop()
+    """Every path to a state that activates a weight, as (label sets of its positions, weight)."""
+    open_paths: list[tuple[tuple[frozenset[int], ...], int]] = [((), 0)]
+    while open_paths:
+        sets, here = open_paths.pop()
         end = pattern.position + len(sets)  # the position after the last one read
         state = pattern.states[here]
-        if sets and state.fires >= 0 and (end == n_positions or not state.last_only):
-            yield sets, state.fires
+        if sets and state.activates >= 0 and (end == n_positions or not state.last_only):
+            yield sets, state.activates
         if end < n_positions:
-            open_ways += [((*sets, labels), after) for labels, after in state.ways]
+            open_paths += [((*sets, labels), after) for labels, after in state.transitions]
 
 
 def pattern_chain(
     chain: Chain, patterns: Sequence[StartedPattern], n_positions: int, n_labels: int, n_weights: int
 ) -> PatternChain:
     """The structure with these patterns."""
-    writer = BookWriter(n_labels)
+    writer = MatcherWriter(n_labels)
     starts = []
     for pattern in patterns:
         lasts = pattern.states[-1]
         linear = all(
-            len(state.ways) == 1 and state.ways[0][1] == i + 1 and state.fires < 0
+            len(state.transitions) == 1 and state.transitions[0][1] == i + 1 and state.activates < 0
             for i, state in enumerate(pattern.states[:-1])
         )
-        if linear and len(pattern.states) > 1 and not lasts.ways and lasts.fires >= 0:
-            sets = [state.ways[0][0] for state in pattern.states[:-1]]
-            number = writer.chain(sets, lasts.fires, last_only=lasts.last_only)
+        if linear and len(pattern.states) > 1 and not lasts.transitions and lasts.activates >= 0:
+            sets = [state.transitions[0][0] for state in pattern.states[:-1]]
+            number = writer.chain(sets, lasts.activates, last_only=lasts.last_only)
         else:
-            number = writer.automaton([BookState(*state) for state in pattern.states])
+            number = writer.automaton([MatcherState(*state) for state in pattern.states])
         starts.append((pattern.position, number, pattern.value))
-    writer.chain([range(n_labels)], n_weights - 1)  # begins nowhere: the book has all weights
-    return PatternChain(chain, writer.book(), PatternStarts.at(n_positions, starts))
+    writer.chain([range(n_labels)], n_weights - 1)  # begins nowhere: the matcher has all weights
+    return PatternChain(chain, writer.matcher(), PatternStarts.at(n_positions, starts))
 
 
 def draw_line(random: np.random.Generator, n_positions: int, n_labels: int, n_weights: int) -> StartedPattern:
@@ -193,15 +195,17 @@ def draw_line(random: np.random.Generator, n_positions: int, n_labels: int, n_we
 
 
 def draw_loop(random: np.random.Generator, n_positions: int, n_labels: int, n_weights: int) -> StartedPattern:
-    """An automaton of up to three states with any ways between them."""
+    """An automaton of up to three states with any transitions between them."""
     n = int(random.integers(1, 4))
     states = []
     for _ in range(n):
         order = random.permutation(n_labels).tolist()
         cut = int(random.integers(n_labels + 1))
         groups = [group for group in (order[:cut], order[cut:]) if group and random.random() < 0.8]
-        ways = tuple((frozenset(group), int(random.integers(n))) for group in groups)
-        states.append(PatternState(ways, int(random.integers(-1, n_weights)), bool(random.random() < 0.2)))
+        transitions = tuple((frozenset(group), int(random.integers(n))) for group in groups)
+        states.append(
+            PatternState(transitions, int(random.integers(-1, n_weights)), bool(random.random() < 0.2))
+        )
     return StartedPattern(int(random.integers(n_positions)), tuple(states), float(random.choice([1.0, 0.7])))
 
 

@@ -1,4 +1,4 @@
-"""Trellises of patterns by hand: a book and its starts become objects of the core."""
+"""Trellises of patterns by hand: a matcher and its starts become objects of the core."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.structures import BookWriter, PatternBook, PatternStarts
+from crfkit.structures import MatcherWriter, PatternMatcher, PatternStarts
 
 Start = tuple[int, int, float]  # position of the data set, state, value
 NOTHING = np.zeros(0, np.int32)
 
 
-def core_book(book: PatternBook) -> _core.PatternBook:
-    """The same book in the core."""
-    return _core.PatternBook(
-        book.n_labels,
-        book.set_ptr,
-        book.set_labels,
-        book.out_ptr,
-        book.out_set,
-        book.out_next,
-        book.fires,
-        book.last_only,
+def core_matcher(matcher: PatternMatcher) -> _core.PatternMatcher:
+    """The same matcher in the core."""
+    return _core.PatternMatcher(
+        matcher.n_labels,
+        matcher.set_ptr,
+        matcher.set_labels,
+        matcher.out_ptr,
+        matcher.out_set,
+        matcher.out_next,
+        matcher.activates,
+        matcher.last_only,
     )
 
 
@@ -45,7 +45,7 @@ def core_design(layout: _core.Layout, lengths: Sequence[int]) -> _core.Design:
 
 
 def trellises(
-    book: PatternBook,
+    matcher: PatternMatcher,
     starts: Iterable[Start],
     lengths: Sequence[int],
     *,
@@ -55,13 +55,13 @@ def trellises(
     n_threads: int = 1,
 ) -> _core.Trellises:
     """The trellises of sequences of these lengths."""
-    layout = core_layout(book.n_labels, linked=linked)
+    layout = core_layout(matcher.n_labels, linked=linked)
     in_order = sorted(starts, key=lambda start: start[0])
     positions = np.array([position for position, _, _ in in_order], dtype=np.int64)
     return _core.Trellises(
         layout,
         core_design(layout, lengths),
-        core_book(book),
+        core_matcher(matcher),
         np.searchsorted(positions, np.arange(sum(lengths) + 1)).astype(np.int64),
         np.array([state for _, state, _ in in_order], dtype=np.int32),
         np.array([value for _, _, value in in_order], dtype=np.float64),
@@ -73,18 +73,18 @@ def trellises(
 
 
 def partition(
-    book: PatternBook, starts: Iterable[Start], n_positions: int
+    matcher: PatternMatcher, starts: Iterable[Start], n_positions: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Cells, grouped transitions and spans of one sequence."""
     return _core.pattern_partition(
-        core_book(book), *PatternStarts.at(n_positions, starts), 100_000, 1_000_000
+        core_matcher(matcher), *PatternStarts.at(n_positions, starts), 100_000, 1_000_000
     )
 
 
 def configurations(
     n_labels: int, given: Iterable[tuple[int, Sequence[Iterable[int]], int]]
-) -> tuple[PatternBook, list[Start]]:
-    """A book and its starts from (position, label sets, weight)."""
-    writer = BookWriter(n_labels)
+) -> tuple[PatternMatcher, list[Start]]:
+    """A matcher and its starts from (position, label sets, weight)."""
+    writer = MatcherWriter(n_labels)
     starts = [(position, writer.chain(sets, weight), 1.0) for position, sets, weight in given]
-    return writer.book(), starts
+    return writer.matcher(), starts

@@ -1,4 +1,4 @@
-"""Functions to minimise, and slow or foreign ways to do it: what the optimizers are tested with."""
+"""Functions to minimise, and slow or foreign minimisers: what the optimizers are tested with."""
 
 from __future__ import annotations
 

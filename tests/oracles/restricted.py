@@ -16,8 +16,8 @@ NEVER = -np.inf
 class Problem:
     """A random data set with its weights, and everything about it by enumeration.
 
-    `n_labels` above 64 takes the way through lattices, or through batches when no position is restricted; few labels the
-    way through whole rows.
+    `n_labels` above 64 selects the lattice backend, or the batched one when no position is restricted; few labels the dense
+    one.
     """
 
     def __init__(

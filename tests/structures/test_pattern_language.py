@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import CRF, InputError, Pattern, Patterns
-from crfkit.structures import BookWriter, Effort, write_pattern
+from crfkit.structures import Effort, MatcherWriter, write_pattern
 from crfkit.structures.pattern_automaton import Automaton, automaton
 from crfkit.structures.pattern_language import parse, quoted
 
@@ -73,11 +73,11 @@ def accepted(found: Automaton | None, word: str) -> set[tuple[int, int]]:
         state = 0
         for end in range(begin, len(word)):
             bit = 1 << LABELS.index(word[end])
-            ways = [to for labels, to in found.arcs[state] if labels & bit]
-            assert len(ways) <= 1  # deterministic
-            if not ways:
+            reached = [to for labels, to in found.arcs[state] if labels & bit]
+            assert len(reached) <= 1  # deterministic
+            if not reached:
                 break
-            state = ways[0]
+            state = reached[0]
             if found.accepts[state]:
                 intervals.add((begin, end + 1))
     return intervals
@@ -113,21 +113,21 @@ def test_patterns_on_all_short_words(ours: str, theirs: str) -> None:
 
 
 @given(BOTH, st.booleans(), st.booleans(), WORDS)
-def test_books_count_what_re_matches(both: Both, first: bool, last: bool, word: str) -> None:
+def test_matchers_count_what_re_matches(both: Both, first: bool, last: bool, word: str) -> None:
     ours, theirs = both
     pattern = Pattern("^" * first + ours + "$" * last)
     found = pattern.automaton(LABELS)
     if found is None:
         assert not intervals(theirs, word, first=first, last=last)
         return
-    writer = BookWriter(len(LABELS))
+    writer = MatcherWriter(len(LABELS))
     rule = write_pattern(writer, found, 0, first=first, last=last)
     ptr = np.array([0, len(word)])
     begins = rule.positions(ptr)
     start_ptr = np.concatenate([[0], np.cumsum(np.bincount(begins, minlength=len(word)))])
     states = np.full(len(begins), rule.state, np.int32)
     output = [LABELS.index(label) for label in word]
-    counts = writer.book().counts(output, start_ptr, states, np.ones(len(begins)))
+    counts = writer.matcher().counts(output, start_ptr, states, np.ones(len(begins)))
     assert counts.tolist() == [len(intervals(theirs, word, first=first, last=last))]
 
 
@@ -141,11 +141,11 @@ def test_automata_are_smallest(both: Both) -> None:
     def future(state: int, depth: int) -> tuple[object, ...]:
         if depth == 0:
             return (found.accepts[state],)
-        ways = []
+        reached = []
         for bit in (1, 2, 4):
             to = [next_state for labels, next_state in found.arcs[state] if labels & bit]
-            ways.append(future(to[0], depth - 1) if to else None)
-        return (found.accepts[state], *ways)
+            reached.append(future(to[0], depth - 1) if to else None)
+        return (found.accepts[state], *reached)
 
     depth = min(len(found.accepts), 5)
     futures = [future(q, depth) for q in range(1, len(found.accepts))]

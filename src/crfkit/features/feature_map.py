@@ -282,7 +282,7 @@ def _arcs(
         first, last = dataset.sequence_ptr[:-1], dataset.sequence_ptr[1:] - 1
         filled = last >= first
         first, last = first[filled], last[filled]
-        # What any arc feature would meet that fires at every position, and a state feature at first or at last positions.
+        # What any arc feature would meet active at every position, and a state feature at first or at last positions.
         everywhere = np.arange(dataset.n_positions + 1, dtype=np.int64)
         always = np.zeros(dataset.n_positions, dtype=np.int32)
         seen = _core.seen_arc_pairs(
@@ -290,10 +290,10 @@ def _arcs(
         )[1]
         exists[np.divmod(seen, n_labels)] = True
         for positions, arcs in ((first, exists[-1]), (last, exists[:, -1])):
-            fires = np.zeros(dataset.n_positions + 1, dtype=np.int64)
-            fires[positions + 1] = 1
+            active = np.zeros(dataset.n_positions + 1, dtype=np.int64)
+            active[positions + 1] = 1
             seen = _core.seen_pairs(
-                np.cumsum(fires),
+                np.cumsum(active),
                 always[: len(positions)],
                 annotation.labels,
                 1,

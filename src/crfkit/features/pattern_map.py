@@ -22,13 +22,13 @@ from crfkit.features.gate_values import Gates
 from crfkit.lazy import lazy_property
 from crfkit.structures import (
     Automaton,
-    BookWriter,
     Configurations,
     Effort,
     Gram,
+    MatcherWriter,
     Ngrams,
     Pattern,
-    PatternBook,
+    PatternMatcher,
     Patterns,
     PatternStarts,
     Rule,
@@ -42,23 +42,23 @@ _NAMED = 5  # patterns in a message
 
 
 class PatternData(NamedTuple):
-    """The patterns of a data set: a book, and the starts of its positions.
+    """The patterns of a data set: a matcher, and the starts of its positions.
 
     At position i these are `start_states[start_ptr[i]:start_ptr[i + 1]]`, and the common ones, which begin at every
     position.
     """
 
-    book: PatternBook
+    matcher: PatternMatcher
     start_ptr: Int64s  # [T + 1]
     start_states: Int32s
     start_values: Float64s | None  # None: all 1
     common: Int32s  # states, with the value 1
 
-    def native_book(self) -> _core.PatternBook:
-        """The book as the native core holds it."""
-        book = self.book
-        states = (book.out_ptr, book.out_set, book.out_next, book.fires, book.last_only)
-        return _core.PatternBook(book.n_labels, book.set_ptr, book.set_labels, *states)
+    def native_matcher(self) -> _core.PatternMatcher:
+        """The matcher as the native core holds it."""
+        matcher = self.matcher
+        states = (matcher.out_ptr, matcher.out_set, matcher.out_next, matcher.activates, matcher.last_only)
+        return _core.PatternMatcher(matcher.n_labels, matcher.set_ptr, matcher.set_labels, *states)
 
     def partition(self, begin: int, end: int, max_states: int) -> tuple[Int64s, Int64s]:
         """What the patterns alone tell apart at each position of the sequence begin:end, all labels possible.
@@ -66,7 +66,7 @@ class PatternData(NamedTuple):
         Grouped transitions into each position [T], and how many positions, itself included, these may depend on [T].
         """
         starts = self.of_positions(begin, end)
-        _, transitions, spans = _core.pattern_partition(self.native_book(), *starts, max_states, MAX_ARCS)
+        _, transitions, spans = _core.pattern_partition(self.native_matcher(), *starts, max_states, MAX_ARCS)
         return transitions, spans
 
     def of_positions(self, begin: int, end: int) -> PatternStarts:
@@ -84,18 +84,18 @@ class PatternData(NamedTuple):
 
     def reachable(self, n_weights: int) -> npt.NDArray[np.bool_]:
         """Which weights [P] something that begins here could fire."""
-        book = self.book
-        seen = np.zeros(book.n_states, np.bool_)
+        matcher = self.matcher
+        seen = np.zeros(matcher.n_states, np.bool_)
         waiting = np.unique(np.concatenate([self.start_states, self.common])).tolist()
         seen[waiting] = True
         while waiting:
             q = waiting.pop()
-            for to in book.out_next[book.out_ptr[q] : book.out_ptr[q + 1]].tolist():
+            for to in matcher.out_next[matcher.out_ptr[q] : matcher.out_ptr[q + 1]].tolist():
                 if not seen[to]:
                     seen[to] = True
                     waiting.append(to)
         found = np.zeros(n_weights, np.bool_)
-        found[book.fires[seen & (book.fires >= 0)]] = True
+        found[matcher.activates[seen & (matcher.activates >= 0)]] = True
         return found
 
 
@@ -192,7 +192,7 @@ class PatternMap:
             return _core.Trellises(
                 feature_map.layout,
                 feature_map.design(dataset, n_threads, purpose="patterns"),
-                starts.native_book(),
+                starts.native_matcher(),
                 starts.start_ptr,
                 starts.start_states,
                 starts.start_values,
@@ -281,9 +281,9 @@ class PatternMap:
             raise InputError(str(error).rstrip(".")) from None
 
     @lazy_property
-    def _rules(self) -> tuple[BookWriter, list[tuple[Rule, Pattern | None]]]:
-        """What every data set has of the book, and where its patterns begin."""
-        writer, number = BookWriter(len(self.labels)), self._number
+    def _rules(self) -> tuple[MatcherWriter, list[tuple[Rule, Pattern | None]]]:
+        """What every data set has of the matcher, and where its patterns begin."""
+        writer, number = MatcherWriter(len(self.labels)), self._number
         rules: list[tuple[Rule, Pattern | None]] = []
         for pattern in self.written:
             automaton = self._automata[pattern.meaning]
@@ -296,9 +296,9 @@ class PatternMap:
         return writer, rules
 
     @lazy_property
-    def _book(self) -> PatternBook:
-        """The book of a model without functions."""
-        return self._rules[0].book()
+    def _matcher(self) -> PatternMatcher:
+        """The matcher of a model without functions."""
+        return self._rules[0].matcher()
 
     def _configurations(self, dataset: Dataset) -> Iterator[Configuration]:
         for function in self.functions:
@@ -328,7 +328,7 @@ class PatternMap:
             positions.append(begins)
             states.append(np.full(len(begins), rule.state, np.int32))
             values.append(counts)
-        book = self._book
+        matcher = self._matcher
         if self.functions:
             writer = writer.copy()
             number = self._number
@@ -337,17 +337,22 @@ class PatternMap:
             positions.append(np.array([found.position for found in known], np.int64))
             states.append(np.array(chains, np.int32))
             values.append(np.array([found.value for found in known], np.float64))
-            book = writer.book()
+            matcher = writer.matcher()
         listed = (np.concatenate(positions), np.concatenate(states), np.concatenate(values))
-        return _sorted(book, *listed, dataset.n_positions, np.array(common, np.int32))
+        return _sorted(matcher, *listed, dataset.n_positions, np.array(common, np.int32))
 
 
 def _sorted(
-    book: PatternBook, positions: Int64s, states: Int32s, values: Float64s, n_positions: int, common: Int32s
+    matcher: PatternMatcher,
+    positions: Int64s,
+    states: Int32s,
+    values: Float64s,
+    n_positions: int,
+    common: Int32s,
 ) -> PatternData:
     """Starts in the order of their positions."""
     order = np.argsort(positions, kind="stable")
     counts = np.bincount(positions, minlength=n_positions)
     start_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
     plain = bool((values == 1).all())
-    return PatternData(book, start_ptr, states[order], None if plain else values[order], common)
+    return PatternData(matcher, start_ptr, states[order], None if plain else values[order], common)

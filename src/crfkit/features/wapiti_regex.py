@@ -85,24 +85,24 @@ class WapitiRegex:
         The end is one more than the length of the value where Wapiti counts beyond it.
         """
         n = len(value)
-        row = [_Way(not self._at_end or place == n, 0) for place in range(n + 1)]
+        row = [_Match(not self._at_end or place == n, 0) for place in range(n + 1)]
         for atom in reversed(self._atoms):
             row = _row(atom, value, row)
-        for begin, way in enumerate(row[:1] if self._at_start else row):
-            if way.leads:
-                return begin, min(begin + way.n_bytes, n + 1)
+        for begin, match in enumerate(row[:1] if self._at_start else row):
+            if match.leads:
+                return begin, min(begin + match.n_bytes, n + 1)
         return None
 
 
-class _Way(NamedTuple):
+class _Match(NamedTuple):
     """What comes of matching the rest of an expression from a place on."""
 
     leads: bool  # to a match
     n_bytes: int  # what is added to the count of bytes, also where it leads to none
 
 
-def _row(atom: _Atom, value: bytes, following: list[_Way]) -> list[_Way]:
-    """The ways of an atom from every place, [n + 1], with those of the atoms behind it."""
+def _row(atom: _Atom, value: bytes, following: list[_Match]) -> list[_Match]:
+    """The matches of an atom from every place, [n + 1], with those of the atoms behind it."""
     row = following.copy()
     for place in range(len(value), -1, -1):
         fits = place < len(value) and value[place] in atom.allowed
@@ -110,15 +110,15 @@ def _row(atom: _Atom, value: bytes, following: list[_Way]) -> list[_Way]:
         if atom.repeat == "*":  # as few as will do; a repetition sets the count to what it was, and one more
             if not skipped.leads:
                 leads, n_bytes = row[place + 1] if fits else (False, 0)
-                row[place] = _Way(leads, n_bytes + 1)
+                row[place] = _Match(leads, n_bytes + 1)
         elif not fits:
-            row[place] = skipped if atom.repeat == "?" else _Way(False, 1)
+            row[place] = skipped if atom.repeat == "?" else _Match(False, 1)
         else:
             leads, n_bytes = following[place + 1]
             if leads or atom.repeat != "?":
-                row[place] = _Way(leads, n_bytes + 1)
+                row[place] = _Match(leads, n_bytes + 1)
             else:  # the byte is given back, but not what was counted behind it
-                row[place] = _Way(skipped.leads, skipped.n_bytes + n_bytes)
+                row[place] = _Match(skipped.leads, skipped.n_bytes + n_bytes)
     return row
 
 

@@ -15,9 +15,9 @@ from crfkit.inference.how_many import check_k, check_n
 from crfkit.structures import (
     Chain,
     NoOutputError,
-    PatternBook,
     PatternChain,
     PatternMarginals,
+    PatternMatcher,
     PatternScores,
     ScoredOutput,
     size_words,
@@ -121,8 +121,8 @@ def log_probability(
 
 
 def parts(structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None) -> PatternMarginals:
-    """Which parts a label sequence has: 1 for those, 0 for all others; for each weight what fires it."""
-    labels = structure.book.n_labels if n_labels is None else n_labels
+    """Which parts a label sequence has: 1 for those, 0 for all others; for each weight how often it is active."""
+    labels = structure.matcher.n_labels if n_labels is None else n_labels
     plain = chain.parts(structure.chain, output, labels)
     return PatternMarginals(*plain, structure.counts(np.asarray(output).tolist()))
 
@@ -154,7 +154,7 @@ def _weights(scores: PatternScores) -> Float64s:
 @lru_cache(maxsize=64)
 def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> _core.Trellises:
     """The trellis of a structure with this allowed labels (position_ptr, labels), as a data set of one sequence."""
-    n_labels, n_positions = structure.book.n_labels, structure.n_positions
+    n_labels, n_positions = structure.matcher.n_labels, structure.n_positions
     nothing, zero = np.zeros(0, np.int32), np.zeros(1, np.int64)
     linked = structure.chain.of_ids(n_labels)
     if linked.constrained:
@@ -185,7 +185,7 @@ def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> 
         return _core.Trellises(
             layout,
             design,
-            _core_book(structure.book),
+            _core_matcher(structure.matcher),
             *structure.starts,
             0,
             structure.max_states,
@@ -196,10 +196,17 @@ def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> 
         raise ValueError(_too_large(error, structure.max_states)) from None
 
 
-def _core_book(book: PatternBook) -> _core.PatternBook:
-    """The same book in the core."""
-    arrays = (book.set_ptr, book.set_labels, book.out_ptr, book.out_set, book.out_next, book.fires)
-    return _core.PatternBook(book.n_labels, *arrays, book.last_only)
+def _core_matcher(matcher: PatternMatcher) -> _core.PatternMatcher:
+    """The same matcher in the core."""
+    arrays = (
+        matcher.set_ptr,
+        matcher.set_labels,
+        matcher.out_ptr,
+        matcher.out_set,
+        matcher.out_next,
+        matcher.activates,
+    )
+    return _core.PatternMatcher(matcher.n_labels, *arrays, matcher.last_only)
 
 
 def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
@@ -213,7 +220,7 @@ def _parts(
     structure: PatternChain, trellises: _core.Trellises, states: Float64s, arcs: Float64s, weights: Float64s
 ) -> PatternMarginals:
     """Numbers of the core's parts, arcs [T − 1, A], in the shapes of the marginals."""
-    n_labels = structure.book.n_labels
+    n_labels = structure.matcher.n_labels
     full = np.zeros((len(arcs), n_labels, n_labels))
     full[:, *trellises.arcs()] = arcs
     plain = chain.with_ends(structure.chain, states, full)

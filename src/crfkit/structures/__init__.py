@@ -8,7 +8,6 @@ from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram,
 from crfkit.structures.label_units import LabelUnits
 from crfkit.structures.path_graph import PathGraph
 from crfkit.structures.pattern_automaton import Automaton, Effort
-from crfkit.structures.pattern_book import BookState, BookWriter, PatternBook
 from crfkit.structures.pattern_chain import (
     PatternChain,
     PatternMarginals,
@@ -16,6 +15,7 @@ from crfkit.structures.pattern_chain import (
     PatternStarts,
     PatternTrellis,
 )
+from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, PatternMatcher
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
 from crfkit.structures.schemes import SCHEMES
@@ -42,8 +42,6 @@ __all__ = [
     "AllowedLabels",
     "Automaton",
     "Bigrams",
-    "BookState",
-    "BookWriter",
     "Chain",
     "ChainMarginals",
     "ChainScores",
@@ -56,15 +54,17 @@ __all__ = [
     "Growth",
     "LabelUnits",
     "Macro",
+    "MatcherState",
+    "MatcherWriter",
     "Missing",
     "Ngrams",
     "NoOutputError",
     "Outside",
     "PathGraph",
     "Pattern",
-    "PatternBook",
     "PatternChain",
     "PatternMarginals",
+    "PatternMatcher",
     "PatternScores",
     "PatternStarts",
     "PatternTrellis",

@@ -3,7 +3,7 @@
 A pattern is turned into its positions (Glushkov: one for each label set written in the text, repeats written out), sets of
 positions are determinised, and states with the same future are merged (Hopcroft 1971). An automaton started at
 position s is in an accepting state after position e if and only if the positions s, …, e match: each interval counts once,
-even if it matches in several ways.
+even if it matches along several paths.
 
 Sets of labels are integers: bit b is set if label b is in the set.
 """
@@ -31,10 +31,14 @@ class Automaton:
 
     def lengths(self) -> tuple[int, int | None]:
         """The smallest and the largest number of positions of a match; None: there is no largest."""
-        least, met, ways = 0, {0}, [0]  # breadth first: `ways` are the states that `least` positions lead to
-        while not (least and any(self.accepts[q] for q in ways)):
-            ways = list(dict.fromkeys(to for q in ways for _, to in self.arcs[q] if to not in met))
-            met.update(ways)
+        least, met, reached = (
+            0,
+            {0},
+            [0],
+        )  # breadth first: `reached` are the states that `least` positions lead to
+        while not (least and any(self.accepts[q] for q in reached)):
+            reached = list(dict.fromkeys(to for q in reached for _, to in self.arcs[q] if to not in met))
+            met.update(reached)
             least += 1
         longest: dict[int, int] = {}
         for q in after_all(self.arcs):

@@ -1,6 +1,6 @@
 """A chain with the patterns that begin in one input, and the scores of their parts.
 
-    score(y) = chain score(y) + Σ_{starts} Σ_{states reached by y from there} value · weights[fires]
+    score(y) = chain score(y) + Σ_{starts} Σ_{states reached by y from there} value · weights[activates]
 
 Letters: T positions, L labels, W weights of patterns.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.structures.chain import Chain, ChainScores, ChainTrellis
-from crfkit.structures.pattern_book import PatternBook
+from crfkit.structures.pattern_matcher import PatternMatcher
 from crfkit.structures.patterns import MAX_STATES
 from crfkit.structures.structure import AllowedLabels, Int32s, Int64s
 
@@ -53,7 +53,7 @@ class PatternChain:
     """
 
     chain: Chain
-    book: PatternBook
+    matcher: PatternMatcher
     starts: PatternStarts
     max_states: int = MAX_STATES
 
@@ -92,7 +92,7 @@ class PatternChain:
 
     def counts(self, output: Sequence[int]) -> Float64s:
         """Pattern counts of one label sequence: Σ of values by weight, [W]."""
-        return self.book.counts(output, *self.starts)
+        return self.matcher.counts(output, *self.starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class PatternTrellis:
     def key(self) -> Hashable:
         """Equal keys mean the same outputs with the same patterns."""
         starts = tuple(array.tobytes() for array in self.structure.starts)
-        return (self.chain.key, self.structure.book, starts)
+        return (self.chain.key, self.structure.matcher, starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class PatternScores(ChainScores):
         """Raise an error for scores that do not fit this structure."""
         self.check(structure.chain)
         given = (self.n_positions, self.n_labels, 0 if self.weights is None else len(self.weights))
-        expected = (structure.n_positions, structure.book.n_labels, structure.book.n_weights)
+        expected = (structure.n_positions, structure.matcher.n_labels, structure.matcher.n_weights)
         for name, value, wanted in zip(("positions", "labels", "weights"), given, expected, strict=True):
             if value != wanted:
                 raise ValueError(f"PatternScores have {value} {name}, the patterns have {wanted}.")

@@ -1,4 +1,4 @@
-"""Writes patterns and grams into a book, and records where each of them may begin.
+"""Writes patterns and grams into a matcher, and records where each of them may begin.
 
 All grams that may begin at the same positions form one trie, with one start state.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from crfkit.structures.label_counts import FIRST, LAST, Gram
 from crfkit.structures.pattern_automaton import Automaton, after_all, bits
-from crfkit.structures.pattern_book import NO_WEIGHT, BookState, BookWriter
+from crfkit.structures.pattern_matcher import NO_WEIGHT, MatcherState, MatcherWriter
 from crfkit.structures.structure import Int64s
 
 
@@ -42,28 +42,30 @@ class Rule(NamedTuple):
         return positions
 
 
-def write_pattern(writer: BookWriter, automaton: Automaton, weight: int, *, first: bool, last: bool) -> Rule:
+def write_pattern(
+    writer: MatcherWriter, automaton: Automaton, weight: int, *, first: bool, last: bool
+) -> Rule:
     """A pattern with its weight; `first` and `last` anchor it at the ends of a sequence."""
     least, most = automaton.lengths()
-    fires = [weight if accept else NO_WEIGHT for accept in automaton.accepts]
+    activates = [weight if accept else NO_WEIGHT for accept in automaton.accepts]
     at_end = [last and accept for accept in automaton.accepts]
     rule = Rule(0, least, first, most if last else None)
     order = list(after_all(automaton.arcs))
     if None in order:  # it has loops
         states = [
-            BookState([(bits(labels), to) for labels, to in arcs], fires[q], at_end[q])
+            MatcherState([(bits(labels), to) for labels, to in arcs], activates[q], at_end[q])
             for q, arcs in enumerate(automaton.arcs)
         ]
         return rule._replace(state=writer.automaton(states))
     number: dict[int | None, int] = {}
     for q in order:
         if q is not None:
-            ways = [(bits(labels), number[to]) for labels, to in automaton.arcs[q]]
-            number[q] = writer.state(ways, fires[q], last_only=at_end[q])
+            transitions = [(bits(labels), number[to]) for labels, to in automaton.arcs[q]]
+            number[q] = writer.state(transitions, activates[q], last_only=at_end[q])
     return rule._replace(state=number[0])
 
 
-def write_grams(writer: BookWriter, weights: Mapping[Gram, int]) -> list[Rule]:
+def write_grams(writer: MatcherWriter, weights: Mapping[Gram, int]) -> list[Rule]:
     """Grams with their weights, as tries: one for those anywhere, one for the first positions, one by length for the
     last.
     """
@@ -84,7 +86,7 @@ def write_grams(writer: BookWriter, weights: Mapping[Gram, int]) -> list[Rule]:
     return rules
 
 
-def _tree(writer: BookWriter, runs: Mapping[tuple[int, ...], int]) -> int:
+def _tree(writer: MatcherWriter, runs: Mapping[tuple[int, ...], int]) -> int:
     """The start state of a trie of runs of labels, each of which activates its weight."""
     children: dict[tuple[int, ...], dict[int, list[int]]] = {}  # prefix of a run → next state → labels
     by_length: dict[int, dict[tuple[int, ...], None]] = {}
@@ -96,10 +98,10 @@ def _tree(writer: BookWriter, runs: Mapping[tuple[int, ...], int]) -> int:
             beginnings[run[:length]] = None
     for length in sorted(by_length, reverse=True):
         for run in by_length[length]:
-            state = writer.state(_ways(children.get(run, {})), runs.get(run, NO_WEIGHT))
+            state = writer.state(_transitions(children.get(run, {})), runs.get(run, NO_WEIGHT))
             children.setdefault(run[:-1], {}).setdefault(state, []).append(run[-1])
-    return writer.state(_ways(children[()]))
+    return writer.state(_transitions(children[()]))
 
 
-def _ways(children: Mapping[int, Sequence[int]]) -> Iterable[tuple[Sequence[int], int]]:
+def _transitions(children: Mapping[int, Sequence[int]]) -> Iterable[tuple[Sequence[int], int]]:
     return [(labels, state) for state, labels in children.items()]

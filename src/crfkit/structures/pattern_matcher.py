@@ -5,10 +5,10 @@ next state) with disjoint sets: at most one of them reads a label; if none does,
 activate a weight, and the match may continue. The pattern of the sets Z_1 × … × Z_k is a chain of k + 1 states, of which
 the last one activates a weight; loops make patterns of any length.
 
-    score(y) = … + Σ_{starts (position, state, value)} Σ_{states q reached by y from there} value · w[fires[q]]
+    score(y) = … + Σ_{starts (position, state, value)} Σ_{states q reached by y from there} value · w[activates[q]]
 
 States with the same future should be merged: then fewer distinct sets of states are alive at a position, and the trellis is
-smaller. `BookWriter` does so for chains.
+smaller. `MatcherWriter` does so for chains.
 
 Letters: L labels, S label sets, Q states, E transitions.
 """
@@ -29,7 +29,7 @@ NO_WEIGHT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class PatternBook:
+class PatternMatcher:
     """The automaton as flat arrays. Set s has the labels `set_labels[set_ptr[s]:set_ptr[s + 1]]`, ascending."""
 
     n_labels: int
@@ -38,39 +38,39 @@ class PatternBook:
     out_ptr: Int64s  # [Q + 1] the transitions of state q are out_ptr[q], …, out_ptr[q + 1] − 1
     out_set: Int32s  # [E] the label set that a transition reads
     out_next: Int32s  # [E] the state it leads to
-    fires: Int32s  # [Q] the weight activated on entering; −1: none
+    activates: Int32s  # [Q] the weight activated on entering; −1: none
     last_only: npt.NDArray[np.uint8]  # [Q] 1: only at the last position of a sequence
 
     @classmethod
     def linear(
         cls, n_labels: int, configurations: Iterable[tuple[Sequence[Iterable[int]], int]]
-    ) -> tuple[PatternBook, Int32s]:
-        """The book of some configurations (label sets of consecutive positions, weight), and the start state of each.
+    ) -> tuple[PatternMatcher, Int32s]:
+        """The matcher of some configurations (label sets of consecutive positions, weight), and the start state of each.
 
-        >>> book, starts = PatternBook.linear(3, [([{0}, {1, 2}], 0), ([{2}, {1, 2}], 0)])
-        >>> book.n_states, starts.tolist()  # both end alike
+        >>> matcher, starts = PatternMatcher.linear(3, [([{0}, {1, 2}], 0), ([{2}, {1, 2}], 0)])
+        >>> matcher.n_states, starts.tolist()  # both end alike
         (4, [2, 3])
         """
-        writer = BookWriter(n_labels)
+        writer = MatcherWriter(n_labels)
         starts = [writer.chain(sets, weight) for sets, weight in configurations]
-        return writer.book(), np.array(starts, dtype=np.int32)
+        return writer.matcher(), np.array(starts, dtype=np.int32)
 
     @property
     def n_states(self) -> int:
         """Q."""
-        return len(self.fires)
+        return len(self.activates)
 
     @property
     def n_weights(self) -> int:
         """One more than the highest weight."""
-        return int(self.fires.max(initial=NO_WEIGHT)) + 1
+        return int(self.activates.max(initial=NO_WEIGHT)) + 1
 
     def next_state(self, state: int, label: int) -> int:
         """The next state after reading a label; −1: the match fails."""
-        for way in range(self.out_ptr[state], self.out_ptr[state + 1]):
-            begin, end = self.set_ptr[self.out_set[way] : self.out_set[way] + 2]
+        for edge in range(self.out_ptr[state], self.out_ptr[state + 1]):
+            begin, end = self.set_ptr[self.out_set[edge] : self.out_set[edge] + 2]
             if label in self.set_labels[begin:end]:
-                return int(self.out_next[way])
+                return int(self.out_next[edge])
         return -1
 
     def counts(
@@ -86,26 +86,26 @@ class PatternBook:
                     state = self.next_state(state, int(output[position]))
                     if state < 0:
                         break
-                    if self.fires[state] != NO_WEIGHT and (position == last or not self.last_only[state]):
-                        active[self.fires[state]] += start_values[start]
+                    if self.activates[state] != NO_WEIGHT and (position == last or not self.last_only[state]):
+                        active[self.activates[state]] += start_values[start]
         return active
 
 
-class BookState(NamedTuple):
+class MatcherState(NamedTuple):
     """A state of a pattern with loops, whose states are numbered from 0."""
 
-    ways: Sequence[tuple[Iterable[int], int]] = ()  # (labels, next state), with disjoint labels
-    fires: int = NO_WEIGHT
+    transitions: Sequence[tuple[Iterable[int], int]] = ()  # (labels, next state), with disjoint labels
+    activates: int = NO_WEIGHT
     last_only: bool = False
 
 
-class BookWriter:
-    """Collects patterns into a book. Equal suffixes of chains are merged, and so are equal patterns.
+class MatcherWriter:
+    """Collects patterns into a matcher. Equal suffixes of chains are merged, and so are equal patterns.
 
-    >>> writer = BookWriter(n_labels=2)
+    >>> writer = MatcherWriter(n_labels=2)
     >>> start = writer.chain([{0}, {0, 1}, {1}], weight=0)
-    >>> loop = writer.automaton([BookState([({0}, 1)]), BookState([({0}, 1)], fires=1)])  # one 0 or more
-    >>> writer.book().n_weights
+    >>> loop = writer.automaton([MatcherState([({0}, 1)]), MatcherState([({0}, 1)], activates=1)])  # one 0 or more
+    >>> writer.matcher().n_weights
     2
     """
 
@@ -130,48 +130,52 @@ class BookWriter:
 
     def state(
         self,
-        ways: Iterable[tuple[Iterable[int], int]] = (),
-        fires: int = NO_WEIGHT,
+        transitions: Iterable[tuple[Iterable[int], int]] = (),
+        activates: int = NO_WEIGHT,
         *,
         last_only: bool = False,
     ) -> int:
         """The state with these transitions, created if it is new; for patterns without loops, from the last state on."""
         return self._state(
-            tuple(sorted((self._set(labels), after) for labels, after in ways)), fires, last_only
+            tuple(sorted((self._set(labels), after) for labels, after in transitions)), activates, last_only
         )
 
-    def automaton(self, states: Sequence[BookState]) -> int:
+    def automaton(self, states: Sequence[MatcherState]) -> int:
         """The start state of a pattern with loops: the first of its states, numbered from 0."""
         spelled = tuple(
-            (tuple((self._set(labels), after) for labels, after in state.ways), state.fires, state.last_only)
+            (
+                tuple((self._set(labels), after) for labels, after in state.transitions),
+                state.activates,
+                state.last_only,
+            )
             for state in states
         )
         first = len(self._states)
         known = self._known.setdefault(("automaton", spelled), first)
         if known == first:
-            for ways, fires, last_only in spelled:
-                shifted = tuple((labels, after + first) for labels, after in ways)
-                self._states.append((shifted, fires, last_only))
+            for transitions, activates, last_only in spelled:
+                shifted = tuple((labels, after + first) for labels, after in transitions)
+                self._states.append((shifted, activates, last_only))
         return known
 
-    def copy(self) -> BookWriter:
+    def copy(self) -> MatcherWriter:
         """A copy of this writer."""
-        other = BookWriter(self._n_labels)
+        other = MatcherWriter(self._n_labels)
         other._sets, other._states, other._known = dict(self._sets), list(self._states), dict(self._known)
         return other
 
-    def book(self) -> PatternBook:
+    def matcher(self) -> PatternMatcher:
         """What has been collected so far."""
-        ways = [way for outs, _, _ in self._states for way in outs]
+        transitions = [edge for outs, _, _ in self._states for edge in outs]
         labels = [label for labels in self._sets for label in labels]
-        return PatternBook(
+        return PatternMatcher(
             self._n_labels,
             _pointers([len(labels) for labels in self._sets]),
             np.array(labels, dtype=np.int32),
             _pointers([len(outs) for outs, _, _ in self._states]),
-            np.array([labels for labels, _ in ways], dtype=np.int32),
-            np.array([after for _, after in ways], dtype=np.int32),
-            np.array([fires for _, fires, _ in self._states], dtype=np.int32),
+            np.array([labels for labels, _ in transitions], dtype=np.int32),
+            np.array([after for _, after in transitions], dtype=np.int32),
+            np.array([activates for _, activates, _ in self._states], dtype=np.int32),
             np.array([last_only for _, _, last_only in self._states], dtype=np.uint8),
         )
 
@@ -184,9 +188,9 @@ class BookWriter:
             )
         return self._sets.setdefault(key, len(self._sets))
 
-    def _state(self, ways: tuple[tuple[int, int], ...], fires: int, last_only: bool) -> int:
+    def _state(self, transitions: tuple[tuple[int, int], ...], activates: int, last_only: bool) -> int:
         """The state with these transitions, created if it is new."""
-        key = (ways, fires, last_only)
+        key = (transitions, activates, last_only)
         number = self._known.setdefault(key, len(self._states))
         if number == len(self._states):
             self._states.append(key)
