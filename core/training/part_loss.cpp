@@ -85,7 +85,7 @@ PartSequence::PartSequence(const PartSource& source)
     : source_(source), reader_(source.open()), place_(static_cast<std::size_t>(source.n_weights), -1) {}
 
 void PartSequence::load(std::int64_t n) {
-    for (const Run run : runs()) place_[run.begin] = -1;
+    for (const SlotRange range : ranges()) place_[range.begin] = -1;
     clear();
     reader_->load(n, parts_);
     weight_ = source_.weights[n];
@@ -181,7 +181,7 @@ std::int64_t PartMistakes::find(std::int64_t n, Difference& difference) {
 // threads.
 double PartLoss::sum(const double* w, const double* v, double* out) const {
     struct Share {
-        std::vector<Run> runs;
+        std::vector<SlotRange> ranges;
         std::vector<double> gradient;
         double loss;
     };
@@ -201,23 +201,23 @@ double PartLoss::sum(const double* w, const double* v, double* out) const {
             if (!sequence) sequence = std::make_unique<PartSequence>(*source_);
             sequence->load(first + i);
             Share& share = shares[i];
-            share.runs = sequence->runs();
+            share.ranges = sequence->ranges();
             weights.clear();
             direction.clear();
-            for (const Run run : share.runs) {
-                weights.push_back(w[run.begin]);
-                if (v) direction.push_back(v[run.begin]);
+            for (const SlotRange range : share.ranges) {
+                weights.push_back(w[range.begin]);
+                if (v) direction.push_back(v[range.begin]);
             }
             residuals.resize(static_cast<std::size_t>(sequence->n_residuals()));
             share.loss =
                 sequence->differentiate(weights.data(), v ? direction.data() : nullptr, residuals.data());
-            share.gradient.resize(share.runs.size());
+            share.gradient.resize(share.ranges.size());
             sequence->gradient(residuals.data(), share.gradient.data());
         });
         for (std::int64_t i = 0; i < n; ++i) {
             value += shares[i].loss;
-            for (std::size_t k = 0; k < shares[i].runs.size(); ++k)
-                out[shares[i].runs[k].begin] += shares[i].gradient[k];
+            for (std::size_t k = 0; k < shares[i].ranges.size(); ++k)
+                out[shares[i].ranges[k].begin] += shares[i].gradient[k];
         }
     }
     return value;

@@ -82,7 +82,7 @@ class PartSequences final : public SequenceSource {
     std::int64_t n_slots() const override { return source_.n_weights; }
     void pack(const double* w, double, double* slots) const override { std::copy_n(w, n_slots(), slots); }
     void unpack(const double* slots, double* w) const override { std::copy_n(slots, n_slots(), w); }
-    void each_run(const std::function<void(Run)>& function) const override {
+    void each_slot_range(const std::function<void(SlotRange)>& function) const override {
         for (std::int64_t d = 0; d < n_slots(); ++d) function({d, d + 1});
     }
     std::unique_ptr<SequenceLoss> open() const override { return std::make_unique<PartSequence>(source_); }
