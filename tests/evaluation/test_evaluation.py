@@ -140,7 +140,7 @@ def test_counts_of_any_labels(both: list[tuple[list[str], list[str]]]) -> None:
     predicted = [p[: min(len(g), len(p))] for g, p in both]
     report = span_report(gold, predicted)
     wanted = [counts_of_a_running_comparison(g, p) for g, p in zip(gold, predicted, strict=True)]
-    columns = tuple(map(sum, zip(*wanted, strict=True))) or (0, 0, 0)
+    columns: tuple[float, ...] = tuple(map(sum, zip(*wanted, strict=True))) or (0, 0, 0)
     total = report.overall
     assert (total.correct, total.predicted, total.gold) == columns
     for name in ("correct", "predicted", "gold"):

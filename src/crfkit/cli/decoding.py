@@ -7,16 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_of, placed
 from crfkit.cli.output_formats import Details, LabelSequence
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
-
-Float64s = npt.NDArray[np.float64]
 
 
 def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator[list[LabelSequence]]:

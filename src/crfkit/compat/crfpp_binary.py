@@ -24,6 +24,7 @@ import struct
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Int64s
 from crfkit.compat.crfpp_model import CrfppParts
 from crfkit.data import InputError
 
@@ -35,7 +36,6 @@ _MOST = 8  # bytes of all names of features for each byte of a file, at most
 _FREE = 1 << 16  # beside these
 _LONGEST_KEY = 1 << 16  # CRF++ reads lines of at most 8,192 bytes
 
-Int64s = npt.NDArray[np.int64]
 Units = npt.NDArray[np.void]
 
 

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crfkit.arrays import Float64s
 from crfkit.compat.crfpp_binary import BINARY_MAGIC, binary_parts
 from crfkit.compat.crfpp_model import CrfppParts, crfpp_model
-from crfkit.compat.template_model import Float64s
 from crfkit.data import InputError, read_bytes
 from crfkit.models import CRF
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.compat.template_model import Float64s, Int64s, Weights, check_label_names, template_model
+from crfkit.arrays import Float64s, Int64s
+from crfkit.compat.template_model import Weights, check_label_names, template_model
 from crfkit.data import MAX_WEIGHT, InputError
 from crfkit.features import Template
 from crfkit.models import CRF

@@ -16,15 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.compat.crfsuite_opening import OpenedModel, not_a_model
 from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.lazy import lazy_property
 from crfkit.models import CRF, assemble, replacing
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 MAGIC = b"lCRF"
 _NO_TRIPLES = (np.zeros(1, np.int64), np.zeros(0, np.int32))

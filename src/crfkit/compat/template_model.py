@@ -9,13 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError
 from crfkit.features import FeatureMap, Template, Vocabulary
 from crfkit.models import CRF, assemble
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class Weights(NamedTuple):

@@ -224,15 +224,14 @@ def span_report(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str
 
 def span_totals(
     gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
-) -> tuple[float, float, float]:
-    """How many spans are correct, predicted and in gold, those of sequence n counted `sample_weight[n]` times."""
+) -> Counts:
+    """Spans that are correct, predicted and in gold, those of sequence n counted `sample_weight[n]` times."""
     weights = _weights(sample_weight, len(gold))
     totals = [0.0, 0.0, 0.0]
     for weight, found in zip(weights, _span_sets(gold, predicted, None), strict=True):
         for k, found_spans in enumerate(found):
             totals[k] += weight * len(found_spans)
-    correct, n_predicted, n_gold = totals
-    return correct, n_predicted, n_gold
+    return Counts(*totals)
 
 
 def _span_sets(

@@ -16,27 +16,23 @@ from types import MappingProxyType
 from typing import Any
 
 from crfkit.data import InputError
-from crfkit.evaluation.counts import f1, precision, recall
 from crfkit.evaluation.labels import Labels, known_accuracy, scheme_of, sequence_accuracy, span_totals
 
 Weights = Sequence[float] | None  # of the sequences, [N]; None: all count once
 MetricFunction = Callable[..., float]  # (gold, predicted), and sample_weight=[…] where weights are given
 
 
-def _of_spans(ratio: Callable[[float, float, float], float]) -> MetricFunction:
-    def measure(gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Weights = None) -> float:
-        return ratio(*span_totals(gold, predicted, sample_weight))
-
-    return measure
+def _of_spans(ratio: str) -> MetricFunction:
+    return lambda *labels, **weights: float(getattr(span_totals(*labels, **weights), ratio))
 
 
 METRICS: Mapping[str, MetricFunction] = MappingProxyType(
     {
         "accuracy": known_accuracy,
         "sequence_accuracy": sequence_accuracy,
-        "f1": _of_spans(f1),
-        "precision": _of_spans(precision),
-        "recall": _of_spans(recall),
+        "f1": _of_spans("f1"),
+        "precision": _of_spans("precision"),
+        "recall": _of_spans("recall"),
     }
 )
 """The metrics that have names, each a function of gold and predicted label sequences."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from crfkit.data import InputError, Sentence, Word
-from crfkit.evaluation.counts import Counts, sum_counts
+from crfkit.evaluation.counts import Counts
 
 _CONTENT = (
     "nsubj obj iobj csubj ccomp xcomp obl vocative expl dislocated advcl advmod discourse nmod appos nummod acl amod "
@@ -152,7 +152,10 @@ def evaluate_trees(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> T
         n_trees += whole
     names = sorted(n_gold | n_predicted, key=lambda name: (-n_gold[name], name))
     relations = {name: Counts(n_correct[name], n_predicted[name], n_gold[name]) for name in names}
-    content = sum_counts(relations[name] for name in names if name in CONTENT_RELATIONS)
+    of_content = [relations[name] for name in names if name in CONTENT_RELATIONS]
+    content = Counts(
+        *(sum(getattr(part, kind) for part in of_content) for kind in ("correct", "predicted", "gold"))
+    )
     return TreeReport(
         n_sentences=len(gold),
         n_words=n_words,

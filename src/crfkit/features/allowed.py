@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import offsets
 from crfkit.data import InputError
 from crfkit.features.given_sequences import check_no_table
 from crfkit.features.labels import Labels
@@ -38,8 +39,7 @@ def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Allo
             if ids is None:
                 ids = seen[entry] = _ids(n, i, entry, labels)
             lists.append(ids)
-    position_ptr = np.zeros(len(lists) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=position_ptr[1:])
+    position_ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
     return AllowedLabels(
         position_ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(position_ptr[-1]))
     )
@@ -55,7 +55,7 @@ def first_of(given: AllowedLabels | None, otherwise: AllowedLabels) -> AllowedLa
     of_silent = np.repeat(silent, counts)
     labels[of_silent] = otherwise.labels[np.repeat(silent, np.diff(otherwise.position_ptr))]
     labels[~of_silent] = given.labels
-    return AllowedLabels(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]), labels)
+    return AllowedLabels(offsets(counts), labels)
 
 
 def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:

@@ -16,12 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.features.dataset import sequence_weights
 from crfkit.features.treebank import KnownTrees, Treebank
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 FEATURE_SET = 1  # which features these are: a model file of other ones cannot be used
 
@@ -94,7 +91,7 @@ class ArcMap:
         of_arcs, of_pairs = kept[:n_arcs], kept[n_arcs:]
         before = np.concatenate([[0], np.cumsum(of_pairs)])
         counts = np.diff(before[layout.pair_ptr])
-        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[counts > 0])])
+        ptr = offsets(counts[counts > 0])
         smaller = ArcMap.of(
             self.labels,
             layout.arc_keys[of_arcs],

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import InputError
-from crfkit.features.dataset import FeatureList, Float64s, Int32s, Int64s
+from crfkit.features.dataset import FeatureList
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, is_sparse, unusable_sequence
 from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described
@@ -147,7 +148,7 @@ def stacked(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: P
         columns.append(csr.indices)
         values.append(csr.data)
     rows = SparseRows(
-        pointers(np.concatenate([np.zeros(0, np.int64), *counts])),
+        offsets(np.concatenate([np.zeros(0, np.int64), *counts])),
         np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64),
         np.concatenate([np.zeros(0), *values]).astype(np.float64),
     )
@@ -169,7 +170,7 @@ def sparse_features(name: str, rows: SparseRows, vocabulary: Vocabulary, *, grow
         ids[k] = look_up(f"{name}:{columns[k]}")
     found = ids[places]
     known = found >= 0
-    position_ptr = pointers(known)[rows.position_ptr]
+    position_ptr = offsets(known)[rows.position_ptr]
     return FeatureList(position_ptr, found[known], rows.values[known])
 
 
@@ -178,7 +179,7 @@ def merged(lists: Sequence[FeatureList]) -> FeatureList:
     if len(lists) == 1:
         return lists[0]
     counts = np.stack([np.diff(part.position_ptr) for part in lists], axis=1)  # [T, lists]
-    begins = pointers(counts.ravel())[:-1].reshape(counts.shape)
+    begins = offsets(counts.ravel())[:-1].reshape(counts.shape)
     total = int(counts.sum())
     ids: Int32s = np.empty(total, dtype=np.int32)
     values = None if all(part.values is None for part in lists) else np.ones(total)
@@ -188,9 +189,4 @@ def merged(lists: Sequence[FeatureList]) -> FeatureList:
         ids[places] = part.ids
         if values is not None and part.values is not None:
             values[places] = part.values
-    return FeatureList(pointers(counts.sum(axis=1)), ids, values)
-
-
-def pointers(counts: npt.NDArray[Any]) -> Int64s:
-    """Offsets of lists with these lengths."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    return FeatureList(offsets(counts.sum(axis=1)), ids, values)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit.arrays import Int64s
 from crfkit.data import InputError
-from crfkit.features.dataset import Int64s
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.wording import shown
 from crfkit.structures import Configurations, function_name

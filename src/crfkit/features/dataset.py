@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.structures import AllowedLabels
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
 
 
 class FeatureList(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.features.blocks import (
     DenseRows,
@@ -17,11 +18,10 @@ from crfkit.features.blocks import (
     dense_block,
     merged,
     n_positions,
-    pointers,
     sparse_features,
     stacked,
 )
-from crfkit.features.dataset import Dataset, FeatureList, Float64s, Int64s
+from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.given_sequences import check_sequences, is_sparse, listed
 from crfkit.features.templates import Template
 from crfkit.features.vocabulary import Vocabulary
@@ -143,7 +143,7 @@ class Encoder:
         """The general form: block after block over all sequences, then merged position by position."""
         all_blocks = [blocks_of(n, sequence) for n, sequence in enumerate(sequences)]
         lengths = [n_positions(n, blocks) for n, blocks in enumerate(all_blocks)]
-        sequence_ptr = pointers(np.array(lengths, dtype=np.int64))
+        sequence_ptr = offsets(np.array(lengths, dtype=np.int64))
         lists: list[FeatureList] = []
         pieces: dict[str, list[DenseRows]] = {}
         for name in dict.fromkeys(name for blocks in all_blocks for name in blocks):

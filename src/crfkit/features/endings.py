@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.features.dataset import Int32s, Int64s
+from crfkit.arrays import Int32s, Int64s, offsets
 
 _CHARACTERS = 0x110000  # of Unicode
 
@@ -96,7 +96,7 @@ def _labels_of(
     codes = distinct(places[has] * n_labels + np.broadcast_to(pair_labels[:, None], places.shape)[has])
     endings, labels = np.divmod(codes, n_labels)
     counts = np.bincount(endings, minlength=n_endings)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), labels.astype(np.int32)
+    return offsets(counts), labels.astype(np.int32)
 
 
 def _texts(words: Sequence[str], nodes: Int64s, place: Int64s, n_endings: int) -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from crfkit.arrays import Int32s, Int64s, offsets
 from crfkit.data import InputError
-from crfkit.features.dataset import Int32s, Int64s
 from crfkit.features.wording import shown
 
 NOTHING = "-_."  # characters of a positional tag that say nothing
@@ -92,7 +92,7 @@ class Facets:
         """The facets of label b as ids[ptr[b]:ptr[b + 1]], ascending and distinct, numbered from L + 1 on."""
         n_labels = len(self.table)
         rows = [np.unique(row[row >= 0]) for row in self.table]
-        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(row) for row in rows], dtype=np.int64)])
+        ptr = offsets([len(row) for row in rows])
         return ptr, (np.concatenate(rows) + n_labels + 1).astype(np.int32)
 
     def seen_arcs(self, before: Int32s, after: Int32s) -> tuple[Int32s, Int32s]:

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import InputError
-from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s, sequence_weights
+from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.facets import Facets
 from crfkit.structures import Chain
 
@@ -241,7 +242,7 @@ def _possible(dataset: Dataset, facets: Facets) -> tuple[Int64s, Int32s]:
     if len(some):
         of_positions[some] = np.logical_or.reduceat(has[labels], position_ptr[some])
     of_positions[np.diff(position_ptr) == 0] = has[-1]
-    set_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_positions.sum(axis=1), dtype=np.int64)])
+    set_ptr = offsets(of_positions.sum(axis=1))
     return set_ptr, (np.nonzero(of_positions)[1] + first).astype(np.int32)
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Int32s, Int64s
 from crfkit.data import InputError
-from crfkit.features.dataset import Annotation, Dataset, Int32s, Int64s, sequence_weights
+from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Lists, Parts, Values, joined
 from crfkit.structures import END

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.features.dataset import Int32s
+from crfkit.arrays import Int32s
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.function_values import Objects, Outputs
 from crfkit.features.functions import FeatureFunctions

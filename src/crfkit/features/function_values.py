@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import InputError
-from crfkit.features.dataset import Float64s, Int32s, Int64s
 from crfkit.features.functions import FeatureFunction
 from crfkit.features.given_sequences import is_sparse
 from crfkit.features.vocabulary import Vocabulary
@@ -204,7 +204,7 @@ class Outputs:
         rows = [result.tocoo() for result in results]
         ids = np.concatenate([row.coords[-1] if hasattr(row, "coords") else row.col for row in rows])
         values = np.concatenate([np.asarray(row.data, dtype=np.float64) for row in rows])
-        ptr = _pointers([len(row.data) for row in rows])
+        ptr = offsets([len(row.data) for row in rows])
         self._check_finite(values, ptr, parts)
         return Lists(ptr, ids.astype(np.int32), values)
 
@@ -224,7 +224,7 @@ class Outputs:
                     ids.append(number)
                     values.append(float(value))  # type: ignore[arg-type]
             counts.append(len(ids) - before)
-        found, ptr = np.array(values, dtype=np.float64), _pointers(counts)
+        found, ptr = np.array(values, dtype=np.float64), offsets(counts)
         self._check_finite(found, ptr, parts)
         return Lists(ptr, np.array(ids, dtype=np.int32), found)
 
@@ -291,10 +291,6 @@ class Outputs:
         return InputError(f"{where}: the feature function {self.function.name!r} {what}")
 
 
-def _pointers(counts: npt.ArrayLike) -> Int64s:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 def joined(pieces: Sequence[Values | int], size: int) -> Values:
     """The values of one input after the other; a number stands for so many parts without any.
 
@@ -308,7 +304,7 @@ def joined(pieces: Sequence[Values | int], size: int) -> Values:
         return _listed(dense) if sparse else dense
     lists = [piece if isinstance(piece, Lists) else _listed(piece) for piece in filled]
     return Lists(
-        _pointers(np.concatenate([np.diff(piece.ptr) for piece in lists])),
+        offsets(np.concatenate([np.diff(piece.ptr) for piece in lists])),
         np.concatenate([piece.ids for piece in lists]),
         np.concatenate([piece.values for piece in lists]),
     )

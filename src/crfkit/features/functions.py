@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.arrays import offsets
 from crfkit.data import InputError
 from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.given_sequences import listed
@@ -145,7 +146,7 @@ class FeatureFunctions:
     def dataset(self, X: Any) -> Dataset:
         """The inputs as a data set: so many positions, and no features but what the functions will see."""
         inputs, lengths = self.lengths(X)
-        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        ptr = offsets(lengths)
         nothing = FeatureList(np.zeros(int(ptr[-1]) + 1, np.int64), np.zeros(0, np.int32), None)
         return Dataset(ptr, nothing, inputs=inputs)
 

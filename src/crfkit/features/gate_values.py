@@ -8,17 +8,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Bools, Float64s, Int64s
 from crfkit.data import InputError
 from crfkit.features.blocks import blocks_of
-from crfkit.features.dataset import Float64s, Int64s
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.templates import Template
 from crfkit.features.wording import shown
 from crfkit.structures import Condition, Gate, function_name
 
-Bools = npt.NDArray[np.bool_]
 _LARGEST = 1e20
 _MARK = "U:"  # before the value of a macro, as a line of a template has it
 

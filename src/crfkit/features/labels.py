@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Int32s
 from crfkit.data import InputError
-from crfkit.features.dataset import Annotation, Int32s
+from crfkit.features.dataset import Annotation
 from crfkit.features.given_sequences import check_no_table, is_missing
 from crfkit.features.wording import shown
 from crfkit.structures import AllowedLabels

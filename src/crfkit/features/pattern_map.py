@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.features.configurations import Configuration, configurations
-from crfkit.features.dataset import Annotation, Dataset, Float64s, Int32s, Int64s, sequence_weights
+from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.gate_values import Gates
 from crfkit.lazy import lazy_property
@@ -353,6 +354,6 @@ def _sorted(
     """Starts in the order of their positions."""
     order = np.argsort(positions, kind="stable")
     counts = np.bincount(positions, minlength=n_positions)
-    start_ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    start_ptr = offsets(counts)
     plain = bool((values == 1).all())
     return PatternData(matcher, start_ptr, states[order], None if plain else values[order], common)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError
-from crfkit.features.dataset import Float64s
 from crfkit.features.feature_map import FeatureMap
 
 Strength = float | Mapping[str, float]

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Int32s, Int64s, offsets
 from crfkit.data import InputError, read_text
-from crfkit.features.dataset import Annotation, Int32s, Int64s
+from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
 from crfkit.features.wording import described, shown
@@ -219,7 +220,7 @@ class TagDictionary:
         order = np.lexsort((new[new >= 0], lists))
         counts = np.bincount(lists, minlength=len(self.ptr) - 1)
         return TagDictionary(
-            tuple(classes), self.words, self.endings, _pointers(counts), new[new >= 0][order], self.column
+            tuple(classes), self.words, self.endings, offsets(counts), new[new >= 0][order], self.column
         )
 
     def joined(self, other: TagDictionary) -> TagDictionary:
@@ -231,7 +232,7 @@ class TagDictionary:
         lists = [some._either(others, [d._entries.get(text) for d in (some, others)]) for text in words] + [
             some._either(others, [d._ending_entries.get(text) for d in (some, others)]) for text in endings
         ]
-        ptr = _pointers(np.array([len(ids) for ids in lists], np.int64))
+        ptr = offsets(np.array([len(ids) for ids in lists], np.int64))
         labels = np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
         return TagDictionary(classes, words, endings, ptr, labels, self.column)
 
@@ -252,7 +253,7 @@ class TagDictionary:
         empty = entries < 0
         entries[empty] = 0
         counts = np.where(empty, 0, self.ptr[entries + 1] - self.ptr[entries])
-        position_ptr = _pointers(counts)
+        position_ptr = offsets(counts)
         places = np.arange(position_ptr[-1]) + np.repeat(self.ptr[entries] - position_ptr[:-1], counts)
         allowed = AllowedLabels(position_ptr, self.labels[places])
         return allowed if gold is None else _with_gold(allowed, gold, len(self.classes))
@@ -305,12 +306,12 @@ def _lists(pairs: Int64s, chosen: Int64s, endings: Endings, n_labels: int) -> tu
     n_words = len(chosen)
     sharing = np.flatnonzero(chosen >= 0)
     counts = np.diff(endings.ptr)[chosen[sharing]]
-    begins = _pointers(counts)
+    begins = offsets(counts)
     places = np.arange(begins[-1]) + np.repeat(endings.ptr[chosen[sharing]] - begins[:-1], counts)
     shared = np.repeat(sharing, counts) * n_labels + endings.labels[places]
     codes = distinct(np.concatenate([pairs[:, 0] * n_labels + pairs[:, 1], shared]))
     words, labels = np.divmod(codes, n_labels)
-    ptr = _pointers(np.bincount(words, minlength=n_words))
+    ptr = offsets(np.bincount(words, minlength=n_words))
     return (
         np.concatenate([ptr, ptr[-1] + endings.ptr[1:]]),
         np.concatenate([labels.astype(np.int32), endings.labels]),
@@ -331,15 +332,11 @@ def _with_gold(allowed: AllowedLabels, gold: Annotation, n_labels: int) -> Allow
     at, which = np.concatenate(positions), np.concatenate(labels)
     at, which = at[counts[at] > 0], which[counts[at] > 0]
     at, which = np.divmod(distinct(at * n_labels + which), n_labels)
-    return AllowedLabels(_pointers(np.bincount(at, minlength=len(counts))), which.astype(np.int32))
+    return AllowedLabels(offsets(np.bincount(at, minlength=len(counts))), which.astype(np.int32))
 
 
 def _mean(numbers: npt.NDArray[Any]) -> float:
     return float(numbers.mean()) if len(numbers) else float("nan")
-
-
-def _pointers(counts: npt.NDArray[Any]) -> Int64s:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def _words(X: Iterable[Any], column: Column) -> Iterable[str]:

@@ -10,13 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Int32s, Int64s
 from crfkit.data import InputError, Sentence, Word, check_tree
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 UNKNOWN = "_"  # a label that is not given
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError
 from crfkit.evaluation import checked_metric
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-
-Float64s = npt.NDArray[np.float64]
 
 MOST = 2**31 - 1  # what the native core counts to
 MOST_THREADS = 4096

@@ -12,15 +12,11 @@ from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.data import InputError
 from crfkit.features import Annotation, Labels
 from crfkit.structures import AllowedLabels, Bigrams, Chain, NoOutputError
-
-Bools = npt.NDArray[np.bool_]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _SHOWN = 10  # labels named in a message
 

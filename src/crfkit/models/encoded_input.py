@@ -8,17 +8,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.data import InputError
 from crfkit.inference import Answerer, ChainPotentials
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
 from crfkit.structures import AllowedLabels, ChainScores
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class ScoredLabels(NamedTuple):

@@ -14,17 +14,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
+from crfkit.arrays import Float64s
 from crfkit.models.files import disk, model_file
 from crfkit.models.training.endings import warn_of_ending
 from crfkit.optimizers import History, Optimizer, StopReason
 
 if TYPE_CHECKING:
     from crfkit.models.training.train import Trained
-
-Float64s = npt.NDArray[np.float64]
 
 
 class NotFittedError(ValueError, AttributeError):

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError
 from crfkit.models.crf import CRF
 from crfkit.models.potentials import PatternPotentials
-
-Float64s = npt.NDArray[np.float64]
 
 
 class FeatureWeight(NamedTuple):

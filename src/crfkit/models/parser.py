@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError, Sentence
 from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
 from crfkit.inference import TreeParser
@@ -32,8 +33,6 @@ from crfkit.models.training.parser_task import (
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, Weighted, train
 from crfkit.optimizers import Optimizer
-
-Float64s = npt.NDArray[np.float64]
 
 
 class ScoredSentence(NamedTuple):

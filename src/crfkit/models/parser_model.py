@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.features import ArcMap
 from crfkit.models.training.data_warnings import FilledShares
 from crfkit.models.training.warm_start import copy_keyed, find_keys, make_keys
-
-Float64s = npt.NDArray[np.float64]
 
 
 class ParserModel(NamedTuple):

@@ -6,14 +6,12 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError
 from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF, Allowed
 from crfkit.models.encoded_input import ScoredLabels
-
-Float64s = npt.NDArray[np.float64]
 
 
 def scored_nbest(

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Int32s
 from crfkit.compat.pycrfsuite.items import named
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Vocabulary
 from crfkit.structures import Chain
 
-Int32s = npt.NDArray[np.int32]
 CHAIN = Chain(start=False, end=False)  # CRFsuite has no arcs into the first label or out of the last
 
 

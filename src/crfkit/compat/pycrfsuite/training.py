@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.compat.pycrfsuite.calibration import calibrated
 from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
@@ -27,7 +27,6 @@ from crfkit.optimizers import (
     StopReason,
 )
 
-Float64s = npt.NDArray[np.float64]
 Say = Callable[[str], None]
 
 MOST_PASSES = 100  # of l2sgd: its rate falls to 0 over the passes it is given

@@ -8,15 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _RENAMED = {"all_pairs": "all_possible_states", "all_arcs": "all_possible_transitions"}
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
 
 
 def compact(numbers: Array) -> Array:
@@ -82,7 +80,7 @@ def unpack_texts(file: ModelFile, what: str, n_bytes: dict[str, Any], n_texts: i
     if len(lengths) != n_texts or not is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
         raise InputError(f"the names of its {what} do not add up")
     blob = decompress(array(file, f"{what}.names"), size, f"the names of its {what}")
-    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    ptr = offsets(lengths)
     try:
         return [blob[begin:end].decode() for begin, end in pairwise(ptr.tolist())]
     except UnicodeDecodeError:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import MAX_WEIGHT, InputError
 from crfkit.features import FEATURE_SET, ArcMap
 from crfkit.models.files.file_arrays import array, compact, count_setting, floats, integers, read_history
@@ -23,9 +23,6 @@ from crfkit.models.files.model_file import Array, ModelFile
 
 TYPE = "Parser"
 MAX_LABELS = 10_000
-
-Float64s = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 
 class ParserContents(NamedTuple):
@@ -78,7 +75,7 @@ def _unpack(file: ModelFile) -> ParserContents:
     if len(weights) != len(arc_keys) + len(pairs):
         raise InputError(f"it has {len(weights):,} weights, its features need {len(arc_keys) + len(pairs):,}")
     history = read_history(file)
-    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    ptr = offsets(counts)
     try:
         arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32))
     except ValueError as error:

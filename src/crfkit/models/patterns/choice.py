@@ -19,13 +19,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.models.patterns.samples import Counts, Labellings
-
-Bools = npt.NDArray[np.bool_]
-Float64s = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 _NEWTON_STEPS = 5
 _LONGEST_STEP = 1.0  # of a weight

@@ -11,16 +11,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Bools, Float64s, Int32s, Int64s
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.training.training_set import Examples
 from crfkit.structures import ANYWHERE, Gram, Growth, LabelUnits, places
-
-Bools = npt.NDArray[np.bool_]
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _SAMPLES = 16  # of each sequence
 _MOST_DRAWN = 8_000_000  # labels of all samples; beyond that some sequences stand for all

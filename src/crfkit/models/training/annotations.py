@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Int64s
 from crfkit.features import check_entries, label_lists
-
-Int64s = npt.NDArray[np.int64]
 
 
 def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Any]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
@@ -22,8 +22,6 @@ from crfkit.models.training.training_set import Examples, TrainingSet, learn
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Objective
 from crfkit.optimizers import Choice, choose
-
-Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

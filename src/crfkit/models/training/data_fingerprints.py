@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError, Sentence
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.potentials import TrainingData
 from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
-
-Float64s = npt.NDArray[np.float64]
 
 
 def of_training_set(model: ChainModel, data: TrainingData, sample_weight: Float64s | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s
 from crfkit.data import InputError, Sentence
 from crfkit.evaluation import TREE_METRICS, as_score, evaluate_trees
 from crfkit.features import (
@@ -31,8 +32,6 @@ from crfkit.models.training.train import Plan
 from crfkit.objective import Objective
 from crfkit.optimizers import Choice
 
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
 TreeMetric = str | Callable[[Sequence[Sentence], Sequence[Sentence]], float] | None
 
 

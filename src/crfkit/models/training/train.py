@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.models.checks import check_count, check_time_budget, count_threads
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
@@ -23,7 +23,6 @@ from crfkit.models.training.progress import ProgressCallback, Report
 from crfkit.objective import Objective
 from crfkit.optimizers import AUTO, Choice, History, Outcome, Watch, optimizer_named
 
-Float64s = npt.NDArray[np.float64]
 Model = TypeVar("Model", bound="TrainableModel")
 Model_co = TypeVar("Model_co", bound="TrainableModel", covariant=True)
 

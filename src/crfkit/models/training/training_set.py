@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Bools
 from crfkit.data import MAX_LABELS, InputError
 from crfkit.features import (
     Annotation,
@@ -31,8 +32,6 @@ from crfkit.models.settings import CRFSettings
 from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.warm_start import widen
 from crfkit.structures import Bigrams, Chain
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Examples(NamedTuple):

@@ -13,12 +13,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Bools, Float64s, Int32s, Int64s, offsets
 from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
-
-Bools = npt.NDArray[np.bool_]
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 def transfer_features(
@@ -151,7 +147,7 @@ def _union(some: Int64s, others: Int64s, n_lists: int, size: int) -> tuple[Int64
     """Lists with the items of both; an item is known by list · size + item."""
     lists, items = np.divmod(np.union1d(some, others[others >= 0]), size)
     counts = np.bincount(lists, minlength=n_lists)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), items.astype(np.int32)
+    return offsets(counts), items.astype(np.int32)
 
 
 def _union_of_arcs(
@@ -164,8 +160,6 @@ def _union_of_arcs(
 
 def without_unused(ptr: Int64s, used: Bools) -> tuple[Int64s, Bools]:
     """Offsets of the lists without unused items and empty lists, and which lists are left."""
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[
-        ptr
-    ]  # used items before list f
+    before = offsets(used)[ptr]  # used items before list f
     left = np.diff(before) > 0
     return np.concatenate([np.zeros(1, np.int64), before[1:][left]]), left
