@@ -3,8 +3,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <vector>
 
 #include "bindings/arrays.hpp"
@@ -17,9 +15,7 @@ inline nanobind::list label_sequences(const std::vector<ScoredLabels>& found) {
     nanobind::list out;
     for (const ScoredLabels& path : found) {
         if (PyErr_CheckSignals() < 0) throw nanobind::python_error();
-        NewArray<std::int32_t> labels({path.labels.size()});
-        std::copy(path.labels.begin(), path.labels.end(), labels.data());
-        out.append(nanobind::make_tuple(path.score, labels.take()));
+        out.append(nanobind::make_tuple(path.score, new_array(path.labels)));
     }
     return out;
 }

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/lock_release.hpp"
@@ -49,24 +49,25 @@ std::vector<Number> copy(std::span<const Number> values) {
 template <class Number>
 class NewArray {
   public:
-    explicit NewArray(std::initializer_list<std::size_t> shape) : shape_(shape) {
-        std::size_t size = 1;
-        for (const std::size_t n : shape_) size *= n;
-        data_ = new Number[size ? size : 1];
+    explicit NewArray(std::vector<std::size_t> shape) : shape_(std::move(shape)) {
+        for (const std::size_t n : shape_) size_ *= n;
+        data_ = new Number[size_ ? size_ : 1];
     }
     NewArray(const NewArray&) = delete;
+    NewArray(NewArray&& other) noexcept
+        : shape_(std::move(other.shape_)), size_(other.size_), data_(std::exchange(other.data_, nullptr)) {}
     ~NewArray() { delete[] data_; }
     Number* data() { return data_; }
+    void fill(Number value) { std::fill_n(data_, size_, value); }
     nanobind::object take() {
         nanobind::capsule owner(data_, [](void* p) noexcept { delete[] static_cast<Number*>(p); });
-        Number* data = data_;
-        data_ = nullptr;
-        return nanobind::cast(
-            nanobind::ndarray<nanobind::numpy, Number>(data, shape_.size(), shape_.data(), owner));
+        return nanobind::cast(nanobind::ndarray<nanobind::numpy, Number>(
+            std::exchange(data_, nullptr), shape_.size(), shape_.data(), owner));
     }
 
   private:
     std::vector<std::size_t> shape_;
+    std::size_t size_ = 1;
     Number* data_;
 };
 
@@ -80,8 +81,8 @@ nanobind::object new_array(const std::vector<Number>& values) {
 
 // A new array of this shape, which fill(data) fills without the interpreter's lock.
 template <class Number, class Fill>
-nanobind::object filled(std::initializer_list<std::size_t> shape, const Fill& fill) {
-    NewArray<Number> out(shape);
+nanobind::object filled(std::vector<std::size_t> shape, const Fill& fill) {
+    NewArray<Number> out(std::move(shape));
     {
         const LockRelease release;
         fill(out.data());

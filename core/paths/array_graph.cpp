@@ -78,7 +78,7 @@ void PathShape::find_oldest() {
 }
 
 ScoredArrayGraph::ScoredArrayGraph(const ArrayGraph& graph, std::span<const double> scores)
-    : shape_(graph), arcs_(scores.size()) {
+    : shape_(graph), order_(&graph.arc_order), arcs_(scores.size()) {
     if (static_cast<std::int64_t>(scores.size()) != graph.n_arcs())
         throw std::invalid_argument("there are " + std::to_string(scores.size()) + " scores, expected " +
                                     std::to_string(graph.n_arcs()) + ", one for each arc");

@@ -99,14 +99,18 @@ class ScoredArrayGraph {
                 shape_.in_ptr[last] - shape_.in_ptr[first],
                 maxima_[t]};
     }
+    std::int32_t given_arc(std::int64_t arc) const {
+        return static_cast<std::int32_t>(order_ ? (*order_)[arc] : arc);
+    }
 
   private:
     void exponentiate();
 
     const PathShape& shape_;
-    std::vector<double> arcs_, weights_;  // [arcs]
-    std::vector<double> nodes_;           // [nodes] empty: all 0
-    std::vector<double> maxima_;          // [levels]
+    const std::vector<std::int64_t>* order_ = nullptr;  // [arcs] given number of each; null: the same
+    std::vector<double> arcs_, weights_;                // [arcs]
+    std::vector<double> nodes_;                         // [nodes] empty: all 0
+    std::vector<double> maxima_;                        // [levels]
 };
 
 }  // namespace crfkit

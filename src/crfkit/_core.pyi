@@ -58,18 +58,23 @@ def pairs_combine(
     n_weights: int = 0,
 ) -> tuple[Float64s, float]: ...
 
-# chain
+# questions on the outputs of one structure at its scores
 
-def chain_log_partition(states: Float64s, arcs: Float64s, in_log_space: bool = False) -> float: ...
-def chain_marginals(
-    states: Float64s, arcs: Float64s, with_arcs: bool = True, in_log_space: bool = False
-) -> tuple[Float64s, Float64s]: ...
-def chain_hessian_vector(
-    states: Float64s, arcs: Float64s, d_states: Float64s, d_arcs: Float64s, in_log_space: bool = False
-) -> tuple[Float64s, Float64s]: ...
-def chain_k_best(states: Float64s, arcs: Float64s, k: int) -> list[tuple[float, Int32s]]: ...
-def chain_sample(states: Float64s, arcs: Float64s, uniforms: Float64s) -> Int32s: ...
-def chain_entropy(states: Float64s, arcs: Float64s) -> float: ...
+class ScoredGraph(Protocol):
+    def log_partition(self, in_log_space: bool = False) -> float: ...
+    def marginals(self, in_log_space: bool = False) -> tuple[Float64s, ...]: ...
+    def hessian_vector(
+        self, direction: ScoredGraph, in_log_space: bool = False
+    ) -> tuple[Float64s, ...]: ...  # direction: of the same class
+    def entropy(self, in_log_space: bool = False) -> float: ...
+    def decode(self) -> tuple[float, Int32s]: ...
+    def k_best(self, k: int) -> list[tuple[float, Int32s]]: ...
+    @property
+    def n_uniforms(self) -> int: ...  # of one sample
+    def sample(self, uniforms: Float64s) -> Int32s: ...  # uniforms [n, n_uniforms]
+
+class ScoredChain(ScoredGraph):  # states [T, L] with start and end folded in, arcs [L, L] or [T − 1, L, L]
+    def __init__(self, states: Float64s, arcs: Float64s) -> None: ...
 
 # many chains: states [N, T, L], arcs [L, L] or [N, L, L], all of one precision
 
@@ -486,29 +491,15 @@ class PathGraph:  # any acyclic graph from node 0, START, to node n_nodes − 1,
     def __init__(self, n_nodes: int, sources: Int64s, targets: Int64s) -> None: ...
     @property
     def n_levels(self) -> int: ...
-    def levels(self) -> Int64s: ...  # of each node; −1: START
-    # scores [A], −inf for an arc that is absent; a path is the list of its arcs
-    def log_partition(self, scores: Float64s, in_log_space: bool = False) -> float: ...
-    def marginals(
-        self, scores: Float64s, in_log_space: bool = False
-    ) -> tuple[Float64s, Float64s]: ...  # of arcs, of nodes
-    def hessian_vector(
-        self, scores: Float64s, direction: Float64s, in_log_space: bool = False
-    ) -> Float64s: ...
-    def entropy(self, scores: Float64s, in_log_space: bool = False) -> float: ...
+
+class ScoredPaths(
+    ScoredGraph
+):  # scores [A], −inf for an arc that is absent; marginals of arcs [A] and of nodes
+    # outputs are arcs [n_levels], −1 for a level that a path jumps over
+    def __init__(self, graph: PathGraph, scores: Float64s) -> None: ...
     def span_probability(  # that a path has a node of level `last` and enters levels first … last by allowed [A] arcs
-        self,
-        scores: Float64s,
-        first: int,
-        last: int,
-        allowed: npt.NDArray[np.bool_],
-        in_log_space: bool = False,
+        self, first: int, last: int, allowed: npt.NDArray[np.bool_], in_log_space: bool = False
     ) -> float: ...
-    def decode(self, scores: Float64s) -> tuple[float, Int64s]: ...
-    def k_best(self, scores: Float64s, k: int) -> list[tuple[float, Int64s]]: ...
-    def sample(
-        self, scores: Float64s, uniforms: Float64s
-    ) -> list[Int64s]: ...  # uniforms [n, max(n_levels − 1, 1)]
 
 class Trellises:  # position t of the data set has the starts start_ptr[t], …, start_ptr[t + 1] − 1; no values: all 1
     # common: states that begin at every position too
@@ -542,52 +533,11 @@ class Trellises:  # position t of the data set has the starts start_ptr[t], …,
     def turned(self, sequence: int) -> bool: ...  # whether it is read from its last position to its first
     def arcs(self) -> tuple[Int32s, Int32s]: ...  # before, after [A]
 
-# questions on one sequence: states [T, L] with start and end folded in, arcs [A] or [T − 1, A], weights [W]
+class ScoredTrellis(ScoredGraph):  # states [T, L] as of a chain, arcs [A] or [T − 1, A], weights [W]
+    def __init__(
+        self, trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
+    ) -> None: ...
 
-def trellis_log_partition(
-    trellises: Trellises,
-    sequence: int,
-    states: Float64s,
-    arcs: Float64s,
-    weights: Float64s,
-    in_log_space: bool = False,
-) -> float: ...
-def trellis_marginals(
-    trellises: Trellises,
-    sequence: int,
-    states: Float64s,
-    arcs: Float64s,
-    weights: Float64s,
-    in_log_space: bool = False,
-) -> tuple[Float64s, Float64s, Float64s]: ...  # states, arcs [T − 1, A], weights
-def trellis_hessian_vector(
-    trellises: Trellises,
-    sequence: int,
-    states: Float64s,
-    arcs: Float64s,
-    weights: Float64s,
-    d_states: Float64s,
-    d_arcs: Float64s,
-    d_weights: Float64s,
-    in_log_space: bool = False,
-) -> tuple[Float64s, Float64s, Float64s]: ...
-def trellis_best(
-    trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
-) -> tuple[float, Int32s]: ...
-def trellis_k_best(
-    trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s, k: int
-) -> list[tuple[float, Int32s]]: ...
-def trellis_sample(
-    trellises: Trellises,
-    sequence: int,
-    states: Float64s,
-    arcs: Float64s,
-    weights: Float64s,
-    uniforms: Float64s,
-) -> Int32s: ...
-def trellis_entropy(
-    trellises: Trellises, sequence: int, states: Float64s, arcs: Float64s, weights: Float64s
-) -> float: ...
 def pattern_partition(  # cells, grouped transitions and spans of each position of one sequence
     matcher: PatternMatcher,
     start_ptr: Int64s,

@@ -23,9 +23,20 @@ class Graph(NamedTuple):
     scores: Floats
 
     @property
-    def core(self) -> _core.PathGraph:
-        """The same in the core."""
+    def graph(self) -> _core.PathGraph:
+        """The same in the core, without scores."""
         return _core.PathGraph(self.n_nodes, np.array(self.sources, int), np.array(self.targets, int))
+
+    @property
+    def core(self) -> _core.ScoredPaths:
+        """The same in the core."""
+        return _core.ScoredPaths(self.graph, self.scores)
+
+    def hessian_vector(self, direction: Floats, in_log_space: bool = False) -> Floats:
+        """The core's product, of arcs."""
+        graph = self.graph
+        core = _core.ScoredPaths(graph, self.scores)
+        return core.hessian_vector(_core.ScoredPaths(graph, direction), in_log_space)[0]
 
     def paths(self, node: int = 0) -> Iterator[tuple[int, ...]]:
         """All paths from a node to END, as arcs."""
@@ -113,14 +124,14 @@ def tolerance(graph: Graph) -> float:
 @each_graph
 @both_spaces
 def test_log_partition(graph: Graph, in_log_space: bool) -> None:
-    found = graph.core.log_partition(graph.scores, in_log_space)
+    found = graph.core.log_partition(in_log_space)
     assert found == pytest.approx(graph.oracle.log_partition, rel=1e-12, abs=tolerance(graph))
 
 
 @each_graph
 @both_spaces
 def test_marginals(graph: Graph, in_log_space: bool) -> None:
-    arcs, nodes = graph.core.marginals(graph.scores, in_log_space)
+    arcs, nodes = graph.core.marginals(in_log_space)
     expected = graph.oracle.marginals
     np.testing.assert_allclose(arcs, expected, rtol=0, atol=1e-12)
     entered = np.zeros(graph.n_nodes)
@@ -133,29 +144,32 @@ def test_marginals(graph: Graph, in_log_space: bool) -> None:
 @both_spaces
 def test_hessian_vector(graph: Graph, in_log_space: bool) -> None:
     direction = np.random.default_rng(1).normal(size=len(graph.scores))
-    found = graph.core.hessian_vector(graph.scores, direction, in_log_space)
+    found = graph.hessian_vector(direction, in_log_space)
     np.testing.assert_allclose(found, graph.oracle.hessian_vector(direction), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("graph", GRAPHS["small"])
 def test_hessian_vector_by_differences(graph: Graph) -> None:
     direction, step = np.random.default_rng(2).normal(size=len(graph.scores)), 1e-4
-    above, below = (graph.core.marginals(graph.scores + s * direction)[0] for s in (step, -step))
-    found = graph.core.hessian_vector(graph.scores, direction)
+    above, below = (
+        graph._replace(scores=graph.scores + s * direction).core.marginals()[0] for s in (step, -step)
+    )
+    found = graph.hessian_vector(direction)
     np.testing.assert_allclose(found, (above - below) / (2 * step), rtol=0, atol=1e-7)
 
 
 @each_graph
 @both_spaces
 def test_entropy(graph: Graph, in_log_space: bool) -> None:
-    found = graph.core.entropy(graph.scores, in_log_space)
+    found = graph.core.entropy(in_log_space)
     assert found == pytest.approx(graph.oracle.entropy, rel=0, abs=tolerance(graph) * 10)
     assert found >= 0.0
 
 
 @each_graph
 def test_decode(graph: Graph) -> None:
-    score, arcs = graph.core.decode(graph.scores)
+    score, arcs = graph.core.decode()
+    arcs = arcs[arcs >= 0]
     assert score == pytest.approx(graph.oracle.scores.max(), rel=1e-12, abs=tolerance(graph))
     assert tuple(arcs.tolist()) in graph.oracle.best_outputs(tolerance(graph))
 
@@ -164,9 +178,9 @@ def test_decode(graph: Graph) -> None:
 def test_k_best_is_sorted_distinct_and_complete(graph: Graph) -> None:
     expected = graph.oracle.k_best
     for k in {0, 1, 2, 7, len(expected), len(expected) + 3}:
-        found = graph.core.k_best(graph.scores, k)
+        found = graph.core.k_best(k)
         scores = [score for score, _ in found]
-        paths: list[Output] = [tuple(arcs.tolist()) for _, arcs in found]
+        paths: list[Output] = [tuple(arcs[arcs >= 0].tolist()) for _, arcs in found]
         assert len(set(paths)) == len(paths) == min(k, len(expected))
         assert scores == sorted(scores, reverse=True)
         np.testing.assert_allclose(scores, [s for s, _ in expected[:k]], rtol=1e-12, atol=tolerance(graph))
@@ -177,8 +191,8 @@ def test_k_best_is_sorted_distinct_and_complete(graph: Graph) -> None:
 @each_graph
 def test_samples_follow_the_probabilities(graph: Graph) -> None:
     n, core, oracle = 3000, graph.core, graph.oracle
-    uniforms = np.random.default_rng(3).random((n, max(core.n_levels - 1, 1)))
-    drawn = [tuple(arcs.tolist()) for arcs in core.sample(graph.scores, uniforms)]
+    uniforms = np.random.default_rng(3).random((n, core.n_uniforms))
+    drawn = [tuple(arcs[arcs >= 0].tolist()) for arcs in core.sample(uniforms)]
     seen = np.zeros(len(oracle.outputs))
     np.add.at(seen, [oracle.by_output[path] for path in drawn], 1.0 / n)
     p = oracle.probabilities
@@ -200,15 +214,15 @@ def span(graph: Graph, first: int, last: int, allowed: Bools) -> float:
 @each_graph
 @both_spaces
 def test_span_probability(graph: Graph, in_log_space: bool) -> None:
-    core, random = graph.core, np.random.default_rng(4)
-    assert core.levels().tolist() == graph.levels()
+    core, random, n_levels = graph.core, np.random.default_rng(4), graph.graph.n_levels
+    assert n_levels == graph.levels()[-1] + 1
     for _ in range(6):
-        first, last = sorted(random.integers(core.n_levels, size=2).tolist())
+        first, last = sorted(random.integers(n_levels, size=2).tolist())
         allowed = random.random(len(graph.scores)) < 0.7
-        found = core.span_probability(graph.scores, first, last, allowed, in_log_space)
+        found = core.span_probability(first, last, allowed, in_log_space)
         assert found == pytest.approx(span(graph, first, last, allowed), rel=0, abs=1e-12)
     everything = np.ones(len(graph.scores), bool)
-    assert core.span_probability(graph.scores, 0, core.n_levels - 1, everything) == pytest.approx(1.0)
+    assert core.span_probability(0, n_levels - 1, everything) == pytest.approx(1.0)
 
 
 @both_spaces
@@ -216,23 +230,23 @@ def test_scores_far_apart(in_log_space: bool) -> None:
     """Where scaled messages underflow, a path that counts in the end is not lost."""
     # nodes 1 and 2 in the first level, 2000 nats apart; the arcs that follow make up for it
     graph = Graph(4, [0, 0, 1, 2], [1, 2, 3, 3], np.array([0.0, -2000.0, -2000.0, 0.0]))
-    assert graph.core.log_partition(graph.scores, in_log_space) == pytest.approx(-2000 + math.log(2))
-    np.testing.assert_allclose(graph.core.marginals(graph.scores, in_log_space)[0], 0.5)
+    assert graph.core.log_partition(in_log_space) == pytest.approx(-2000 + math.log(2))
+    np.testing.assert_allclose(graph.core.marginals(in_log_space)[0], 0.5)
     # the same over a jump: the level between is 2000 nats above, or below
     for far in (2000.0, -2000.0):
         graph = Graph(4, [0, 1, 2, 1], [1, 2, 3, 3], np.array([0.0, far, -far, 0.0]))
-        assert graph.core.log_partition(graph.scores, in_log_space) == pytest.approx(math.log(2))
-        np.testing.assert_allclose(graph.core.marginals(graph.scores, in_log_space)[0], [1, 0.5, 0.5, 0.5])
+        assert graph.core.log_partition(in_log_space) == pytest.approx(math.log(2))
+        np.testing.assert_allclose(graph.core.marginals(in_log_space)[0], [1, 0.5, 0.5, 0.5])
 
 
 def test_long_chains_lose_no_digits() -> None:
     graph = dense_chain(0, 3000, 3, scale=30.0)
-    scaled, logs = (graph.core.log_partition(graph.scores, slow) for slow in (False, True))
+    scaled, logs = (graph.core.log_partition(slow) for slow in (False, True))
     assert scaled == pytest.approx(logs, rel=1e-14)
-    for one, other in zip(*(graph.core.marginals(graph.scores, slow) for slow in (False, True)), strict=True):
+    for one, other in zip(*(graph.core.marginals(slow) for slow in (False, True)), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-11)
     direction = np.random.default_rng(5).normal(size=len(graph.scores))
-    one, other = (graph.core.hessian_vector(graph.scores, direction, slow) for slow in (False, True))
+    one, other = (graph.hessian_vector(direction, slow) for slow in (False, True))
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
 
 
@@ -243,12 +257,12 @@ def test_a_graph_without_a_path() -> None:
         Graph(2, [], [], np.zeros(0)),
     ):
         for in_log_space in (False, True):
-            assert graph.core.log_partition(graph.scores, in_log_space) == -math.inf
+            assert graph.core.log_partition(in_log_space) == -math.inf
             with pytest.raises(ValueError):
-                graph.core.marginals(graph.scores, in_log_space)
-        assert graph.core.k_best(graph.scores, 3) == []
+                graph.core.marginals(in_log_space)
+        assert graph.core.k_best(3) == []
         with pytest.raises(ValueError):
-            graph.core.decode(graph.scores)
+            graph.core.decode()
 
 
 @pytest.mark.parametrize(
@@ -261,6 +275,6 @@ def test_what_is_no_graph(n_nodes: int, sources: list[int], targets: list[int]) 
 
 
 def test_scores_that_do_not_fit() -> None:
-    core = draw_graph(0).core
+    graph = draw_graph(0).graph
     with pytest.raises(ValueError):
-        core.log_partition(np.zeros(1))
+        _core.ScoredPaths(graph, np.zeros(1))

@@ -162,7 +162,7 @@ def test_pools_save_arcs_and_lose_none() -> None:
     assert transitions[1:-1].tolist() == (nodes[:-1] * n_labels).tolist()
     assert arcs[3] < 0.75 * transitions[3]
     states, weights = random.normal(size=(5, n_labels)), random.normal(size=matcher.n_weights)
-    found = _core.trellis_k_best(made, 0, states, np.zeros(n_labels**2), weights, n_labels**5)
+    found = _core.ScoredTrellis(made, 0, states, np.zeros(n_labels**2), weights).k_best(n_labels**5)
     assert len(found) == n_labels**5  # each label sequence is one path
 
 
@@ -258,5 +258,5 @@ def test_long_sequences_with_large_scores_lose_nothing() -> None:
     states[:, 0] = -0.01
     expected = np.log(np.exp(-0.01 * np.arange(n_positions + 1)).sum())
     for in_log_space in (False, True):
-        found = _core.trellis_log_partition(made, 0, states, arcs, weights, in_log_space)
+        found = _core.ScoredTrellis(made, 0, states, arcs, weights).log_partition(in_log_space)
         assert found == pytest.approx(expected, rel=1e-12)

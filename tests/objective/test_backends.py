@@ -33,22 +33,22 @@ def test_dense_rows(n_labels: int) -> None:
     graph = _core.PathGraph(int(first[T]) + 1, *(np.array(ids) for ids in zip(*ends, strict=True)))
     scores, direction = of_arcs(emissions, transitions), of_arcs(moves, arc_moves)
     scores_of = ChainScores(emissions, transitions)
+    paths, chain = _core.ScoredPaths(graph, scores), _core.ScoredChain(emissions, transitions)
     for slow in (False, True):
-        log_z = _core.chain_log_partition(emissions, transitions, in_log_space=slow)
-        assert log_z == pytest.approx(graph.log_partition(scores), rel=1e-13)
-        states, arcs = _core.chain_marginals(emissions, transitions, in_log_space=slow)
-        by_arc, by_node = graph.marginals(scores)
+        assert chain.log_partition(slow) == pytest.approx(paths.log_partition(), rel=1e-13)
+        states, arcs = chain.marginals(slow)
+        by_arc, by_node = paths.marginals()
         np.testing.assert_allclose(states.ravel(), by_node[1:-1], rtol=0, atol=1e-12)
         np.testing.assert_allclose(arcs.ravel(), by_arc[n_labels:-n_labels], rtol=0, atol=1e-12)
-        _, changes = _core.chain_hessian_vector(emissions, transitions, moves, arc_moves, in_log_space=slow)
-        expected = graph.hessian_vector(scores, direction)[n_labels:-n_labels]
+        _, changes = chain.hessian_vector(_core.ScoredChain(moves, arc_moves), slow)
+        expected = paths.hessian_vector(_core.ScoredPaths(graph, direction))[0][n_labels:-n_labels]
         np.testing.assert_allclose(changes.ravel(), expected, rtol=0, atol=1e-11)
-    score, path = graph.decode(scores)
+    score, path = paths.decode()
     decoded = inference.decode(Chain(), scores_of)
     assert decoded.score == pytest.approx(score, rel=1e-13)
     labels = [(ends[arc][1] - 1) % n_labels for arc in path[:-1]]
     assert decoded.output.tolist() == labels
-    k_best = [score for score, _ in graph.k_best(scores, 9)]
+    k_best = [score for score, _ in paths.k_best(9)]
     assert [found.score for found in inference.k_best(Chain(), scores_of, 9)] == pytest.approx(k_best)
 
 
@@ -123,11 +123,11 @@ def test_pattern_batches(scale: float) -> None:
         emissions = rows @ w[:ARCS].reshape(-1, L)
         emissions[0] += start
         emissions[-1] += end
-        asked = (trellises, n, emissions, arcs, w[PATTERNS:])
+        asked = _core.ScoredTrellis(trellises, n, emissions, arcs, w[PATTERNS:])
         [gold] = itertools.product(*case.gold[case.ptr[n] : case.ptr[n + 1]])
         features = case.features(n, gold)
-        expected += case.weight[n] * (_core.trellis_log_partition(*asked) - features @ w)
-        probs, pairs, counts = _core.trellis_marginals(*asked)
+        expected += case.weight[n] * (asked.log_partition() - features @ w)
+        probs, pairs, counts = asked.marginals()
         table = np.zeros((L, L))
         table[linked] = pairs.sum(axis=0)
         by_weight = [(rows.T @ probs).ravel(), table.ravel(), probs[0], probs[-1], counts]

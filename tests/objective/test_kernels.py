@@ -336,14 +336,12 @@ def test_scaled_and_log_space_agree(n_labels: int, by_pair: bool) -> None:
     states[random.random(states.shape) < 0.2] = -np.inf
     states[:, 0] = 0.0
     arcs, d_arcs = random.normal(size=(2, 13, n_labels, n_labels) if by_pair else (2, n_labels, n_labels)) * 3
-    scaled, plain = (_core.chain_log_partition(states, arcs, in_log_space=slow) for slow in (False, True))
-    assert scaled == pytest.approx(plain, rel=1e-13)
-    numbers = (states, arcs, d_states, d_arcs)
-    fast = [*_core.chain_marginals(*numbers[:2]), *_core.chain_hessian_vector(*numbers)]
-    slow = [
-        *_core.chain_marginals(*numbers[:2], in_log_space=True),
-        *_core.chain_hessian_vector(*numbers, in_log_space=True),
-    ]
+    chain, direction = _core.ScoredChain(states, arcs), _core.ScoredChain(d_states, d_arcs)
+    assert chain.log_partition() == pytest.approx(chain.log_partition(in_log_space=True), rel=1e-13)
+    fast, slow = (
+        [*chain.marginals(in_log_space), *chain.hessian_vector(direction, in_log_space)]
+        for in_log_space in (False, True)
+    )
     for by_kernels, by_log in zip(fast, slow, strict=True):
         np.testing.assert_allclose(by_kernels, by_log, rtol=0, atol=1e-12)
 

@@ -11,7 +11,7 @@
     parts              which parts an output has
 
 Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`ChainScores(…)`, an array);
-`crfkit.inference.questions` knows which module answers for which structure. `allowed` restricts the outputs to the labels
+`crfkit.inference.questions` knows which class answers for which structure. `allowed` restricts the outputs to the labels
 that are allowed at each position: a bool array [T, L] or an `AllowedLabels`; for trees, to the arcs that are allowed.
 
 Of many chains at once: `ChainBatch`.

@@ -1,140 +1,69 @@
-"""The questions on a chain with patterns. Formulas stand in `crfkit.structures.pattern_chain`; the core does the work."""
+"""The label sequences of a chain with patterns. Formulas stand in `crfkit.structures.pattern_chain`."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.inference import chain
-from crfkit.inference.chain import Allowed, Float64s, Int32s
-from crfkit.inference.how_many import check_k, check_n
-from crfkit.structures import (
-    Chain,
-    NoOutputError,
-    PatternChain,
-    PatternMarginals,
-    PatternMatcher,
-    PatternScores,
-    ScoredOutput,
-    size_words,
-)
+from crfkit.inference.chain import Allowed, ChainProblem, Float64s, labels_of
+from crfkit.structures import PatternChain, PatternMarginals, PatternMatcher, PatternScores, size_words
 
 MAX_ARCS = 100_000_000
-Asked = tuple[
-    _core.Trellises, int, Float64s, Float64s, Float64s
-]  # states [T, L], arcs [A] or [T − 1, A], weights [W]
 
 
-def log_partition(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> float:
-    """log Z; −inf when no label sequence is possible, 0 for an empty sequence."""
-    try:
-        return _core.trellis_log_partition(*_asked(structure, scores, allowed))
-    except NoOutputError:
-        return -math.inf
+class PatternProblem(ChainProblem):
+    """A chain with patterns, and its scores."""
 
+    scores: PatternScores
 
-def marginals(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> PatternMarginals:
-    """∇ log Z: the probability of every part, and what is expected to fire each weight."""
-    asked = _asked(structure, scores, allowed)
-    return _parts(structure, asked[0], *_core.trellis_marginals(*asked))
+    def __init__(self, structure: PatternChain, scores: PatternScores, allowed: Allowed = None) -> None:
+        _check(structure, scores)
+        super().__init__(structure.chain, scores, allowed)
+        self.structure = structure
 
+    @cached_property
+    def core(self) -> _core.ScoredGraph:
+        """The trellis at the scores."""
+        return self._scored(self.folded(), self.scores)
 
-def hessian_vector(
-    structure: PatternChain, scores: PatternScores, direction: PatternScores, *, allowed: Allowed = None
-) -> PatternMarginals:
-    """∇² log Z · direction."""
-    asked = _asked(structure, scores, allowed)
-    _check(structure, direction)
-    d_states, d_arcs = chain.folded(Chain(structure.start, structure.end), direction, None)
-    d_arcs = np.ascontiguousarray(d_arcs[..., *asked[0].arcs()])
-    if not (np.isfinite(d_states).all() and np.isfinite(d_arcs).all()):
-        raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
-    return _parts(
-        structure, asked[0], *_core.trellis_hessian_vector(*asked, d_states, d_arcs, _weights(direction))
-    )
+    def direction(self, direction: Any) -> _core.ScoredGraph:
+        """The trellis at a direction."""
+        _check(self.structure, direction)
+        return self._scored(self.folded_direction(direction), direction)
 
+    def _scored(self, folded: tuple[Float64s, Float64s], scores: PatternScores) -> _core.ScoredTrellis:
+        arcs = np.ascontiguousarray(folded[1][..., *self._trellises.arcs()])
+        return _core.ScoredTrellis(self._trellises, 0, folded[0], arcs, _weights(scores))
 
-def decode(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> ScoredOutput:
-    """The highest-scoring label sequence; which one among equals is always the same."""
-    score, labels = _core.trellis_best(*_asked(structure, scores, allowed))
-    if score == -math.inf:
-        raise ValueError("best: no label sequence is possible, every one has a part with score −inf.")
-    return ScoredOutput(labels, score)
+    @property
+    def _trellises(self) -> _core.Trellises:
+        return _trellises(self.structure, None if self.allowed is None else self.allowed.key)
 
+    def shaped(self, parts: tuple[Float64s, ...]) -> Any:
+        """Numbers of the core's parts, arcs [T − 1, A], in the shapes of the marginals."""
+        states, arcs, weights = parts
+        n_labels = self.structure.matcher.n_labels
+        full = np.zeros((len(arcs), n_labels, n_labels))
+        full[:, *self._trellises.arcs()] = arcs
+        return PatternMarginals(*super().shaped((states, full)), weights)
 
-def k_best(
-    structure: PatternChain, scores: PatternScores, k: int, *, allowed: Allowed = None
-) -> list[ScoredOutput]:
-    """The k highest-scoring label sequences, best first, all distinct; fewer when fewer are possible."""
-    check_k(k)
-    try:
-        found = _core.trellis_k_best(*_asked(structure, scores, allowed), k)
-    except NoOutputError:
-        return []
-    return [ScoredOutput(labels, score) for score, labels in found]
+    def score(self, output: npt.ArrayLike) -> float:
+        """score(y) of label ids [T]; −inf where a label is not allowed or a transition does not exist."""
+        plain = super().score(output)
+        y = labels_of(output, self.scores.n_positions, self.scores.n_labels)
+        return math.fsum([plain, *(self.structure.counts(y.tolist()) * _weights(self.scores))])
 
-
-def sample(
-    structure: PatternChain,
-    scores: PatternScores,
-    n: int = 1,
-    random_state: int | np.random.Generator | None = None,
-    *,
-    allowed: Allowed = None,
-) -> Int32s:
-    """`n` independent label sequences drawn from p(y), as label ids [n, T]."""
-    check_n(n)
-    asked = _asked(structure, scores, allowed)
-    uniforms = np.random.default_rng(random_state).random((n, structure.n_positions))
-    return _core.trellis_sample(*asked, uniforms)
-
-
-def entropy(structure: PatternChain, scores: PatternScores, *, allowed: Allowed = None) -> float:
-    """−Σ_y p(y) log p(y), in nats, summed from terms ≥ 0 so that nothing cancels."""
-    return _core.trellis_entropy(*_asked(structure, scores, allowed))
-
-
-def score(structure: PatternChain, scores: PatternScores, output: npt.ArrayLike) -> float:
-    """score(y) of one label sequence, given as label ids [T]; −inf where it has an arc that does not exist."""
-    _check(structure, scores)
-    plain = chain.score(structure.chain, scores, output)
-    active = structure.counts(chain.labels_of(output, scores.n_positions, scores.n_labels).tolist())
-    return math.fsum([plain, *(active * _weights(scores))])
-
-
-def log_probability(
-    structure: PatternChain, scores: PatternScores, output: npt.ArrayLike, *, allowed: Allowed = None
-) -> float:
-    """log p(y) = score(y) − log Z; −inf for a label sequence that is not possible."""
-    total = _core.trellis_log_partition(*_asked(structure, scores, allowed))
-    if total == -math.inf:
-        raise ValueError(
-            "log_probability: no label sequence is possible, every one has a part with score −inf."
-        )
-    if not chain.admits(allowed, scores, output):
-        return -math.inf
-    return min(0.0, score(structure, scores, output) - total)
-
-
-def parts(structure: PatternChain, output: npt.ArrayLike, n_labels: int | None = None) -> PatternMarginals:
-    """Which parts a label sequence has: 1 for those, 0 for all others; for each weight how often it is active."""
-    labels = structure.matcher.n_labels if n_labels is None else n_labels
-    plain = chain.parts(structure.chain, output, labels)
-    return PatternMarginals(*plain, structure.counts(np.asarray(output).tolist()))
-
-
-def _asked(structure: PatternChain, scores: PatternScores, allowed: Allowed) -> Asked:
-    """The arguments of a question to the core; NoOutputError where the bigrams exclude every label sequence."""
-    _check(structure, scores)
-    states, arcs = chain.folded(structure.chain, scores, allowed)
-    known = chain.allowed_of(allowed, scores)
-    allowed = None if known is None else (known.position_ptr.tobytes(), known.labels.tobytes())
-    trellises = _trellises(structure, allowed)
-    return trellises, 0, states, np.ascontiguousarray(arcs[..., *trellises.arcs()]), _weights(scores)
+    @staticmethod
+    def parts(structure: Any, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
+        """Which parts a label sequence has: 1 for those, 0 for all others; for each weight how often it is active."""
+        labels = structure.matcher.n_labels if n_labels is None else n_labels
+        plain = ChainProblem.parts(structure.chain, output, labels)
+        return PatternMarginals(*plain, structure.counts(np.asarray(output).tolist()))
 
 
 def _check(structure: PatternChain, scores: PatternScores) -> None:
@@ -198,15 +127,8 @@ def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> 
 
 def _core_matcher(matcher: PatternMatcher) -> _core.PatternMatcher:
     """The same matcher in the core."""
-    arrays = (
-        matcher.set_ptr,
-        matcher.set_labels,
-        matcher.out_ptr,
-        matcher.out_set,
-        matcher.out_next,
-        matcher.activates,
-    )
-    return _core.PatternMatcher(matcher.n_labels, *arrays, matcher.last_only)
+    names = ("set_ptr", "set_labels", "out_ptr", "out_set", "out_next", "activates", "last_only")
+    return _core.PatternMatcher(matcher.n_labels, *(getattr(matcher, name) for name in names))
 
 
 def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
@@ -214,14 +136,3 @@ def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
     _, _, position, n_states, n_arcs, weights = error.args
     what, remedy = size_words(n_states, max_states, n_arcs, MAX_ARCS)
     return f"Position {position}: {what}; the patterns alive there have {len(weights)} weights: {remedy}."
-
-
-def _parts(
-    structure: PatternChain, trellises: _core.Trellises, states: Float64s, arcs: Float64s, weights: Float64s
-) -> PatternMarginals:
-    """Numbers of the core's parts, arcs [T − 1, A], in the shapes of the marginals."""
-    n_labels = structure.matcher.n_labels
-    full = np.zeros((len(arcs), n_labels, n_labels))
-    full[:, *trellises.arcs()] = arcs
-    plain = chain.with_ends(structure.chain, states, full)
-    return PatternMarginals(*plain, weights)

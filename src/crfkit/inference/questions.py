@@ -1,22 +1,28 @@
-"""The questions, and which module answers them for which structure.
+"""The questions, and which class answers them for which structure.
 
-A structure is answered for by a module with a function for each question that it has (`_Answers`); a new one is a line in
-`_ANSWERS`, and an overload where its answer has a type of its own.
+A structure is answered for by a class like `_Problem`; a new one is a line in `_PROBLEMS`, and an overload where its answer
+has a type of its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference import chain, paths, patterns, spanning_tree
+from crfkit.inference.chain import ChainProblem
+from crfkit.inference.paths import GraphProblem
+from crfkit.inference.patterns import PatternProblem
+from crfkit.inference.problem import check_k, check_n
+from crfkit.inference.spanning_tree import TreeProblem
 from crfkit.structures import (
     Chain,
     ChainMarginals,
     ChainScores,
+    NoOutputError,
     PathGraph,
     PatternChain,
     PatternMarginals,
@@ -30,38 +36,37 @@ Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 
 
-class _Answers(Protocol):
-    """What the module of a structure has to offer."""
+class _Problem(Protocol):
+    """A structure with its scores; NoOutputError where constraints exclude every output."""
 
-    def log_partition(self, structure: Any, scores: Any, *, allowed: Any = None) -> float: ...
-    def marginals(self, structure: Any, scores: Any, *, allowed: Any = None) -> Any: ...
-    def hessian_vector(self, structure: Any, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
-    def decode(self, structure: Any, scores: Any, *, allowed: Any = None) -> ScoredOutput: ...
-    def k_best(self, structure: Any, scores: Any, k: int, *, allowed: Any = None) -> list[ScoredOutput]: ...
-    def sample(
-        self, structure: Any, scores: Any, n: int = 1, random_state: Any = None, *, allowed: Any = None
-    ) -> Int32s: ...
-    def entropy(self, structure: Any, scores: Any, *, allowed: Any = None) -> float: ...
-    def score(self, structure: Any, scores: Any, output: Any) -> float: ...
-    def log_probability(self, structure: Any, scores: Any, output: Any, *, allowed: Any = None) -> float: ...
-    def parts(self, structure: Any, output: Any, n_labels: Any) -> Any: ...
+    def __init__(self, structure: Any, scores: Any, allowed: Any = None) -> None: ...
+    def log_partition(self) -> float: ...
+    def marginals(self) -> Any: ...
+    def hessian_vector(self, direction: Any) -> Any: ...
+    def decode(self) -> ScoredOutput: ...
+    def k_best(self, k: int) -> list[ScoredOutput]: ...
+    def sample(self, n: int, random: np.random.Generator) -> Int32s: ...
+    def entropy(self) -> float: ...
+    def score(self, output: npt.ArrayLike) -> float: ...
+    @staticmethod
+    def parts(structure: Any, output: npt.ArrayLike, n_labels: Any) -> Any: ...
 
 
-_ANSWERS: Mapping[type, _Answers] = {
-    Chain: chain,
-    PatternChain: patterns,
-    PathGraph: paths,
-    SpanningTree: spanning_tree,
+_PROBLEMS: Mapping[type, type[_Problem]] = {
+    Chain: ChainProblem,
+    PatternChain: PatternProblem,
+    PathGraph: GraphProblem,
+    SpanningTree: TreeProblem,
 }
 
 
-def _answers(structure: object, question: str) -> _Answers:
-    """The module that answers for this structure."""
-    for kind, answers in _ANSWERS.items():
+def _problem(structure: object) -> type[_Problem]:
+    """The class that answers for this structure."""
+    for kind, problem in _PROBLEMS.items():
         if isinstance(structure, kind):
-            return answers
-    known = ", ".join(kind.__name__ for kind in _ANSWERS)
-    raise ValueError(f"{question}: expected a structure ({known}), got {type(structure).__name__}.")
+            return problem
+    known = ", ".join(kind.__name__ for kind in _PROBLEMS)
+    raise ValueError(f"Expected a structure ({known}), got {type(structure).__name__}.")
 
 
 def log_partition(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
@@ -72,7 +77,10 @@ def log_partition(structure: Structure | PathGraph, scores: Any, *, allowed: Any
     >>> round(math.exp(log_partition(Chain(), scores)), 6)
     8.0
     """
-    return _answers(structure, "log_partition").log_partition(structure, scores, allowed=allowed)
+    try:
+        return _problem(structure)(structure, scores, allowed).log_partition()
+    except NoOutputError:
+        return -math.inf
 
 
 @overload
@@ -87,7 +95,7 @@ def marginals(
 def marginals(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> Any: ...
 def marginals(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> Any:
     """∇ log Z: the probability of every part."""
-    return _answers(structure, "marginals").marginals(structure, scores, allowed=allowed)
+    return _problem(structure)(structure, scores, allowed).marginals()
 
 
 @overload
@@ -114,19 +122,23 @@ def hessian_vector(
     structure: Structure | PathGraph, scores: Any, direction: Any, *, allowed: Any = None
 ) -> Any:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    return _answers(structure, "hessian_vector").hessian_vector(structure, scores, direction, allowed=allowed)
+    return _problem(structure)(structure, scores, allowed).hessian_vector(direction)
 
 
 def decode(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> ScoredOutput:
     """The highest-scoring output; which one among equals is always the same."""
-    return _answers(structure, "decode").decode(structure, scores, allowed=allowed)
+    return _problem(structure)(structure, scores, allowed).decode()
 
 
 def k_best(
     structure: Structure | PathGraph, scores: Any, k: int, *, allowed: Any = None
 ) -> list[ScoredOutput]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
-    return _answers(structure, "k_best").k_best(structure, scores, k, allowed=allowed)
+    check_k(k)
+    try:
+        return _problem(structure)(structure, scores, allowed).k_best(k)
+    except NoOutputError:
+        return []
 
 
 def sample(
@@ -138,24 +150,29 @@ def sample(
     allowed: Any = None,
 ) -> Int32s:
     """`n` independent outputs drawn from p(y), one after the other along the first axis."""
-    return _answers(structure, "sample").sample(structure, scores, n, random_state, allowed=allowed)
+    check_n(n)
+    return _problem(structure)(structure, scores, allowed).sample(n, np.random.default_rng(random_state))
 
 
 def entropy(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
     """−Σ_y p(y) log p(y), in nats."""
-    return _answers(structure, "entropy").entropy(structure, scores, allowed=allowed)
+    return _problem(structure)(structure, scores, allowed).entropy()
 
 
 def score(structure: Structure | PathGraph, scores: Any, output: npt.ArrayLike) -> float:
     """score(y) of one output; −inf where it has a part that does not exist."""
-    return _answers(structure, "score").score(structure, scores, output)
+    return _problem(structure)(structure, scores).score(output)
 
 
 def log_probability(
     structure: Structure | PathGraph, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for an output that is not possible."""
-    return _answers(structure, "log_probability").log_probability(structure, scores, output, allowed=allowed)
+    problem = _problem(structure)(structure, scores, allowed)
+    total = problem.log_partition()
+    if total == -math.inf:
+        problem.marginals()  # raises an error that says what is missing
+    return min(0.0, problem.score(output) - total)
 
 
 @overload
@@ -172,4 +189,4 @@ def parts(
 def parts(structure: Structure | PathGraph, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
 def parts(structure: Structure | PathGraph, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
     """Which parts an output has: 1 for those, 0 for all others, in the shapes of the marginals."""
-    return _answers(structure, "parts").parts(structure, output, n_labels)
+    return _problem(structure).parts(structure, output, n_labels)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.inference.how_many import check_k, check_n
+from crfkit.inference.problem import check_k, check_n
 from crfkit.structures import ScoredOutput, SpanningTree, allowed_arcs, tree_scores
 
 Float64s = npt.NDArray[np.float64]

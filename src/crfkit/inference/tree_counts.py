@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.inference.spanning_tree import log_partition
+from crfkit.inference.spanning_tree import TreeProblem
 from crfkit.structures import SpanningTree
 
 Matrix = list[list[int]]
@@ -38,7 +38,7 @@ def log_count(structure: SpanningTree, allowed: npt.ArrayLike) -> float:
     """The logarithm of the number of trees of a graph of any size; −inf when there is none."""
     numbers = _number_of_arcs(structure, allowed)
     with np.errstate(divide="ignore"):
-        return log_partition(structure, np.log(numbers))
+        return TreeProblem(structure, np.log(numbers)).log_partition()
 
 
 def _number_of_arcs(structure: SpanningTree, allowed: npt.ArrayLike) -> npt.NDArray[np.int64]:
