@@ -17,7 +17,7 @@ MAP: dict[str, set[str]] = {
     "text": {"base"},
     "paths": {"base"},
     "data": {"base", "kernels", "text"},
-    "training": {"base", "kernels", "data"},  # interfaces, which the structures implement
+    "training": {"base", "kernels", "data", "paths"},  # interfaces, which the structures implement
     "chain": {"base", "kernels", "data", "paths", "training"},
     "lattice": {"base", "kernels", "data", "paths", "training"},
     "patterns": {"base", "kernels", "data", "paths", "training"},
