@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int64s
 
 Floats = npt.NDArray[Any]  # of float32 or of float64
-Float64s = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 
 class BatchExpectations(NamedTuple):

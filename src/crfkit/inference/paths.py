@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s
 from crfkit.inference.problem import PathProblem, check_finite
 from crfkit.structures import PathGraph, ScoredOutput
 
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
 Allowed = npt.NDArray[np.bool_] | None
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.inference.chain import Allowed, ChainProblem, Float64s, labels_of
+from crfkit.arrays import Float64s
+from crfkit.inference.chain import Allowed, ChainProblem, labels_of
 from crfkit.structures import PatternChain, PatternMarginals, PatternMatcher, PatternScores, size_words
 
 MAX_ARCS = 100_000_000

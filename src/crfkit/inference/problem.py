@@ -6,13 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s
 from crfkit.structures import ScoredOutput
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
 
 
 class PathProblem(ABC):

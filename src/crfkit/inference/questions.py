@@ -13,6 +13,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s
 from crfkit.inference.chain import ChainProblem
 from crfkit.inference.paths import GraphProblem
 from crfkit.inference.patterns import PatternProblem
@@ -31,9 +32,6 @@ from crfkit.structures import (
     SpanningTree,
     Structure,
 )
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
 
 
 class _Problem(Protocol):

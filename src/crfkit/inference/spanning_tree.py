@@ -10,6 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.structures import (
     AllowedLabels,
@@ -21,8 +22,6 @@ from crfkit.structures import (
     tree_scores,
 )
 
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
 Allowed = AllowedLabels | npt.ArrayLike | None
 
 

@@ -10,12 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.inference.problem import check_k, check_n
 from crfkit.structures import ScoredOutput, SpanningTree, allowed_arcs, tree_scores
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class TreeBatch:

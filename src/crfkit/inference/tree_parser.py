@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import _core
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
+from crfkit.arrays import Float64s, Int32s
 
 
 class TreeParser:

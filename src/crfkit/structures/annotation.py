@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Int32s, Int64s
 from crfkit.structures.bigrams import END, START, Bigrams
-from crfkit.structures.structure import AllowedLabels, Int32s, Int64s
+from crfkit.structures.structure import AllowedLabels
 from crfkit.structures.support import Support
 
 

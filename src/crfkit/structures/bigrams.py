@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from crfkit.arrays import Int32s
 from crfkit.structures.bigram_picture import as_html, as_text
 from crfkit.structures.schemes import scheme_rule
-from crfkit.structures.structure import Int32s
 
 Pair = tuple[Hashable, Hashable]  # (before, after)
 

@@ -17,13 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.structures.annotation import Outside, observed, outside
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.schemes import SCHEMES
-from crfkit.structures.structure import AllowedLabels, Bools, Int32s
+from crfkit.structures.structure import AllowedLabels
 from crfkit.structures.support import Support, support_of
-
-Float64s = npt.NDArray[np.float64]
 
 OBSERVED = "observed"
 UNSEEN = ("error", "extend", "skip", "soft")

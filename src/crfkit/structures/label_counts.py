@@ -13,10 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.structures.pattern_language import quoted
-from crfkit.structures.structure import Int32s, Int64s
-
-Float64s = npt.NDArray[np.float64]
 
 ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may occur
 LONGEST = 1000

@@ -10,12 +10,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.structures.pattern_language import quoted
-from crfkit.structures.structure import Int32s, Int64s
-
-Bools = npt.NDArray[np.bool_]
 
 _LETTERS = ("BI", "BIES", "BILU", "BMES")  # begin, inside, end, single
 _OUTSIDE = "O"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Int64s = npt.NDArray[np.int64]
+from crfkit.arrays import Int64s
 
 
 @dataclass(frozen=True, eq=False)

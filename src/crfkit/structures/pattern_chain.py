@@ -14,12 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.structures.chain import Chain, ChainScores, ChainTrellis
 from crfkit.structures.pattern_matcher import PatternMatcher
 from crfkit.structures.patterns import MAX_STATES
-from crfkit.structures.structure import AllowedLabels, Int32s, Int64s
-
-Float64s = npt.NDArray[np.float64]
+from crfkit.structures.structure import AllowedLabels
 
 
 class PatternStarts(NamedTuple):

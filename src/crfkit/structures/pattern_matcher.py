@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.structures.structure import Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s, Int64s
 
-Float64s = npt.NDArray[np.float64]
 NO_WEIGHT = -1
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crfkit.arrays import Int64s
 from crfkit.structures.label_counts import FIRST, LAST, Gram
 from crfkit.structures.pattern_automaton import Automaton, after_all, bits
 from crfkit.structures.pattern_matcher import NO_WEIGHT, MatcherState, MatcherWriter
-from crfkit.structures.structure import Int64s
 
 
 class Rule(NamedTuple):

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.structures.structure import AllowedLabels, Bools, Int32s
+from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.structures.structure import AllowedLabels
 
-Float64s = npt.NDArray[np.float64]
 AllowedArcs = AllowedLabels | npt.ArrayLike | None
 
 

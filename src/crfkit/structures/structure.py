@@ -15,9 +15,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
+from crfkit.arrays import Bools, Int32s, Int64s, offsets
 
 Kind = TypeVar("Kind", np.int32, np.int64)
 
@@ -109,7 +107,7 @@ class AllowedLabels:
         open_positions = counts == allowed.shape[1]  # all labels allowed: same as an empty list
         restricted = allowed & ~open_positions[:, None]
         labels = np.nonzero(restricted)[1].astype(np.int32)
-        return cls(_pointers(np.where(open_positions, 0, counts)), labels)
+        return cls(offsets(np.where(open_positions, 0, counts)), labels)
 
     @classmethod
     def from_sets(cls, sets: Iterable[Iterable[int] | None]) -> AllowedLabels:
@@ -123,7 +121,7 @@ class AllowedLabels:
                 )
             lists.append(ids)
         counts = np.array([len(ids) for ids in lists], dtype=np.int64)
-        return cls(_pointers(counts), np.array([label for ids in lists for label in ids]))
+        return cls(offsets(counts), np.array([label for ids in lists for label in ids]))
 
     @classmethod
     def from_labels(cls, labels: npt.ArrayLike) -> AllowedLabels:
@@ -134,7 +132,7 @@ class AllowedLabels:
                 f"AllowedLabels labels: got {ids.min()}, expected label ids from 0 on, or −1 for unknown."
             )
         known = ids >= 0
-        return cls(_pointers(known.astype(np.int64)), ids[known])
+        return cls(offsets(known.astype(np.int64)), ids[known])
 
     @property
     def n_positions(self) -> int:
@@ -161,11 +159,6 @@ class AllowedLabels:
         allowed = np.repeat((counts == 0)[:, None], n_labels, axis=1)
         allowed[np.repeat(np.arange(self.n_positions), counts), self.labels] = True
         return allowed
-
-
-def _pointers(counts: npt.NDArray[np.integer]) -> Int64s:
-    """Offsets [T + 1] of lists with these lengths [T]."""
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def _integers(name: str, values: npt.ArrayLike, kind: type[Kind]) -> npt.NDArray[Kind]:

@@ -18,8 +18,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Bools, Int32s
 from crfkit.structures.bigrams import Bigrams
-from crfkit.structures.structure import Bools, Int32s
 
 Bytes = npt.NDArray[np.uint8]
 
