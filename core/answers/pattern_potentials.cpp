@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
+#include "answers/scored_parts.hpp"
 #include "base/forks.hpp"
 #include "data/arc_model.hpp"
 #include "data/scorer.hpp"
 #include "patterns/trellis_graph.hpp"
+#include "patterns/trellis_parts.hpp"
 
 namespace crfkit {
 
@@ -125,15 +128,21 @@ PatternPotentials::PatternPotentials(std::shared_ptr<const Layout> layout, std::
       tables_(*layout_, WeightTables<double>::kNever) {
     if (first_weight < layout_->n_weights() || first_weight > static_cast<std::int64_t>(w_.size()))
         throw std::invalid_argument("the weights of the patterns must follow those of the layout");
-    tables_.set(w_.data(), 1);
+    if (layout_->facets.empty()) tables_.set(w_.data(), 1);
 }
 
-std::unique_ptr<ScoredSequences> PatternPotentials::score(const Trellises& trellises) const {
-    trellises.design->check_layout(*layout_);
-    if (trellises.first_weight != first_weight_ ||
-        first_weight_ + trellises.matcher->n_weights > static_cast<std::int64_t>(w_.size()))
+std::unique_ptr<ScoredSequences> PatternPotentials::score(
+    std::shared_ptr<const Trellises> trellises, std::shared_ptr<const FunctionSlices> functions) const {
+    const Design& design = *trellises->design;
+    design.check_layout(*layout_);
+    if (trellises->first_weight != first_weight_ ||
+        first_weight_ + trellises->matcher->n_weights > static_cast<std::int64_t>(w_.size()))
         throw std::invalid_argument("the trellises were made for other patterns than the weights");
-    return std::make_unique<ScoredTrellises>(*layout_, trellises, tables_, w_.data());
+    if (!functions && layout_->facets.empty() && design.arcs.ptr.size() == 0)
+        return std::make_unique<ScoredTrellises>(*layout_, *trellises, tables_, w_.data());
+    auto parts = std::make_unique<TrellisParts>(std::move(trellises), std::move(functions), std::nullopt,
+                                                static_cast<std::int64_t>(w_.size()));
+    return std::make_unique<ScoredParts>(*layout_, design, std::move(parts), w_);
 }
 
 }  // namespace crfkit

@@ -7,6 +7,7 @@
 
 #include "answers/scored_sequences.hpp"
 #include "data/weight_tables.hpp"
+#include "lattice/function_parts.hpp"
 #include "patterns/trellis.hpp"
 
 namespace crfkit {
@@ -16,8 +17,10 @@ class PatternPotentials {
     // w [D]: the weights of the layout and, from `first_weight` on, those of the patterns.
     PatternPotentials(std::shared_ptr<const Layout> layout, std::vector<double> w, std::int64_t first_weight);
 
-    // The data set with its scores. Trellises and weights must outlive it.
-    std::unique_ptr<ScoredSequences> score(const Trellises& trellises) const;
+    // The data set with its scores; functions: null where the design of the trellises has the features.
+    // Trellises and weights must outlive it.
+    std::unique_ptr<ScoredSequences> score(std::shared_ptr<const Trellises> trellises,
+                                           std::shared_ptr<const FunctionSlices> functions) const;
 
   private:
     class TrellisReader;
@@ -26,7 +29,7 @@ class PatternPotentials {
     std::shared_ptr<const Layout> layout_;
     std::vector<double> w_;
     std::int64_t first_weight_;
-    WeightTables<double> tables_;
+    WeightTables<double> tables_;  // of features of positions, where labels have no facets
 };
 
 }  // namespace crfkit

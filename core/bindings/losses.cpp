@@ -2,18 +2,16 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <tuple>
 #include <utility>
 
-#include "bindings/active_arrays.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/function_slices.hpp"
 #include "bindings/lock_release.hpp"
 #include "lattice/function_loss.hpp"
 #include "losses/chain_loss.hpp"
@@ -26,40 +24,6 @@ using namespace nb::literals;
 
 namespace crfkit {
 namespace {
-
-// Slices that a Python function makes when they are asked for.
-class PythonSlices final : public FunctionSlices {
-  public:
-    PythonSlices(std::int64_t n_slices, nb::callable make, nb::callable make_of)
-        : n_(n_slices), make_(std::move(make)), make_of_(std::move(make_of)) {}
-
-    std::int64_t n_slices() const override { return n_; }
-    std::shared_ptr<const FunctionSlice> slice(std::int64_t i) const override { return made(make_, i); }
-    std::shared_ptr<const FunctionSlice> slice_of(std::int64_t n) const override { return made(make_of_, n); }
-
-  private:
-    // A slice, and the Python object whose arrays it looks into.
-    struct Held {
-        nb::object object;
-        FunctionSlice slice;
-    };
-    static std::shared_ptr<const FunctionSlice> made(const nb::callable& make, std::int64_t i) {
-        const LockTaken lock;
-        auto held = std::make_unique<Held>();
-        held->object = make(i);
-        const auto [first, last, lattices, blocks] =
-            nb::cast<std::tuple<std::int64_t, std::int64_t, std::shared_ptr<Lattices>, Blocks>>(held->object);
-        held->slice = {first, last, lattices, views(blocks)};
-        Held* kept = held.release();
-        return {&kept->slice, [kept](const FunctionSlice*) {
-                    const LockTaken lock_again;
-                    delete kept;
-                }};
-    }
-
-    std::int64_t n_;
-    nb::callable make_, make_of_;
-};
 
 void bind_kinds(nb::module_& m) {
     m.def(
@@ -76,30 +40,29 @@ void bind_kinds(nb::module_& m) {
         "single_precision"_a, "n_threads"_a);
     m.def(
         "pattern_loss",
-        [](std::shared_ptr<Trellises> trellises, const Array<std::int32_t>& labels,
-           const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
-           const Array<double>& weights, std::int64_t n_weights, bool single_precision,
-           int n_threads) -> std::unique_ptr<DataLoss> {
+        [](std::shared_ptr<Trellises> trellises, std::shared_ptr<PythonSlices> functions,
+           const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+           const Maybe<std::int32_t>& set_labels, const Array<double>& weights, std::int64_t n_weights,
+           bool single_precision, int n_threads) {
             Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
             const LockRelease release;
-            return std::make_unique<PatternLoss>(std::move(trellises), std::move(gold), n_weights,
-                                                 single_precision, n_threads);
+            return pattern_loss(std::move(trellises), std::move(functions), std::move(gold), n_weights,
+                                single_precision, n_threads);
         },
-        "trellises"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_weights"_a,
-        "single_precision"_a, "n_threads"_a);
+        "trellises"_a, "functions"_a.none(), "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(),
+        "weights"_a, "n_weights"_a, "single_precision"_a, "n_threads"_a);
     m.def(
         "function_loss",
-        [](std::int64_t n_slices, nb::callable slice, nb::callable slice_of,
-           const Array<std::int64_t>& sequence_ptr, const Array<std::int32_t>& labels,
-           const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
-           const Array<double>& weights, std::int64_t n_weights, int n_threads) -> std::unique_ptr<DataLoss> {
+        [](std::shared_ptr<PythonSlices> slices, const Array<std::int64_t>& sequence_ptr,
+           const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
+           const Maybe<std::int32_t>& set_labels, const Array<double>& weights, std::int64_t n_weights,
+           int n_threads) -> std::unique_ptr<DataLoss> {
             return std::make_unique<FunctionLoss>(
-                std::make_unique<PythonSlices>(n_slices, std::move(slice), std::move(slice_of)),
-                copy(view(sequence_ptr)), annotation_of(labels, set_ptr, set_labels, copy(view(weights))),
-                n_weights, n_threads);
+                std::move(slices), copy(view(sequence_ptr)),
+                annotation_of(labels, set_ptr, set_labels, copy(view(weights))), n_weights, n_threads);
         },
-        "n_slices"_a, "slice"_a, "slice_of"_a, "sequence_ptr"_a, "labels"_a, "set_ptr"_a.none(),
-        "set_labels"_a.none(), "weights"_a, "n_weights"_a, "n_threads"_a);
+        "slices"_a, "sequence_ptr"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a,
+        "n_weights"_a, "n_threads"_a);
     m.def(
         "tree_loss",
         [](std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
@@ -119,6 +82,8 @@ void bind_losses(nb::module_& m) {
     nb::class_<DataLoss>(m, "DataLoss")
         .def_ro("n_weights", &DataLoss::n_weights)
         .def_ro("n_sequences", &DataLoss::n_sequences);
+    nb::class_<PythonSlices>(m, "FunctionSlices")
+        .def(nb::init<std::int64_t, nb::callable, nb::callable>(), "n_slices"_a, "slice"_a, "slice_of"_a);
     bind_kinds(m);
     nb::class_<Objective>(m, "Objective")
         .def(

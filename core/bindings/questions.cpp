@@ -13,6 +13,7 @@
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/function_slices.hpp"
 #include "bindings/lock_release.hpp"
 #include "training/objective.hpp"
 
@@ -116,11 +117,12 @@ void bind_questions(nb::module_& m) {
             "layout"_a, "w"_a, "first_weight"_a)
         .def(
             "score",
-            [](const PatternPotentials& self, const Trellises& trellises, int) {
+            [](const PatternPotentials& self, std::shared_ptr<Trellises> trellises,
+               std::shared_ptr<PythonSlices> functions) {
                 const LockRelease release;
-                return self.score(trellises);
+                return self.score(std::move(trellises), std::move(functions));
             },
-            "data"_a, "n_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+            "trellises"_a, "functions"_a.none(), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
 }
 
 }  // namespace crfkit

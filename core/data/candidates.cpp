@@ -114,9 +114,10 @@ void each_sequence(const Bigrams& bigrams, const Design& design, const Annotatio
 
 Bigrams existing_bigrams(const Layout& layout) {
     const std::int32_t L = layout.n_labels;
-    if (layout.bigrams && !(layout.bigrams->soft && !layout.facets.empty())) return *layout.bigrams;
-    if (layout.facets.empty()) return Bigrams(L, layout.arc_before, layout.arc_after, true);
-    std::vector<std::int32_t> before, after;  // facets may link any two labels
+    const bool every = !layout.facets.empty() || !layout.arc_triples.empty();
+    if (layout.bigrams && !(layout.bigrams->soft && every)) return *layout.bigrams;
+    if (!every) return Bigrams(L, layout.arc_before, layout.arc_after, true);
+    std::vector<std::int32_t> before, after;  // facets and features of arcs may link any two
     for (std::int32_t a = 0; a < L; ++a)
         for (std::int32_t b = 0; b < L; ++b) {
             before.push_back(a);

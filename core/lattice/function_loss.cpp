@@ -19,7 +19,7 @@ constexpr std::int64_t kWeightsPerTask = 1 << 14;
 
 }  // namespace
 
-FunctionLoss::FunctionLoss(std::unique_ptr<const FunctionSlices> slices,
+FunctionLoss::FunctionLoss(std::shared_ptr<const FunctionSlices> slices,
                            std::vector<std::int64_t> sequence_ptr, Annotation gold, std::int64_t weights,
                            int threads)
     : DataLoss(weights, static_cast<std::int64_t>(sequence_ptr.size()) - 1, threads),

@@ -17,7 +17,7 @@ class FunctionLoss final : public DataLoss {
   public:
     // gold: of the whole data set, the positions of whose sequences begin at sequence_ptr [N + 1]. Throws
     // std::invalid_argument where they do not fit together.
-    FunctionLoss(std::unique_ptr<const FunctionSlices> slices, std::vector<std::int64_t> sequence_ptr,
+    FunctionLoss(std::shared_ptr<const FunctionSlices> slices, std::vector<std::int64_t> sequence_ptr,
                  Annotation gold, std::int64_t n_weights, int n_threads);
 
     double evaluate(const double* w, double* gradient) override { return sum(w, nullptr, gradient); }
@@ -38,7 +38,7 @@ class FunctionLoss final : public DataLoss {
                          Residuals& residuals) const;
     void gather(const FunctionSlice& slice, const Residuals& residuals, double* out) const;
 
-    std::unique_ptr<const FunctionSlices> slices_;
+    std::shared_ptr<const FunctionSlices> slices_;
     std::vector<std::int64_t> sequence_ptr_;
     Annotation gold_;
     FunctionParts parts_;

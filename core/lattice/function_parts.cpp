@@ -35,18 +35,13 @@ void FunctionReader::add(bool on_arcs, std::int64_t part, Parts& parts) const {
             });
 }
 
-std::int64_t FunctionReader::add_node(std::int64_t j, Parts& parts) const {
-    const std::int64_t factor = parts.add_factor();
+void FunctionReader::add_node(std::int64_t j, Parts& parts) const {
     add(false, first_node_ + j, parts);
     for (const std::int64_t k : boundary_[j]) add(true, first_arc_ + k, parts);
-    return factor;
 }
 
-std::int64_t FunctionReader::add_arc(std::int64_t e, Parts& parts) const {
-    if (lattice.arc[e] < 0) return -1;
-    const std::int64_t factor = parts.add_factor();
-    add(true, first_arc_ + n_starts_ + lattice.arc[e], parts);
-    return factor;
+void FunctionReader::add_arc(std::int64_t e, Parts& parts) const {
+    if (lattice.arc[e] >= 0) add(true, first_arc_ + n_starts_ + lattice.arc[e], parts);
 }
 
 class FunctionParts::Reader final : public PartReader {
@@ -64,12 +59,14 @@ class FunctionParts::Reader final : public PartReader {
             parts.begin_level();
             for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j) {
                 parts.add_node(lattice.labels[j], source_.gold_.possible(first + t, lattice.labels[j]));
-                parts.score_node(functions_.add_node(j, parts));
+                parts.score_node(parts.add_factor());
+                functions_.add_node(j, parts);
                 if (t == 0) parts.add_arc(0);
                 for (std::int64_t e = lattice.in_ptr[j]; e < lattice.in_ptr[j + 1]; ++e) {
                     parts.add_arc(lattice.from[e] + 1);
-                    if (const std::int64_t factor = functions_.add_arc(e, parts); factor >= 0)
-                        parts.score_arc(factor);
+                    if (lattice.arc[e] < 0) continue;
+                    parts.score_arc(parts.add_factor());
+                    functions_.add_arc(e, parts);
                 }
             }
         }

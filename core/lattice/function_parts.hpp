@@ -40,10 +40,10 @@ class FunctionReader {
     // Goes to sequence n; `lattice` is of it, empty where the sequence is. Throws std::invalid_argument where
     // the slice does not fit.
     void load(std::int64_t n);
-    // A factor of the features of node j, of arc e of the lattice; the arcs out of the start and into the end
-    // belong to the nodes. −1: arc e has none.
-    std::int64_t add_node(std::int64_t j, Parts& parts) const;
-    std::int64_t add_arc(std::int64_t e, Parts& parts) const;
+    // Adds the features of node j, of arc e of the lattice to the newest factor; the arcs out of the start
+    // and into the end belong to the nodes.
+    void add_node(std::int64_t j, Parts& parts) const;
+    void add_arc(std::int64_t e, Parts& parts) const;
 
     Lattice lattice;
 

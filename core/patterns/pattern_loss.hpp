@@ -10,19 +10,30 @@
 #include "patterns/batches.hpp"
 #include "patterns/evaluator.hpp"
 #include "patterns/trellis.hpp"
+#include "patterns/trellis_parts.hpp"
 #include "training/data_loss.hpp"
+#include "training/part_loss.hpp"
 
 namespace crfkit {
 
+// The loss of patterns over trellises. functions: null where the design of the trellises has the features.
+// Facets, features of arcs and functions beside patterns are answered from parts (PartLoss), all else by
+// PatternLoss. n_weights: D; the weights of the patterns end at or before it. Throws std::invalid_argument if
+// things do not fit together.
+std::unique_ptr<DataLoss> pattern_loss(std::shared_ptr<const Trellises> trellises,
+                                       std::shared_ptr<const FunctionSlices> functions, Annotation gold,
+                                       std::int64_t n_weights, bool single_precision, int n_threads);
+
 class PatternLoss final : public TwoPrecisions<PatternLoss, PatternEvaluator> {
   public:
-    // n_weights: D; the weights of the patterns end at or before it. Throws std::invalid_argument if things
-    // do not fit together.
+    // As for pattern_loss, for features of positions.
     PatternLoss(std::shared_ptr<const Trellises> trellises, Annotation gold, std::int64_t n_weights,
                 bool single_precision, int n_threads);
 
-    const SequenceSource& sequences() override;
-    std::unique_ptr<Mistakes> mistakes(const double* w) override;
+    const SequenceSource& sequences() override { return sequences_; }
+    std::unique_ptr<Mistakes> mistakes(const double* w) override {
+        return std::make_unique<PartMistakes>(parts_, w);
+    }
 
     template <class Real>
     std::unique_ptr<PatternEvaluator<Real>> open() {
@@ -36,6 +47,8 @@ class PatternLoss final : public TwoPrecisions<PatternLoss, PatternEvaluator> {
   private:
     std::shared_ptr<const Trellises> trellises_;
     Annotation gold_;
+    TrellisParts parts_;
+    PartSequences sequences_;
     std::vector<Block> blocks_;
     std::unique_ptr<PatternBatches> batches_;  // from the first question about the whole data set on
 };

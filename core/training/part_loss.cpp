@@ -28,15 +28,15 @@ void each_item(const PartLists& lists, std::int64_t i, const Function& function)
 
 }  // namespace
 
-PartScores::PartScores(const Parts& parts, const double* weights)
-    : nodes_(static_cast<std::size_t>(parts.n_nodes()), 0.0),
-      arcs_(static_cast<std::size_t>(parts.n_arcs()), 0.0) {
+void PartScores::set(const Parts& parts, const double* weights) {
+    nodes.assign(static_cast<std::size_t>(parts.n_nodes()), 0.0);
+    arcs.assign(static_cast<std::size_t>(parts.n_arcs()), 0.0);
     std::vector<double> of_factors(static_cast<std::size_t>(parts.factors.size()), 0.0);
     for (std::size_t f = 0; f < of_factors.size(); ++f)
         for (std::int64_t k = parts.factors.ptr[f]; k < parts.factors.ptr[f + 1]; ++k)
             of_factors[f] += parts.values[k] * weights[parts.factors.ids[k]];
-    each_item(parts.node_factors, [&](std::int64_t j, std::int64_t f) { nodes_[j] += of_factors[f]; });
-    each_item(parts.arc_factors, [&](std::int64_t e, std::int64_t f) { arcs_[e] += of_factors[f]; });
+    each_item(parts.node_factors, [&](std::int64_t j, std::int64_t f) { nodes[j] += of_factors[f]; });
+    each_item(parts.arc_factors, [&](std::int64_t e, std::int64_t f) { arcs[e] += of_factors[f]; });
 }
 
 // Nodes keep their order and levels, so that all pointers are numbers of nodes that are kept before.
@@ -76,8 +76,8 @@ void AllowedParts::find(const Parts& parts) {
 
 ScoredArrayGraph AllowedParts::graph(const PartScores& scores) const {
     std::vector<double> of_arcs(arcs.size()), of_nodes(nodes.size());
-    for (std::size_t e = 0; e < arcs.size(); ++e) of_arcs[e] = scores.arc(arcs[e]);
-    for (std::size_t j = 0; j < nodes.size(); ++j) of_nodes[j] = scores.node(nodes[j]);
+    for (std::size_t e = 0; e < arcs.size(); ++e) of_arcs[e] = scores.arcs[arcs[e]];
+    for (std::size_t j = 0; j < nodes.size(); ++j) of_nodes[j] = scores.nodes[nodes[j]];
     return {shape_, std::move(of_arcs), std::move(of_nodes)};
 }
 
@@ -122,16 +122,16 @@ double PartSequence::add_marginals(const ScoredArrayGraph& graph, const ScoredAr
 
 double PartSequence::differentiate(const double* weights, const double* direction, double* residuals) {
     std::fill_n(residuals, n_residuals(), 0.0);
-    const PartScores scores(parts_, weights);
+    scores_.set(parts_, weights);
     double loss = 0;
     if (direction) {
-        const PartScores moves(parts_, direction);
-        const ScoredArrayGraph of_all = moves.graph(parts_), of_allowed = allowed_.graph(moves);
-        loss += add_marginals(scores.graph(parts_), &of_all, weight_, nullptr, residuals);
-        loss -= add_marginals(allowed_.graph(scores), &of_allowed, -weight_, &allowed_, residuals);
+        moves_.set(parts_, direction);
+        const ScoredArrayGraph of_all = moves_.graph(parts_), of_allowed = allowed_.graph(moves_);
+        loss += add_marginals(scores_.graph(parts_), &of_all, weight_, nullptr, residuals);
+        loss -= add_marginals(allowed_.graph(scores_), &of_allowed, -weight_, &allowed_, residuals);
     } else {
-        loss += add_marginals(scores.graph(parts_), nullptr, weight_, nullptr, residuals);
-        loss -= add_marginals(allowed_.graph(scores), nullptr, -weight_, &allowed_, residuals);
+        loss += add_marginals(scores_.graph(parts_), nullptr, weight_, nullptr, residuals);
+        loss -= add_marginals(allowed_.graph(scores_), nullptr, -weight_, &allowed_, residuals);
     }
     return weight_ * loss;
 }
@@ -164,11 +164,11 @@ void PartMistakes::walk(const ScoredArrayGraph& graph, const AllowedParts* some,
 std::int64_t PartMistakes::find(std::int64_t n, Difference& difference) {
     reader_->load(n, parts_);
     counts_.assign(static_cast<std::size_t>(parts_.factors.size()), 0.0);
-    const PartScores scores(parts_, w_);
-    walk(scores.graph(parts_), nullptr, -1, predicted_);
+    scores_.set(parts_, w_);
+    walk(scores_.graph(parts_), nullptr, -1, predicted_);
     if (is_allowed_) return 0;
     allowed_.find(parts_);
-    walk(allowed_.graph(scores), &allowed_, 1, right_);
+    walk(allowed_.graph(scores_), &allowed_, 1, right_);
     for (std::int64_t f = 0; f < parts_.factors.size(); ++f)
         for (std::int64_t k = parts_.factors.ptr[f]; counts_[f] != 0 && k < parts_.factors.ptr[f + 1]; ++k)
             difference.add(parts_.factors.ids[k], counts_[f] * parts_.values[k]);

@@ -19,17 +19,12 @@
 namespace crfkit {
 
 // The scores of the factors of one sequence, F w, given to its parts: A F w.
-class PartScores {
-  public:
+struct PartScores {
     // weights: what the ids of factors count in.
-    PartScores(const Parts& parts, const double* weights);
+    void set(const Parts& parts, const double* weights);
+    ScoredArrayGraph graph(const Parts& parts) const { return {parts, arcs, nodes}; }
 
-    ScoredArrayGraph graph(const Parts& parts) const { return {parts, arcs_, nodes_}; }
-    double node(std::int64_t j) const { return nodes_[j]; }
-    double arc(std::int64_t e) const { return arcs_[e]; }
-
-  private:
-    std::vector<double> nodes_, arcs_;  // [nodes], [arcs]
+    std::vector<double> nodes, arcs;  // [nodes], [arcs]
 };
 
 // What is left of a sequence when only allowed nodes and arcs are, and of these only what START leads to.
@@ -68,6 +63,7 @@ class PartSequence final : public SequenceLoss {
     std::unique_ptr<PartReader> reader_;
     Parts parts_;  // weights of factors counted among those of the sequence
     AllowedParts allowed_;
+    PartScores scores_, moves_;
     PathEngine engine_;
     double weight_ = 0;
     std::vector<std::int32_t> place_;  // [D] of a weight among those of the sequence, −1: none
@@ -115,6 +111,7 @@ class PartMistakes final : public Mistakes {
     const double* w_;
     Parts parts_;
     AllowedParts allowed_;
+    PartScores scores_;
     std::vector<double> best_, counts_;            // [nodes] for Viterbi; [factors]
     std::vector<std::int32_t> right_, predicted_;  // [levels] −1: nothing is said
     bool is_allowed_ = true;                       // whether all parts of the path walked last are allowed

@@ -188,8 +188,18 @@ def chain_loss(
     single_precision: bool,
     n_threads: int,
 ) -> DataLoss: ...
-def pattern_loss(  # of trellises over a design made for "patterns"
+
+class FunctionSlices:  # slices are (first and last sequence, lattices, features): number i, or one that has sequence n
+    def __init__(
+        self,
+        n_slices: int,
+        slice: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
+        slice_of: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
+    ) -> None: ...
+
+def pattern_loss(  # of trellises over a design made for "patterns"; functions: in place of the features of the design
     trellises: Trellises,
+    functions: FunctionSlices | None,
     labels: Int32s,
     set_ptr: Int64s | None,
     set_labels: Int32s | None,
@@ -198,10 +208,8 @@ def pattern_loss(  # of trellises over a design made for "patterns"
     single_precision: bool,
     n_threads: int,
 ) -> DataLoss: ...
-def function_loss(  # slices are (first and last sequence, lattices, features): number i, or one that has sequence n
-    n_slices: int,
-    slice: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
-    slice_of: Callable[[int], tuple[int, int, Lattices, list[ActiveFeatures]]],
+def function_loss(
+    slices: FunctionSlices,
     sequence_ptr: Int64s,
     labels: Int32s,
     set_ptr: Int64s | None,
@@ -327,7 +335,7 @@ class ChainPotentials:  # local: normalised at each position
 
 class PatternPotentials:
     def __init__(self, layout: Layout, w: Float64s, first_weight: int) -> None: ...
-    def score(self, data: Trellises, n_threads: int) -> ScoredSequences: ...
+    def score(self, trellises: Trellises, functions: FunctionSlices | None) -> ScoredSequences: ...
 
 # lattices whose nodes and arcs have features of their own
 

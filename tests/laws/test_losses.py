@@ -24,8 +24,6 @@ def law(check: Law) -> Law:
 @pytest.mark.parametrize("check", LAWS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("row", ROWS)
 def test_law(row: str, check: Law) -> None:
-    if check.__name__.startswith("a_") and row.startswith("patterns"):
-        pytest.skip("no steps along single sequences yet")
     check(trained(row))
 
 
@@ -102,3 +100,32 @@ def a_mistake_is_the_best_output_in_place_of_the_right_one(problem: Trained) -> 
         assert loss == pytest.approx(weight * (scores[best] - scores[right]), rel=1e-9, abs=1e-9)
         step = weight * (outputs.counts[right] - outputs.counts[best])
         np.testing.assert_allclose(state["weights"] - problem.w, step, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.startswith("patterns with")])
+def test_answers_about_patterns_beside_other_features(row: str) -> None:
+    problem = trained(row)
+    answerer, design, label_sequences = problem.answers
+    lengths = [len(paths[0]) for paths in label_sequences]
+    ptr = np.cumsum([0, *lengths])
+    best, marginals = answerer.decode(design, 2), answerer.marginals(design, 2)
+    log_z, k_best = answerer.log_partitions(design, n_threads=2), answerer.k_best(design, 3, 2)
+    known = np.concatenate(
+        [np.zeros(0, np.int32), *(np.array(paths[-1], np.int32) for paths in label_sequences)]
+    )
+    log_known = answerer.log_partitions(design, known, None, 2)
+    samples = answerer.sample(design, 4, np.random.default_rng(0).random(4 * ptr[-1]), 2)
+    for n, (paths, outputs) in enumerate(zip(label_sequences, problem.outputs, strict=True)):
+        at = slice(ptr[n], ptr[n + 1])
+        scores = dict(zip(paths, (outputs.counts @ problem.w).tolist(), strict=True))
+        ranked = sorted(scores.values(), reverse=True)
+        assert log_z[n] == pytest.approx(np.logaddexp.reduce(ranked), rel=1e-12, abs=1e-12)
+        assert log_known[n] == pytest.approx(scores[paths[-1]], rel=1e-12, abs=1e-12)
+        assert scores[tuple(best[at].tolist())] == pytest.approx(ranked[0], abs=1e-9)
+        assert [score for score, _ in k_best[n]] == pytest.approx(ranked[:3], abs=1e-9)
+        probs = np.zeros((lengths[n], marginals.shape[1]))
+        for y, score in scores.items():
+            probs[range(lengths[n]), list(y)] += np.exp(score - log_z[n])
+        np.testing.assert_allclose(marginals[at], probs, rtol=0, atol=1e-9)
+        drawn = samples[4 * ptr[n] : 4 * ptr[n + 1]].reshape(4, lengths[n])
+        assert all(tuple(y) in scores for y in drawn.tolist())

@@ -12,7 +12,7 @@ import pytest
 import crfkit
 from crfkit import CRF, Ngrams, Pattern, Patterns
 from crfkit.data import InputError
-from crfkit.features import Template, pattern_map
+from crfkit.features import pattern_map
 from crfkit.models import trellis_sizes
 from crfkit.structures import size_words
 
@@ -102,13 +102,3 @@ def test_too_many_arcs_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> 
         fitted("B I* E")
     assert str(complaint.value).endswith("or give fewer sequences at once")
     assert size_words(11, 10, 0, 20)[1].endswith("or raise max_states")
-
-
-@pytest.mark.parametrize("structure", [Patterns(["B I* E"]), Patterns(grow=True)])
-def test_features_of_arcs_are_refused_in_words(structure: Patterns) -> None:
-    rows = [[(position["w"],) for position in x] for x in X] * 5
-    CRF(structure=structure, features=Template.parse("U:%x[0,0]\nB", "bare"), n_threads=1).fit(rows, Y * 5)
-    with pytest.raises(InputError, match=r"do not go with features of arcs: .*a bare B is fine"):
-        CRF(structure=structure, features=Template.parse("U:%x[0,0]\nB:%x[0,0]", "read"), n_threads=1).fit(
-            rows, Y * 5
-        )

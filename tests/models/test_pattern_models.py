@@ -18,7 +18,6 @@ import crfkit
 from crfkit import (
     CRF,
     LBFGS,
-    SGD,
     TRON,
     Affixes,
     Bigrams,
@@ -341,12 +340,7 @@ def test_partial_fit_keeps_what_the_new_data_do_not_touch() -> None:
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        (
-            {"features": crfkit.FeatureFunctions([lambda x, label, i: 1.0])},
-            "do not go with feature functions",
-        ),
-        ({"facets": lambda label: {"kind": label}}, "do not go with facets"),
-        ({"optimizer": SGD()}, "which goes from sequence to sequence"),
+        ({"optimizer": TRON(), "l1": 1.0}, "TRON takes no l1 penalty"),
         ({"structure": "nosuch"}, r"expected crfkit\.Chain\(…\) or crfkit\.Patterns\(…\)"),
     ],
 )
@@ -469,7 +463,8 @@ def test_common_starts_are_as_if_they_were_listed(more: list[Any]) -> None:
     assert len(common.common) == 1 + bool(more)
     ptr, states, values = common.of_positions(0, dataset.n_positions)
     listed = common._replace(start_ptr=ptr, start_states=states, start_values=values, common=states[:0])
-    one, other = (patterns.trellises(d, potentials.feature_map, dataset, 1) for d in (common, listed))
+    designs = (patterns.design(d, potentials.feature_map, dataset, 1) for d in (common, listed))
+    one, other = (design.trellises for design in designs)
     assert one.n_arcs == other.n_arcs
     for n in range(len(X)):
         assert one.turned(n) == other.turned(n)

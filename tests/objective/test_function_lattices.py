@@ -95,7 +95,8 @@ def loss(
     def slice_(_: int) -> Any:
         return 0, last, found, active
 
-    made = _core.function_loss(1, slice_, slice_, longs(0, 2, 3), labels, None, None, weights, 2, 1)
+    slices = _core.FunctionSlices(1, slice_, slice_)
+    made = _core.function_loss(slices, longs(0, 2, 3), labels, None, None, weights, 2, 1)
     return _core.Objective(made, np.zeros(1))
 
 

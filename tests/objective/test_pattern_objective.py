@@ -26,7 +26,7 @@ def test_answers_for_a_data_set_are_those_of_enumeration(settings: dict[str, Any
     case = PatternCase(**settings)
     w = point(case, scale)
     layout, trellises = case.trellises(purpose="questions")
-    scored = _core.PatternPotentials(layout, w, PATTERNS).score(trellises, 2)
+    scored = _core.PatternPotentials(layout, w, PATTERNS).score(trellises, None)
     best, marginals = scored.decode(2), scored.marginals(2)
     log_z, k_best = scored.log_partitions(None, None, None, 2), scored.k_best(3, 2)
     pinned = scored.log_partitions(best, None, None, 2)
@@ -53,7 +53,7 @@ def test_samples_have_the_frequencies_of_the_model() -> None:
     case = PatternCase(1, bigrams=True)
     w = point(case)
     layout, trellises = case.trellises(purpose="questions")
-    scored = _core.PatternPotentials(layout, w, PATTERNS).score(trellises, 2)
+    scored = _core.PatternPotentials(layout, w, PATTERNS).score(trellises, None)
     n = 4000
     drawn = scored.sample(n, np.random.default_rng(0).random(n * int(case.ptr[-1])), 2)
     marginals = scored.marginals(1)

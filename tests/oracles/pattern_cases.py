@@ -147,6 +147,7 @@ class PatternCase:
             partial = np.cumsum([0, *map(len, sets)]), np.array([*itertools.chain(*sets)], dtype=np.int32)
         return _core.pattern_loss(
             self.trellises(n_threads)[1],
+            None,
             known,
             *partial,
             self.weight,

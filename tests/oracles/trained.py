@@ -7,14 +7,19 @@ c (Cov[φ] − Cov_gold[φ]) v, where gold means the outputs that the annotation
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, PatternMap
+from crfkit.inference import Answerer, PatternPotentials
 from crfkit.objective import Loss, Objective
+from crfkit.structures import Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
 from tests.oracles.online_reference import every_kind_of_feature
 from tests.oracles.oracle import TreeOracle
@@ -54,6 +59,9 @@ class Trained:
         self.outputs = outputs  # [N]
         self.weight = weight  # [N]
         random = np.random.default_rng(len(outputs))
+        self.answers: Any = (
+            None  # an answerer at w, the data as it reads them, and the label sequences of each output
+        )
         self.w, self.v = random.normal(size=(2, outputs[0].counts.shape[1]))
 
     def objective(self, *, l2: float = L2, single_precision: bool = False, n_threads: int = 1) -> Objective:
@@ -129,6 +137,91 @@ def of_patterns(**settings: Any) -> Trained:
     return Trained(case.loss, outputs, case.weight)
 
 
+# Patterns in their own language, and in that of `re`; labels are a, b, c, …
+WRITTEN = {"a . b": "a.b", "b b* a": "bb*a", "^c .": "^c.", "a b$": "ab$", "a": "a", ". c c": ".cc"}
+
+
+def matches(y: tuple[int, ...]) -> Float64s:
+    """How often each pattern matches in a label sequence: it counts for every begin and end."""
+    text = "".join("abcdefgh"[label] for label in y)
+    spans = list(combinations(range(len(text) + 1), 2))
+    return np.array(
+        [
+            sum(
+                re.fullmatch(expression.strip("^$"), text[begin:end]) is not None
+                and (begin == 0 or expression[0] != "^")
+                and (end == len(text) or expression[-1] != "$")
+                for begin, end in spans
+            )
+            for expression in WRITTEN.values()
+        ],
+        np.float64,
+    )
+
+
+def with_patterns(
+    feature_map: FeatureMap,
+    dataset: Dataset,
+    annotation: Annotation,
+    weight: Float64s,
+    outputs: list[dict[tuple[int, ...], tuple[Float64s, bool]]],
+    functions: FunctionData | None = None,
+) -> Trained:
+    """Patterns beside other features: of each label sequence what it has of these, and whether it is admitted."""
+    map_ = PatternMap(Patterns(list(WRITTEN)), tuple("abcdefgh"[: feature_map.n_labels]))
+    assert map_.names == list(WRITTEN)
+    starts = map_.data(dataset)
+    given = starts, feature_map, dataset
+    loss = partial(map_.loss, *given, annotation, functions=functions, sample_weight=weight)
+    every = [
+        Outputs(
+            np.array([np.concatenate([counts, matches(y)]) for y, (counts, _) in found.items()]),
+            np.array([admitted for _, admitted in found.values()]),
+        )
+        for found in outputs
+    ]
+    problem = Trained(loss, every, weight)
+    layout = feature_map.layout if functions is None else functions.map.layout
+    answerer = Answerer(PatternPotentials(layout, problem.w, map_.n_weights))
+    problem.answers = answerer, map_.design(*given, 2, functions), [list(found) for found in outputs]
+    return problem
+
+
+def of_patterns_with_facets(kind: Mapping[str, Any]) -> Trained:
+    """Patterns where labels have facets."""
+    problem = Problem(1, n_labels=4, facets=True, **kind)
+    outputs = [
+        {y: (problem.counts(n, y), problem.admits(n, y)) for y in problem.label_sequences(n)}
+        for n in range(len(problem.lengths))
+    ]
+    return with_patterns(problem.map, problem.dataset, problem.annotation, problem.sample_weight, outputs)
+
+
+def of_patterns_with_every_kind_of_feature() -> Trained:
+    """Patterns beside features of transitions and a dense block."""
+    dataset, annotation, map_, sequences = every_kind_of_feature()
+    outputs = []
+    for sequence in sequences:
+        found = {}
+        for y, phi, admitted in zip(*sequence[:3], strict=True):
+            counts = np.zeros(map_.n_weights)
+            counts[list(phi)] = list(phi.values())
+            found[y] = (counts, admitted)
+        outputs.append(found)
+    return with_patterns(map_, dataset, annotation, np.ones(len(sequences)), outputs)
+
+
+def of_patterns_with_functions(functions: str, kind: Mapping[str, Any]) -> Trained:
+    """Patterns beside feature functions."""
+    problem = FunctionProblem(3, FUNCTIONS[functions], **kind)
+    outputs = [
+        {y: (problem.counts(n, y), problem.admits(n, y)) for y in problem.paths(n)}
+        for n in range(len(problem.lengths))
+    ]
+    given = problem.feature_map, problem.dataset, problem.annotation, problem.sample_weight
+    return with_patterns(*given, outputs, problem.data)
+
+
 def of_trees(*, single_root: bool, unknown: float) -> Trained:
     """Trees: what an arc has of each weight is its score where that weight is 1 and all others are 0."""
     sentences = random_treebank([1, 2, 3, 3], 3, single_root=single_root, unknown=unknown)
@@ -156,6 +249,16 @@ def _named(kind: Mapping[str, Any]) -> str:
     return ", ".join(name if value is True else f"{name} {value}" for name, value in kind.items() if value)
 
 
+FACET_KINDS = [
+    {"hard": hard, "soft": soft, "restrict": restrict, "partial": unknown}
+    for hard, soft, restrict, unknown in (
+        (False, False, False, False),
+        (True, False, False, True),
+        (True, True, True, False),
+        (False, False, True, True),
+    )
+]
+
 ROWS: dict[str, Callable[[], Trained]] = {
     **{f"chain, {_named(kind)}": partial(of_chain, kind) for kind in KINDS},
     "chain, every kind of feature": of_every_kind_of_feature,
@@ -167,6 +270,16 @@ ROWS: dict[str, Callable[[], Trained]] = {
     **{
         f"patterns, {_named(kind)}": partial(of_patterns, seed=seed, **kind)
         for seed, kind in enumerate(PatternCase.KINDS)
+    },
+    **{
+        f"patterns with facets, {_named(kind)}": partial(of_patterns_with_facets, kind)
+        for kind in FACET_KINDS
+    },
+    "patterns with every kind of feature": of_patterns_with_every_kind_of_feature,
+    **{
+        f"patterns with functions {name}, {_named(kind)}": partial(of_patterns_with_functions, name, kind)
+        for name in FUNCTIONS
+        for kind in FUNCTION_KINDS
     },
     **{
         f"trees, {'one root' if single_root else 'roots'}, {unknown:.0%} unknown": partial(

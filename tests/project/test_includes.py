@@ -20,14 +20,21 @@ MAP: dict[str, set[str]] = {
     "training": {"base", "kernels", "data", "paths"},  # interfaces, which the structures implement
     "chain": {"base", "kernels", "data", "paths", "training"},
     "lattice": {"base", "kernels", "data", "paths", "training"},
-    "patterns": {"base", "kernels", "data", "paths", "training"},
+    "patterns": {
+        "base",
+        "kernels",
+        "data",
+        "paths",
+        "training",
+        "lattice",
+    },  # feature functions beside patterns
     "trees": {"base", "kernels", "training"},
     "formats": {"base", "text", "data"},
 }
 BELOW = {"base", "kernels", "data", "paths"}
 STRUCTURES = {"chain", "lattice", "patterns", "trees"}
 MAP["losses"] = BELOW | STRUCTURES | {"training"}  # which backend a loss takes
-MAP["answers"] = BELOW | STRUCTURES  # what a trained model is asked
+MAP["answers"] = BELOW | STRUCTURES | {"training"}  # what a trained model is asked
 MAP["bindings"] = set(MAP)
 PYTHON = re.compile(r"Python\.h|nanobind/|numpy/")
 

@@ -113,14 +113,16 @@ class FunctionData:
         draft = self._draft(sequence, sequence + 1)
         return Slice(sequence, sequence + 1, draft.lattices, self._active(draft))
 
+    def native(self) -> _core.FunctionSlices:
+        """The slices for the native core, which asks for them one by one."""
+        return _core.FunctionSlices(len(self._ranges), self.slice, self.slice_of)
+
     def loss(
         self, annotation: Annotation, *, sample_weight: npt.ArrayLike | None = None, n_threads: int = 1
     ) -> _core.DataLoss:
         """The loss of feature functions over this data set, slice by slice, for `Objective`; always in double precision."""
         return _core.function_loss(
-            len(self._ranges),
-            self.slice,
-            self.slice_of,
+            self.native(),
             self.dataset.sequence_ptr,
             annotation.labels,
             *annotation.set_arrays,
@@ -156,20 +158,7 @@ class FunctionData:
         ptr = self.dataset.sequence_ptr[first : last + 1]
         begin, end = int(ptr[0]), int(ptr[-1])
         allowed = None if self.dataset.allowed is None else self.dataset.allowed.between(begin, end)
-        design = _core.Design(
-            self.map.layout,
-            ptr - begin,
-            np.zeros(end - begin + 1, np.int64),
-            np.zeros(0, np.int32),
-            None,
-            None,
-            None,
-            None,
-            [],
-            self.n_threads,
-            None if allowed is None else allowed.position_ptr,
-            None if allowed is None else allowed.labels,
-        )
+        design = self.map.design(ptr - begin, allowed, self.n_threads)
         return _core.Lattices(self.map.layout, design, *self.map.boundary, self.n_threads)
 
     def _cut(self) -> Iterator[tuple[int, int]]:

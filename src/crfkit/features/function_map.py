@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.arrays import Int32s
-from crfkit.features.feature_map import FeatureMap
+from crfkit.arrays import Int32s, Int64s
+from crfkit.features.feature_map import FeatureMap, Purpose
 from crfkit.features.function_values import Objects, Outputs
 from crfkit.features.functions import FeatureFunctions
 from crfkit.lazy import lazy_property
-from crfkit.structures import END, START, Chain
+from crfkit.structures import END, START, AllowedLabels, Chain
 
 Flags = npt.NDArray[np.uint8]
 
@@ -40,6 +40,31 @@ class FunctionMap:
             bigrams = (codes // (L + 1)).astype(np.int32), (codes % (L + 1)).astype(np.int32)
         nothing, empty, zero = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int64)
         return _core.Layout(L, zero, empty, nothing, empty, empty, zero, empty, *bigrams, soft)
+
+    def design(
+        self,
+        sequence_ptr: Int64s,
+        allowed: AllowedLabels | None,
+        n_threads: int,
+        *,
+        purpose: Purpose = "training",
+    ) -> _core.Design:
+        """Sequences of so many positions, whose features are the outputs of the functions alone."""
+        return _core.Design(
+            self.layout,
+            sequence_ptr,
+            np.zeros(int(sequence_ptr[-1]) + 1, np.int64),
+            np.zeros(0, np.int32),
+            None,
+            None,
+            None,
+            None,
+            [],
+            n_threads,
+            None if allowed is None else allowed.position_ptr,
+            None if allowed is None else allowed.labels,
+            purpose,
+        )
 
     @property
     def _look_at_arcs(self) -> bool:

@@ -19,6 +19,7 @@ from crfkit.data import InputError
 from crfkit.features.configurations import Configuration, configurations
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
+from crfkit.features.function_data import FunctionData
 from crfkit.features.gate_values import Gates
 from crfkit.lazy import lazy_property
 from crfkit.structures import (
@@ -98,6 +99,14 @@ class PatternData(NamedTuple):
         found = np.zeros(n_weights, np.bool_)
         found[matcher.activates[seen & (matcher.activates >= 0)]] = True
         return found
+
+
+class PatternDesign(NamedTuple):
+    """A data set with patterns, as the native core reads it."""
+
+    trellises: _core.Trellises
+    functions: _core.FunctionSlices | None  # in place of features
+    first_weight: int  # of the patterns
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,23 +190,34 @@ class PatternMap:
         """The patterns that begin at the positions of a data set."""
         return self._data(dataset, self._configurations(dataset))
 
-    def trellises(
+    def design(
         self,
         starts: PatternData,
         feature_map: FeatureMap,
         dataset: Dataset,
         n_threads: int,
-    ) -> _core.Trellises:
-        """A data set as trellises, for the native core; InputError for one that would be too large."""
+        functions: FunctionData | None = None,
+    ) -> PatternDesign:
+        """A data set as trellises, for the native core; InputError for one that would be too large.
+
+        `functions`: feature functions on the data set, in place of the features of the map.
+        """
+        if functions is None:
+            layout, first = feature_map.layout, feature_map.n_weights
+            design = feature_map.design(dataset, n_threads, purpose="patterns")
+        else:
+            layout, first = functions.map.layout, functions.map.n_weights
+            ptr, allowed = dataset.sequence_ptr, dataset.allowed
+            design = functions.map.design(ptr, allowed, n_threads, purpose="patterns")
         try:
-            return _core.Trellises(
-                feature_map.layout,
-                feature_map.design(dataset, n_threads, purpose="patterns"),
+            trellises = _core.Trellises(
+                layout,
+                design,
                 starts.native_matcher(),
                 starts.start_ptr,
                 starts.start_states,
                 starts.start_values,
-                feature_map.n_weights,
+                first,
                 self.structure.max_states,
                 MAX_ARCS,
                 n_threads,
@@ -205,6 +225,7 @@ class PatternMap:
             )
         except _core.TrellisSizeError as error:
             raise InputError(self._too_large(error)) from None
+        return PatternDesign(trellises, None if functions is None else functions.native(), first)
 
     def loss(
         self,
@@ -213,17 +234,20 @@ class PatternMap:
         dataset: Dataset,
         annotation: Annotation,
         *,
+        functions: FunctionData | None = None,
         sample_weight: npt.ArrayLike | None = None,
         single_precision: bool = True,
         n_threads: int = 1,
     ) -> _core.DataLoss:
         """The loss of a chain with patterns over the trellises of a data set, for `Objective`."""
+        design = self.design(starts, feature_map, dataset, n_threads, functions)
         return _core.pattern_loss(
-            self.trellises(starts, feature_map, dataset, n_threads),
+            design.trellises,
+            design.functions,
             annotation.labels,
             *annotation.set_arrays,
             sequence_weights(sample_weight, dataset.n_sequences),
-            feature_map.n_weights + self.n_weights,
+            design.first_weight + self.n_weights,
             single_precision,
             n_threads,
         )

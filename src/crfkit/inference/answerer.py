@@ -75,15 +75,29 @@ class ChainPotentials:
         return ChainScores(*self._core.scores(data, n))
 
 
+class Trellises(Protocol):
+    """Trellises, and the feature functions beside their patterns, if there are any (`crfkit.features.PatternDesign`)."""
+
+    @property
+    def trellises(self) -> _core.Trellises:
+        """All label sequences of each sequence."""
+        ...
+
+    @property
+    def functions(self) -> _core.FunctionSlices | None:
+        """In place of features."""
+        ...
+
+
 class PatternPotentials:
-    """A chain with patterns, whose data sets are trellises (`PatternMap.trellises`)."""
+    """A chain with patterns, whose weights are the last `n_patterns`; data sets are trellises (`PatternMap.design`)."""
 
-    def __init__(self, layout: _core.Layout, weights: Float64s) -> None:
-        self._core = _core.PatternPotentials(layout, _finite(weights), layout.n_weights)
+    def __init__(self, layout: _core.Layout, weights: Float64s, n_patterns: int) -> None:
+        self._core = _core.PatternPotentials(layout, _finite(weights), len(weights) - n_patterns)
 
-    def score(self, data: _core.Trellises, n_threads: int) -> Iterable[_core.ScoredSequences]:
+    def score(self, data: Trellises, n_threads: int) -> Iterable[_core.ScoredSequences]:
         """The sequences with their scores."""
-        return (self._core.score(data, n_threads),)
+        return (self._core.score(data.trellises, data.functions),)
 
 
 class LatticeSlices(Protocol):

@@ -343,9 +343,10 @@ class CRF(Estimator, Generic[Label]):
 
     def _functions(self, params: dict[str, Any]) -> Any:
         structure, features = params["structure"], params["features"]
+        own = [features] if isinstance(features, FeatureFunctions) else []
         if isinstance(structure, Patterns):
-            return pattern_file.functions_of(structure)
-        return features if isinstance(features, FeatureFunctions) else None
+            return [*own, *pattern_file.functions_of(structure)]
+        return features if own else None
 
     def _trained(self) -> ChainModel:
         self._check_fitted()

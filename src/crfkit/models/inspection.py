@@ -108,7 +108,8 @@ def heaviest_arc_features(model: CRF[Any], n: int = 10) -> list[ArcFeatureWeight
 
 def heaviest_patterns(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
     """The n patterns with the largest weights, by absolute value."""
-    return _heaviest(model, model.pattern_names_, n)
+    names = model.pattern_names_
+    return _heaviest(names, model.weights_[len(model.weights_) - len(names) :], n)
 
 
 def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[TrellisSize]:
@@ -121,18 +122,17 @@ def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[Trell
     starts = patterns.data(model._trained().encode(X, allowed))
     found = []
     for n, (begin, end) in enumerate(pairwise(ask.ptr.tolist())):
-        states, arcs, _ = ask.design.sizes(n)
+        states, arcs, _ = ask.design.trellises.sizes(n)
         found.append(TrellisSize(states, arcs, patterns.sparsity(starts, n, begin, end)))
     return found
 
 
 def heaviest_outputs(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
     """The n outputs of feature functions with the largest weights, by absolute value: `f`, `f[3]` or `f:name`."""
-    return _heaviest(model, model.output_names_, n)
+    return _heaviest(model.output_names_, model.weights_[model.feature_map_.n_weights :], n)
 
 
-def _heaviest(model: CRF[Any], names: Sequence[str], n: int) -> list[FeatureWeight]:
-    """The n largest of the weights behind those of the feature map, if they have these names."""
-    weights = model.weights_[model.feature_map_.n_weights :]
-    order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0) if names else 0]
+def _heaviest(names: Sequence[str], weights: Float64s, n: int) -> list[FeatureWeight]:
+    """The n largest of the weights that begin with those of these names."""
+    order = np.argsort(-np.abs(weights[: len(names)]), kind="stable")[: max(n, 0)]
     return [FeatureWeight(names[at], float(weights[at])) for at in order.tolist()]

@@ -71,9 +71,7 @@ class CRFSettings:
             raise InputError(
                 f"structure is {self.structure!r}, expected crfkit.Chain(…) or crfkit.Patterns(…)"
             )
-        optimizer = check_optimizer(self.optimizer, self.l1)
-        if isinstance(self.structure, Patterns):
-            self._check_beside_patterns(getattr(optimizer, "needs", ()))
+        check_optimizer(self.optimizer, self.l1)
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
         check_count("min_count", self.min_count)
@@ -90,20 +88,6 @@ class CRFSettings:
                 f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary"
             )
         count_threads(self.n_threads)
-
-    def _check_beside_patterns(self, needs: Any) -> None:
-        """Refuse what does not go with patterns, such as an optimizer that needs more than they offer."""
-        if not set(needs) <= {"value_and_gradient", "hessian_vector"}:
-            raise InputError(
-                f"optimizer is {self.optimizer!r}, which goes from sequence to sequence: expected one for whole data sets "
-                "where the structure has patterns, such as crfkit.LBFGS(…) or crfkit.TRON(…)"
-            )
-        if self.functions is not None:
-            raise InputError(
-                "structure has patterns, which do not go with feature functions: expected other features, or crfkit.Chain(…)"
-            )
-        if self.facets is not None:
-            raise InputError("structure has patterns, which do not go with facets: expected facets=None")
 
     @property
     def chain(self) -> Chain:

@@ -47,7 +47,8 @@ def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_fun
 
     A file that does not exist is a FileNotFoundError, one that is no model an InputError.
 
-    A model with feature functions is given them again, in their order, as `functions`. With neither
+    A model with feature functions is given them again, in their order, as `functions`; functions that patterns call come
+    behind them. With neither
     `functions` nor `trust_functions` the model can only be inspected.
 
     With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
@@ -92,9 +93,9 @@ def _read_parser(file: ModelFile, source: str) -> Parser:
 
 def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> CRF[Any]:
     contents = crf_file.unpack(file, source)
-    settings, stored = contents.settings, None
-    if contents.patterns is None:
-        stored = function_file.read(settings, contents.output_names, source, functions, trust=trust)
+    settings = contents.settings
+    own, of_patterns = _split_functions(functions, contents)
+    stored = function_file.read(settings, contents.output_names, source, own, trust=trust)
     try:
         n_columns = setting(settings, "n_columns", (int, type(None)))
         labels = Labels.from_json(contents.labels)
@@ -110,7 +111,7 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         _check_columns(n_columns, template)
         potentials = _read_potentials(contents, labels, parameters, template, n_columns, stored)
         if isinstance(potentials, PatternPotentials):
-            structure = pattern_file.with_functions(potentials.patterns.structure, functions, trust=trust)
+            structure = pattern_file.with_functions(potentials.patterns.structure, of_patterns, trust=trust)
             patterns = replace(potentials.patterns, structure=structure)
             potentials = replace(potentials, patterns=patterns)
             parameters = replace(parameters, structure=structure)
@@ -121,6 +122,22 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         raise InputError(f"{source}: not a usable model: {error}") from None
     crf.history_ = History.from_array(contents.history)
     return crf
+
+
+def _split_functions(functions: Functions, contents: Contents) -> tuple[Functions, Functions]:
+    """Feature functions, and those that patterns call; the latter come last."""
+    if functions is None or contents.patterns is None:
+        return functions, None
+    stored = contents.settings.get("functions")
+    if stored is None:
+        return None, functions
+    if isinstance(functions, FeatureFunctions):
+        return functions, []
+    listed = list(functions)
+    if listed and isinstance(listed[0], FeatureFunctions):
+        return listed[0], listed[1:]
+    n = len(stored["functions"])
+    return listed[:n], listed[n:]
 
 
 def _read_potentials(
@@ -162,12 +179,12 @@ def _read_potentials(
     local = flag(contents.settings, "local")
     if local and (stored or contents.patterns or contents.dictionary):
         raise InputError(NOT_LOCAL)
-    if stored is not None:
-        map_ = FunctionMap(*stored, labels.classes, chain, feature_map)
-        return FunctionPotentials(encoder, feature_map, map_)
+    map_ = None if stored is None else FunctionMap(*stored, labels.classes, chain, feature_map)
     if contents.patterns is not None:
         patterns = contents.patterns.opened(labels.classes, chain, columns=template is not None)
-        return PatternPotentials(encoder, feature_map, patterns)
+        return PatternPotentials(encoder, feature_map, patterns, map_)
+    if map_ is not None:
+        return FunctionPotentials(encoder, feature_map, map_)
     return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
 
 

@@ -229,7 +229,7 @@ def _mean_states(model: ChainModel, X: Any, allowed: Any, n_threads: int) -> flo
     X, allowed = X[:_SIZED], None if allowed is None else allowed[:_SIZED]
     if not model.potentials.pattern_names:
         return float(len(model.labels))
-    trellises = model.design(model.encode(X, allowed), n_threads)
+    trellises = model.design(model.encode(X, allowed), n_threads).trellises
     sizes = np.concatenate([np.zeros(0), *(trellises.sizes(n)[0] for n in range(len(X)))])
     return float(sizes.sum() / max(len(sizes), 1))
 

@@ -75,11 +75,6 @@ class FunctionPotentials(FeaturePotentials):
         named = (function.name for function in self.functions.functions)
         return dict(zip(named, self.functions.sizes, strict=True))
 
-    @property
-    def n_features(self) -> int:
-        """Outputs of functions."""
-        return sum(self.functions.sizes)
-
     def encode(self, X: Any) -> Dataset:
         """Only the lengths of the inputs."""
         return self.functions.functions.dataset(X)
@@ -102,10 +97,6 @@ class FunctionPotentials(FeaturePotentials):
         touched = super().find_touched(data)
         touched[self.feature_map.n_weights :] = data.read.occurring()
         return touched
-
-    def prune(self, weights: Float64s) -> tuple[FeaturePotentials, Float64s]:
-        """All weights stay: a function gives all of its outputs."""
-        return self, weights
 
     def find_unsavable(self) -> str | None:
         """Functions are named by import path, which not every function has."""

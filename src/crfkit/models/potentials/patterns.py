@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit import inference
-from crfkit.data import InputError
-from crfkit.features import Dataset, Encoder, FeatureMap, Labels, PatternMap
+from crfkit.features import (
+    Dataset,
+    Encoder,
+    FeatureMap,
+    FunctionData,
+    FunctionMap,
+    Labels,
+    PatternData,
+    PatternMap,
+    Template,
+)
 from crfkit.inference import Answerer
 from crfkit.models.files import pattern_file
 from crfkit.models.files.pattern_file import StoredPatterns
 from crfkit.models.potentials.features import FeaturePotentials, TrainingData
+from crfkit.models.potentials.functions import FunctionPotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.objective import Loss
 from crfkit.structures import Chain, Patterns
@@ -26,12 +36,30 @@ Float64s = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PatternPotentials(FeaturePotentials):
-    """Weights of features, and behind them one for each pattern. As long as there is no pattern, a plain chain."""
+    """Weights of features or of feature functions, and behind them one for each pattern.
+
+    As long as there is no pattern, all is as without.
+    """
 
     patterns: PatternMap
+    functions: FunctionMap | None = None
 
     reads_inputs = True
     lists_outputs = True
+
+    @property
+    def beside(self) -> FeaturePotentials:
+        """The potentials without their patterns."""
+        if self.functions is None:
+            return FeaturePotentials(self.encoder, self.feature_map)
+        return FunctionPotentials(self.encoder, self.feature_map, self.functions)
+
+    @classmethod
+    def encode_training(
+        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
+    ) -> tuple[Encoder, Dataset]:
+        """As without patterns."""
+        return _kind_beside(settings).encode_training(X, settings, template, base)
 
     @classmethod
     def learn(
@@ -47,20 +75,25 @@ class PatternPotentials(FeaturePotentials):
         """The patterns that the training data have, and where each may begin."""
         structure = settings.structure
         assert isinstance(structure, Patterns)
-        if data.dataset.arcs is not None:
-            raise InputError(
-                "structure has patterns, which do not go with features of arcs: expected a template without B lines that "
-                "read the input (a bare B is fine), or crfkit.Chain(…)"
-            )
+        before = base if isinstance(base, PatternPotentials) else None
+        kind, base = _kind_beside(settings), base if before is None else before.beside
+        beside, data = kind.learn(encoder, feature_map, labels, settings, data, base, n_threads)
         patterns, starts = PatternMap.learn(
             structure,
             labels.classes,
             replace(data.dataset, inputs=data.inputs),
             data.annotation,
             columns=encoder.template is not None,
-            base=base.patterns if isinstance(base, PatternPotentials) else None,
+            base=None if before is None else before.patterns,
         )
-        return cls(encoder, feature_map, patterns), data._replace(read=starts)
+        functions = beside.functions if isinstance(beside, FunctionPotentials) else None
+        found = cls(encoder, beside.feature_map, patterns, functions)
+        return found, data._replace(read=_Read(starts, data.read))
+
+    @property
+    def output_names(self) -> Sequence[str]:
+        """In the order of their weights, which lie before those of the patterns."""
+        return self.beside.output_names
 
     @property
     def pattern_names(self) -> list[str]:
@@ -69,8 +102,8 @@ class PatternPotentials(FeaturePotentials):
 
     @property
     def own_blocks(self) -> dict[str, int]:
-        """One block."""
-        return {"patterns": self.patterns.n_weights}
+        """One block, behind those of functions."""
+        return {**self.beside.own_blocks, "patterns": self.patterns.n_weights}
 
     @property
     def needs_inputs(self) -> bool:
@@ -81,54 +114,79 @@ class PatternPotentials(FeaturePotentials):
         """The patterns that were asked for, with the bigrams that training fixed."""
         return replace(self.patterns.structure, bigrams=chain.bigrams)
 
+    def encode(self, X: Any) -> Dataset:
+        """As without patterns."""
+        return self.beside.encode(X)
+
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Trellises."""
         if not self.patterns.n_weights:
-            return super().design(dataset, n_threads, asked_often=asked_often)
-        return self.patterns.trellises(self.patterns.data(dataset), self.feature_map, dataset, n_threads)
+            return self.beside.design(dataset, n_threads, asked_often=asked_often)
+        values = None if self.functions is None else FunctionData(self.functions, dataset, n_threads)
+        return self.patterns.design(self.patterns.data(dataset), self.feature_map, dataset, n_threads, values)
 
     def answerer(self, weights: Float64s) -> Answerer:
         """On trellises."""
         if not self.patterns.n_weights:
-            return super().answerer(weights)
-        return Answerer(inference.PatternPotentials(self.feature_map.layout, weights))
+            return self.beside.answerer(weights)
+        layout = self.feature_map.layout if self.functions is None else self.functions.layout
+        return Answerer(inference.PatternPotentials(layout, weights, self.patterns.n_weights))
 
     def loss(self, data: TrainingData, sample_weight: Float64s | None, n_threads: int) -> Loss:
         """On trellises."""
         if not self.patterns.n_weights:
-            return super().loss(data, sample_weight, n_threads)
+            return self.beside.loss(_without_patterns(data), sample_weight, n_threads)
         return self.patterns.loss(
-            data.read,
+            data.read.starts,
             self.feature_map,
             data.dataset,
             data.annotation,
+            functions=data.read.beside,
             sample_weight=sample_weight,
             n_threads=n_threads,
         )
 
     def find_touched(self, data: TrainingData) -> Bools:
         """Of patterns, those that may begin somewhere in the data."""
-        touched = super().find_touched(data)
-        touched[self.feature_map.n_weights :] = data.read.reachable(self.patterns.n_weights)
-        return touched
+        reachable = data.read.starts.reachable(self.patterns.n_weights)
+        return np.concatenate([self.beside.find_touched(_without_patterns(data)), reachable])
 
     def _prune_own(self, used: Bools) -> tuple[Self, Bools]:
-        """Patterns that were taken from data go; those that were asked for stay."""
-        patterns, left = self.patterns.kept(used)
-        return replace(self, patterns=patterns), left
+        """Patterns that were taken from data go; those that were asked for, and outputs of functions, stay."""
+        n_outputs = len(used) - self.patterns.n_weights
+        patterns, left = self.patterns.kept(used[n_outputs:])
+        return replace(self, patterns=patterns), np.concatenate([np.ones(n_outputs, np.bool_), left])
 
     def find_unsavable(self) -> str | None:
-        """Functions of patterns are named by import path, which not every function has."""
-        return pattern_file.unsavable(self.patterns.structure) or super().find_unsavable()
+        """Functions are named by import path, which not every function has."""
+        return pattern_file.unsavable(self.patterns.structure) or self.beside.find_unsavable()
 
     def contents(self) -> dict[str, Any]:
         """With the patterns."""
-        return super().contents() | {"patterns": StoredPatterns.of(self.patterns)}
+        return self.beside.contents() | {"patterns": StoredPatterns.of(self.patterns)}
 
     def compared(self, data: TrainingData) -> Iterator[Any]:
-        """The patterns, and where each may begin."""
-        yield self.patterns.names, data.read
+        """The patterns, where each may begin, and the values of functions."""
+        yield self.patterns.names, data.read.starts
+        if self.functions is not None:
+            yield from self.beside.compared(_without_patterns(data))
 
     def compared_input(self, dataset: Dataset) -> Iterator[Any]:
-        """Where each pattern may begin."""
+        """Where each pattern may begin, and the values of functions."""
         yield self.patterns.data(dataset)
+        yield from self.beside.compared_input(dataset)
+
+
+class _Read(NamedTuple):
+    """What was read of training data: for the patterns, and for the potentials beside them."""
+
+    starts: PatternData
+    beside: Any
+
+
+def _without_patterns(data: TrainingData) -> TrainingData:
+    return data._replace(read=data.read.beside)
+
+
+def _kind_beside(settings: CRFSettings) -> type[FeaturePotentials]:
+    return FeaturePotentials if settings.functions is None else FunctionPotentials

@@ -1,0 +1,31 @@
+// The questions on a data set of label sequences that are given by their parts (training/parts.hpp): by the
+// path engine, for whatever has no faster backend.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "answers/scored_sequences.hpp"
+#include "training/parts.hpp"
+
+namespace crfkit {
+
+// Level t of the parts holds the nodes of position t. Annotation and weights of sequences are ignored.
+class ScoredParts : public ScoredSequences {
+  public:
+    ScoredParts(const Layout& layout, const Design& design, std::unique_ptr<const PartSource> source,
+                std::vector<double> w)
+        : ScoredSequences(layout, design), source_(std::move(source)), w_(std::move(w)) {}
+
+  protected:
+    std::unique_ptr<ScoredSequence> reader() const override;
+
+  private:
+    class Reader;
+
+    std::unique_ptr<const PartSource> source_;
+    std::vector<double> w_;  // [D]
+};
+
+}  // namespace crfkit

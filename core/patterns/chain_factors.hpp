@@ -1,0 +1,91 @@
+// What scores the labels and the pairs of neighbouring labels of one sequence, beside patterns: the weights
+// of its features, one by one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/arc_model.hpp"
+#include "data/design.hpp"
+#include "data/layout.hpp"
+#include "lattice/function_parts.hpp"
+#include "training/parts.hpp"
+
+namespace crfkit {
+
+// Questions are about the sequence loaded last. Features go to the newest factor of `parts`. One thread at a
+// time.
+class ChainFactors {
+  public:
+    virtual ~ChainFactors() = default;
+    virtual void load(std::int64_t n) = 0;
+    // Of label b at position t, with the arc out of the start where it comes first and into the end where it
+    // comes last.
+    virtual void add_label(std::int64_t t, std::int32_t b, Parts& parts) = 0;
+    // Of the listed arc k between positions t − 1 and t.
+    virtual void add_arc(std::int64_t t, std::int32_t k, Parts& parts) = 0;
+    // Whether an arc has features that depend on the position.
+    virtual bool by_position() const = 0;
+};
+
+// Features of positions, of labels or of their facets, dense blocks, transitions and features of transitions.
+class DesignFactors final : public ChainFactors {
+  public:
+    // All must outlive it.
+    DesignFactors(const Layout& layout, const Design& design, const ArcModel& model)
+        : layout_(layout),
+          design_(design),
+          model_(model),
+          by_outcome_(static_cast<std::size_t>(layout.n_outcomes())) {}
+
+    void load(std::int64_t n) override {
+        n_ = n;
+        t_ = -1;
+    }
+    void add_label(std::int64_t t, std::int32_t b, Parts& parts) override;
+    void add_arc(std::int64_t t, std::int32_t k, Parts& parts) override;
+    bool by_position() const override { return design_.arcs.ptr.size() > 0; }
+
+  private:
+    struct Feature {
+        std::int64_t weight;
+        double value;
+    };
+    struct ArcFeature {
+        std::int32_t arc;
+        Feature feature;
+    };
+    void go_to(std::int64_t t);
+    void read_states(std::int64_t position);
+    void read_arcs(std::int64_t position);
+
+    const Layout& layout_;
+    const Design& design_;
+    const ArcModel& model_;
+    std::int64_t n_ = 0, t_ = -1;                   // sequence, and the position that is read
+    std::vector<std::vector<Feature>> by_outcome_;  // [outcomes] of the position
+    std::vector<std::int32_t> outcomes_;            // those that have features there
+    std::vector<ArcFeature> by_arc_;                // of the position, ascending by arc
+};
+
+// Outputs of feature functions, and the weights of transitions beside them.
+class FunctionFactors final : public ChainFactors {
+  public:
+    // All must outlive it.
+    FunctionFactors(const FunctionSlices& slices, const Bigrams& bigrams, std::int64_t n_weights);
+
+    void load(std::int64_t n) override { functions_.load(n); }
+    void add_label(std::int64_t t, std::int32_t b, Parts& parts) override {
+        functions_.add_node(functions_.lattice.find_node(t, b), parts);
+    }
+    void add_arc(std::int64_t t, std::int32_t k, Parts& parts) override;
+    bool by_position() const override { return true; }
+
+  private:
+    const Bigrams& bigrams_;
+    FunctionReader functions_;
+    std::vector<std::int32_t> after_;  // [A] the label that each listed arc leads to
+};
+
+}  // namespace crfkit
