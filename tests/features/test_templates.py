@@ -150,10 +150,10 @@ def test_functions(macro: str, value: str, wanted: str | None) -> None:
 
 
 def test_every_function_is_described_and_tested() -> None:
-    for name, description in FUNCTIONS.items():
-        length = ",1" if "prefix" in name or "suffix" in name else ""
+    for name, function in FUNCTIONS.items():
+        length = ",1" if function.has_length else ""
         Template.parse(f"U:%{name}[0,0{length}]")
-        assert description
+        assert function.description
 
 
 def test_program() -> None:

@@ -51,9 +51,8 @@ class SecondsLeft:
 
     def __call__(self, progress: Progress) -> float | None:
         """Seconds left after this iteration; None while there is nothing to go by."""
-        if (
-            self._first is None or progress.iteration <= self._first.iteration
-        ):  # the first, or that of another round
+        # The first iteration, or that of another round.
+        if self._first is None or progress.iteration <= self._first.iteration:
             self._first, self._lowest_norm = progress, progress.gradient_norm
             return None
         self._lowest_norm = min(self._lowest_norm, progress.gradient_norm)
@@ -64,9 +63,9 @@ class SecondsLeft:
             fall = math.log(self._first.gradient_norm / self._lowest_norm) / n_seen
             n_left = min(n_left, math.log(self._lowest_norm / goal) / fall)
         left = n_left * (progress.seconds - self._first.seconds) / n_seen
-        return (
-            left if self._time_budget is None else min(left, max(0.0, self._time_budget - progress.seconds))
-        )
+        if self._time_budget is None:
+            return left
+        return min(left, max(0.0, self._time_budget - progress.seconds))
 
 
 class _Stage(NamedTuple):

@@ -41,27 +41,14 @@ __all__ = [
     "write_conllu",
 ]
 
-if not TYPE_CHECKING:  # what only labels reads no files of these kinds
-    __getattr__ = lazy_names(
-        globals(),
-        {
-            "AttributeSequence": "crfkit.data.attributes",
-            "item_of": "crfkit.data.attributes",
-            "read_attributes": "crfkit.data.attributes",
-            "write_attributes": "crfkit.data.attributes",
-            "AUTO": "crfkit.data.columns",
-            "ColumnSequence": "crfkit.data.columns",
-            "read_columns": "crfkit.data.columns",
-            "write_columns": "crfkit.data.columns",
-            "EmptyNode": "crfkit.data.conllu",
-            "Multiword": "crfkit.data.conllu",
-            "Sentence": "crfkit.data.conllu",
-            "Word": "crfkit.data.conllu",
-            "is_conllu": "crfkit.data.conllu",
-            "read_conllu": "crfkit.data.conllu",
-            "write_conllu": "crfkit.data.conllu",
-            "read_bytes": "crfkit.data.files",
-            "read_text": "crfkit.data.files",
-            "check_tree": "crfkit.data.trees",
-        },
-    )
+_LAZY = {  # what only labels reads no files of these kinds
+    "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
+    "columns": ("AUTO", "ColumnSequence", "read_columns", "write_columns"),
+    "conllu": ("EmptyNode", "Multiword", "Sentence", "Word", "is_conllu", "read_conllu", "write_conllu"),
+    "files": ("read_bytes", "read_text"),
+    "trees": ("check_tree",),
+}
+
+if not TYPE_CHECKING:
+    modules = {name: f"crfkit.data.{module}" for module, names in _LAZY.items() for name in names}
+    __getattr__ = lazy_names(globals(), modules)

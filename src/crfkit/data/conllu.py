@@ -70,9 +70,7 @@ class Sentence:
     comments: list[str] = field(default_factory=list)  # whole lines, with their #
     line: int = 1  # number of the line of its first node, counted from 1
     source: str = "<stream>"
-    gaps: tuple[
-        int, ...
-    ] = ()  # for each comment among the nodes (the last ones of `comments`), the node after it
+    gaps: tuple[int, ...] = ()  # for each comment among the nodes (the last ones), the node after it
 
     def place(self, number: int) -> str:
         """Where word `number` (from 1) was read, as `file:line`."""
@@ -275,15 +273,8 @@ class _Reader:
             self.complain(
                 self.last_line, f"the range {last.first}-{last.last} goes beyond the {len(self.words)} words"
             )
-        return Sentence(
-            self.words,
-            self.multiwords,
-            self.empty_nodes,
-            self.comments,
-            self.line,
-            self.name,
-            tuple(self.gaps),
-        )
+        nodes = (self.words, self.multiwords, self.empty_nodes)
+        return Sentence(*nodes, self.comments, self.line, self.name, tuple(self.gaps))
 
     def complain(self, number: int, what: str) -> NoReturn:
         raise InputError(f"{self.name}:{number}: {what}")

@@ -27,25 +27,18 @@ def check_tree(sentence: Sentence, single_root: bool = True, *, partial: bool = 
     for number, head in enumerate(heads, 1):
         if head is None:
             if not partial:
-                _refuse(
-                    sentence,
-                    number,
-                    f"{_named(sentence, number)} has no HEAD, expected the number of a word or 0",
-                )
+                what = f"{_named(sentence, number)} has no HEAD, expected the number of a word or 0"
+                _refuse(sentence, number, what)
         elif not 0 <= head <= len(words):
             _refuse(sentence, number, f"the HEAD is {head}, but the sentence has {len(words)} words")
         elif head == number:
-            _refuse(
-                sentence, number, f"{_named(sentence, number)} is its own head, expected another word or 0"
-            )
+            what = f"{_named(sentence, number)} is its own head, expected another word or 0"
+            _refuse(sentence, number, what)
     roots = [number for number, head in enumerate(heads, 1) if head == 0]
     if single_root and len(roots) > 1:
         first, second = (_named(sentence, number) for number in roots[:2])
-        _refuse(
-            sentence,
-            roots[1],
-            f"there are {len(roots)} roots ({first}, {second}{', …' * (len(roots) > 2)}), expected one",
-        )
+        listed = f"{first}, {second}{', …' * (len(roots) > 2)}"
+        _refuse(sentence, roots[1], f"there are {len(roots)} roots ({listed}), expected one")
     cycle = _cycle(heads)
     if cycle:
         path = " → ".join(_named(sentence, number) for number in (*cycle, cycle[0]))

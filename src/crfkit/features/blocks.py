@@ -95,9 +95,7 @@ def _usable(values: Float64s) -> npt.NDArray[np.bool_]:
     return np.abs(values) <= _core.LARGEST_VALUE  # NaN is not
 
 
-DenseRows = tuple[
-    int, npt.NDArray[Any]
-]  # the first position, and a matrix [R, K] for it and the R − 1 next ones
+DenseRows = tuple[int, npt.NDArray[Any]]  # the first position, and a matrix [R, K] from there on
 
 
 def dense_block(name: str, pieces: Iterable[DenseRows], size: int | None, place: Place) -> Float64s:

@@ -1,8 +1,7 @@
 """Configurations: what functions of an input give as patterns of that input alone.
 
 A function yields (first position, labels of each position, name of the weight) or (…, value). The labels of a position
-are a label, a
-set or a list of labels, or None for any.
+are a label, a set or a list of labels, or None for any.
 """
 
 from __future__ import annotations
@@ -24,11 +23,9 @@ _EXPECTED = "expected (first position, [labels of each position], name of the we
 
 
 class Configuration(NamedTuple):
-    """One of them: `position` counts over all sequences, labels are ids. Positions at its ends with any label are
-    cut off.
-    """
+    """One of them, without positions at its ends that may have any label; labels are ids."""
 
-    position: int
+    position: int  # over all sequences
     sets: tuple[tuple[int, ...], ...]
     weight: str
     value: float
@@ -76,12 +73,8 @@ class _Reader:
                 f"{where} gives the labels {shown(given)}, expected a list with those of each position"
             )
         sets = [self.set_of(where, labels) for labels in given]
-        if (
-            not isinstance(position, int | np.integer)
-            or position < 0
-            or position + len(sets) > n_positions
-            or not sets
-        ):
+        inside = isinstance(position, int | np.integer) and 0 <= position <= n_positions - len(sets)
+        if not inside or not sets:
             raise InputError(
                 f"{where} gives {len(sets)} positions from position {shown(position)} on, expected some of "
                 f"the {n_positions} of the sequence"

@@ -30,9 +30,7 @@ class Dataset:
 
     sequence_ptr: Int64s  # [N + 1]
     states: FeatureList  # features on labels
-    arcs: FeatureList | None = (
-        None  # features on the arc that enters a position; none at the first position of a sequence
-    )
+    arcs: FeatureList | None = None  # features on the transition into a position; none at the first one
     dense: Mapping[str, Float64s] = field(default_factory=dict)  # block name → [T, K]
     allowed: AllowedLabels | None = None  # the labels that each position may have; None: all
     inputs: Sequence[Any] | None = None  # [N] the inputs themselves, for feature functions
@@ -52,9 +50,7 @@ class Annotation(NamedTuple):
     """What is known of the right labels, position by position."""
 
     labels: Int32s  # [T] the label id, −1 where not exactly one label is known
-    sets: AllowedLabels | None = (
-        None  # where labels is −1: the labels that are possible (an empty list: all); None: all
-    )
+    sets: AllowedLabels | None = None  # where labels is −1: those that are possible (empty or None: all)
 
     @property
     def set_arrays(self) -> tuple[Int64s | None, Int32s | None]:

@@ -102,16 +102,9 @@ class FeatureMap:
             pair_ptr, pair_labels = _core.seen_pairs(dataset.states.position_ptr, dataset.states.ids, *seen)
             arc_ptr, arc_triples = _everything(0, 1)
             if dataset.arcs is not None and n_arc_features:
-                arc_ptr, arc_triples = _core.seen_arc_pairs(
-                    dataset.sequence_ptr,
-                    dataset.arcs.position_ptr,
-                    dataset.arcs.ids,
-                    annotation.labels,
-                    n_arc_features,
-                    n_labels,
-                    set_ptr,
-                    set_labels,
-                )
+                ptr, at, ids = dataset.sequence_ptr, dataset.arcs.position_ptr, dataset.arcs.ids
+                known = (annotation.labels, n_arc_features, n_labels, set_ptr, set_labels)
+                arc_ptr, arc_triples = _core.seen_arc_pairs(ptr, at, ids, *known)
         exists = _arcs(
             dataset, annotation, structure, n_labels, all_possible_transitions=all_possible_transitions
         )
@@ -167,9 +160,8 @@ class FeatureMap:
         """Weights of the plain arcs as (arcs [L, L], start [L], end [L]); 0 where there is none."""
         square = np.zeros((self.n_labels + 1, self.n_labels + 1))
         whole = np.maximum(self.arc_before, self.arc_after) <= self.n_labels  # between labels, not facets
-        square[self.arc_before[whole], self.arc_after[whole]] = weights[self.arcs_begin : self.triples_begin][
-            whole
-        ]
+        of_arcs = weights[self.arcs_begin : self.triples_begin]
+        square[self.arc_before[whole], self.arc_after[whole]] = of_arcs[whole]
         return square[:-1, :-1], square[-1, :-1], square[:-1, -1]
 
     def design(self, dataset: Dataset, n_threads: int, *, purpose: Purpose = "questions") -> _core.Design:
@@ -251,9 +243,8 @@ def _seen_arcs(dataset: Dataset, annotation: Annotation) -> tuple[Int32s, Int32s
     before, after = annotation.labels[:-1], annotation.labels[1:]
     linked = (before >= 0) & (after >= 0)
     starts = dataset.sequence_ptr[1:-1]
-    linked[starts[(starts > 0) & (starts < dataset.n_positions)] - 1] = (
-        False  # not from one sequence to the next
-    )
+    # Not from one sequence to the next.
+    linked[starts[(starts > 0) & (starts < dataset.n_positions)] - 1] = False
     return before[linked], after[linked]
 
 
@@ -293,16 +284,8 @@ def _arcs(
         for positions, arcs in ((first, exists[-1]), (last, exists[:, -1])):
             active = np.zeros(dataset.n_positions + 1, dtype=np.int64)
             active[positions + 1] = 1
-            seen = _core.seen_pairs(
-                np.cumsum(active),
-                always[: len(positions)],
-                annotation.labels,
-                1,
-                n_labels,
-                set_ptr,
-                set_labels,
-            )[1]
-            arcs[seen] = True
+            known = (annotation.labels, 1, n_labels, set_ptr, set_labels)
+            arcs[_core.seen_pairs(np.cumsum(active), always[: len(positions)], *known)[1]] = True
     if not structure.start:
         exists[-1, :] = False
     if not structure.end:

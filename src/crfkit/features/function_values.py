@@ -47,11 +47,8 @@ class Parts(NamedTuple):
         before = self.befores[k]
         if before is START:
             return f"{where}label {shown(label)} at the start"
-        return (
-            f"{where}the end after {shown(before)}"
-            if label is END
-            else (f"{where}label {shown(label)} after {shown(before)}")
-        )
+        what = "the end" if label is END else f"label {shown(label)}"
+        return f"{where}{what} after {shown(before)}"
 
 
 class Lists(NamedTuple):

@@ -37,8 +37,7 @@ class FeatureFunction:
     name : by which messages, penalties and `inspect` speak of it; its own when none is given
     on : "labels" for f(x, label, i), "arcs" for f(x, before, label, i); by the number of its arguments when not given
     vectorised : f(x, labels, positions) and f(x, befores, labels, positions) get arrays of equal length and give an
-    array with a row
-        for each entry, or a SciPy sparse matrix, or a list
+        array with a row for each entry, or a SciPy sparse matrix, or a list
     end : f(x, before, END, T) is called too, T being the number of positions
     """
 

@@ -10,7 +10,13 @@ from crfkit.data import InputError
 from crfkit.features.given_sequences import listed
 from crfkit.features.templates import Template
 
-_NAMES = """\
+
+def _each(line: str, numbers: Iterable[int]) -> str:
+    """The line with each of the numbers in the place of N."""
+    return "\n".join(line.replace("N", str(number)) for number in numbers)
+
+
+_NAMES = f"""\
 # Names of persons, places, organisations …; column 0: the word, column 1: its part of speech.
 bias=1
 word[-2]=%x[-2,0]
@@ -25,13 +31,8 @@ lower=%lower[0,0]
 lower[1]=%lower[1,0]
 
 # How the word begins and ends.
-prefix2=%prefix[0,0,2]
-prefix3=%prefix[0,0,3]
-prefix4=%prefix[0,0,4]
-suffix1=%lower_suffix[0,0,1]
-suffix2=%lower_suffix[0,0,2]
-suffix3=%lower_suffix[0,0,3]
-suffix4=%lower_suffix[0,0,4]
+{_each("prefixN=%prefix[0,0,N]", range(2, 5))}
+{_each("suffixN=%lower_suffix[0,0,N]", range(1, 5))}
 
 # Capitals, digits and punctuation, here and around.
 shape=%shape[0,0]
@@ -56,7 +57,7 @@ pos[-1]|pos[1]=%x[-1,1]|%x[1,1]
 B
 """
 
-_POS = """\
+_POS = f"""\
 # Parts of speech; column 0: the word.
 bias=1
 lower[-2]=%lower[-2,0]
@@ -69,15 +70,8 @@ lower[-1]|lower=%lower[-1,0]|%lower[0,0]
 lower|lower[1]=%lower[0,0]|%lower[1,0]
 
 # How the word begins and ends.
-prefix1=%lower_prefix[0,0,1]
-prefix2=%lower_prefix[0,0,2]
-prefix3=%lower_prefix[0,0,3]
-prefix4=%lower_prefix[0,0,4]
-suffix1=%lower_suffix[0,0,1]
-suffix2=%lower_suffix[0,0,2]
-suffix3=%lower_suffix[0,0,3]
-suffix4=%lower_suffix[0,0,4]
-suffix5=%lower_suffix[0,0,5]
+{_each("prefixN=%lower_prefix[0,0,N]", range(1, 5))}
+{_each("suffixN=%lower_suffix[0,0,N]", range(1, 6))}
 
 # How the neighbours end.
 suffix2[-1]=%lower_suffix[-1,0,2]
@@ -97,7 +91,7 @@ has_upper=%has_upper[0,0]
 B
 """
 
-_CHUNKS = """\
+_CHUNKS = f"""\
 # Phrases (chunks); column 0: the word, column 1: its part of speech.
 bias=1
 lower[-2]=%lower[-2,0]
@@ -134,16 +128,14 @@ pos[-1]|lower=%x[-1,1]|%lower[0,0]
 lower[1]|pos[1]=%lower[1,0]|%x[1,1]
 
 # How the word ends and looks.
-suffix2=%lower_suffix[0,0,2]
-suffix3=%lower_suffix[0,0,3]
-suffix4=%lower_suffix[0,0,4]
+{_each("suffixN=%lower_suffix[0,0,N]", range(2, 5))}
 short_shape=%short_shape[0,0]
 
 # Arcs between labels.
 B
 """
 
-_MORPHOLOGY = """\
+_MORPHOLOGY = f"""\
 # Morphological tags, for tag sets of hundreds or thousands; column 0: the word.
 bias=1
 word=%x[0,0]
@@ -153,36 +145,9 @@ short_shape=%short_shape[0,0]
 length=%length[0,0]
 
 # How the word begins and ends.
-bare_prefix1=%bare_prefix[0,0,1]
-bare_prefix2=%bare_prefix[0,0,2]
-bare_prefix3=%bare_prefix[0,0,3]
-bare_prefix4=%bare_prefix[0,0,4]
-bare_prefix5=%bare_prefix[0,0,5]
-bare_prefix6=%bare_prefix[0,0,6]
-bare_prefix7=%bare_prefix[0,0,7]
-bare_prefix8=%bare_prefix[0,0,8]
-bare_prefix9=%bare_prefix[0,0,9]
-bare_prefix10=%bare_prefix[0,0,10]
-suffix1=%lower_suffix[0,0,1]
-suffix2=%lower_suffix[0,0,2]
-suffix3=%lower_suffix[0,0,3]
-suffix4=%lower_suffix[0,0,4]
-suffix5=%lower_suffix[0,0,5]
-suffix6=%lower_suffix[0,0,6]
-suffix7=%lower_suffix[0,0,7]
-suffix8=%lower_suffix[0,0,8]
-suffix9=%lower_suffix[0,0,9]
-suffix10=%lower_suffix[0,0,10]
-bare_suffix1=%bare_suffix[0,0,1]
-bare_suffix2=%bare_suffix[0,0,2]
-bare_suffix3=%bare_suffix[0,0,3]
-bare_suffix4=%bare_suffix[0,0,4]
-bare_suffix5=%bare_suffix[0,0,5]
-bare_suffix6=%bare_suffix[0,0,6]
-bare_suffix7=%bare_suffix[0,0,7]
-bare_suffix8=%bare_suffix[0,0,8]
-bare_suffix9=%bare_suffix[0,0,9]
-bare_suffix10=%bare_suffix[0,0,10]
+{_each("bare_prefixN=%bare_prefix[0,0,N]", range(1, 11))}
+{_each("suffixN=%lower_suffix[0,0,N]", range(1, 11))}
+{_each("bare_suffixN=%bare_suffix[0,0,N]", range(1, 11))}
 
 # The words around, and how they end.
 lower[-2]=%lower[-2,0]
@@ -192,14 +157,8 @@ lower[2]=%lower[2,0]
 lower[-1]|lower=%lower[-1,0]|%lower[0,0]
 lower|lower[1]=%lower[0,0]|%lower[1,0]
 lower[-1]|lower[1]=%lower[-1,0]|%lower[1,0]
-suffix1[-1]=%lower_suffix[-1,0,1]
-suffix2[-1]=%lower_suffix[-1,0,2]
-suffix3[-1]=%lower_suffix[-1,0,3]
-suffix4[-1]=%lower_suffix[-1,0,4]
-suffix1[1]=%lower_suffix[1,0,1]
-suffix2[1]=%lower_suffix[1,0,2]
-suffix3[1]=%lower_suffix[1,0,3]
-suffix4[1]=%lower_suffix[1,0,4]
+{_each("suffixN[-1]=%lower_suffix[-1,0,N]", range(1, 5))}
+{_each("suffixN[1]=%lower_suffix[1,0,N]", range(1, 5))}
 suffix2[-2]=%lower_suffix[-2,0,2]
 suffix3[-2]=%lower_suffix[-2,0,3]
 suffix2[2]=%lower_suffix[2,0,2]
@@ -214,26 +173,7 @@ lower[-1]|suffix3=%lower[-1,0]|%lower_suffix[0,0,3]
 suffix3|lower[1]=%lower_suffix[0,0,3]|%lower[1,0]
 
 # Which words are near, wherever: lines with one name make one feature.
-near=%lower[-10,0]
-near=%lower[-9,0]
-near=%lower[-8,0]
-near=%lower[-7,0]
-near=%lower[-6,0]
-near=%lower[-5,0]
-near=%lower[-4,0]
-near=%lower[-3,0]
-near=%lower[-2,0]
-near=%lower[-1,0]
-near=%lower[1,0]
-near=%lower[2,0]
-near=%lower[3,0]
-near=%lower[4,0]
-near=%lower[5,0]
-near=%lower[6,0]
-near=%lower[7,0]
-near=%lower[8,0]
-near=%lower[9,0]
-near=%lower[10,0]
+{_each("near=%lower[N,0]", (*range(-10, 0), *range(1, 11)))}
 
 # Arcs between labels.
 B

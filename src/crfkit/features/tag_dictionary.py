@@ -102,12 +102,10 @@ class TagDictionary:
         """The dictionary of training data.
 
         `column` says where a position has its word: a position is a word, a row of columns, or a dict. Words seen at
-        `min_count`
-        positions keep the labels seen there; `ending_length` = 0 gives all others the open classes. Positions whose
-        label is None or
-        a set say nothing.
+        `min_count` positions keep the labels seen there; `ending_length` = 0 gives all others the open classes.
+        Positions whose label is None or a set say nothing.
         """
-        words, labels = list(_words(X, column)), list(_labels(y))
+        words, labels = list(_words(X, column)), list(chain.from_iterable(y))
         if len(words) != len(labels):
             raise InputError(f"X has {len(words)} positions but y has {len(labels)} labels")
         counts = Counter(
@@ -134,11 +132,8 @@ class TagDictionary:
         entries = lexicon.items() if isinstance(lexicon, Mapping) else _lexicon_lines(lexicon)
         seen = []
         for word, labels in entries:
-            if (
-                not isinstance(word, str)
-                or isinstance(labels, str | bytes)
-                or not isinstance(labels, Iterable)
-            ):
+            listed = isinstance(labels, Iterable) and not isinstance(labels, str | bytes)
+            if not isinstance(word, str) or not listed:
                 raise InputError(
                     f"the lexicon has {shown(word)}: {shown(labels)}, expected a word and a list of labels"
                 )
@@ -176,9 +171,8 @@ class TagDictionary:
             together[lower[word], ids[label]] += n
         words = sorted(set(lower.values()))
         places = {word: v for v, word in enumerate(words)}
-        pairs = np.array(
-            sorted((places[word], label, n) for (word, label), n in together.items()), np.int64
-        )  # [P, 3]
+        counted = sorted((places[word], label, n) for (word, label), n in together.items())
+        pairs = np.array(counted, np.int64)  # [P, 3]
         positions = np.bincount(pairs[:, 0], pairs[:, 2], len(words))  # [V]
         rare = np.flatnonzero((positions < min_count) | all_rare)
         rank = np.full(len(words), -1, np.int64)  # among the rare words
@@ -243,9 +237,7 @@ class TagDictionary:
             for d, entry in zip((self, other), entries, strict=True)
             if entry is not None
         ]
-        return (
-            np.zeros(0, np.int32) if any(len(ids) == 0 for ids in found) else np.unique(np.concatenate(found))
-        )
+        return np.unique(np.concatenate(found)) if all(map(len, found)) else np.zeros(0, np.int32)
 
     def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> AllowedLabels:
         """The ids of the labels that the positions of sequences X may have; those that `gold` names are added."""
@@ -259,10 +251,8 @@ class TagDictionary:
         return allowed if gold is None else _with_gold(allowed, gold, len(self.classes))
 
     def coverage(self, X: Iterable[Any], y: Iterable[Any]) -> Coverage:
-        """How often the label of a position is among those that its word may have. Positions with None or a set are
-        left out.
-        """
-        X, gold = list(X), list(_labels(y))
+        """How often the label of a position is among those of its word. Positions with None or a set are left out."""
+        X, gold = list(X), list(chain.from_iterable(y))
         ids = {label: i for i, label in enumerate(self.classes)}
         labels = np.array([ids.get(label, -1) if not _unknown(label) else -2 for label in gold], np.int64)
         allowed = self.allowed(X)
@@ -322,10 +312,8 @@ def _with_gold(allowed: AllowedLabels, gold: Annotation, n_labels: int) -> Allow
     """AllowedLabels that allows the labels that an annotation names; where all are allowed already, it stays so."""
     counts = np.diff(allowed.position_ptr)
     named = np.flatnonzero(gold.labels >= 0)
-    positions, labels = (
-        [np.repeat(np.arange(len(counts)), counts), named],
-        [allowed.labels, gold.labels[named]],
-    )
+    positions = [np.repeat(np.arange(len(counts)), counts), named]
+    labels = [allowed.labels, gold.labels[named]]
     if gold.sets is not None:
         positions.append(np.repeat(np.arange(len(counts)), np.diff(gold.sets.position_ptr)))
         labels.append(gold.sets.labels)
@@ -366,10 +354,6 @@ def read_once(X: Any) -> Any:
     if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
         return X
     return [list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in X]
-
-
-def _labels(y: Iterable[Any]) -> Iterable[Any]:
-    return chain.from_iterable(y)
 
 
 def _unknown(label: Any) -> bool:

@@ -42,9 +42,7 @@ class Transform(NamedTuple):
 
     function: str  # `x`: the value itself
     column: int
-    argument: (
-        int | str | None
-    )  # the length, for `prefix` and `suffix`; in other languages what they have there
+    argument: int | str | None  # the length of prefixes and suffixes; in other languages, theirs
 
 
 class Macro(NamedTuple):
@@ -53,9 +51,7 @@ class Macro(NamedTuple):
     literal: str
     transform: int  # index into Program.transforms
     row: int  # offset from the anchor
-    anchor: Literal["position", "first", "end"] = (
-        "position"  # the current position, the first one, or behind the last
-    )
+    anchor: Literal["position", "first", "end"] = "position"  # the current one, the first, or behind the last
 
     def position(self, current: int, n_positions: int) -> int:
         """The position that it reads, which may be outside the sequence."""
@@ -120,8 +116,8 @@ def _digits(value: str) -> str:
     return "".join("0" if character.isdigit() else character for character in value)
 
 
-def _test(holds: Callable[[str], bool]) -> Callable[[str], str | None]:
-    return lambda value: "1" if holds(value) else None
+def _is_title(value: str) -> bool:
+    return _upper_first(value) and value[1:] == value[1:].lower()
 
 
 def _prefix(value: str, length: int) -> str | None:
@@ -142,58 +138,41 @@ def _bare(value: str) -> str:
     return unicodedata.normalize("NFC", letters) or value
 
 
-_PLAIN: dict[str, Callable[[str], str | None]] = {
-    "x": lambda value: value,
-    "lower": str.lower,
-    "bare": _bare,
-    "shape": _shape,
-    "short_shape": _short_shape,
-    "digits": _digits,
-    "length": lambda value: str(len(value)),
-    "has_digit": _test(lambda value: any(map(str.isdigit, value))),
-    "has_hyphen": _test(lambda value: "-" in value),
-    "has_upper": _test(lambda value: any(map(_upper_first, value))),
-    "is_title": _test(lambda value: _upper_first(value) and value[1:] == value[1:].lower()),
-    "is_upper": _test(str.isupper),
-}
-_WITH_LENGTH: dict[str, Callable[[str, int], str | None]] = {
-    "prefix": _prefix,
-    "suffix": _suffix,
-    "lower_prefix": lambda value, length: _prefix(value.lower(), length),
-    "lower_suffix": lambda value, length: _suffix(value.lower(), length),
-    "bare_prefix": lambda value, length: _prefix(_bare(value), length),
-    "bare_suffix": lambda value, length: _suffix(_bare(value), length),
-}
+class Function(NamedTuple):
+    """What may stand in a macro in the place of `x`."""
 
-FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    description: str
+    apply: Callable[..., str | None]  # of the value, and of n where it takes a length
+    has_length: bool = False
+
+
+def _test(what: str, holds: Callable[[str], bool]) -> Function:
+    return Function(f"1 when {what}, otherwise nothing", lambda value: "1" if holds(value) else None)
+
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
-        "x": "the value itself",
-        "lower": "the value in lower case",
-        "bare": "the value in lower case without accents and other marks on letters: Łódź → łodz",
-        "prefix": "its first n characters; nothing when it is shorter",
-        "suffix": "its last n characters; nothing when it is shorter",
-        "lower_prefix": "the first n characters of the value in lower case; nothing when it is shorter",
-        "lower_suffix": "the last n characters of the value in lower case; nothing when it is shorter",
-        "bare_prefix": "the first n characters of the bare value; nothing when it is shorter",
-        "bare_suffix": "the last n characters of the bare value; nothing when it is shorter",
-        "shape": "capitals as X, other letters as x, digits as d: McDonald-27 → XxXxxxxx-dd",
-        "short_shape": "the shape with runs of one character collapsed: McDonald-27 → XxXx-d",
-        "digits": "the value with every digit as 0",
-        "length": "how many characters it has",
-        "has_digit": "1 when a digit occurs, otherwise nothing",
-        "has_hyphen": "1 when a hyphen occurs, otherwise nothing",
-        "has_upper": "1 when a capital letter occurs, otherwise nothing",
-        "is_title": "1 when the first letter is a capital and no other is, otherwise nothing",
-        "is_upper": "1 when it has letters and all of them are capitals, otherwise nothing",
+        "x": Function("the value itself", lambda value: value),
+        "lower": Function("the value in lower case", str.lower),
+        "bare": Function("in lower case without accents and other marks on letters: Łódź → łodz", _bare),
+        "prefix": Function("its first n characters; nothing when it is shorter", _prefix, True),
+        "suffix": Function("its last n characters; nothing when it is shorter", _suffix, True),
+        "lower_prefix": Function("the prefix in lower case", lambda x, n: _prefix(x.lower(), n), True),
+        "lower_suffix": Function("the suffix in lower case", lambda x, n: _suffix(x.lower(), n), True),
+        "bare_prefix": Function("the prefix of the bare value", lambda x, n: _prefix(_bare(x), n), True),
+        "bare_suffix": Function("the suffix of the bare value", lambda x, n: _suffix(_bare(x), n), True),
+        "shape": Function("capitals as X, other letters as x, digits as d: Rome-27 → Xxxx-dd", _shape),
+        "short_shape": Function("the shape with runs of one character collapsed: Xx-d", _short_shape),
+        "digits": Function("the value with every digit as 0", _digits),
+        "length": Function("how many characters it has", lambda value: str(len(value))),
+        "has_digit": _test("a digit occurs", lambda value: any(map(str.isdigit, value))),
+        "has_hyphen": _test("a hyphen occurs", lambda value: "-" in value),
+        "has_upper": _test("a capital letter occurs", lambda value: any(map(_upper_first, value))),
+        "is_title": _test("the first letter is a capital and no other is", _is_title),
+        "is_upper": _test("it has letters and all of them are capitals", str.isupper),
     }
 )
 """The functions that may stand in a macro, and what each gives."""
-
-
-def _apply(transform: Transform, value: str) -> str | None:
-    if isinstance(transform.argument, int):
-        return _WITH_LENGTH[transform.function](value, transform.argument)
-    return _PLAIN[transform.function](value)
 
 
 @dataclass(frozen=True)
@@ -211,9 +190,7 @@ class Template:
     text: str
     source: str = field(default="template", compare=False)
     _program: Program = field(init=False, compare=False, repr=False)
-    _line_numbers: tuple[int, ...] = field(
-        init=False, compare=False, repr=False
-    )  # of each line of the program
+    _line_numbers: tuple[int, ...] = field(init=False, compare=False, repr=False)  # of the program's lines
 
     def __post_init__(self) -> None:
         """Parse the text; what is wrong with it is said with its line and character."""
@@ -244,7 +221,8 @@ class Template:
         return self._apply(self._program.transforms[index], value)
 
     def _apply(self, transform: Transform, value: str) -> str | None:
-        return _apply(transform, value)
+        arguments = () if transform.argument is None else (transform.argument,)
+        return FUNCTIONS[transform.function].apply(value, *arguments)
 
     @property
     def n_columns(self) -> int:
@@ -404,7 +382,7 @@ class _Parser(LineParser):
             self.complain(number, line, found.end("function"), f"expected [ after %{function}")
         if not found["close"]:
             self.complain(number, line, found.start("open"), "the bracket is not closed")
-        form = "[row,column,length]" if function in _WITH_LENGTH else "[row,column]"
+        form = "[row,column,length]" if FUNCTIONS[function].has_length else "[row,column]"
         numbers = [part.strip() for part in found["inside"].split(",")]
         if len(numbers) != form.count(",") + 1 or not all(map(_INTEGER.fullmatch, numbers)):
             self.complain(number, line, found.start("open"), f"expected %{function}{form} with whole numbers")

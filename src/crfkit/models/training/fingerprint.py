@@ -150,9 +150,8 @@ class Fingerprint:
 
     def _add_object(self, thing: Any) -> None:
         wrapped = getattr(thing, "__wrapped__", None)
-        if callable(wrapped) and not isinstance(
-            thing, tuple | list | Mapping
-        ):  # such as a function with a cache
+        container = isinstance(thing, tuple | list | Mapping)
+        if callable(wrapped) and not container:  # such as a function with a cache
             self._add_all("wrapper", type(thing), wrapped)
             return
         self._write("object", _path(type(thing)).encode())
