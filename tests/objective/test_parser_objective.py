@@ -37,7 +37,7 @@ def test_weights_of_zero_may_leave() -> None:
     weights = np.where(np.random.default_rng(5).random(problem.map.n_weights) < 0.5, 0.0, problem.weights)
     smaller, left = problem.map.without_zeros(weights)
     assert smaller.n_weights == len(left) == np.count_nonzero(weights)
-    without = TreeParser(smaller.layout, left).scores(problem.treebank.core)
+    without = TreeParser(smaller.layout, left).scores(problem.treebank)
     for a, b in zip(problem.scores(weights), without, strict=True):
         assert a == pytest.approx(b, abs=1e-12)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import Sentence
-from crfkit.features import ArcMap, Treebank, known_trees, labels_of
+from crfkit.features import ArcMap, encode_sentences, known_trees, labels_of
 from crfkit.inference import TreeParser
 from crfkit.objective import Loss
 
@@ -19,7 +19,7 @@ class ParserProblem:
     def __init__(self, sentences: list[Sentence], *, single_root: bool = True) -> None:
         self.sentences, self.single_root = sentences, single_root
         self.labels = labels_of(sentences)
-        self.treebank, self.trees = Treebank(sentences), known_trees(sentences, self.labels)
+        self.treebank, self.trees = encode_sentences(sentences), known_trees(sentences, self.labels)
         self.map = ArcMap.learn(self.treebank, self.trees, self.labels, 1)
         random = np.random.default_rng(7)
         self.sample_weight = random.uniform(0.5, 2.0, len(sentences))
@@ -37,7 +37,7 @@ class ParserProblem:
 
     def scores(self, weights: Floats) -> list[Floats]:
         """Of the labelled arcs of each sentence."""
-        return TreeParser(self.map.layout, weights).scores(self.treebank.core)
+        return TreeParser(self.map.layout, weights).scores(self.treebank)
 
     def allowed(self, sentence: Sentence, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """Which arcs agree with what is known."""

@@ -50,21 +50,22 @@ class FileForm(NamedTuple):
         return form
 
 
-class OpenedModel(NamedTuple):
+class Tagger(NamedTuple):
     """A model of this package or of another toolkit."""
 
     crf: CRF
     toolkit: str  # whose file it is
     form: FileForm
 
+    @property
+    def n_inputs(self) -> int | None:
+        """Columns that a position has; None: it has attributes."""
+        return self.crf.encoder_.least_columns
 
-class Tagger(NamedTuple):
-    """A model whose positions are rows of columns, or attributes."""
-
-    crf: CRF
-    n_inputs: int | None  # columns that a position has; None: it has attributes
-    form: FileForm
-    more_columns: bool = False  # rows may have more than `n_inputs`, and each another number of them
+    @property
+    def more_columns(self) -> bool:
+        """Whether rows may have more than `n_inputs`, and each another number of them."""
+        return self.crf.encoder_.more_columns
 
 
 columns_option = click.option(
@@ -75,7 +76,7 @@ columns_option = click.option(
 )
 
 
-def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> OpenedModel:
+def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> Tagger:
     """Opens a model file, whose first bytes tell the toolkit.
 
     `n_columns` is for models whose rows may have more columns than they read, `encoding` for those of CRF++.
@@ -97,18 +98,19 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
             crf = with_columns(crf, n_columns)
         except InputError as error:
             raise InputError(f"{path}: --columns {n_columns}: {error}") from None
-    return OpenedModel(crf, toolkit, form)
+    return Tagger(crf, toolkit, form)
 
 
 def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | None = None) -> Tagger:
     """Load a model of this package or of another toolkit that reads columns or attributes."""
-    crf, _, form = read_model(path, n_columns)
+    tagger = read_model(path, n_columns)
+    crf = tagger.crf
     if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
             f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"
         )
     crf.set_params(n_threads=n_threads)
-    return Tagger(crf, crf.encoder_.least_columns, form, crf.encoder_.more_columns)
+    return tagger
 
 
 def read_for_tagger(

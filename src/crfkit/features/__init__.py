@@ -1,5 +1,6 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
+from crfkit._core import Treebank
 from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
@@ -19,9 +20,9 @@ from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Line, Macro, Program, Template, Transform
 from crfkit.features.treebank import (
     KnownTrees,
-    Treebank,
     check_trees,
     checked_sentences,
+    encode_sentences,
     known_trees,
     labels_of,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "checked_sentences",
     "counted_columns",
     "encode_allowed",
+    "encode_sentences",
     "first_of",
     "import_path",
     "known_trees",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.features.dataset import sequence_weights
-from crfkit.features.treebank import KnownTrees, Treebank
+from crfkit.features.treebank import KnownTrees
 
 FEATURE_SET = 1  # which features these are: a model file of other ones cannot be used
 
@@ -31,9 +31,9 @@ class ArcMap:
     layout: _core.ArcLayout
 
     @classmethod
-    def learn(cls, treebank: Treebank, trees: KnownTrees, labels: list[str], min_count: int) -> ArcMap:
+    def learn(cls, treebank: _core.Treebank, trees: KnownTrees, labels: list[str], min_count: int) -> ArcMap:
         """Features of the arcs that are known, if they are seen `min_count` times."""
-        layout = _core.ArcLayout.learn(treebank.core, trees.heads, trees.labels, len(labels), min_count)
+        layout = _core.ArcLayout.learn(treebank, trees.heads, trees.labels, len(labels), min_count)
         return cls(tuple(labels), layout)
 
     @classmethod
@@ -61,7 +61,7 @@ class ArcMap:
 
     def loss(
         self,
-        treebank: Treebank,
+        treebank: _core.Treebank,
         trees: KnownTrees,
         *,
         sample_weight: npt.ArrayLike | None = None,
@@ -74,10 +74,10 @@ class ArcMap:
         """
         return _core.tree_loss(
             self.layout,
-            treebank.core,
+            treebank,
             trees.heads,
             trees.labels,
-            sequence_weights(sample_weight, len(treebank)),
+            sequence_weights(sample_weight, treebank.n_sentences),
             single_root,
             n_threads,
         )

@@ -63,10 +63,7 @@ class Encoder:
 
     def fit_encode(self, X: Any) -> Dataset:
         """Learn the features of training data, and encode it. After an error the encoder is as it was."""
-        fresh = Encoder(self.template)
-        dataset = fresh._encode(listed(X), grow=True)
-        self.__dict__.update(fresh.__dict__)
-        return dataset
+        return self._learn(Encoder(self.template), X)
 
     def extend_encode(self, X: Any) -> Dataset:
         """Learn the features of more training data beside those that are known, and encode it.
@@ -76,9 +73,11 @@ class Encoder:
         states, arcs = (
             Vocabulary.from_bytes(*known.to_bytes()) for known in (self.vocabulary, self.arc_vocabulary)
         )
-        fresh = Encoder(
-            self.template, states, arcs, dict(self.dense_sizes), self.n_columns, self.more_columns
-        )
+        sizes = dict(self.dense_sizes)
+        return self._learn(Encoder(self.template, states, arcs, sizes, self.n_columns, self.more_columns), X)
+
+    def _learn(self, fresh: Encoder, X: Any) -> Dataset:
+        """Encode training data by another encoder, and become that one."""
         dataset = fresh._encode(listed(X), grow=True)
         self.__dict__.update(fresh.__dict__)
         return dataset

@@ -11,34 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit import _core
-from crfkit.arrays import Int32s, Int64s
+from crfkit._core import Treebank
+from crfkit.arrays import Int32s
 from crfkit.data import InputError, Sentence, Word, check_tree
 
 UNKNOWN = "_"  # a label that is not given
-
-
-class Treebank:
-    """Sentences as the native core reads them: form, lemma, tags and morphology of each word."""
-
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
-        try:
-            self.core = _core.Treebank([list(sentence.words) for sentence in sentences])
-        except ValueError as error:
-            raise InputError(str(error)) from None
-
-    def __len__(self) -> int:
-        return self.core.n_sentences
-
-    @property
-    def sentence_ptr(self) -> Int64s:
-        """[N + 1] the words of sentence n are sentence_ptr[n]:sentence_ptr[n + 1]."""
-        return self.core.sentence_ptr
-
-    @property
-    def arc_ptr(self) -> Int64s:
-        """[N + 1] the same for arcs: a sentence of T words has (T + 1)², head by head."""
-        return self.core.arc_ptr
 
 
 class KnownTrees(NamedTuple):
@@ -66,6 +43,14 @@ def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]
             if not isinstance(word, Word):
                 raise InputError(f"{what}[{n}] has {word!r} among its words, expected a Word")
     return found
+
+
+def encode_sentences(sentences: Sequence[Sentence]) -> Treebank:
+    """Form, lemma, tags and morphology of each word, as the native core reads them."""
+    try:
+        return Treebank([list(sentence.words) for sentence in sentences])
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def labels_of(sentences: Sequence[Sentence]) -> list[str]:

@@ -9,7 +9,7 @@ from crfkit.arrays import Float64s, Int32s
 
 
 class TreeParser:
-    """A layout of weights and their values, ready to answer. Treebanks are those of `crfkit.features.Treebank`."""
+    """A layout of weights and their values, ready to answer. Treebanks are those of `crfkit.features.encode_sentences`."""
 
     def __init__(self, layout: _core.ArcLayout, weights: Float64s, *, single_root: bool = True) -> None:
         if not np.isfinite(weights).all():

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.data import InputError, Sentence
-from crfkit.features import Treebank, check_trees, checked_sentences, known_trees
+from crfkit.features import Treebank, check_trees, checked_sentences, encode_sentences, known_trees
 from crfkit.inference import TreeParser
 from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
@@ -160,7 +160,7 @@ class Parser(Estimator):
         decode = self.decode if decode is None else decode
         check_decoder(decode)
         heads, labels = self._parser.decode(
-            treebank.core, minimum_risk=decode == "mbr", n_threads=count_threads(self.n_threads)
+            treebank, minimum_risk=decode == "mbr", n_threads=count_threads(self.n_threads)
         )
         return with_trees(given, heads, labels, self._model.arc_map.labels)
 
@@ -169,8 +169,8 @@ class Parser(Estimator):
         check_count("n", n)
         given, treebank = self._ask(sentences)
         n_threads = count_threads(self.n_threads)
-        log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads).tolist()
-        found = self._parser.k_best(treebank.core, n, n_threads)
+        log_z = self._parser.log_partitions(treebank, n_threads=n_threads).tolist()
+        found = self._parser.k_best(treebank, n, n_threads)
         names = self.classes_
         return [
             [
@@ -189,12 +189,12 @@ class Parser(Estimator):
         """
         _, treebank = self._ask(sentences)
         n_threads = count_threads(self.n_threads)
-        return self._parser.marginals(treebank.core, labelled=labelled, n_threads=n_threads)
+        return self._parser.marginals(treebank, labelled=labelled, n_threads=n_threads)
 
     def arc_scores(self, sentences: Iterable[Sentence]) -> list[Float64s]:
         """Scores of labelled arcs, float64[T + 1, T + 1, R] for each sentence: what `SpanningTree` inference takes."""
         _, treebank = self._ask(sentences)
-        return self._parser.scores(treebank.core, count_threads(self.n_threads))
+        return self._parser.scores(treebank, count_threads(self.n_threads))
 
     def log_likelihood(self, sentences: Iterable[Sentence]) -> Float64s:
         """log p(tree) of each sentence's own tree, [N]; where it is partly known, of all trees that agree, together.
@@ -205,10 +205,8 @@ class Parser(Estimator):
         check_trees(given, single_root=self.single_root)
         n_threads = count_threads(self.n_threads)
         known = known_trees(given, self.classes_)
-        log_z = self._parser.log_partitions(treebank.core, n_threads=n_threads)
-        agreeing = self._parser.log_partitions(
-            treebank.core, known.heads, np.maximum(known.labels, -1), n_threads
-        )
+        log_z = self._parser.log_partitions(treebank, n_threads=n_threads)
+        agreeing = self._parser.log_partitions(treebank, known.heads, np.maximum(known.labels, -1), n_threads)
         found = np.minimum(agreeing - log_z, 0.0)
         strange = np.concatenate([[0], np.cumsum(known.labels < -1)])[treebank.sentence_ptr]
         return np.where(np.diff(strange) > 0, -np.inf, found)
@@ -223,7 +221,7 @@ class Parser(Estimator):
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=False)
         heads, labels = self._parser.decode(
-            treebank.core,
+            treebank,
             minimum_risk=self.decode == "mbr",
             n_threads=count_threads(self.n_threads),
         )
@@ -258,4 +256,4 @@ class Parser(Estimator):
             self._set_model(self._model, self._weights)
         given = checked_sentences(sentences)
         warn_of_missing_columns(self._model.columns, given, stacklevel=3)
-        return given, Treebank(given)
+        return given, encode_sentences(given)

@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from crfkit.data import InputError, unreadable
+from crfkit import data
+from crfkit.data import InputError
 
 if sys.platform != "win32":  # where a file that is open cannot be removed or renamed anyway
     import fcntl
@@ -29,14 +30,9 @@ def read_bytes(path: str | os.PathLike[str], n: int = -1) -> bytes:
 
     InputError where it cannot be read, which is a FileNotFoundError where there is no such file.
     """
-    path = Path(path)
-    try:
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: not a file, expected a crfkit model file")
-        with path.open("rb") as stream:
-            return stream.read(n)
-    except OSError as error:
-        raise unreadable(path, error) from None
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f"{path}: not a file, expected a crfkit model file")
+    return data.read_bytes(path, n)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

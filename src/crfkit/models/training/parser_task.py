@@ -18,6 +18,7 @@ from crfkit.features import (
     Treebank,
     check_trees,
     checked_sentences,
+    encode_sentences,
     known_trees,
     labels_of,
 )
@@ -65,7 +66,7 @@ class ParserTask:
                 f"{_named('sentences', sentences)}: no word has a label, expected trees to learn from"
             )
         weights = read_sample_weight(self.sample_weight, len(sentences))
-        treebank, trees = Treebank(sentences), known_trees(sentences, labels)
+        treebank, trees = encode_sentences(sentences), known_trees(sentences, labels)
         if not (trees.heads >= 0).any():
             raise InputError(
                 f"{_named('sentences', sentences)}: no word has a head, expected trees to learn from"
@@ -115,7 +116,7 @@ class EncodedTrees:
             return None
         dev, arc_map, settings = self.dev, self.model.arc_map, self.settings
         check_trees(dev, single_root=False)
-        treebank = Treebank(dev)
+        treebank = encode_sentences(dev)
         if not right_words(dev, arc_map.labels).counted.any():
             raise InputError(
                 f"{_named('dev', dev)}: no word has a head and a label, expected trees to compare with"
@@ -125,7 +126,7 @@ class EncodedTrees:
         def score(weights: Float64s) -> float:
             parser = TreeParser(arc_map.layout, weights, single_root=settings.single_root)
             heads, labels = parser.decode(
-                treebank.core, minimum_risk=settings.decode == "mbr", n_threads=n_threads
+                treebank, minimum_risk=settings.decode == "mbr", n_threads=n_threads
             )
             return measure(heads, labels)
 
