@@ -144,6 +144,17 @@ void bind_lists(nb::module_& m) {
         nb::arg("position_ptr"), nb::arg("ids"), nb::arg("n_features"),
         "Number of positions at which each feature stands, [F].");
     m.def(
+        "first_equals",
+        [](const Int64s& position_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
+           const Int64s& feature_ptr, const Int32s& labels) {
+            const FeatureSpans features{view(position_ptr), view(ids),
+                                        static_cast<std::int64_t>(feature_ptr.size()) - 1};
+            return to_numpy(without_gil(
+                [&] { return first_equals(features, view(values), view(feature_ptr), view(labels)); }));
+        },
+        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("values").none(), nb::arg("feature_ptr"),
+        nb::arg("labels"), "The first feature equal to each one, at all positions and in its labels, [F].");
+    m.def(
         "renamed_features",
         [](const Int64s& position_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
            const Int32s& remap) {

@@ -1,10 +1,13 @@
 #include "data/seen_pairs.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 
 #include "base/interruption.hpp"
+#include "base/key_hash.hpp"
 
 namespace crfkit {
 
@@ -151,6 +154,40 @@ std::vector<std::int64_t> position_counts(const FeatureSpans& features) {
         }
     }
     return counts;
+}
+
+std::vector<std::int32_t> first_equals(const FeatureSpans& features, std::span<const double> values,
+                                       std::span<const std::int64_t> feature_ptr,
+                                       std::span<const std::int32_t> labels) {
+    features.check();
+    const auto n = static_cast<std::size_t>(features.n_features);
+    if (feature_ptr.size() != n + 1 || (!values.empty() && values.size() != features.ids.size()))
+        throw std::invalid_argument("expected labels for each feature, and no values or one for each id");
+    struct Keys {
+        Key one = 1, two = 2;
+        void add(Key value) {
+            one = extended(one, value);
+            two = extended(two, ~value);
+        }
+    };
+    std::vector<Keys> keys(n);
+    for (std::int64_t t = 0; t < features.n_positions(); ++t)
+        for (std::int64_t i = features.position_ptr[t]; i < features.position_ptr[t + 1]; ++i) {
+            Keys& key = keys[features.ids[i]];
+            key.add(static_cast<Key>(t));
+            if (!values.empty()) key.add(std::bit_cast<Key>(values[i]));
+        }
+    std::unordered_map<Key, std::int32_t> seen;
+    seen.reserve(n);
+    std::vector<std::int32_t> first(n);
+    for (std::size_t f = 0; f < n; ++f) {
+        keys[f].add(~Key(0));  // no position
+        for (const std::int32_t label : labels.subspan(feature_ptr[f], feature_ptr[f + 1] - feature_ptr[f]))
+            keys[f].add(static_cast<Key>(label));
+        const std::int32_t equal = seen.try_emplace(keys[f].one, static_cast<std::int32_t>(f)).first->second;
+        first[f] = keys[equal].two == keys[f].two ? equal : static_cast<std::int32_t>(f);
+    }
+    return first;
 }
 
 FeatureArrays renamed(std::span<const std::int64_t> position_ptr, std::span<const std::int32_t> ids,

@@ -53,6 +53,12 @@ SeenPairs seen_arc_pairs(std::span<const std::int64_t> sequence_ptr, const Featu
 // once there.
 std::vector<std::int64_t> position_counts(const FeatureSpans& features);
 
+// For each feature the first one that equals it: active at the same positions with the same values, and with
+// the same labels (feature_ptr and labels as above). Two keys of 64 bits tell features apart.
+std::vector<std::int32_t> first_equals(const FeatureSpans& features, std::span<const double> values,
+                                       std::span<const std::int64_t> feature_ptr,
+                                       std::span<const std::int32_t> labels);
+
 // The list with ids renamed by remap [F] (−1 = dropped); `values` is empty or has one number for each id.
 FeatureArrays renamed(std::span<const std::int64_t> position_ptr, std::span<const std::int32_t> ids,
                       std::span<const double> values, std::span<const std::int32_t> remap);

@@ -13,6 +13,7 @@ from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.import_paths import import_path, loaded, placeholder
 from crfkit.features.labels import Labels, check_entries, label_lists
+from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
@@ -37,6 +38,7 @@ __all__ = [
     "PRESETS",
     "Annotation",
     "ArcMap",
+    "Coordinates",
     "Coverage",
     "Dataset",
     "Encoder",
@@ -52,6 +54,7 @@ __all__ = [
     "Labels",
     "Line",
     "Macro",
+    "MergedFeatures",
     "Outputs",
     "PatternData",
     "PatternMap",

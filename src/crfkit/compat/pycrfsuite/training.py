@@ -14,8 +14,8 @@ from crfkit.compat.pycrfsuite.calibration import calibrated
 from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
-from crfkit.features import FeatureMap
-from crfkit.objective import Objective
+from crfkit.features import FeatureMap, MergedFeatures
+from crfkit.objective import MergedObjective, Objective
 from crfkit.optimizers import (
     AROW,
     LBFGS,
@@ -135,8 +135,13 @@ class Training:
                 "linesearch.max_iterations": params["max_linesearch"],
             },
         )
-        loss = built.loss(*examples, n_threads=self._n_threads)
-        objective = Objective(loss, l1=params["c1"], l2=2.0 * params["c2"])
+        penalties = {"l1": params["c1"], "l2": 2.0 * params["c2"]}
+        merged = MergedFeatures.of(built, examples.dataset)
+        if merged is None:
+            objective = Objective(built.loss(*examples, n_threads=self._n_threads), **penalties)
+        else:
+            loss = merged.feature_map.loss(merged.dataset, examples.annotation, n_threads=self._n_threads)
+            objective = MergedObjective(loss, merged.coordinates, **penalties)
         optimizer = LBFGS(
             max_iterations=max(1, params["max_iterations"] or UNLIMITED),
             tolerance=0.0,
@@ -162,8 +167,8 @@ class Training:
             )
             return bool(error < params["epsilon"] * max(1.0, norm))
 
-        outcome = optimizer.minimize(
-            objective, np.zeros(built.n_weights), callback=tell, n_threads=self._n_threads
+        outcome: Outcome = objective.minimize(
+            optimizer, np.zeros(built.n_weights), callback=tell, n_threads=self._n_threads
         )
         self._say(f"L-BFGS {_ENDINGS.get(outcome.reason, f'terminated: {outcome.reason}')}\n")
         return outcome

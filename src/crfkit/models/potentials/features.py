@@ -16,6 +16,7 @@ from crfkit.features import (
     Encoder,
     FeatureMap,
     Labels,
+    MergedFeatures,
     Strength,
     Template,
     block_of,
@@ -138,6 +139,11 @@ class FeaturePotentials:
         return self.feature_map.loss(
             data.dataset, data.annotation, sample_weight=sample_weight, n_threads=n_threads
         )
+
+    def merge(self, data: TrainingData) -> MergedFeatures | None:
+        """The features of the training data, equal ones merged; None where these are few, or there are other weights."""
+        merges = type(self) is FeaturePotentials
+        return MergedFeatures.of(self.feature_map, data.dataset) if merges else None
 
     def penalty(self, name: str, strength: Strength) -> Float64s:
         """The strength of each weight, [D] or [1]."""

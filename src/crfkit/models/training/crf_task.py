@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from crfkit.models.training.progress import count_of
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import Examples, TrainingSet, learn
 from crfkit.models.warning_types import UnsavableModel
-from crfkit.objective import Objective
+from crfkit.objective import MergedObjective, Objective
 from crfkit.optimizers import Choice, choose
 
 
@@ -87,18 +87,30 @@ class EncodedSequences:
         """How many there are, for people."""
         return f"{len(self.model.labels):,} labels"
 
-    def objective(self, n_threads: int) -> Objective:
-        """What training minimises. Weights that `partial_fit` has no data for are not penalised and stay as they are."""
+    def objective(self, n_threads: int, start: Float64s | None) -> Objective:
+        """What training minimises, merged where equal features have equal weights in `start`.
+
+        Weights that `partial_fit` has no data for are not penalised and stay as they are.
+        """
         potentials, data = self.model.potentials, self.found.data
-        l1, l2 = potentials.penalty("l1", self.settings.l1), potentials.penalty("l2", self.settings.l2)
+        l1, l2 = self._penalty("l1"), self._penalty("l2")
         if self.extend:
             touched = potentials.find_touched(data)
             l1, l2 = np.where(touched, l1, 0.0), np.where(touched, l2, 0.0)
+        merged = None if start is None else potentials.merge(data)
+        if start is not None and merged is not None and merged.coordinates.fit(start, l1, l2):
+            potentials = replace(potentials, feature_map=merged.feature_map)
+            data = data._replace(dataset=merged.dataset)
+            loss = potentials.loss(data, self.sample_weight, n_threads)
+            return MergedObjective(loss, merged.coordinates, l1=l1, l2=l2)
         return Objective(potentials.loss(data, self.sample_weight, n_threads), l1=l1, l2=l2)
 
-    def choose(self, objective: Objective) -> Choice:
+    def _penalty(self, name: str) -> Float64s:
+        return self.model.potentials.penalty(name, getattr(self.settings, name))
+
+    def choose(self) -> Choice:
         """The optimizer that most likely reaches the minimum first."""
-        return choose(objective)
+        return choose(self.model.n_weights, l1=bool(self._penalty("l1").any()))
 
     def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
         """The score of weights on held-out data, if there are such."""

@@ -95,7 +95,7 @@ class EncodedTrees:
         """How many there are, for people."""
         return f"{len(self.model.arc_map.labels):,} relations"
 
-    def objective(self, n_threads: int) -> Objective:
+    def objective(self, n_threads: int, start: Float64s | None) -> Objective:
         """What training minimises."""
         loss = self.model.arc_map.loss(
             self.treebank,
@@ -106,7 +106,7 @@ class EncodedTrees:
         )
         return Objective(loss, l1=self.settings.l1, l2=self.settings.l2)
 
-    def choose(self, objective: Objective) -> Choice:
+    def choose(self) -> Choice:
         """The optimizer that most likely is good after few passes."""
         return Choice(PARSER_OPTIMIZER, "AdaGrad: good weights after few passes over the trees")
 

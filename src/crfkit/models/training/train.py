@@ -23,6 +23,7 @@ from crfkit.models.training.progress import ProgressCallback, Report
 from crfkit.objective import Objective
 from crfkit.optimizers import AUTO, Choice, History, Outcome, Watch, optimizer_named
 
+WHOLE = {"value_and_gradient", "hessian_vector"}  # what optimizers need that see all data at once
 Model = TypeVar("Model", bound="TrainableModel")
 Model_co = TypeVar("Model_co", bound="TrainableModel", covariant=True)
 
@@ -57,12 +58,12 @@ class EncodedTask(Protocol[Model_co]):
         """How many there are, for people: "9 labels"."""
         ...
 
-    def objective(self, n_threads: int) -> Objective:
-        """What training minimises."""
+    def objective(self, n_threads: int, start: Float64s | None) -> Objective:
+        """What training minimises; from these weights, where that takes values and gradients of all data alone."""
         ...
 
-    def choose(self, objective: Objective) -> Choice:
-        """The optimizer that suits the objective, where "auto" is asked for."""
+    def choose(self) -> Choice:
+        """The optimizer that suits the data, where "auto" is asked for."""
         ...
 
     def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
@@ -148,18 +149,18 @@ def train(task: Task[Model], plan: Plan[Model]) -> Trained[Model]:
     encoded = task.encode(plan, n_threads)
     model = encoded.model
     report.stage(f"minimising over {model.n_weights:,} weights, for {encoded.labels}")
-    objective = encoded.objective(n_threads)
-    choice = _given_optimizer(task.settings.optimizer) or encoded.choose(objective)
+    start = np.zeros(model.n_weights)
+    if plan.start is not None:
+        start = model.transfer_weights(plan.start.model, plan.start.weights)
+    choice = _given_optimizer(task.settings.optimizer) or encoded.choose()
+    objective = encoded.objective(n_threads, start if choice.optimizer.needs <= WHOLE else None)
     watch = Watch(score=encoded.dev_score(n_threads), patience=plan.patience, seconds=plan.time_budget)
     if run is not None:
         watch = run.wrap(watch, encoded.fingerprint(), choice.optimizer)
     del encoded  # the objective has the data in its own form
-    start = np.zeros(model.n_weights)
-    if plan.start is not None:
-        start = model.transfer_weights(plan.start.model, plan.start.weights)
     with terminable(), name_damage(plan.checkpoint):
-        outcome = choice.optimizer.minimize(
-            objective, start, callback=report.callback(plan.callback), n_threads=n_threads, watch=watch
+        outcome = objective.minimize(
+            choice.optimizer, start, callback=report.callback(plan.callback), n_threads=n_threads, watch=watch
         )
     report.end(outcome)
     return _keep_best(model, outcome, choice)
