@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         SpanningTree,
     )
 
-# Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name brings in its own room.
+# Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name imports its own package.
 _ROOMS = (
     "compat",
     "data",

@@ -80,7 +80,7 @@ def read_for_model(
 ) -> Iterator[Example]:
     """The sequences of a file that a model with `n_inputs` input columns is asked about.
 
-    A file with one column more than that carries labels, in `label_column` as when the model was trained. Columns are
+    A file with one column more than that has labels, in `label_column` as when the model was trained. Columns are
     separated as in the training file, `trained_separator`, unless `separator` says otherwise.
     """
     as_trained = separator is None and trained_separator is not None

@@ -1,4 +1,4 @@
-"""Doors for people who come from other toolkits: their interfaces and their model files."""
+"""Interfaces and model files of other toolkits: python-crfsuite, sklearn-crfsuite, pytorch-crf, CRF++, Wapiti."""
 
 from typing import TYPE_CHECKING
 

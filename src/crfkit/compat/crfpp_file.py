@@ -9,7 +9,7 @@ Text (`crf_learn --textmodel`): five parts, with a blank line after each but the
 
 A line of the fourth part is the number of a feature's first weight, and the feature. `cost-factor` multiplies all weights.
 
-Binary (`crf_learn`): the same in other clothes, see `crfpp_binary`.
+Binary (`crf_learn`): the same parts, see `crfpp_binary`.
 """
 
 from __future__ import annotations

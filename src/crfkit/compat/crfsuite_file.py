@@ -1,6 +1,6 @@
 """CRFsuite's binary model files: read, written, and turned into models of this package and back.
 
-The layout of the bytes is told in the native core (`crfsuite_file.hpp`). Such a model has weights for attributes with
+The layout of the bytes is documented in the native core (`crfsuite_file.hpp`). Such a model has weights for attributes with
 labels and for arcs between labels. All arcs exist, those without a weight score 0, and there are none into the first
 label or out of the last.
 """
@@ -170,6 +170,6 @@ def write_crfsuite(crf: CRF[Any], path: str | os.PathLike[str]) -> None:
 
 
 def write_empty_crfsuite(path: str | os.PathLike[str]) -> None:
-    """Write CRFsuite's file of a model without labels, which a training run without data gives."""
+    """Write CRFsuite's file of a model without labels, the result of training without data."""
     with replacing(path) as stream:
         stream.write(_core.write_empty_crfsuite())

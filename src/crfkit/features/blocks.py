@@ -85,7 +85,7 @@ class Place:
         self.sequence_ptr = sequence_ptr
 
     def __call__(self, position: int) -> str:
-        """The place of a position in words."""
+        """The place of a position, for error messages."""
         n = int(np.searchsorted(self.sequence_ptr, position, side="right")) - 1
         return f"sequence {n}, position {position - int(self.sequence_ptr[n])}"
 

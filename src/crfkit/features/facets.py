@@ -135,4 +135,4 @@ def _features(label: Hashable) -> dict[str, str]:
 
 
 NAMED_FACETS: Mapping[str, FacetsOf] = MappingProxyType({"characters": _characters, "features": _features})
-"""Ways to read the facets off a label, by name."""
+"""Functions that read the facets off a label, by name."""

@@ -1,6 +1,6 @@
 """Feature functions on a data set: slices of sequences, each with the values of all functions on its parts.
 
-The data set is cut by its own size into slices of about 64 MB of values. Slices are kept while there is room for them
+The data set is cut by its own size into slices of about 64 MB of values. Slices are cached while memory allows
 (`FeatureFunctions.memory`); the others are made again in each pass. What is summed over slices is summed in their order,
 so neither memory nor threads change a bit of a result.
 """
@@ -149,7 +149,7 @@ class FunctionData:
             yield (kept if isinstance(kept, _Draft) else self._draft(first, last)).values
 
     def _keep(self, draft: _Draft) -> None:
-        """Keep a slice for the next pass if there is room; the first one that does not fit ends it."""
+        """Keep a slice for the next pass if memory allows; the first one that does not fit ends it."""
         self._room -= draft.n_bytes
         if self._room >= 0:
             self._kept.append(draft)

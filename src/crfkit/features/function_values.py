@@ -39,7 +39,7 @@ class Parts(NamedTuple):
         return Parts(self.sequence, self.x, self.positions[:n], self.labels[:n], befores)
 
     def place(self, k: int) -> str:
-        """Part k in words."""
+        """Part k, for error messages."""
         label = self.labels[k]
         where = f"sequence {self.sequence}, position {self.positions[k]}, "
         if self.befores is None:
@@ -104,7 +104,7 @@ class Outputs:
         self._size = size
 
     def name(self, k: int) -> str:
-        """Output k in words: `f`, `f[3]` or `f:name`."""
+        """The name of output k: `f`, `f[3]` or `f:name`."""
         if self.vocabulary is not None:
             return f"{self.function.name}:{self.vocabulary.name(k)}"
         return self.function.name if self.size == 1 else f"{self.function.name}[{k}]"
@@ -247,7 +247,7 @@ class Outputs:
             raise self._refused(
                 parts,
                 k,
-                f"gave the output {key} of nobody knows how many: say so, FeatureFunction(f, outputs=…)",
+                f"gave the output {key}, but the number of outputs is unknown: expected FeatureFunction(f, outputs=…)",
             )
         if not 0 <= key < size:
             raise self._refused(parts, k, f"gave the output {key}, expected numbers from 0 to {size - 1}")

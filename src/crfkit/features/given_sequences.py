@@ -62,7 +62,7 @@ def unusable_sequence(n: int, sequence: Any, expected: str) -> InputError:
 
 
 def check_no_table(value: Any, name: str, expected: str, column: str) -> None:
-    """Refuse a data frame and its groups, with the way from there to a list for each sequence."""
+    """Refuse a data frame and its groups, and say how to make a list for each sequence of it."""
     if _is_table(type(value)):
         raise InputError(
             f"{name} is {_described_table(value)}, expected {expected}; take a column of each group of rows: "

@@ -282,7 +282,7 @@ class PatternMap:
         return replace(self, labels=tuple(labels), grams=grams)
 
     def _too_large(self, error: _core.TrellisSizeError, sequence: int | None = None) -> str:
-        """What is too large, where, and what can be done, in words; `sequence`, where the core had only this one."""
+        """The error message: what is too large, where, and what to do; `sequence`, where the core had only this one."""
         _, place, position, n_states, n_arcs, weights = error.args
         sequence = place if sequence is None else sequence
         names = [repr(self.names[weight]) for weight in weights.tolist()]

@@ -64,7 +64,7 @@ class BatchDescent:
         return True
 
     def next_point(self) -> Point | None:
-        """The point of the next iteration; None when even the steepest way down leads nowhere."""
+        """The point of the next iteration; None when even steepest descent finds none."""
         raise NotImplementedError
 
     def arrived(self, before: Point) -> None:

@@ -76,7 +76,7 @@ class _Descent(BatchDescent):
         self._pairs = kind(settings.n_pairs(len(start), l1=self._early), len(start), n_threads)
 
     def next_point(self) -> Point | None:
-        """The point of a line search; without one in double precision, or from the steepest way down."""
+        """The point of a line search; if it fails, of one in double precision, or along steepest descent."""
         found = self._searched()
         while found is None:
             if self.objective.is_coarse:

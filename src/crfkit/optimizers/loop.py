@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     reason: StopReason
     n_evaluations: int = 0  # calls of value_and_gradient
     best: Best | None = None  # with held-out data
-    note: str = ""  # what the optimizer decided on the way, for people
+    note: str = ""  # what the optimizer decided during the run, as a text
     message: str = ""  # the reason as a text, with the number of iterations or seconds that it is about
 
     @property
@@ -213,7 +213,7 @@ class Minimizer:
 
 
 class _Loop:
-    """One minimisation under way."""
+    """The state of one minimisation."""
 
     def __init__(
         self, settings: Settings, descent: Descent, start: Vector, callback: Callback | None, watch: Watch

@@ -22,7 +22,7 @@ NARROWEST = 1e-15  # relative width of a bracket that rounding has used up
 
 
 def drowns(promise: float, change: float, noise: float) -> bool:
-    """Whether neither a promised change of the value nor the one that was seen can be told from noise."""
+    """Whether neither a promised change of the value nor the one that was seen can be distinguished from noise."""
     return abs(promise) <= 10.0 * noise and abs(change) <= noise
 
 
@@ -72,7 +72,7 @@ class MoreThuente:
         return trial.value <= self._line(trial.t) or self.drowns(trial)
 
     def drowns(self, trial: Sample) -> bool:
-        """Whether neither the fall that the slope promises nor the change of the value can be told from noise."""
+        """Whether neither the fall that the slope promises nor the change of the value can be distinguished from noise."""
         promise, change = trial.t * self._zero.slope, trial.value - self._zero.value
         return drowns(promise, change, self._noise)
 

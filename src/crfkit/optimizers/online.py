@@ -63,7 +63,7 @@ class OnlineLearner(Minimizer, ABC):
 
 
 class _Descent(PassDescent):
-    """Passes whose objective is the sum of the losses met on the way."""
+    """Passes whose objective is the sum of the losses met during the pass."""
 
     _settings: OnlineLearner
 

@@ -1,6 +1,6 @@
 """What the methods share that go through the data pass by pass, with a step after a few sequences each.
 
-How a step moves the weights is said by a rule in the native core (`_core.SGDRule`, …). An objective runs it:
+How a step moves the weights is defined by a rule in the native core (`_core.SGDRule`, …). An objective runs it:
 `objective.run(rule, state, order)` takes the steps of one pass and changes the state in place.
 """
 
@@ -87,7 +87,7 @@ class PassDescent(ABC):
     """Pass after pass over the sequences, in random order; a method brings its rule and its state."""
 
     n_evaluations = 0
-    note = ""  # what was decided on the way, for people
+    note = ""  # what was decided during the run, as a text
 
     def __init__(self, settings: Any, objective: Any, start: Vector) -> None:
         self._settings = settings

@@ -35,7 +35,7 @@ class StochasticGradient(Minimizer):
 class GradientDescent(PassDescent):
     """Passes with a rate.
 
-    The objective of a pass is the sum of the losses met on the way, and the penalty after it.
+    The objective of a pass is the sum of the losses met during the pass, and the penalty after it.
     """
 
     _objective: StochasticObjective

@@ -94,10 +94,10 @@ def to_edge(s: Vector, d: Vector, radius: float, n_threads: int) -> float:
     """τ ≥ 0 with |s + τ d| = radius, by the formula that does not cancel."""
     sd, dd = _core.vector_products(d, s, n_threads)
     ss = dot(s, s, n_threads)
-    room = max(radius * radius - ss, 0.0)
-    root = sqrt(sd * sd + dd * room)
+    rest = max(radius * radius - ss, 0.0)
+    root = sqrt(sd * sd + dd * rest)
     if sd >= 0.0:
-        return room / (sd + root) if room else 0.0
+        return rest / (sd + root) if rest else 0.0
     return (root - sd) / dd
 
 

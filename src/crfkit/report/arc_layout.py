@@ -3,7 +3,7 @@
 Words are numbered from 1; 0 is the root, from which an arc comes straight down. An arc between words i < j goes up from i,
 across and down to j. Two rules keep lines apart:
 
-    heights   an arc is one level above every shorter one that shares some of its way, so none lie on each other
+    heights   an arc is one level above every shorter one that it overlaps, so no two coincide
     ends      those at one word stand side by side in slots, from left to right: arcs to the left, the nearest first;
               the arc from the root; arcs to the right, the farthest first. Lines of a projective tree never cross so.
 """
@@ -66,7 +66,7 @@ def slots(arcs: Sequence[Arc], n_words: int) -> list[dict[int, int]]:
 
 
 def clear_middle(begin: float, end: float, crossing: Iterable[float], half_width: float) -> float:
-    """The x nearest to the middle of a line at which something has room between what crosses the line; else the middle."""
+    """The x nearest to the middle of a line at which something fits between what crosses the line; else the middle."""
     middle = (begin + end) / 2
     edges = [begin, *sorted(crossing), end]
     free = [

@@ -121,10 +121,10 @@ class _Side(NamedTuple):
         """What `Columns.of` is to know of each arc."""
         found = []
         for k, arc in enumerate(self.arcs):
-            room = text_width(arc.label, LABEL_SIZE) + 2 * LABEL_GAP
+            width = text_width(arc.label, LABEL_SIZE) + 2 * LABEL_GAP
             first, last = arc.span
-            apart = room + 2 * BEND + self.offset(first, k) - self.offset(last, k) if arc.head else 0.0
-            found.append((arc, apart, room / 2))
+            apart = width + 2 * BEND + self.offset(first, k) - self.offset(last, k) if arc.head else 0.0
+            found.append((arc, apart, width / 2))
         return found
 
 

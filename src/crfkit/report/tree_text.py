@@ -80,7 +80,7 @@ def _draw(cells: list[list[int]], arc: Arc, column: int) -> None:
     first, last = (number - 1 for number in arc.span)
     for row in range(first + 1, last):
         cells[row][column] |= UP | DOWN | THROUGH
-    for row, way in ((first, DOWN), (last, UP)):
-        cells[row][column] |= way | RIGHT
+    for row, direction in ((first, DOWN), (last, UP)):
+        cells[row][column] |= direction | RIGHT
         for x in range(column + 1, len(cells[row])):
             cells[row][x] |= LEFT | RIGHT

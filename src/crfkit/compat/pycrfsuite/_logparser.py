@@ -1,11 +1,11 @@
-"""Reads the training log while it is written, and tells what has happened.
+"""Reads the training log while it is written, and reports its events.
 
 start              the first message
 featgen_progress   another two percent of the features are there
 featgen_end        all of them
-prepared           the training begins; or prepare_error, where it cannot
-iteration          one more is done: `last_iteration` tells what it brought
-optimization_end   the training is over
+prepared           training begins; or prepare_error, where it cannot
+iteration          an iteration has ended: its numbers are in `last_iteration`
+optimization_end   training has ended
 end                the model is written
 """
 
@@ -50,7 +50,7 @@ _STEP = 2  # percent
 
 
 class TrainLogParser:
-    """What the log has told so far.
+    """The contents of the log so far.
 
     iterations, last_iteration : dicts with num, loss, feature_norm, time and so on; with held-out data also scores
         ({label: LabelScore}), avg_precision, avg_recall, avg_f1, item_accuracy and instance_accuracy
@@ -163,7 +163,7 @@ class TrainLogParser:
 
 
 def _numbers(line: str) -> dict[str, Any]:
-    """What a line of an iteration tells."""
+    """The numbers in a line of an iteration."""
     for key, (pattern, kind) in _NUMBERS.items():
         if found := pattern.match(line):
             return {key: kind(found[1])}

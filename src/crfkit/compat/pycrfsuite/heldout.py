@@ -1,4 +1,4 @@
-"""How a model does on held-out instances, told in the lines of CRFsuite's log."""
+"""Evaluation on held-out instances, in the lines of CRFsuite's log."""
 
 from __future__ import annotations
 

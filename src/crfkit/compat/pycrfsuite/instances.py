@@ -1,4 +1,4 @@
-"""The instances that a trainer was given, as numbers, and the features that CRFsuite would make of them."""
+"""The instances of a trainer, encoded, and the features that CRFsuite generates from them."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class ItemSequence:
 
             try:
                 self._names = _core.NamedPositions([item_of(attributes) for attributes in self._pairs()])
-            except _core.InvalidInput as complaint:
-                raise InputError(str(complaint)) from None
+            except _core.InvalidInput as error:
+                raise InputError(str(error)) from None
         return self._names
 
     def _pairs(self) -> list[Attributes]:

@@ -92,7 +92,7 @@ class BaseTrainer:
     def train(self, model: str | bytes | PathLike[str], holdout: int = -1) -> None:
         """Train, and write the model file; no file for an empty name.
 
-        `holdout` is a group whose instances are left out of the training, and labelled after each iteration for the log.
+        `holdout` is a group whose instances are held out, and tagged after each iteration for the log.
         Without any items there is a model without labels, which tags empty sequences only.
         """
         for name in ("c1", "c2"):
@@ -146,7 +146,7 @@ class BaseTrainer:
         self._instances = Instances()
 
     def _before_train(self) -> None:
-        """Called before each training."""
+        """Called before each training run."""
 
     def _store(self, learned: Learned | None, path: str) -> None:
         """Write the model file, and log it; None: a model without labels."""
@@ -179,9 +179,9 @@ class BaseTrainer:
 
 
 class Trainer(BaseTrainer):
-    """A trainer that reads its own log: override the methods `on_…` to follow the training.
+    """A trainer that reads its own log: override the methods `on_…` to follow a training run.
 
-    `logparser` knows what the log of the last training told.
+    `logparser` holds what the log of the last training run contained.
     """
 
     logparser: TrainLogParser | None = None
@@ -190,7 +190,7 @@ class Trainer(BaseTrainer):
         self.logparser = TrainLogParser()
 
     def message(self, message: str) -> None:
-        """Read a message, and tell the method of the event that it completes."""
+        """Read a message, and call the method of the event that it completes."""
         if self.logparser is None:
             self.logparser = TrainLogParser()
         event = self.logparser.feed(message)
@@ -217,11 +217,11 @@ class Trainer(BaseTrainer):
         print(log, end="")
 
     def on_prepared(self, log: str) -> None:
-        """The training begins."""
+        """Training begins."""
         print(log, end="")
 
     def on_prepare_error(self, log: str) -> None:
-        """The training cannot begin."""
+        """Training cannot begin."""
         print(log, end="")
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
@@ -229,7 +229,7 @@ class Trainer(BaseTrainer):
         print(log, end="")
 
     def on_optimization_end(self, log: str) -> None:
-        """The training is over."""
+        """Training has ended."""
         print(log, end="")
 
     def on_end(self, log: str) -> None:

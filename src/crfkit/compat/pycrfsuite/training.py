@@ -1,4 +1,4 @@
-"""A training as CRFsuite would do it, and its log."""
+"""A training run as CRFsuite would do it, and its log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TITLES = {
     "passive-aggressive": "Passive Aggressive",
     "arow": "Adaptive Regularization of Weights (AROW)",
 }
-_ENDINGS = {  # of L-BFGS, in CRFsuite's words
+_ENDINGS = {  # of L-BFGS, as CRFsuite's log says them
     StopReason.CALLBACK: "resulted in convergence",
     StopReason.NO_CHANGE: "terminated with the stopping criteria",
     StopReason.MAX_ITERATIONS: "terminated with the maximum number of iterations",
@@ -43,14 +43,14 @@ _ENDINGS = {  # of L-BFGS, in CRFsuite's words
 
 
 class Learned(NamedTuple):
-    """What a training gives."""
+    """The result of a training run."""
 
     feature_map: FeatureMap
     weights: Float64s  # [D]
 
 
 class Training:
-    """One training: the data, an algorithm and its parameters; `say` is given the log, message by message."""
+    """One training run: the data, an algorithm and its parameters; `say` is called with each message of the log."""
 
     def __init__(
         self, instances: Instances, algorithm: str, params: dict[str, Any], say: Say, n_threads: int

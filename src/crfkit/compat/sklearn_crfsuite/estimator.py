@@ -41,7 +41,7 @@ Objects = npt.NDArray[np.object_]
 class CRF(BaseEstimator, Estimator):
     """python-crfsuite as an estimator of scikit-learn, or of its kind where that is not installed.
 
-    Parameters that are None are CRFsuite's defaults (`pycrfsuite.Trainer.help` tells what they mean).
+    Parameters that are None are CRFsuite's defaults (`pycrfsuite.Trainer.help` explains them).
 
     algorithm : "lbfgs", "l2sgd", "ap", "pa" or "arow"
     verbose : print one line an iteration
@@ -50,7 +50,7 @@ class CRF(BaseEstimator, Estimator):
     trainer_cls : a class to train with, in place of `pycrfsuite.Trainer`
 
     modelfile : the model file; `modelfile.name` is its path
-    training_log_ : what the log of the training told; None before it
+    training_log_ : the parsed log of the training run; None before it
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class CRF(BaseEstimator, Estimator):
 
     @property
     def model_filename(self) -> str | None:
-        """Where the next training writes the model; an untrained CRF that is given a path opens the file there."""
+        """Where `fit` writes the model; an untrained CRF that is given a path opens the file there."""
         return self._model_filename
 
     @model_filename.setter
@@ -155,14 +155,14 @@ class CRF(BaseEstimator, Estimator):
             for name, value in self.get_params(deep=False).items()
             if value is not None and name not in _NOT_OF_CRFSUITE
         }
-        made = self.trainer_cls or LinePerIterationTrainer
-        return made(algorithm=self.algorithm, params=params, verbose=self.verbose)
+        trainer_class = self.trainer_cls or LinePerIterationTrainer
+        return trainer_class(algorithm=self.algorithm, params=params, verbose=self.verbose)
 
     def _new_file(self) -> FileResource:
         return FileResource(self.model_filename, self.keep_tempfiles, suffix=".crfsuite", prefix="model")
 
     def _take(self, file: FileResource) -> None:
-        """Make a file the one of this model; what is made of it is made when it is asked for."""
+        """Make `file` the file of this model; tagger and dump are made from it on demand."""
         self.modelfile = file
         self._native: models.CRF | None = None
         self._tagger: Tagger | None = None
@@ -210,7 +210,7 @@ class CRF(BaseEstimator, Estimator):
 
     @property
     def classes_(self) -> list[str] | None:
-        """The labels; None before the training, like all that follows."""
+        """The labels; None before `fit`, as all attributes below."""
         return None if self.tagger_ is None else self.tagger_.labels()
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from crfkit.compat.pycrfsuite import Trainer
 
-_SHOWN = {  # what a line tells, where it is known
+_SHOWN = {  # the numbers of a line, as far as they are known
     "time": "time={:<5.2f}",
     "loss": "loss={:<8.2f}",
     "active_features": "active={:<5}",
@@ -24,8 +24,8 @@ class LinePerIterationTrainer(Trainer):
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
         """Print the line."""
-        told = [form.format(info[name]) for name, form in _SHOWN.items() if name in info]
-        print(" ".join([f"Iter {info['num']:<3} ", *told]).rstrip())
+        shown = [form.format(info[name]) for name, form in _SHOWN.items() if name in info]
+        print(" ".join([f"Iter {info['num']:<3} ", *shown]).rstrip())
 
     def on_optimization_end(self, log: str) -> None:
         """Print a table of the labels where there is held-out data, and the end of the log."""
