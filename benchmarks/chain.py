@@ -100,7 +100,7 @@ def speed(plan: Plan, jobs: Sequence[Job], *, gap: bool) -> Outcome:
 
 
 def lowest(training: Outcome) -> float:
-    """The lowest objective that a training saw."""
+    """The lowest objective of a training run."""
     return min(float(tick[2]) for tick in training["ticks"])
 
 

@@ -114,7 +114,7 @@ class Outcome(NamedTuple):
         return f"| {self.name} | {' | '.join(figures)} | {self.seconds:,.0f} |"
 
 
-class Labelling(list[str]):
+class ScoredLabels(list[str]):
     """Labels of a sentence, and the higher-order features that are seen in them."""
 
     def __init__(self, labels: Sequence[str], runs: Mapping[Run, Sequence[str]]) -> None:
@@ -147,7 +147,7 @@ def fits(labels: Sequence[str], position: int, run: Sequence[str | tuple[str, ..
 
 def active(labels: Sequence[str]) -> Sequence[str]:
     """The higher-order features of a label sequence that knows them."""
-    return labels.active if isinstance(labels, Labelling) else ()
+    return labels.active if isinstance(labels, ScoredLabels) else ()
 
 
 def organisations(tags: Sequence[str]) -> list[str]:
@@ -258,7 +258,7 @@ class Experiment:
     def candidates(self, x: list[Row], best: Candidates) -> Candidates:
         """The best label sequences of a sentence, with what is seen in them."""
         runs = runs_of(self.patterns(x))
-        return [(probability, Labelling(labels, runs)) for probability, labels in best]
+        return [(probability, ScoredLabels(labels, runs)) for probability, labels in best]
 
 
 def table(experiment: Experiment) -> str:

@@ -18,7 +18,7 @@ GREEK_SENTENCES = 400  # CRFsuite's cost grows with the square of the labels
 
 
 class Data(NamedTuple):
-    """A training part and a test part."""
+    """The training part and the test part."""
 
     X: Features
     y: Labels

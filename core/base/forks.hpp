@@ -21,7 +21,7 @@ class ForkMutex {
     // Throws std::runtime_error where the mutex was held when this process was forked: what it guards may be
     // in any state.
     void lock();
-    // The same for what is made anew by whoever comes first: the mutex is taken from a thread that is no
+    // The same for what the first caller makes anew: the mutex is taken from a thread that is no
     // more.
     void lock_or_inherit();
     void unlock() { holder_.store(0, std::memory_order_release); }

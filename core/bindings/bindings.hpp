@@ -21,7 +21,7 @@ void bind_paths(nanobind::module_& m);      // the questions on the paths of any
 void bind_trellis(nanobind::module_& m);    // patterns, and the trellises in which they fire
 void bind_losses(nanobind::module_& m);     // losses of data sets, and the objective
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them
-void bind_partition(nanobind::module_& m);          // how large trellises are, as seed 002 counts
+void bind_partition(nanobind::module_& m);          // how large trellises are, as Qian et al. (2009) count
 void bind_step_rules(nanobind::module_& m);         // stochastic training methods
 
 }  // namespace crfkit

@@ -101,7 +101,7 @@ void bind_trellis(nb::module_& m) {
         });
 }
 
-// (cells, grouped transitions, spans) of each position of one sequence, as seed 002 counts.
+// (cells, grouped transitions, spans) of each position of one sequence, as Qian et al. (2009) count.
 void bind_partition(nb::module_& m) {
     m.def(
         "pattern_partition",

@@ -76,7 +76,7 @@ class Evaluator final : public BlockedEvaluator {
     void run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs);
     void run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs);
     bool prepare_arcs(const Run& run, Workspace<Real>& work);
-    bool keeps(std::int64_t n) const { return !hessian_vector_ && store_ && store_->has_room(n); }
+    bool keeps(std::int64_t n) const { return !hessian_vector_ && store_ && store_->has_space(n); }
     Messages<Real> messages(const Run& run, Workspace<Real>& work);
     double run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs);
     void finish_scaled(const Run& run, const Messages<Real>& messages, Workspace<Real>& work,

@@ -36,7 +36,7 @@ class MessageStore {
     }
 
     // Whether the store has memory for a sequence, and whether what is there holds at the remembered weights.
-    bool has_room(std::int64_t n) const { return ptr_[n] >= 0; }
+    bool has_space(std::int64_t n) const { return ptr_[n] >= 0; }
     bool holds(std::int64_t n) const { return valid_[n]; }
     void set(std::int64_t n, bool valid) { valid_[n] = valid; }
 

@@ -13,7 +13,7 @@ namespace crfkit {
 
 // Position t has the labels labels[position_ptr[t]..position_ptr[t+1]−1], ascending.
 //
-// With P_t the labels allowed at position t and only the arcs of a set B (seed 000, corrected):
+// With P_t the labels allowed at position t and only the arcs of a set B (Liossis, corrected):
 //   t_0 = P_0 ∩ {may start},   t_i = P_i ∩ {b : some a in t_{i−1} has an arc a → b}
 //   q_{n−1} = P_{n−1} ∩ {may end},   q_i = P_i ∩ {a : some b in q_{i+1} has an arc a → b}
 //   r_i = t_i ∩ q_i

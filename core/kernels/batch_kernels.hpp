@@ -153,7 +153,8 @@ void batch_sum_product(const SparseArcs<Real>& arcs, std::int64_t n_positions, c
     cancelled.put(m.cancelled);
 }
 
-// The recursions of Tangents (chain_kernels.hpp), lane by lane. Leaves the change of P(y_t) in m.probs.
+// The recursions of the Hessian–vector product (hessian_kernels.hpp), lane by lane. Leaves the change of
+// P(y_t) in m.probs.
 template <class Real>
 void batch_hessian_vectors(const SparseArcs<Real>& arcs, std::int64_t n_positions,
                            const BatchMessages<Real>& m, const BatchHessianVectors<Real>& d) {

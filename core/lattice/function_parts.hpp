@@ -30,7 +30,7 @@ class FunctionSlices {
     virtual std::shared_ptr<const FunctionSlice> slice_of(std::int64_t n) const = 0;
 };
 
-// One sequence after the other, wherever their slices come from.
+// One sequence after the other, from any source of slices.
 class FunctionReader {
   public:
     // Slices must outlive it.

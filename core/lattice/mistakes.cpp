@@ -39,8 +39,8 @@ void LatticeMistakes::read_ends() {
 }
 
 void LatticeMistakes::predict(std::int64_t n) {
-    source_->load(n, room_);
-    for (const std::int32_t k : room_.lattice.arc)
+    source_->load(n, scored_);
+    for (const std::int32_t k : scored_.lattice.arc)
         if (k >= 0 && arc_version_[k] != version_) {
             tables_.arcs.scores[k] = sum_of(arcs_.of_arc(k), w_);
             arc_version_[k] = version_;
@@ -49,12 +49,12 @@ void LatticeMistakes::predict(std::int64_t n) {
 }
 
 void LatticeMistakes::correct(std::int64_t n) {
-    room_.lattice.close(gold_, design_.sequence_ptr[n], room_.nodes);
+    scored_.lattice.close(gold_, design_.sequence_ptr[n], scored_.nodes);
     label(right_);
 }
 
 void LatticeMistakes::label(std::vector<std::int32_t>& labels) {
-    const double score = decode(room_.graph(), room_.best, labels.data());
+    const double score = decode(scored_.graph(), scored_.best, labels.data());
     if (!std::isfinite(score))  // that some label sequence is possible was seen to beforehand
         throw std::overflow_error(
             "the scores of a sequence left the range of numbers, expected smaller values of features");

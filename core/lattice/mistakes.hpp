@@ -31,7 +31,7 @@ class LatticeMistakes : public ChainMistakes {
     std::int64_t version_ = 0;               // of the weights: changes with every mistake
     std::vector<std::int64_t> arc_version_;  // [A]
     std::unique_ptr<LatticeSource> source_;
-    ScoredLattice room_;
+    ScoredLattice scored_;
 };
 
 }  // namespace crfkit

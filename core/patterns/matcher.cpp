@@ -9,7 +9,7 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kWaysPerConfiguration = 16;  // to be followed for each that may be found
+constexpr std::int64_t kEdgesPerConfiguration = 16;  // to be followed for each that may be found
 
 [[noreturn]] void fail(const std::string& what) { throw std::invalid_argument("pattern matcher: " + what); }
 
@@ -107,7 +107,7 @@ class Turning {
             }
             const std::int64_t edge = here.edge++;
             const std::int32_t next = matcher_.out_next[edge];
-            if (on_path_[next] || ++n_followed_ > kWaysPerConfiguration * most_) return false;
+            if (on_path_[next] || ++n_followed_ > kEdgesPerConfiguration * most_) return false;
             on_path_[next] = 1;
             sets.push_back(matcher_.out_set[edge]);
             path.push_back({next, matcher_.out_ptr[next]});

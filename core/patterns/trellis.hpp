@@ -41,7 +41,7 @@ struct Step {
     bool silent_out;
     std::int64_t n_arcs, first_arc;    // its arcs in the table
     std::int64_t first_in, first_out;  // its pointers in the table
-    std::int64_t n_transitions;        // arcs without pools: the grouped transitions of seed 002
+    std::int64_t n_transitions;        // arcs without pools: as Qian et al. (2009) group them
 
     std::int32_t n_sources() const { return n_before + n_pools; }
     std::int32_t n_destinations() const { return n_pools + n_after; }

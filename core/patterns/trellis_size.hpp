@@ -1,4 +1,4 @@
-// How large the trellis of a sequence is, in the terms of seed 002.
+// How large the trellis of a sequence is, in the terms of Qian et al. (2009).
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ FeatureWriter::FeatureWriter(Vocabulary& vocabulary, bool grow)
 
 FeatureWriter::FeatureWriter(NamedPositions& names) : names_(&names), scratch_(first_scratch) {}
 
-void FeatureWriter::make_room(std::size_t most) {
+void FeatureWriter::make_space(std::size_t most) {
     flush();
     if (most > scratch_.size()) scratch_.resize(std::max(most, scratch_.size() * 2));
 }

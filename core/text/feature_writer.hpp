@@ -32,7 +32,7 @@ class FeatureWriter {
     bool copies() const { return names_ != nullptr; }
     // Space for `most` bytes, valid until the next call of any method but push_composed.
     char* compose(std::size_t most) {
-        if (n_waiting_ == batch || scratch_used_ + most > scratch_.size()) make_room(most);
+        if (n_waiting_ == batch || scratch_used_ + most > scratch_.size()) make_space(most);
         return scratch_.data() + scratch_used_;
     }
     void push_composed(std::size_t length, double value = 1.0) {
@@ -61,7 +61,7 @@ class FeatureWriter {
         values_[n_waiting_++] = value;
         all_ones_ &= value == 1.0;
     }
-    void make_room(std::size_t most);
+    void make_space(std::size_t most);
 
     Vocabulary* vocabulary_ = nullptr;
     NamedPositions* names_ = nullptr;  // where names go that are not looked up

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     )
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name imports its own package.
-_ROOMS = (
+_PACKAGES = (
     "compat",
     "data",
     "evaluation",
@@ -64,7 +64,7 @@ _ROOMS = (
     "report",
     "structures",
 )
-_ROOM_OF = {
+_PACKAGE_OF = {
     "AROW": "optimizers",
     "AdaGrad": "optimizers",
     "Affixes": "structures",
@@ -146,8 +146,8 @@ if not TYPE_CHECKING:  # type checkers read the imports above, and know then whi
     __getattr__ = lazy_names(
         globals(),
         {
-            **{room: f"crfkit.{room}" for room in _ROOMS},
-            **{name: f"crfkit.{room}" for name, room in _ROOM_OF.items()},
+            **{package: f"crfkit.{package}" for package in _PACKAGES},
+            **{name: f"crfkit.{package}" for name, package in _PACKAGE_OF.items()},
         },
     )
 

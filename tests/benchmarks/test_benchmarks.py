@@ -64,7 +64,7 @@ def test_tag_features_have_proper_affixes_only() -> None:
 
 
 def run_of(*durations: tuple[float, float], start: float = 1.0) -> dict[str, object]:
-    """A training whose iterations took these CPU seconds and arrived at these objectives."""
+    """A training run whose iterations took these CPU seconds and arrived at these objectives."""
     ticks, cpu = [], start
     for seconds, objective in durations:
         cpu += seconds

@@ -75,16 +75,16 @@ def test_patterns_fire_where_labels_agree() -> None:
     runs = organisations.runs_of(NamePatterns(gazetteers)(rows))
     name = ["B", "I", "I", "I", "E"]
     labels = ["O", *name, "O", "O", *name, "O", *name]
-    right = organisations.Labelling(labels, runs).active
+    right = organisations.ScoredLabels(labels, runs).active
     assert "place … 公司" in right
     assert "whole known always, once" in right
     assert "（ before … 公司" in right
     assert "from 北京 to 公司" in right
     assert right.count("twice") == right.count("members") == 1
     assert "marks disagree" not in right
-    wrong = organisations.Labelling(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).active
+    wrong = organisations.ScoredLabels(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).active
     assert wrong.count("marks disagree") == 1
-    assert organisations.Labelling(["O"] * len(text), runs).active == []
+    assert organisations.ScoredLabels(["O"] * len(text), runs).active == []
 
 
 @needs_gazetteers

@@ -11,7 +11,7 @@ from benchmarks.problems import Data, Problem
 from benchmarks.racing import Entry, Mark
 from benchmarks.reranking import Reranker, affixes
 
-from benchmarks import doors, letters, ocr, optimizers, plots, racing
+from benchmarks import compat, letters, ocr, optimizers, plots, racing
 from crfkit.optimizers import OPTIMIZERS
 from tests.needs import needs_rival
 
@@ -50,13 +50,13 @@ def test_every_method_of_the_rival_can_race() -> None:
 
 
 @needs_rival
-def test_both_doors_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_interfaces_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     if find_corpus("conll2000", "train.txt") is None:
         pytest.skip("the corpus conll2000 is not on this machine")
-    doors.main(["--quick"])
+    compat.main(["--quick"])
     printed = capsys.readouterr().out
     assert "DIFFER" not in printed
-    assert all(f"| {algorithm} |" in printed for algorithm in doors.ALGORITHMS)
+    assert all(f"| {algorithm} |" in printed for algorithm in compat.ALGORITHMS)
 
 
 def test_tables_of_a_race() -> None:

@@ -52,12 +52,12 @@ def complaint(*arguments: str, text: str | bytes = "") -> str:
 
 
 def listens_to_ctrl_c() -> None:
-    """In a new process: tests may be run from a shell that has told its children to ignore Ctrl-C."""
+    """In a new process: tests may be run from a shell whose children ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def interrupted_training(*arguments: str) -> str:
-    """What a training says after Ctrl-C in its third iteration; its exit status is 130."""
+    """The output of a training run after Ctrl-C in its third iteration; its exit status is 130."""
     command = [sys.executable, "-m", "crfkit", *arguments]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, preexec_fn=listens_to_ctrl_c

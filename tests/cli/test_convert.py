@@ -34,7 +34,7 @@ def test_there_and_back() -> None:
     assert read_crfsuite("d.crfsuite").classes_ == ["x", "y"]
 
 
-def test_what_cannot_be_converted_is_said_in_words() -> None:
+def test_what_cannot_be_converted_is_said_with_a_message() -> None:
     CRF().fit(X, Y).save("a.crf")
     assert "start or end arcs" in run("convert", "a.crf", "b.crfsuite", status=2).stderr
     assert "cannot be read" in run("convert", "none", "b", status=2).stderr

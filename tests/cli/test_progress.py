@@ -1,4 +1,4 @@
-"""What commands show while they work, and what they do where nobody can see it."""
+"""What commands show while they work, and what they do without a terminal."""
 
 from __future__ import annotations
 

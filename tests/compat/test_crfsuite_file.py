@@ -178,7 +178,7 @@ def test_what_a_file_cannot_hold_is_refused(crf: Any, complaint: str) -> None:
         (lambda d: d.replace(b"w:x\0", b"w:xy", 1), "damaged entry"),
     ],
 )
-def test_damaged_files_are_refused_in_words(change: Any, complaint: str) -> None:
+def test_damaged_files_are_refused_with_a_message(change: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=f"^m: not a model of CRFsuite: .*({complaint})"):
         CrfsuiteModel.from_bytes(change(crfsuite_bytes(trained())), "m")
 

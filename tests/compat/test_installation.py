@@ -114,8 +114,8 @@ def test_a_program_is_run_behind_the_interfaces(tmp_path: Path) -> None:
     for arguments in (["sub/program.py"], ["-m", "program"]):
         command = [sys.executable, "-m", "crfkit.compat", *arguments, "--help", "a b"]
         result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        told = "crfkit.compat.pycrfsuite ['--help', 'a b'] beside True\n"
-        assert (result.returncode, result.stdout, result.stderr) == (3, told, "")
+        printed = "crfkit.compat.pycrfsuite ['--help', 'a b'] beside True\n"
+        assert (result.returncode, result.stdout, result.stderr) == (3, printed, "")
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_a_program_is_run_behind_the_interfaces(tmp_path: Path) -> None:
 def test_what_cannot_be_run_is_refused(arguments: list[str], complaint: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out) == (2, "")
-    assert complaint in told.err
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    assert complaint in printed.err
 
 
 def test_help_tells_what_it_is_for(capsys: Any) -> None:

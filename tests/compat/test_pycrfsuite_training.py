@@ -23,7 +23,7 @@ def theirs() -> Any:
 
 
 def logged(trainer_class: Any, algorithm: str, path: Path, holdout: int = -1, **params: Any) -> list[str]:
-    """The messages of a training."""
+    """The log of a training run."""
     messages: list[str] = []
 
     class Listening(trainer_class):
@@ -69,25 +69,25 @@ def test_logs_are_read_as_theirs_are(theirs: Any, tmp_path: Path, algorithm: str
 
 
 def test_events_reach_the_methods(tmp_path: Path, capsys: Any) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
 
     class Following(ours.Trainer):
         def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-            told.append((info["num"], info["loss"], log.count("\n")))
+            events.append((info["num"], info["loss"], log.count("\n")))
 
         def on_featgen_progress(self, log: str, percent: int) -> None:
-            told.append(percent)
+            events.append(percent)
 
         def on_end(self, log: str) -> None:
-            told.append("end")
+            events.append("end")
 
     trainer = Following(params={"max_iterations": 2})
     for x, y, _ in DATA:
         trainer.append(x, y)
     trainer.train(str(tmp_path / "m"))
-    assert told[:3] == [0, 2, 4]
-    assert [entry[0] for entry in told if isinstance(entry, tuple)] == [1, 2]
-    assert told[-1] == "end"
+    assert events[:3] == [0, 2, 4]
+    assert [entry[0] for entry in events if isinstance(entry, tuple)] == [1, 2]
+    assert events[-1] == "end"
     assert capsys.readouterr().out.startswith("Feature generation\n")
 
 
@@ -305,7 +305,7 @@ def test_what_cannot_end_well_is_refused_before_the_training(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_training_without_a_name_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_without_a_name_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     trainer = ours.Trainer(verbose=False)
     trainer.append([["a"]], ["x"])

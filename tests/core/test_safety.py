@@ -76,7 +76,7 @@ def test_scores_that_overflow_give_words_not_leftovers_of_memory() -> None:
         answerer.marginals(feature_map.design(dataset, 1))
 
 
-def test_room_is_made_only_for_threads_that_have_work() -> None:
+def test_memory_is_allocated_only_for_threads_that_have_work() -> None:
     dataset, annotation = drawn(50, 2)
     feature_map = weights_of(dataset, annotation, 2)
     w = np.random.default_rng(1).normal(size=feature_map.n_weights)
@@ -128,7 +128,7 @@ def test_arcs_between_sets_of_labels_are_seen() -> None:
     assert arcs == {(1, 0), (2, 0), (L, 0), (L, 1), (L, 2), (0, L), (1, L)}
 
 
-def test_large_peaks_that_cancel_leave_their_digits() -> None:
+def test_large_maxima_that_cancel_leave_their_digits() -> None:
     """State scores near −1e4 and arc scores near +1e4 over many positions: log Z keeps a relative 1e-12."""
     rng = np.random.default_rng(0)
     states, arcs = -1e4 + rng.normal(size=(20_000, 3)), 1e4 + rng.normal(size=(3, 3))

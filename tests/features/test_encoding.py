@@ -27,12 +27,12 @@ VALUE = st.recursive(
     lambda value: st.dictionaries(STRING, value, max_size=3),
     max_leaves=6,
 )
-SITE = (
+POSITION = (
     st.lists(STRING, max_size=5)
     | st.lists(STRING, max_size=5).map(tuple)
     | st.dictionaries(STRING, VALUE, max_size=4)
 )
-SEQUENCES = st.lists(st.lists(SITE, max_size=4), max_size=4)
+SEQUENCES = st.lists(st.lists(POSITION, max_size=4), max_size=4)
 
 Pairs = list[tuple[str, float]]
 

@@ -52,7 +52,7 @@ def test_exceptions_of_the_users_objects_come_through(position: Any) -> None:
 
 
 class Clearing:
-    """A number that empties whatever it was told to when it is read."""
+    """A number that empties a given list when it is read."""
 
     def __init__(self, *containers: Any) -> None:
         self.containers = containers

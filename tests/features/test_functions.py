@@ -247,7 +247,10 @@ def raises_for_all(x: Any, labels: Any, positions: Any) -> Any:
             gives_text,
             "sequence 0, position 1, label 'D': .* gave the string 'one', expected a number, a vector or a dict",
         ),
-        (gives_numbered_outputs, "position 0, label 'D': .* gave the output 1, but the number of outputs is unknown"),
+        (
+            gives_numbered_outputs,
+            "position 0, label 'D': .* gave the output 1, but the number of outputs is unknown",
+        ),
         (
             FeatureFunction(gives_numbered_outputs, 3),
             "position 2, label 'D': .* gave the output 3, expected numbers from 0 to 2",

@@ -1,4 +1,4 @@
-"""Spanning trees: forms of allowed labels, batches, threads, and what is refused, in words."""
+"""Spanning trees: forms of allowed labels, batches, threads, and error messages."""
 
 from __future__ import annotations
 

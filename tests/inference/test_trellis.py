@@ -167,7 +167,7 @@ def test_pools_save_arcs_and_lose_none() -> None:
 
 
 def cells(given: list[tuple[int, list[set[int]], int]], n_labels: int, n_positions: int) -> list[int]:
-    """The partition of seed 002 by enumeration: which of the configurations that go on match so far."""
+    """The partition of Qian et al. (2009) by enumeration: which of the configurations that go on match so far."""
     counts = []
     for t in range(n_positions):
         straddling = [(s, sets) for s, sets, _ in given if s <= t < s + len(sets) - 1 < n_positions]

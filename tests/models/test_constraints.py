@@ -396,7 +396,7 @@ def test_an_empty_sequence_exists_where_training_had_one() -> None:
         ),
     ],
 )
-def test_allowed_labels_are_refused_in_words(allowed: Any, words: str) -> None:
+def test_allowed_labels_are_refused_with_a_message(allowed: Any, words: str) -> None:
     X, y = [[["x"]], [["x"], ["y"]]], [["a"], ["a", "b"]]
     crf = CRF(optimizer=FEW).fit(X, y)
     for ask in (lambda: crf.predict(X, allowed=allowed), lambda: CRF().fit(X, y, allowed=allowed)):

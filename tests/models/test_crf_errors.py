@@ -1,4 +1,4 @@
-"""Bad parameters, training data and questions are refused in words."""
+"""Bad parameters, training data and questions raise errors with clear messages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_parameters_are_stored_untouched_and_refused_by_fit(params: dict[str, An
         ([[["a"]]], [[set()]], "sequence 0, position 0: the set of labels is empty"),
     ],
 )
-def test_bad_training_data_is_refused_in_words(X: Any, y: Any, words: str) -> None:
+def test_bad_training_data_is_refused_with_a_message(X: Any, y: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         CRF().fit(X, y)
 
@@ -71,12 +71,12 @@ def test_bad_training_data_is_refused_in_words(X: Any, y: Any, words: str) -> No
         ("x", "expected one number"),
     ],
 )
-def test_bad_sample_weights_are_refused_in_words(weight: Any, words: str) -> None:
+def test_bad_sample_weights_are_refused_with_a_message(weight: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         CRF().fit(*corpus(5), sample_weight=weight)
 
 
-def test_bad_questions_are_refused_in_words(trained: CRF) -> None:
+def test_bad_questions_are_refused_with_a_message(trained: CRF) -> None:
     X: Sequences = [[["w=dog"]]]
     with pytest.raises(InputError, match="sequence 0, position 0: unknown label 'x'; the labels are D, N, V"):
         trained.log_probability(X, [["x"]])
@@ -99,7 +99,7 @@ def test_bad_questions_are_refused_in_words(trained: CRF) -> None:
         ({"metric": lambda gold, predicted: 0.5}, "metric was given without dev"),
     ],
 )
-def test_bad_dev_settings_are_refused_in_words(settings: dict[str, Any], words: str) -> None:
+def test_bad_dev_settings_are_refused_with_a_message(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         CRF().fit(*corpus(5), **settings)
 

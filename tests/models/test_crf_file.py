@@ -1,4 +1,4 @@
-"""The rules of a CRF's file, broken one at a time: each is refused in words that name it."""
+"""The rules of a CRF's file, broken one at a time: each raises an error that names it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def names(what: str, blob: bytes, lengths: list[int]) -> Change:
 
 
 def refused(data: bytes, change: Change, words: str) -> None:
-    """The file with this change is refused in these words."""
+    """The file with this change raises an error with this message."""
     file = decode(data)
     change(file)
     with pytest.raises(InputError, match=f"m.crf: not a usable model: .*{words}"):

@@ -1,4 +1,4 @@
-"""Input and parameters that a training refuses, or warns of, before it begins."""
+"""Input and parameters for which `fit` raises, or warns, before it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model file as a container: what is written comes back, and what cannot be read is refused in words."""
+"""The model file as a container: what is written comes back, and what cannot be read raises a clear error."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_is_written_comes_back() -> None:
         np.testing.assert_array_equal(back.arrays[name], array)
 
 
-def test_half_a_surrogate_pair_is_refused_in_words() -> None:
+def test_half_a_surrogate_pair_is_refused_with_a_message() -> None:
     with pytest.raises(InputError, match=r"a label or setting holds '\\ud800'"):
         encode(MODEL._replace(settings={"labels": ["\ud800"]}))
 
@@ -112,7 +112,7 @@ def test_other_readers_of_the_format_can_open_it(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_model_file_is_refused_in_words(data: bytes, words: str) -> None:
+def test_what_is_no_model_file_is_refused_with_a_message(data: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         decode(data, "my.crf")
     assert str(caught.value).startswith("my.crf: ")
@@ -244,7 +244,7 @@ def test_looking_whether_a_path_is_writable_leaves_no_trace(tmp_path: Path) -> N
     assert (tmp_path / "old.crf").read_bytes() == b"old"
 
 
-def test_what_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_refused_with_a_message(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.crf: cannot be read: No such file"):
         read_bytes(tmp_path / "absent.crf")
     with pytest.raises(InputError, match="not a file"):

@@ -14,7 +14,7 @@ import crfkit
 from crfkit import CRF, Growth, Patterns, StopReason
 from crfkit.models import Progress, TrainingInterrupted
 from crfkit.models.patterns.choice import Limits, choose_candidates
-from crfkit.models.patterns.samples import Counts, Labellings, candidate_counts, label_sequences
+from crfkit.models.patterns.samples import Counts, SampledSequences, candidate_counts, label_sequences
 from crfkit.models.training.training_set import Examples
 from crfkit.structures import LabelUnits, Pattern, places
 
@@ -96,7 +96,7 @@ def test_units_begin_where_sequences_do() -> None:
 # ---- the choice
 
 
-def dense(seed: int) -> tuple[Labellings, Counts, np.ndarray]:
+def dense(seed: int) -> tuple[SampledSequences, Counts, np.ndarray]:
     """Some label sequences of 6 sequences, and counts of 5 candidates in them, F [R, C]."""
     random = np.random.default_rng(seed)
     sizes = random.integers(2, 5, size=6)
@@ -107,7 +107,7 @@ def dense(seed: int) -> tuple[Labellings, Counts, np.ndarray]:
     F = random.integers(0, 3, size=(len(sequence), 5)).astype(float)
     F[:, 4] = F[:, 1]  # says the same
     rows, columns = np.nonzero(F)
-    found = Labellings(
+    found = SampledSequences(
         np.zeros(len(sequence), np.int32),
         np.arange(len(sequence) + 1),
         sequence,
@@ -143,7 +143,7 @@ def test_the_choice_is_that_of_brute_force(seed: int) -> None:
     assert choose_candidates(found, counts, (), limits._replace(min_count=10**6)) == []
 
 
-def _best_shares(found: Labellings, F: np.ndarray, l2: float) -> np.ndarray:
+def _best_shares(found: SampledSequences, F: np.ndarray, l2: float) -> np.ndarray:
     """The shares of the label sequences where the weights of some candidates are the best ones."""
 
     def objective(theta: np.ndarray) -> float:

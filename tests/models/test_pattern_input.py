@@ -84,7 +84,7 @@ def pairs(x: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         yield i, [{"B", "I"}, *[None] * (len(x) // 2 - 1), {"B", "I"}], f"pair {i % 2}", 1 + i
 
 
-def test_sparsity_that_tells_too_much_apart_is_refused_in_words() -> None:
+def test_sparsity_that_tells_too_much_apart_is_refused_with_a_message() -> None:
     crf = fitted(pairs, max_states=100)
     long, sure = [[{"w": "a"}] * 24], [[["O"]] * 24]
     with pytest.raises(
@@ -93,7 +93,7 @@ def test_sparsity_that_tells_too_much_apart_is_refused_in_words() -> None:
         trellis_sizes(crf, long, allowed=sure)
 
 
-def test_too_many_arcs_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_arcs_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern_map, "MAX_ARCS", 6)
     with pytest.raises(
         InputError,

@@ -300,7 +300,7 @@ def test_damaged_runs_are_refused(tmp_path: Path) -> None:
 # ---- training again
 
 
-def test_a_training_goes_on_from_another_one(tmp_path: Path) -> None:
+def test_training_goes_on_from_another_one(tmp_path: Path) -> None:
     first = fitted(EVERYTHING)
     again = CRF(structure=EVERYTHING, l2=0.5, n_threads=1).fit(X, Y, start=first)
     assert again.n_iter_ < first.n_iter_
@@ -354,7 +354,7 @@ def pairs(x: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         yield i, [{"B", "I"}, *[None] * (len(x) // 2 - 1), {"B", "I"}], f"pair {i}"
 
 
-def test_too_large_a_trellis_is_refused_in_words() -> None:
+def test_too_large_a_trellis_is_refused_with_a_message() -> None:
     long = [[{"w": "a"}] * 48]
     structure = Patterns([pairs], max_states=1000)
     with pytest.raises(

@@ -214,7 +214,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 
 
-def test_a_model_for_which_there_is_no_room_at_all(tmp_path: Path) -> None:
+def test_a_model_that_no_disk_can_hold(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text(columns(["the D dog N runs V"] * 3, 2), encoding="utf-8")
     arguments = ("t.txt", "--model", "m", "--checkpoint", "c", "--every", "1")
     with train_command(*arguments, cwd=tmp_path, preexec_fn=limited) as process:

@@ -38,7 +38,7 @@ def data(seed: int = 0, n: int = 30, labels: str = "DNV") -> tuple[list[Any], li
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_training_goes_on_from_a_checkpoint_with_the_same_bits(name: str, tmp_path: Path) -> None:
+def test_training_goes_on_from_a_checkpoint_with_the_same_bits(name: str, tmp_path: Path) -> None:
     X, y = data()
     dev = data(1, 10)
     path = tmp_path / "half.ckpt"
@@ -68,7 +68,7 @@ CRF(optimizer=OPTIMIZERS[sys.argv[1]], l2=0.1).fit(*data(), checkpoint=Checkpoin
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "tron"])
-def test_a_training_that_was_killed_goes_on_with_the_same_bits(name: str, tmp_path: Path) -> None:
+def test_a_training_run_that_was_killed_goes_on_with_the_same_bits(name: str, tmp_path: Path) -> None:
     path = tmp_path / "killed.ckpt"
     command = [sys.executable, "-c", KILLED, name, str(path)]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, check=False)
@@ -233,7 +233,7 @@ TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]\nB\nB1:%x[0,0]\n"
 
 
 @pytest.mark.parametrize("kind", ["lists", "template", "dense"])
-def test_weights_are_carried_over_by_name(kind: str) -> None:
+def test_weights_are_transferred_by_name(kind: str) -> None:
     """The other model has other features and labels, and both in another order."""
     first, second = data(0, labels="NDV"), data(5, labels="AVNX")
     features = None
@@ -249,11 +249,11 @@ def test_weights_are_carried_over_by_name(kind: str) -> None:
     new = CRF(features=features, optimizer=LBFGS(max_iterations=0), all_possible_states=True).fit(
         *second, start=old
     )
-    known, carried = weights_by_name(old), weights_by_name(new)
-    shared = set(known) & set(carried)
+    known, transferred = weights_by_name(old), weights_by_name(new)
+    shared = set(known) & set(transferred)
     assert len(shared) > 10
-    assert {name: carried[name] for name in shared} == {name: known[name] for name in shared}
-    assert not any(carried[name] for name in set(carried) - shared)
+    assert {name: transferred[name] for name in shared} == {name: known[name] for name in shared}
+    assert not any(transferred[name] for name in set(transferred) - shared)
 
 
 def test_a_warm_start_needs_fewer_iterations() -> None:

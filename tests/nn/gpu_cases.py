@@ -249,7 +249,7 @@ def check_streams(size: tuple[int, int, int], share: float) -> None:
 
 
 def failures(cases: list[Case]) -> list[str]:
-    """What goes wrong in these cases, in words."""
+    """A description of what goes wrong in these cases."""
     wrong = []
     for check, given in cases:
         try:

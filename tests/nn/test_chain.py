@@ -277,7 +277,7 @@ def test_lengths_are_the_mask_that_they_stand_for() -> None:
         ({"bigrams": "bio", "labels": ["O"]}, "labels: got 1 of them, the scores have 2"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_words(changes: dict[str, Any], complaint: str) -> None:
+def test_what_does_not_fit_is_refused_with_a_message(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ChainDistribution(**{"emissions": torch.zeros(2, 3, 2), **changes})
 
@@ -293,7 +293,7 @@ def test_what_does_not_fit_is_refused_in_words(changes: dict[str, Any], complain
         (torch.zeros(2, 3, device="meta").long(), "tags: got a tensor on meta, expected cpu"),
     ],
 )
-def test_tags_that_do_not_fit_are_refused_in_words(tags: Any, complaint: str) -> None:
+def test_tags_that_do_not_fit_are_refused_with_a_message(tags: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ChainDistribution(torch.zeros(2, 3, 2)).log_prob(tags)
 
@@ -311,7 +311,7 @@ def test_labels_that_have_to_be_known_are_refused_where_they_are_not(label: int)
     torch.testing.assert_close(distribution.log_prob(off, complete=True), distribution.log_prob(off))
 
 
-def test_questions_that_do_not_fit_are_refused_in_words() -> None:
+def test_questions_that_do_not_fit_are_refused_with_a_message() -> None:
     distribution = ChainDistribution(torch.zeros(2, 3, 2))
     with pytest.raises(ValueError, match="sample: n is -1"):
         distribution.sample(-1)

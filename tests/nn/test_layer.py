@@ -54,7 +54,7 @@ def test_constraints_hold_in_training_and_in_decoding(bigrams: str) -> None:
 
 
 def test_it_learns() -> None:
-    """Labels alternate; only the first can be told from its own position."""
+    """Labels alternate; only the first can be read from its own position."""
     torch.manual_seed(2)
     first = torch.randint(0, 2, (32, 1))
     tags = (first + torch.arange(6)) % 2

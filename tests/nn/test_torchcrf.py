@@ -330,7 +330,7 @@ def test_compiled_programs() -> None:
 
 
 def test_a_program_trains() -> None:
-    """Tags alternate; only the first can be told from its own position."""
+    """Tags alternate; only the first can be read from its own position."""
     torch.manual_seed(7)
     first = torch.randint(0, 2, (1, 32))
     tags = (first + torch.arange(6)[:, None]) % 2

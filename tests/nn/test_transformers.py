@@ -178,7 +178,7 @@ def test_checkpointing_is_the_encoders_business() -> None:
     assert model.config is model.encoder.config
 
 
-def test_encoders_that_do_not_fit_are_refused_in_words() -> None:
+def test_encoders_that_do_not_fit_are_refused_with_a_message() -> None:
     given = {"input_ids": torch.ones(1, 2).long()}
     with pytest.raises(ValueError, match=r"returned no logits: pass hidden_size="):
         CRFForTokenClassification(Encoder(3, "last_hidden_state"))(**given)
@@ -211,7 +211,7 @@ def test_first_pieces_of_words() -> None:
     ]
 
 
-def tiny_bert(door: str) -> Any:
+def tiny_bert(bert_class: str) -> Any:
     import transformers
 
     torch.manual_seed(0)
@@ -220,16 +220,16 @@ def tiny_bert(door: str) -> Any:
         max_position_embeddings=16, id2label=dict(enumerate(LABELS)), hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )  # fmt: skip
-    return getattr(transformers, door)(config)
+    return getattr(transformers, bert_class)(config)
 
 
 @needs_transformers
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("door", ["BertForTokenClassification", "BertModel"])
-def test_behind_bert(door: str, tmp_path: Path) -> None:
-    hidden = None if door == "BertForTokenClassification" else 16
+@pytest.mark.parametrize("bert_class", ["BertForTokenClassification", "BertModel"])
+def test_behind_bert(bert_class: str, tmp_path: Path) -> None:
+    hidden = None if bert_class == "BertForTokenClassification" else 16
     model = CRFForTokenClassification(
-        tiny_bert(door), labels=LABELS, bigrams="bio", hidden_size=hidden, dropout=0
+        tiny_bert(bert_class), labels=LABELS, bigrams="bio", hidden_size=hidden, dropout=0
     )
     given = sentences()
     model.train()

@@ -230,7 +230,7 @@ def test_frequencies_of_samples_approach_the_marginals(single_root: bool) -> Non
         (torch.zeros(2, 3, 3), torch.tensor([3, 1]), "lengths: there is a length 3, expected 0 to 2"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_words(given: Any, lengths: Any, complaint: str) -> None:
+def test_what_does_not_fit_is_refused_with_a_message(given: Any, lengths: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         TreeDistribution(given, lengths=lengths)
     with pytest.raises(

@@ -86,7 +86,7 @@ def test_objective_that_overwrites_its_gradient() -> None:
         LBFGS().minimize(Problem(function, 2), np.zeros(2))
 
 
-def test_mismatch_is_refused_in_words() -> None:
+def test_mismatch_is_refused_with_a_message() -> None:
     class Batches:
         n_weights = 2
 

@@ -46,7 +46,7 @@ def test_nothing_converges_on_the_word_of_single_precision() -> None:
 
 @pytest.mark.parametrize("l1", [0.0, 0.1])
 def test_no_search_is_worn_out_on_single_precision(l1: float) -> None:
-    """Single precision sees the lowest value at the start, wherever the gradient points."""
+    """Single precision sees the lowest value at the start, whatever the direction of the gradient."""
 
     class Pit(Problem):
         n_coarse = 0

@@ -152,7 +152,7 @@ def test_a_failed_search_starts_again_from_the_steepest_way() -> None:
     assert exact().minimize(Problem(gappy, 40), np.zeros(40)).converged
 
 
-def test_no_minimum_ends_in_words() -> None:
+def test_no_minimum_ends_with_a_message() -> None:
     outcome = LBFGS().minimize(Problem(lambda w: (-w.sum(), -np.ones(2)), 2), np.zeros(2))
     assert not outcome.converged
     assert outcome.reason == StopReason.NO_DESCENT

@@ -286,7 +286,7 @@ def test_bad_settings(kind: Any, settings: dict[str, Any], words: str) -> None:
         kind(**settings)
 
 
-def test_what_it_cannot_do_is_refused_in_words() -> None:
+def test_what_it_cannot_do_is_refused_with_a_message() -> None:
     with pytest.raises(ValueError, match="SAG takes no l1 penalty, expected l1=0 or an optimizer that can"):
         CRF(l1=0.1, optimizer="sag").fit(X, Y)
     with pytest.raises(ValueError, match="SGD diverged in pass 1; expected a rate below 1e"):

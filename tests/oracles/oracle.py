@@ -172,8 +172,8 @@ class StartedPattern(NamedTuple):
     states: tuple[PatternState, ...]
     value: float
 
-    def firings(self, output: Output) -> Iterator[int]:
-        """The weights that fire on an output, as often as they do."""
+    def active_weights(self, output: Output) -> Iterator[int]:
+        """The weights that are active in an output, as often as they are."""
         here = self.states[0]
         for t in range(self.position, len(output)):
             leads_to = [after for labels, after in here.transitions if output[t] in labels]
@@ -195,7 +195,7 @@ class PatternOracle(ChainOracle):
         active = np.zeros((len(self.outputs), len(weights)))
         for row, y in zip(active, self.outputs, strict=True):
             for pattern in patterns:
-                for weight in pattern.firings(y):
+                for weight in pattern.active_weights(y):
                     row[weight] += pattern.value
         self.counts = np.hstack([self.counts, active])
         added = [math.fsum([score, *(row * weights)]) for score, row in zip(self.scores, active, strict=True)]

@@ -1,4 +1,4 @@
-"""The front door: what `import crfkit` offers, and that it loads nothing before it is asked for."""
+"""The public names of `crfkit`, and that importing it loads nothing before it is asked for."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_labels_avoid_what_crosses() -> None:
     assert clear_middle(0, 100, [45], 10) == 55
     assert clear_middle(0, 100, [55], 10) == 45
     assert clear_middle(0, 100, [35, 52, 60], 10) == 70
-    assert clear_middle(0, 30, [10, 20], 10) == 15  # no room anywhere
+    assert clear_middle(0, 30, [10, 20], 10) == 15  # too narrow everywhere
 
 
 @pytest.mark.parametrize(

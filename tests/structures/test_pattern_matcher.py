@@ -36,7 +36,7 @@ def test_chains_share_their_ends() -> None:
     assert (matcher.n_weights, len(matcher.set_ptr) - 1) == (2, 3)
 
 
-def test_a_configuration_fires_where_it_matches() -> None:
+def test_a_configuration_is_active_where_it_matches() -> None:
     matcher, [state] = PatternMatcher.linear(3, [([{0}, {0, 1, 2}, {1, 2}], 0)])
     for output in itertools.product(range(3), repeat=5):
         matches = output[1] == 0 and output[3] in (1, 2)
@@ -44,14 +44,14 @@ def test_a_configuration_fires_where_it_matches() -> None:
     assert counts(matcher, [0, 0], {0: [(state, 1.0)]}) == [0.0]  # too short
 
 
-def test_a_loop_fires_again_and_again() -> None:
+def test_a_loop_is_active_again_and_again() -> None:
     writer = MatcherWriter(2)
     state = writer.automaton([MatcherState([({0}, 1)]), MatcherState([({0}, 1)], activates=0)])
     matcher = writer.matcher()
     assert counts(matcher, [0, 0, 0, 1, 0], {0: [(state, 1.0)], 4: [(state, 0.5)]}) == [3.5]
 
 
-def test_last_only_fires_at_the_last_position() -> None:
+def test_last_only_is_active_at_the_last_position() -> None:
     writer = MatcherWriter(2)
     state = writer.chain([{0}, {1}], 0, last_only=True)
     matcher = writer.matcher()

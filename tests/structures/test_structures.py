@@ -1,4 +1,4 @@
-"""The structure room: allowed labels in its three forms, trellises that are shared, scores that are checked."""
+"""Structures: allowed labels in their three forms, trellises that are shared, scores that are checked."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_allowed_and_mask_are_inverses() -> None:
         (lambda: AllowedLabels.from_labels([3]).mask(3), "allows label 3, expected ids below L = 3"),
     ],
 )
-def test_allowed_is_refused_in_words(make: Any, message: str) -> None:
+def test_allowed_is_refused_with_a_message(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -99,7 +99,7 @@ def test_a_chain_leaves_nothing_open() -> None:
         (lambda: Chain().compile(2, active=[3]), "no parts that depend on the input"),
     ],
 )
-def test_compile_refuses_in_words(make: Any, message: str) -> None:
+def test_compile_refuses_with_a_message(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -151,7 +151,7 @@ def test_arcs_are_shared_or_given_pair_by_pair(n_positions: int) -> None:
         ({"emissions": [[0.0]], "end": [np.inf]}, r"ChainScores\.end\[0\] is \+inf"),
     ],
 )
-def test_scores_are_refused_in_words(fields: dict[str, Any], message: str) -> None:
+def test_scores_are_refused_with_a_message(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ChainScores(**fields)
 

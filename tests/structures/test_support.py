@@ -158,7 +158,7 @@ def test_supports_grow_under_threads() -> None:
         assert support.sum() == n_positions
 
 
-def test_trellises_are_shared_and_told_apart() -> None:
+def test_trellises_are_shared_and_distinguished() -> None:
     chain = Chain(bigrams=ALTERNATING).bind(LABELS, [])
     assert chain.compile(4) is chain.compile(4)
     same = Chain(bigrams=ALTERNATING).bind(list(LABELS), [])
@@ -253,7 +253,7 @@ def test_partly_known_outputs_need_one_completion_within_the_bigrams() -> None:
         (["a"], [[0.5]], "list of label ids, got float64"),
     ],
 )
-def test_bind_refuses_in_words(labels: Any, outputs: Any, message: str) -> None:
+def test_bind_refuses_with_a_message(labels: Any, outputs: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Chain(bigrams="observed").bind(labels, outputs)
 

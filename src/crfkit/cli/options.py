@@ -58,7 +58,7 @@ def optimizer_options(default: str) -> Callable[[Command], Command]:
 
 
 def dev_options(what: str) -> Callable[[Command], Command]:
-    """The options of a training that is judged by held-out data, a file or a treebank."""
+    """The options of a training run with held-out data, a file or a treebank."""
     return _added(
         click.option(
             "--dev",
@@ -145,7 +145,7 @@ def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -
 
 
 def safety_of(options: dict[str, Any]) -> dict[str, Any]:
-    """What `CRF.fit` is to be told about time, start and checkpoints."""
+    """The arguments of `CRF.fit` for time, start and checkpoints."""
     from crfkit.models import Checkpoint
 
     checkpoint = None

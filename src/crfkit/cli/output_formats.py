@@ -141,7 +141,7 @@ def writer_of(
 ) -> tuple[Writer, Details]:
     """The writer of a form, and all that it writes; without a form, columns, or for attributes CRFsuite's form.
 
-    The tools of CRF++ and Wapiti write the probability of a label sequence wherever they write those of labels. Wapiti
+    The tools of CRF++ and Wapiti write the probability of a label sequence whenever they write those of labels. Wapiti
     has no posterior decoding of models that are normalised at each position, and takes no notice of its -p there.
     """
     name = form or ("crfsuite" if attributes else "columns")

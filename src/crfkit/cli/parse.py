@@ -35,7 +35,7 @@ BATCH = 500  # sentences parsed at once: enough for all threads, little to hold
 class Wanted(NamedTuple):
     """What is to be said of each sentence."""
 
-    decode: str | None = None  # "best" or "mbr"; None: as the parser was told in training
+    decode: str | None = None  # "best" or "mbr"; None: the setting of the parser
     nbest: int | None = None  # so many trees instead of one
     probabilities: bool = False  # of arcs, in MISC
 
@@ -97,7 +97,7 @@ def with_probabilities(sentence: Sentence, table: npt.NDArray[np.float64]) -> Se
 
 
 def is_parser(path: Path) -> bool:
-    """Whether a model file holds a parser; what is wrong with it is left to be said by whoever loads it."""
+    """Whether a model file holds a parser; loading it reports what is wrong with it."""
     from crfkit.models import model_type
 
     try:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class SecondsLeft:
-    """An estimate of the time that a training still takes.
+    """An estimate of the time that a training run still takes.
 
     The gradient norm of a quasi-Newton method goes up and down, but its lowest value so far falls roughly like a geometric
     sequence. Its mean fall says how many more iterations it takes to the tolerance; the limit on them is never passed.

@@ -61,7 +61,7 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
 
 
 def fit(model: CRF | Parser, *data: Any, **settings: Any) -> bool:
-    """Train a model as its `fit` is told; True when Ctrl-C ended it, with the best weights until then."""
+    """Train a model; True when Ctrl-C ended it, with the best weights until then."""
     from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
     from crfkit.optimizers import StopReason
 

@@ -60,7 +60,7 @@ def train(
     """Train a model on column data; True when Ctrl-C ended it, with the best weights until then.
 
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
-    `settings` are what else `CRF.fit` is told: callback, time budget, checkpoint, the model to begin with.
+    `settings` are other arguments of `CRF.fit`: callback, time budget, checkpoint, the model to begin with.
     """
     known = _labels(examples)
     if dev is not None:
@@ -197,7 +197,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     part of speech in column 1, where there is one.
     With --attributes, FILE is one of CRFsuite's.
 
-    Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A training
+    Ctrl-C ends training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A run
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     with Display(quiet=quiet) as display:

@@ -65,8 +65,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
 
     Words whose HEAD is `_` may have any head, and where DEPREL is `_` any relation: training needs no complete trees.
 
-    Ctrl-C ends the training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A
-    training with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
+    Ctrl-C ends training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A
+    run with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     from crfkit.data import read_conllu
 

@@ -21,7 +21,7 @@ class CRF(nn.Module):
     """A linear-chain CRF with the parameters, arguments, errors and answers of pytorch-crf 0.7.2.
 
     Emissions are [T, B, L], tags and masks [T, B]; with `batch_first`, [B, T, L] and [B, T]. The parameters have
-    pytorch-crf's names, order and initial values for a given seed: state dicts and states of optimizers are interchangeable, and
+    pytorch-crf's names, order and initial values for a given seed: state dicts and optimizer states are interchangeable, and
     pickled models of pytorch-crf open after `crfkit.compat.install()`.
 
     What is different: masks may have holes, and masked positions are then removed; tags at masked positions may have

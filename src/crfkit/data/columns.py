@@ -5,7 +5,7 @@ or be empty. Otherwise runs of blanks and tabs separate; that is also what the s
 file have the same number of columns.
 
 Comments. `#` is a word in some corpora (`# # I-NP` in CoNLL-2000) and begins a comment in others (`# text =
-…` in CoNLL-U). Unless told otherwise, a line is a comment when all of this holds:
+…` in CoNLL-U). By default, a line is a comment when all of this holds:
 
 1. it begins with `#`,
 2. it stands before the first row of a sequence, and
@@ -58,7 +58,7 @@ def read_columns(
 
     `source` is a path (also .gz, .xz, .bz2) or a stream of text or bytes. `separator` None lets the first row
     decide, as the module says, and `" "` means runs of blanks and tabs. `comment` is `AUTO` (the rule of the
-    module), a prefix (each line that begins with it is a comment, wherever it stands), or None (no line is). In a `ragged`
+    module), a prefix (each line that begins with it is a comment, anywhere), or None (no line is). In a `ragged`
     file each row may have another number of columns; then `AUTO` takes nothing but `# key = value` for a comment.
 
     >>> import io

@@ -25,7 +25,7 @@ from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described
 
 ROWS = "x"  # the name of a block that has none of its own
-SITES = ""  # the key of a plain list of positions
+POSITIONS = ""  # the key of a plain list of positions
 
 Blocks = dict[str, Any]  # block name → list of positions, NumPy matrix or sparse matrix
 _EXPECTED = "expected a finite number, at most 1e20 in size"
@@ -34,16 +34,16 @@ _EXPECTED = "expected a finite number, at most 1e20 in size"
 def blocks_of(n: int, sequence: Any) -> Blocks:
     """Sequence n as blocks."""
     if isinstance(sequence, list | tuple):
-        return {SITES: sequence}
+        return {POSITIONS: sequence}
     if isinstance(sequence, Mapping):
         return {name: _block(n, name, block) for name, block in sequence.items()}
     if is_sparse(sequence) or (isinstance(sequence, np.ndarray) and sequence.ndim == 2):
         return {ROWS: sequence}
     if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind == "O":
-        return {SITES: sequence.tolist()}
+        return {POSITIONS: sequence.tolist()}
     if isinstance(sequence, np.ndarray):
         raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
-    return {SITES: list(sequence)}
+    return {POSITIONS: list(sequence)}
 
 
 def _block(n: int, name: Any, block: Any) -> Any:

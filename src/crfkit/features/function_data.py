@@ -73,7 +73,7 @@ class FunctionData:
         self.inputs = dataset.inputs
         self.n_threads = n_threads
         self._kept: list[_Draft | Slice] = []
-        self._room = function_map.functions.memory
+        self._memory_left = function_map.functions.memory
         self._ranges = list(self._cut())
         if learn:
             self._learn()
@@ -150,8 +150,8 @@ class FunctionData:
 
     def _keep(self, draft: _Draft) -> None:
         """Keep a slice for the next pass if memory allows; the first one that does not fit ends it."""
-        self._room -= draft.n_bytes
-        if self._room >= 0:
+        self._memory_left -= draft.n_bytes
+        if self._memory_left >= 0:
             self._kept.append(draft)
 
     def _lattices(self, first: int, last: int) -> _core.Lattices:

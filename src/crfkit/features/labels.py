@@ -92,7 +92,7 @@ class Labels:
         return found
 
     def unknown_in(self, y: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
-        """Sequence, position and entry wherever an entry names labels, and none of them is known."""
+        """Sequence, position and entry of each entry of which no label is known."""
         for n, labels in enumerate(label_lists(y)):
             for i, entry in enumerate(labels):
                 named = list(alternatives(n, i, entry))

@@ -133,7 +133,7 @@ def _core_matcher(matcher: PatternMatcher) -> _core.PatternMatcher:
 
 
 def _too_large(error: _core.TrellisSizeError, max_states: int) -> str:
-    """What is too large, where, and what can be done, in words."""
+    """The error message: what is too large, where, and what to do."""
     _, _, position, n_states, n_arcs, weights = error.args
     what, remedy = size_words(n_states, max_states, n_arcs, MAX_ARCS)
     return f"Position {position}: {what}; the patterns alive there have {len(weights)} weights: {remedy}."

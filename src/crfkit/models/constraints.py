@@ -1,6 +1,6 @@
 """What constrains the answers of a model: the labels allowed at each position, and the bigrams of its chain.
 
-Training data that disagree are refused in words, or left out where the chain says so; a sequence that has no possible
+Training data that disagree raise an error, or are left out where the chain says so; a sequence that has no possible
 label sequence is named with what is missing.
 """
 
@@ -123,7 +123,7 @@ def find_labels_gone(
 def without_labels(allowed: Any, gone: frozenset[Hashable]) -> Any:
     """Allowed labels, as the user gives them, without those that only skipped sequences have.
 
-    A position that allows nothing else is left as it is: whoever encodes it names it.
+    A position that allows nothing else is left as it is: encoding reports it.
     """
     if allowed is None or not gone:
         return allowed

@@ -64,7 +64,7 @@ class CRF(Estimator, Generic[Label]):
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
         no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
     n_threads : None: all processors. The results do not depend on it, to the last bit.
-    random_state : what `sample` draws with when it is not told otherwise
+    random_state : the default seed of `sample`
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class CRF(Estimator, Generic[Label]):
     structure_ : `structure` with its bigrams fixed by training
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
-    stop_reason_ : why the training ended: a `StopReason`, which prints as a text; any text where it was not trained here
+    stop_reason_ : why training ended: a `StopReason`, which prints as a text; any text where it was not trained here
     stop_message_ : the same as a text, with numbers: "no better dev score in 3 iterations"
     optimizer_, optimizer_reason_ : the optimizer that was used, and why: with "auto" it was chosen
 
@@ -150,11 +150,11 @@ class CRF(Estimator, Generic[Label]):
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
-        iterations without a higher one end the training (not while it has been 0 from the start on). `callback` sees
-        a `Progress` after each iteration and ends the training by returning True. So do Ctrl-C and SIGTERM, with a
+        iterations without a higher one end training (not while it has been 0 from the start on). `callback` sees
+        a `Progress` after each iteration and ends training by returning True. So do Ctrl-C and SIGTERM, with a
         warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
 
-        `start` is a trained model, or its file, whose weights to begin with wherever this one has the same; features and
+        `start` is a trained model, or its file, whose weights to begin with where this one has the same; features and
         labels may differ. `checkpoint=Checkpoint(path, every=10, resume=True)` keeps the state of the run in a file and
         goes on from there after an interruption, with the same bits. A checkpoint of other data or other settings is
         refused.
@@ -184,7 +184,7 @@ class CRF(Estimator, Generic[Label]):
         time_budget: float | None = None,
         verbose: bool | int = False,
     ) -> Self:
-        """Train further on more sequences, from the weights of now; new features and labels join the model.
+        """Train further on more sequences, from the current weights; new features and labels join the model.
 
         The weights of features that do not occur in X stay as they are. All others are those that minimise the objective
         of these sequences alone, as far as `optimizer` goes: with few iterations they stay near what they were.

@@ -68,7 +68,7 @@ class Parser(Estimator):
     weights_ : float64[D]
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
-    stop_reason_ : why the training ended: a `StopReason`, which prints as a text; any text where it was not trained here
+    stop_reason_ : why training ended: a `StopReason`, which prints as a text; any text where it was not trained here
     stop_message_ : the same as a text, with numbers: "no better dev score in 3 iterations"
     optimizer_, optimizer_reason_ : the optimizer that was used, and why
 
@@ -129,10 +129,10 @@ class Parser(Estimator):
         A head that is None is unknown, and so is the label `_`: all trees that agree with the rest are then right.
         `sample_weight` [N] counts a sentence so many times. With `dev` sentences, the weights with the highest `metric` on
         them are kept (LAS, or another one as for `score`), and `patience` iterations without a higher one end the
-        training. `callback` sees a `Progress` after each iteration and ends the training by returning True. So do
+        training. `callback` sees a `Progress` after each iteration and ends training by returning True. So do
         Ctrl-C and SIGTERM, with a warning: the best weights so far are kept. So does the iteration that uses up
         `time_budget` seconds.
-        `start` is a trained parser, or its file, whose weights to begin with wherever this one has the same features and
+        `start` is a trained parser, or its file, whose weights to begin with where this one has the same features and
         labels. `checkpoint` and `verbose` as for `CRF.fit`.
         """
         first = None if start is None else self._weighted(start)

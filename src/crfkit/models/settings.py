@@ -193,7 +193,7 @@ class ParserSettings:
 
 
 def check_decoder(decode: object) -> None:
-    """Refuse what is no way to choose a tree."""
+    """Refuse what is no decoder of trees."""
     if decode not in DECODERS:
         raise InputError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
 

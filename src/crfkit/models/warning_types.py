@@ -10,7 +10,7 @@ class CheckpointFailed(UserWarning):
 
 
 class UnsavableModel(UserWarning):
-    """Said when the training begins: this model will answer questions, but no file can hold it."""
+    """Warned about before training: this model can predict, but no file can hold it."""
 
 
 class UnknownLabels(UserWarning):

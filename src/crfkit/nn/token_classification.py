@@ -196,8 +196,8 @@ class CRFForTokenClassification(nn.Module):
         if encoder is None:
             import transformers
 
-            door = "AutoModelForTokenClassification" if known["hidden_size"] is None else "AutoModel"
-            encoder = getattr(transformers, door).from_pretrained(folder, **settings)
+            auto_class = "AutoModelForTokenClassification" if known["hidden_size"] is None else "AutoModel"
+            encoder = getattr(transformers, auto_class).from_pretrained(folder, **settings)
         tensors = load_file(folder / PARAMETERS)
         model = cls(encoder, bigrams=tensors.pop("bigrams", None), **known)
         missing, unknown = model.load_state_dict(tensors, strict=False)

@@ -21,7 +21,9 @@ class Point(NamedTuple):
     value: float  # F(x)
     penalty: float  # P(x), 0 without l1
     gradient: Vector  # [D]  ∇f(x)
-    descent: Vector  # [D]  ∇F(x), with l1 the pseudo-gradient; its opposite is the direction of steepest descent
+    descent: (
+        Vector  # [D]  ∇F(x), with l1 the pseudo-gradient; its opposite is the direction of steepest descent
+    )
     norm: float  # |descent|
 
     def is_finite(self) -> bool:

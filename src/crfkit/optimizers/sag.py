@@ -32,7 +32,7 @@ class SAG(Minimizer):
 
     Every step visits one sequence and goes along the average of the last known gradients of all of them, so that steps need
     not become shorter: it converges linearly to the minimum, at the cost of one sequence a step. How far a step goes
-    follows from estimates, updated at each visit, of how fast the gradient of each sequence changes; sequences where it changes
+    follows from estimates, made at each visit, of how fast the gradient of each sequence changes; sequences where it changes
     fast are visited more often. In place of gradients the marginals of each sequence are kept.
 
     tolerance : on the gradient norm relative to the start. The estimate that comes with the steps is looked at after each

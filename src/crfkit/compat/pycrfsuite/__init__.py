@@ -1,6 +1,6 @@
 """python-crfsuite's interface: `import crfkit.compat.pycrfsuite as pycrfsuite`, and nothing else changes.
 
-Model files are CRFsuite's own, for reading and for writing. What is different: training uses all processors, and bad input is an error in
+Model files are CRFsuite's own. What is different: training uses all processors, and bad input is an error in
 words, never a crash.
 """
 

@@ -75,7 +75,7 @@ class Contents(NamedTuple):
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
-    """The model file of a CRF. In single precision the weights take half the room."""
+    """The model file of a CRF. In single precision the weights take half the bytes."""
     n_labels = len(contents.labels)
     if contents.settings.get("functions") is None:
         check_labels(n_labels, len(contents.weights))

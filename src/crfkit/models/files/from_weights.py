@@ -64,5 +64,5 @@ def assemble(
     crf.history_ = History() if history is None else history
     crf.n_iter_ = len(crf.history_)
     crf.stop_message_ = reason
-    crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the training took place elsewhere"  # type: ignore[assignment]
+    crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the model was trained elsewhere"  # type: ignore[assignment]
     return crf

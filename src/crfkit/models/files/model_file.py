@@ -6,8 +6,8 @@ Layout (safetensors): 8 bytes n, n bytes of JSON, then the bytes of the arrays. 
     crfkit.version    the version of the layout, "1"
     crfkit.settings   JSON: everything that is not an array
 
-Reading is total: any bytes give a `ModelFile` or an `InputError`. What the arrays mean is checked by whoever
-asked for the file.
+Reading is total: any bytes give a `ModelFile` or an `InputError`. What the arrays mean is checked by the
+caller.
 """
 
 from __future__ import annotations

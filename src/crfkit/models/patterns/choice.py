@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.models.patterns.samples import Counts, Labellings
+from crfkit.models.patterns.samples import Counts, SampledSequences
 
 _NEWTON_STEPS = 5
 _LONGEST_STEP = 1.0  # of a weight
@@ -37,7 +37,9 @@ class Limits(NamedTuple):
     l2: float
 
 
-def choose_candidates(found: Labellings, counts: Counts, known: Collection[str], limits: Limits) -> list[str]:
+def choose_candidates(
+    found: SampledSequences, counts: Counts, known: Collection[str], limits: Limits
+) -> list[str]:
     """The candidates that pay, the best first; `known` ones are part of the model already."""
     pool = _Pool(found, counts)
     closed = np.array([not name or name in known for name in counts.names], np.bool_)
@@ -59,7 +61,7 @@ def choose_candidates(found: Labellings, counts: Counts, known: Collection[str],
 class _Pool:
     """The counts of all candidates, made ready for sums over the label sequences of a sequence."""
 
-    def __init__(self, found: Labellings, counts: Counts) -> None:
+    def __init__(self, found: SampledSequences, counts: Counts) -> None:
         self._found, self._counts = found, counts
         C = max(len(counts.names), 1)
         self._n_candidates = C
@@ -93,7 +95,7 @@ class _Pool:
         return F
 
 
-def _fit_shares(found: Labellings, F: Float64s, limits: Limits) -> Float64s:
+def _fit_shares(found: SampledSequences, F: Float64s, limits: Limits) -> Float64s:
     """p_r [R] at the weights θ that are best for these candidates, by a few Newton steps from 0 on the smooth part."""
     N, weight = len(found.weight), found.weight[found.sequence]
     begins = np.searchsorted(found.sequence, np.arange(N))

@@ -47,7 +47,7 @@ class GrowthRound(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """A training, and how it came to its patterns."""
+    """A training run, and how it chose its patterns."""
 
     trained: Trained[ChainModel]
     rounds: list[GrowthRound]
@@ -149,7 +149,7 @@ def _run_rounds(task: CRFTask, plan: ChainPlan) -> _Rounds:
 
 
 class _Settled:
-    """A callback that ends a training when little more is to be gained: what a round of growth needs is no exact optimum.
+    """A callback that ends a training run when little more is to be gained: a round of growth needs no exact optimum.
 
     `also` is the callback of a user, who may end all of it.
     """
@@ -164,7 +164,7 @@ class _Settled:
         self._objectives: list[float] = []
 
     def __call__(self, progress: Progress) -> bool:
-        """Whether the training is to end."""
+        """Whether to end training."""
         self._asked = self._asked or (self._also is not None and bool(self._also(progress)))
         self._objectives.append(progress.objective)
         lately = self._objectives[-_LATELY - 1 :]
@@ -196,7 +196,7 @@ def _measure(
 def _find_joining(
     task: CRFTask, trained: Trained[ChainModel], known: Sequence[str], n_threads: int
 ) -> list[str]:
-    """The patterns that pay at the weights of a trained model, as many as its trellises have room for."""
+    """The patterns that pay at the weights of a trained model, as many as the size of its trellises allows."""
     growth, settings, part = _growth(task), task.settings, task.examples
     model = trained.model
     weight = read_sample_weight(part.sample_weight, len(part.y), np.ones(len(part.y), np.bool_))
@@ -205,12 +205,12 @@ def _find_joining(
     strengths = _strength(settings.l1, 0.0), _strength(settings.l2, 1.0)
     limits = Limits(growth.per_round, growth.min_gain, growth.min_count, *strengths)
     joined = choose_candidates(samples, counts, {*known, *model.potentials.pattern_names}, limits)
-    while joined and not _has_room(task, model, [*known, *joined], n_threads):
+    while joined and not _fits(task, model, [*known, *joined], n_threads):
         joined = joined[: 3 * len(joined) // 4]
     return joined
 
 
-def _has_room(task: CRFTask, model: ChainModel, texts: Sequence[str], n_threads: int) -> bool:
+def _fits(task: CRFTask, model: ChainModel, texts: Sequence[str], n_threads: int) -> bool:
     """Whether the trellises with these patterns are as small as the growth wants them."""
     potentials, part = _potentials(model), task.examples
     new = tuple(Pattern(text) for text in texts if text not in potentials.pattern_names)

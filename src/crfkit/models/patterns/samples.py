@@ -22,7 +22,7 @@ _MOST_DRAWN = 8_000_000  # labels of all samples; beyond that some sequences sta
 _MOST_POSITIONS = 1_000_000  # of the label sequences that are looked at, likewise
 
 
-class Labellings(NamedTuple):
+class SampledSequences(NamedTuple):
     """Distinct label sequences, those of a sequence side by side."""
 
     ids: Int32s  # labels of all positions
@@ -44,7 +44,7 @@ class Counts(NamedTuple):
 
 def label_sequences(
     model: ChainModel, weights: Float64s, examples: Examples, weight: Float64s | None, n_threads: int
-) -> Labellings:
+) -> SampledSequences:
     """Samples at these weights [D] of the training sequences whose labels are all known; `weight` [N] of each."""
     n_positions = sum(map(len, examples.y))
     step = max(1, -(-n_positions * _SAMPLES // _MOST_DRAWN))
@@ -58,7 +58,7 @@ def label_sequences(
     return _make_distinct(drawn, gold, ptr, step * of_sequence[::step])
 
 
-def _make_distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> Labellings:
+def _make_distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -> SampledSequences:
     """Equal samples made one. `drawn` has [samples, T] of one sequence after the other; `gold` −1 where it is not known."""
     lists, sequence, times, right = [], [], [], []
     kept: list[int] = []
@@ -81,7 +81,7 @@ def _make_distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -
         n_positions += distinct.size
     lengths = [part.shape[1] for part in lists for _ in part]
     none = np.zeros(0, np.int64)
-    return Labellings(
+    return SampledSequences(
         np.concatenate([np.zeros(0, np.int32), *(part.ravel() for part in lists)]),
         np.cumsum([0, *lengths]),
         np.concatenate([none, *sequence]),
@@ -91,7 +91,7 @@ def _make_distinct(drawn: Int32s, gold: Int32s, ptr: Int64s, weight: Float64s) -
     )
 
 
-def candidate_counts(found: Labellings, model: ChainModel, growth: Growth) -> Counts:
+def candidate_counts(found: SampledSequences, model: ChainModel, growth: Growth) -> Counts:
     """The runs of labels and of units that the label sequences have."""
     labels = model.labels.classes
     names: list[str] = []
@@ -104,7 +104,9 @@ def candidate_counts(found: Labellings, model: ChainModel, growth: Growth) -> Co
     return Counts(names, *np.divmod(keys, max(len(names), 1)), times.astype(np.float64))
 
 
-def _families(found: Labellings, labels: Any, growth: Growth) -> Iterator[tuple[list[str], Int64s, Int64s]]:
+def _families(
+    found: SampledSequences, labels: Any, growth: Growth
+) -> Iterator[tuple[list[str], Int64s, Int64s]]:
     """For each length: the texts of the candidates, and for each match which one it is and in which label sequence."""
     for length in range(3, growth.order + 2):
         runs, which, owner = places(found.ids, found.ptr, length)

@@ -23,7 +23,7 @@ def warn_of_ending(reason: str, history: History, optimizer: Optimizer, n_iter: 
     """Warn where a training run was interrupted, or where its iteration limit ended it far from the minimum."""
     if reason == StopReason.INTERRUPTED:
         warnings.warn(
-            f"the training was interrupted; the model has the best weights so far, of iteration {n_iter}",
+            f"training was interrupted; the model has the best weights so far, of iteration {n_iter}",
             TrainingInterrupted,
             stacklevel=stacklevel + 1,
         )

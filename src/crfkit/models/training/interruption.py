@@ -1,9 +1,9 @@
 """SIGTERM as Ctrl-C: what ends a job from outside (`docker stop`, `kill`, a batch system) keeps the trained model.
 
 By default SIGTERM ends a process at once. While a model is trained it raises `Terminated` instead, a KeyboardInterrupt, so
-that everything that keeps the best weights after Ctrl-C does so after SIGTERM too. A program that has its own way with
-SIGTERM keeps it: only the default action is ever replaced, only in the main thread, where signals arrive, and never in a
-worker of `multiprocessing`, whose pool ends it by SIGTERM.
+that everything that keeps the best weights after Ctrl-C does so after SIGTERM too. A program that handles SIGTERM
+itself goes on doing so: only the default action is ever replaced, only in the main thread, where signals arrive, and never
+in a worker of `multiprocessing`, whose pool ends it by SIGTERM.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Termination:
     received = False
 
     def __call__(self, number: int, frame: Any) -> None:
-        """Handle the signal: the first one raises, others find the end under way."""
+        """Handle the signal: the first one raises; later ones are ignored."""
         if not self.received:
             self.received = True
             raise Terminated

@@ -46,7 +46,7 @@ class Progress(NamedTuple):
         return "  ".join(parts)
 
 
-ProgressCallback = Callable[[Progress], bool | None]  # True ends the training
+ProgressCallback = Callable[[Progress], bool | None]  # True ends training
 
 
 class Pace:

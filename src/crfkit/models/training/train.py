@@ -106,7 +106,7 @@ class Weighted(NamedTuple, Generic[Model]):
 
 @dataclass(frozen=True)
 class Plan(Generic[Model]):
-    """How to train, as `fit` is told."""
+    """How to train: the arguments of `fit`."""
 
     dev: Any = None
     metric: Any = None

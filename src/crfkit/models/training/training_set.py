@@ -44,7 +44,7 @@ class Examples(NamedTuple):
 
 
 class TrainingSet(NamedTuple):
-    """A training set in numbers, and the model that is to be trained on it."""
+    """An encoded training set, and the model that is to be trained on it."""
 
     model: ChainModel
     data: TrainingData

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class TreeProblem(NamedTuple):
-    """The scores of a batch, with −inf wherever there is no arc."""
+    """The scores of a batch, with −inf where there is no arc."""
 
     scores: Tensor  # [B, n + 1, n + 1]
     lengths: Tensor | None  # [B] words of each sentence; None: n

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.doors`: python-crfsuite, and the same code with `crfkit.compat.pycrfsuite` in its place.
+"""`python -m benchmarks.compat`: python-crfsuite, and the same code with `crfkit.compat.pycrfsuite` in its place.
 
 CoNLL-2000 chunking. Opening: models of python-crfsuite of several sizes, opened by both to tag one token or one
 sentence (`benchmarks.opening`). Tagging: one model of python-crfsuite; tokens per second from lists of strings, dicts and
@@ -47,7 +47,7 @@ FORMS: dict[str, Callable[[ModuleType, Features], list[Any]]] = {
 
 
 def toolkits() -> dict[str, ModuleType]:
-    """The rival and our door, by the name of their column."""
+    """The two modules, by the name of their column."""
     import pycrfsuite
 
     return {"python-crfsuite": pycrfsuite, "crfkit.compat": ours}
@@ -96,7 +96,7 @@ def tag_halves(taggers: Sequence[Any], X: Sequence[Any]) -> None:
 
 
 class Halves:
-    """Two processes, each with a tagger of its own, that tag one half each when they are told to."""
+    """Two processes, each with a tagger of its own, that tag one half each on command."""
 
     def __init__(self, taggers: Sequence[Any], X: Sequence[Any]) -> None:
         context = multiprocessing.get_context("fork")
@@ -223,7 +223,7 @@ def training(part: float) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write to the folder of results."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.doors", description=(__doc__ or "").splitlines()[0]
+        prog="python -m benchmarks.compat", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--part", choices=PARTS, action="append", help="only this (repeatable)")
     parser.add_argument("--repeats", type=int, default=5)
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
     if not given.quick:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        (RESULTS / "doors.md").write_text(text + "\n", encoding="utf-8")
+        (RESULTS / "compat.md").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
