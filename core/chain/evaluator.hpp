@@ -1,4 +1,5 @@
-// Σ_n weight_n (log Z_n − log Z_gold,n) over a data set, with its gradient or its Hessian times a direction.
+// Σ_n weight_n (log Z_n − log Z_gold,n) over a data set, with its gradient or its Hessian times a direction:
+// forward–backward on dense chains, scaled, or in log space where that would not be exact.
 #pragma once
 
 #include <cmath>

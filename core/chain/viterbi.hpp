@@ -1,4 +1,4 @@
-// The best labels of one sequence, by whole rows of labels.
+// The Viterbi algorithm on one dense chain: backtracking after the kernel max_sum.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Sum-product and max-sum over one chain. Included only by kernels.cpp.
+// Scaled forward–backward (sum-product) and Viterbi (max-sum) over one dense chain. Included only by
+// kernels.cpp.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,8 @@
 // Exact answers to every question on the paths of one graph (graph.hpp), in double precision.
 //
-// One forward pass (forward.hpp) gives each arc e its probability given the node it enters, back(e). All sums
-// over paths need nothing else, because from END to START back is a Markov chain:
+// Forward–backward in another form: one forward pass (forward.hpp) gives the partition function Z and each
+// arc e its probability given the node it enters, back(e). All sums over paths need nothing else, because
+// from END to START back is a Markov chain:
 //   marginals       P(END) = 1,  P(e) = P(dst e) · back(e),  P(src) = Σ_e P(e)
 //   entropy         −Σ_y p(y) log p(y) = Σ_j P(j) · (−Σ_{e into j} back(e) log back(e)), every term ≥ 0
 //   exact samples   draw e by back(e), go to its source, until START is reached

@@ -1,5 +1,5 @@
-// The forward pass over the paths of one graph (graph.hpp), in double precision: log Z, and what all other
-// sums over paths are made of.
+// The forward pass of forward–backward over the paths of one graph (graph.hpp), in double precision: log Z,
+// and what all other sums over paths are made of.
 //
 // Each node j gets its message f(j), and each arc its probability given the node it enters:
 //   f(START) = 1,   f(j) ∝ exp(score j) · Σ_e f(src e) exp(score e),   Z = f(END)

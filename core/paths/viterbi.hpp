@@ -1,4 +1,4 @@
-// The path of a graph (graph.hpp) with the highest score.
+// The Viterbi algorithm: the path of a graph (graph.hpp) with the highest score.
 #pragma once
 
 #include <algorithm>

@@ -68,7 +68,7 @@ def _problem(structure: object) -> type[_Problem]:
 
 
 def log_partition(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
-    """log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
+    """The log partition function log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
 
     >>> import math, numpy as np
     >>> scores = ChainScores(emissions=np.zeros((3, 2)))  # 2³ label sequences, each with the score 0
@@ -124,7 +124,7 @@ def hessian_vector(
 
 
 def decode(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> ScoredOutput:
-    """The highest-scoring output; which one among equals is always the same."""
+    """The highest-scoring output (Viterbi for chains); which one among equals is always the same."""
     return _problem(structure)(structure, scores, allowed).decode()
 
 
