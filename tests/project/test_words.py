@@ -95,7 +95,7 @@ def files() -> Iterator[Path]:
 
 
 def test_no_coined_words() -> None:
-    found = []
+    found: list[str] = []
     for file in files():
         path = file.relative_to(ROOT).as_posix()
         if not path.startswith(NOT_READ):
