@@ -7,11 +7,12 @@
 
 #include "bindings/arrays.hpp"
 #include "paths/label_sequences.hpp"
+#include "trees/k_best.hpp"
 
 namespace crfkit {
 
 // [(score, labels [T]), …]
-inline nanobind::list label_sequences(const std::vector<ScoredLabels>& found) {
+inline nanobind::list as_list(const std::vector<ScoredLabels>& found) {
     nanobind::list out;
     for (const ScoredLabels& path : found) {
         if (PyErr_CheckSignals() < 0) throw nanobind::python_error();
@@ -20,10 +21,19 @@ inline nanobind::list label_sequences(const std::vector<ScoredLabels>& found) {
     return out;
 }
 
-// The same for each sequence.
-inline nanobind::list label_sequences(const std::vector<std::vector<ScoredLabels>>& found) {
+// [(score, heads [T], labels [T]), …]
+inline nanobind::list as_list(const std::vector<ScoredTree>& found) {
     nanobind::list out;
-    for (const auto& paths : found) out.append(label_sequences(paths));
+    for (const ScoredTree& tree : found)
+        out.append(nanobind::make_tuple(tree.score, new_array(tree.heads), new_array(tree.labels)));
+    return out;
+}
+
+// The same for each sequence.
+template <class Found>
+nanobind::list as_list(const std::vector<std::vector<Found>>& found) {
+    nanobind::list out;
+    for (const auto& some : found) out.append(as_list(some));
     return out;
 }
 

@@ -71,22 +71,20 @@ class NewArray {
     Number* data_;
 };
 
-// A new array with these numbers.
+// A new array with these numbers, in the memory of the vector.
 template <class Number>
-nanobind::object new_array(const std::vector<Number>& values) {
-    NewArray<Number> out({values.size()});
-    std::copy(values.begin(), values.end(), out.data());
-    return out.take();
+nanobind::object new_array(std::vector<Number> values) {
+    auto* owned = new std::vector<Number>(std::move(values));
+    nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+    return nanobind::cast(
+        nanobind::ndarray<nanobind::numpy, Number, nanobind::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
 // A new array of this shape, which fill(data) fills without the interpreter's lock.
 template <class Number, class Fill>
 nanobind::object filled(std::vector<std::size_t> shape, const Fill& fill) {
     NewArray<Number> out(std::move(shape));
-    {
-        const LockRelease release;
-        fill(out.data());
-    }
+    unlocked([&] { fill(out.data()); });
     return out.take();
 }
 

@@ -76,15 +76,11 @@ nb::list labels_of(const HeldFile& held) {
 }
 
 nb::tuple read(const HeldFile& held) {
-    CrfsuiteModel model;
-    {
-        const LockRelease release;
-        model = held.file.read();
-    }
-    return nb::make_tuple(to_numpy(std::move(model.names)), to_numpy(std::move(model.name_lengths)),
-                          to_numpy(std::move(model.pair_ptr)), to_numpy(std::move(model.pair_labels)),
-                          to_numpy(std::move(model.arc_before)), to_numpy(std::move(model.arc_after)),
-                          to_numpy(std::move(model.weights)));
+    CrfsuiteModel model = unlocked([&] { return held.file.read(); });
+    return nb::make_tuple(new_array(std::move(model.names)), new_array(std::move(model.name_lengths)),
+                          new_array(std::move(model.pair_ptr)), new_array(std::move(model.pair_labels)),
+                          new_array(std::move(model.arc_before)), new_array(std::move(model.arc_after)),
+                          new_array(std::move(model.weights)));
 }
 
 // Potentials with the part of the model that a sequence needs, and a design of the sequence.
@@ -99,22 +95,17 @@ struct Question {
 };
 
 nb::tuple ask(const HeldFile& held, const NamedPositions& positions) {
-    std::unique_ptr<Question> question;
-    {
-        const BriefRelease release;
-        question = std::make_unique<Question>(held, positions);
-    }
+    const auto question = unlocked<BriefRelease>([&] { return std::make_unique<Question>(held, positions); });
     return nb::make_tuple(to_python(std::move(question->potentials)), to_python(std::move(question->design)));
 }
 
 nb::tuple tag(const HeldFile& held, const NamedPositions& positions, const nb::list& labels) {
-    std::unique_ptr<Question> question;
     std::vector<std::int32_t> best(static_cast<std::size_t>(positions.n_positions()));
-    {
-        const BriefRelease release;
-        question = std::make_unique<Question>(held, positions);
-        question->potentials->score(*question->design, 1)->decode(best.data(), 1);
-    }
+    const auto question = unlocked<BriefRelease>([&] {
+        auto asked = std::make_unique<Question>(held, positions);
+        asked->potentials->score(*asked->design, 1)->decode(best.data(), 1);
+        return asked;
+    });
     const auto n_labels = static_cast<std::int32_t>(held.file.labels.size());
     return nb::make_tuple(to_python(std::move(question->potentials)), to_python(std::move(question->design)),
                           chosen(labels, n_labels, best));
@@ -130,11 +121,7 @@ nb::bytes write(const Layout& layout, const std::vector<std::string>& labels, co
         layout.bigrams || std::count(layout.arc_before.begin(), layout.arc_before.end(), layout.n_labels) ||
         std::count(layout.arc_after.begin(), layout.arc_after.end(), layout.n_labels))
         throw std::invalid_argument("a file of CRFsuite holds state pairs and arcs between labels alone");
-    std::string file;
-    {
-        const LockRelease release;
-        file = write_crfsuite(layout, labels, attributes, w.data());
-    }
+    const std::string file = unlocked([&] { return write_crfsuite(layout, labels, attributes, w.data()); });
     return nb::bytes(file.data(), file.size());
 }
 

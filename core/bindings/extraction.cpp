@@ -7,6 +7,7 @@
 #include "bindings/row_reader.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace crfkit {
 
@@ -82,7 +83,7 @@ class TemplateExtractor {
         extractor_.give_back(std::move(memo));
         nb::object arc_lists = nb::none();
         if (extractor_.has_arc_lines()) arc_lists = to_python(arc_writer.finish());
-        return nb::make_tuple(to_numpy(std::move(sequence_ptr)), to_python(state_writer.finish()), arc_lists,
+        return nb::make_tuple(new_array(std::move(sequence_ptr)), to_python(state_writer.finish()), arc_lists,
                               reader.n_columns());
     }
 
@@ -123,9 +124,9 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
 void bind_extraction(nb::module_& m) {
     nb::class_<TemplateExtractor>(m, "Extractor", nb::type_slots(slots),
                                   "Runs a template over sequences of rows.")
-        .def(nb::init<nb::object>(), nb::arg("template"))
-        .def("extract", &TemplateExtractor::extract, nb::arg("sequences"), nb::arg("states"), nb::arg("arcs"),
-             nb::arg("grow"), nb::arg("n_columns") = nb::none(), nb::arg("more_columns") = false,
+        .def(nb::init<nb::object>(), "template"_a)
+        .def("extract", &TemplateExtractor::extract, "sequences"_a, "states"_a, "arcs"_a, "grow"_a,
+             "n_columns"_a = nb::none(), "more_columns"_a = false,
              "(sequence_ptr, (position_ptr, ids, None) on labels, the same on arcs or None, number of "
              "columns or "
              "None)");

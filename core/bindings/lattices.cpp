@@ -19,11 +19,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace crfkit {
-namespace {
 
-using Weights = Array<double>;
-
-void bind_parts(nb::module_& m) {
+void bind_lattices(nb::module_& m) {
     nb::class_<ActiveArrays>(m, "ActiveFeatures")
         .def(
             "__init__",
@@ -61,11 +58,7 @@ void bind_parts(nb::module_& m) {
         .def(
             "arcs",
             [](const Lattices& self, int n_threads) {
-                ArcList arcs;
-                {
-                    const LockRelease release;
-                    arcs = self.arcs(n_threads);
-                }
+                const ArcList arcs = unlocked([&] { return self.arcs(n_threads); });
                 return nb::make_tuple(new_array(arcs.before), new_array(arcs.after),
                                       new_array(arcs.position));
             },
@@ -73,16 +66,12 @@ void bind_parts(nb::module_& m) {
         .def(
             "score",
             [](const Lattices& self, const Blocks& blocks,
-               const Weights& w) -> std::unique_ptr<ScoredSequences> {
+               const Array<double>& w) -> std::unique_ptr<ScoredSequences> {
                 return std::make_unique<ScoredLattices>(
                     *self.layout, *self.design, std::make_unique<ActiveSource>(self, views(blocks), view(w)));
             },
             "active"_a, "w"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>(),
             "The sequences at weights, for questions.");
 }
-
-}  // namespace
-
-void bind_lattices(nb::module_& m) { bind_parts(m); }
 
 }  // namespace crfkit

@@ -52,6 +52,13 @@ class LockRelease : SignalWatch {
     ~LockRelease() override { take_lock_back(thread_); }
 };
 
+// What work() gives, without the interpreter's lock.
+template <class Release = LockRelease, class Work>
+auto unlocked(const Work& work) {
+    const Release release;
+    return work();
+}
+
 // Has the lock while it lives, in work that has let go of it.
 class LockTaken {
   public:

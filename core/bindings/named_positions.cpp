@@ -29,12 +29,7 @@ std::unique_ptr<Design> design_of(const LayoutPtr& layout, const Vocabulary& voc
 
 nb::object design_of_names(const LayoutPtr& layout, const Vocabulary& vocabulary,
                            const NamedPositions& positions) {
-    std::unique_ptr<Design> design;
-    {
-        const BriefRelease release;
-        design = design_of(layout, vocabulary, positions);
-    }
-    return to_python(std::move(design));
+    return to_python(unlocked<BriefRelease>([&] { return design_of(layout, vocabulary, positions); }));
 }
 
 // [(name, value), …] of each position.
@@ -51,13 +46,12 @@ nb::list attributes_of(const NamedPositions& names) {
 
 nb::tuple tag_names(const ChainPotentials& potentials, const LayoutPtr& layout, const Vocabulary& vocabulary,
                     const NamedPositions& positions, const nb::list& labels) {
-    std::unique_ptr<Design> design;
     std::vector<std::int32_t> best(static_cast<std::size_t>(positions.n_positions()));
-    {
-        const BriefRelease release;
-        design = design_of(layout, vocabulary, positions);
-        potentials.score(*design, 1)->decode(best.data(), 1);
-    }
+    auto design = unlocked<BriefRelease>([&] {
+        auto made = design_of(layout, vocabulary, positions);
+        potentials.score(*made, 1)->decode(best.data(), 1);
+        return made;
+    });
     return nb::make_tuple(to_python(std::move(design)), chosen(labels, layout->n_labels, best));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
@@ -102,17 +103,6 @@ void bind_data(nb::module_& m) {
         .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
 }
 
-nb::list to_python(const std::vector<std::vector<ScoredTree>>& found) {
-    nb::list out;
-    for (const auto& trees : found) {
-        nb::list of_sentence;
-        for (const ScoredTree& tree : trees)
-            of_sentence.append(nb::make_tuple(tree.score, new_array(tree.heads), new_array(tree.labels)));
-        out.append(of_sentence);
-    }
-    return out;
-}
-
 void bind_answers(nb::module_& m) {
     nb::class_<TreeParser>(m, "TreeParser")
         .def(
@@ -127,22 +117,14 @@ void bind_answers(nb::module_& m) {
             [](const TreeParser& self, const Treebank& treebank, bool minimum_risk, int n_threads) {
                 const auto n_words = static_cast<std::size_t>(treebank.n_words());
                 NewArray<std::int32_t> heads({n_words}), labels({n_words});
-                {
-                    const LockRelease release;
-                    self.best(treebank, minimum_risk, heads.data(), labels.data(), n_threads);
-                }
+                unlocked([&] { self.best(treebank, minimum_risk, heads.data(), labels.data(), n_threads); });
                 return nb::make_tuple(heads.take(), labels.take());
             },
             "treebank"_a, "minimum_risk"_a, "n_threads"_a)
         .def(
             "k_best",
             [](const TreeParser& self, const Treebank& treebank, std::int64_t k, int n_threads) {
-                std::vector<std::vector<ScoredTree>> found;
-                {
-                    const LockRelease release;
-                    found = self.k_best(treebank, k, n_threads);
-                }
-                return to_python(found);
+                return as_list(unlocked([&] { return self.k_best(treebank, k, n_threads); }));
             },
             "treebank"_a, "k"_a, "n_threads"_a)
         .def(

@@ -97,14 +97,8 @@ nanobind::tuple decode_of(const Scores& scores) {
 
 template <class Scores>
 nanobind::list k_best_of(const Scores& scores, std::int64_t k) {
-    std::vector<ScoredLabels> found;
-    if (!scores.empty()) {
-        const LockRelease release;
-        found = k_best(scores.graph(), k);
-    } else if (k > 0) {
-        found.push_back({0, {}});
-    }
-    return label_sequences(found);
+    if (!scores.empty()) return as_list(unlocked([&] { return k_best(scores.graph(), k); }));
+    return as_list(std::vector<ScoredLabels>(k > 0 ? 1 : 0));
 }
 
 template <class Scores>

@@ -368,7 +368,7 @@ NamedPositions read_named_positions(PyObject* sequence) {
 }
 
 nb::tuple PositionReader::finish() {
-    const nb::object sequence_ptr = to_numpy(std::move(sequence_ptr_));
+    const nb::object sequence_ptr = new_array(std::move(sequence_ptr_));
     const nb::tuple lists = to_python(writer_.finish());
     return nb::make_tuple(sequence_ptr, lists[0], lists[1], lists[2], dense_);
 }

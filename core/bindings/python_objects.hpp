@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <cstdint>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrays.hpp"
 #include "text/feature_writer.hpp"
 #include "text/utf8.hpp"
 
@@ -97,20 +97,11 @@ inline nanobind::object to_python(std::string_view bytes) {
     return nanobind::steal(string);
 }
 
-// Hands the vector's memory to NumPy without copying it.
-template <class T>
-nanobind::object to_numpy(std::vector<T>&& vector) {
-    auto* owned = new std::vector<T>(std::move(vector));
-    nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nanobind::cast(
-        nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(owned->data(), {owned->size()}, owner));
-}
-
 // (position_ptr, ids, values or None)
 inline nanobind::tuple to_python(FeatureArrays&& arrays) {
     nanobind::object values = nanobind::none();
-    if (!arrays.values.empty()) values = to_numpy(std::move(arrays.values));
-    return nanobind::make_tuple(to_numpy(std::move(arrays.position_ptr)), to_numpy(std::move(arrays.ids)),
+    if (!arrays.values.empty()) values = new_array(std::move(arrays.values));
+    return nanobind::make_tuple(new_array(std::move(arrays.position_ptr)), new_array(std::move(arrays.ids)),
                                 values);
 }
 

@@ -38,12 +38,7 @@ nb::object log_partitions(const ScoredSequences& self, const Maybe<std::int32_t>
 }
 
 nb::list k_best_of(const ScoredSequences& self, std::int64_t k, int n_threads) {
-    std::vector<std::vector<ScoredLabels>> found;
-    {
-        const LockRelease release;
-        found = self.k_best(k, n_threads);
-    }
-    return label_sequences(found);
+    return as_list(unlocked([&] { return self.k_best(k, n_threads); }));
 }
 
 nb::object sample_of(const ScoredSequences& self, std::int64_t n, const Array<double>& uniforms,

@@ -13,33 +13,24 @@
 #include "text/vocabulary.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace crfkit {
 
 namespace {
-
-// Runs `work` while other Python threads may run too.
-template <class Work>
-auto without_gil(const Work& work) {
-    const LockRelease released;
-    return work();
-}
 
 nb::tuple to_bytes_of(const Vocabulary& vocabulary) {
     const std::string_view blob = vocabulary.blob();
     std::vector<std::uint32_t> lengths(vocabulary.size());
     for (std::int32_t id = 0; id < vocabulary.size(); ++id) lengths[id] = vocabulary.name(id).size();
     std::vector<std::uint8_t> bytes(blob.begin(), blob.end());
-    return nb::make_tuple(to_numpy(std::move(bytes)), to_numpy(std::move(lengths)));
+    return nb::make_tuple(new_array(std::move(bytes)), new_array(std::move(lengths)));
 }
 
 nb::list names_of(const Vocabulary& vocabulary) {
-    nb::object names = nb::steal(PyList_New(vocabulary.size()));
-    if (!names.is_valid()) throw nb::python_error();
-    for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
-        PyList_SET_ITEM(names.ptr(), id, to_python(vocabulary.name(id)).release().ptr());
-    }
-    return nb::borrow<nb::list>(names);
+    nb::list names;
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) names.append(to_python(vocabulary.name(id)));
+    return names;
 }
 
 void bind_vocabulary(nb::module_& m) {
@@ -48,10 +39,10 @@ void bind_vocabulary(nb::module_& m) {
         .def("__len__", &Vocabulary::size)
         .def("__contains__", [](const Vocabulary& v, nb::str s) { return v.find(to_bytes(s.ptr())) >= 0; })
         .def(
-            "add", [](Vocabulary& v, nb::str s) { return v.add(to_bytes(s.ptr())); }, nb::arg("name"),
+            "add", [](Vocabulary& v, nb::str s) { return v.add(to_bytes(s.ptr())); }, "name"_a,
             "The id of the name, a new one when it was not there.")
         .def(
-            "get", [](const Vocabulary& v, nb::str s) { return v.find(to_bytes(s.ptr())); }, nb::arg("name"),
+            "get", [](const Vocabulary& v, nb::str s) { return v.find(to_bytes(s.ptr())); }, "name"_a,
             "The id of the name, or -1.")
         .def(
             "name",
@@ -59,17 +50,16 @@ void bind_vocabulary(nb::module_& m) {
                 if (id < 0 || id >= v.size()) throw nb::index_error("no name has this id");
                 return to_python(v.name(static_cast<std::int32_t>(id)));
             },
-            nb::arg("id"), "The name with this id.")
+            "id"_a, "The name with this id.")
         .def("names", &names_of, "All names, by id.")
         .def(
             "keep",
             [](const Vocabulary& v, const Array<bool>& mask) {
                 auto [kept, remap] =
                     v.keep({reinterpret_cast<const std::uint8_t*>(mask.data()), mask.size()});
-                return nb::make_tuple(std::move(kept), to_numpy(std::move(remap)));
+                return nb::make_tuple(std::move(kept), new_array(std::move(remap)));
             },
-            nb::arg("mask"),
-            "The vocabulary of the names where mask[id], and old id -> new id (-1 = dropped).")
+            "mask"_a, "The vocabulary of the names where mask[id], and old id -> new id (-1 = dropped).")
         .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
         .def_static(
             "from_bytes",
@@ -77,7 +67,7 @@ void bind_vocabulary(nb::module_& m) {
                 const auto* bytes = reinterpret_cast<const char*>(blob.data());
                 return Vocabulary::from_bytes({bytes, blob.size()}, view(lengths));
             },
-            nb::arg("blob"), nb::arg("lengths"), "The inverse of to_bytes; ValueError for anything else.");
+            "blob"_a, "lengths"_a, "The inverse of to_bytes; ValueError for anything else.");
 }
 
 nb::tuple encode_positions(nb::handle sequences, Vocabulary& vocabulary, bool grow) {
@@ -87,7 +77,7 @@ nb::tuple encode_positions(nb::handle sequences, Vocabulary& vocabulary, bool gr
 }
 
 nb::tuple arrays_of(SeenPairs&& seen) {
-    return nb::make_tuple(to_numpy(std::move(seen.feature_ptr)), to_numpy(std::move(seen.labels)));
+    return nb::make_tuple(new_array(std::move(seen.feature_ptr)), new_array(std::move(seen.labels)));
 }
 
 // Complaints may quote any string, so they travel with surrogates and all.
@@ -111,38 +101,35 @@ void bind_lists(nb::module_& m) {
     m.def(
         "seen_pairs",
         [](const Int64s& position_ptr, const Int32s& ids, const Int32s& labels, std::int64_t n_features,
-           std::int64_t n_labels, const std::optional<Int64s>& set_ptr,
-           const std::optional<Int32s>& set_labels) {
+           std::int64_t n_labels, const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels) {
             const FeatureSpans features{view(position_ptr), view(ids), n_features};
             const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
-            return arrays_of(without_gil([&] { return seen_pairs(features, annotation); }));
+            return arrays_of(unlocked([&] { return seen_pairs(features, annotation); }));
         },
-        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("labels"), nb::arg("n_features"),
-        nb::arg("n_labels"), nb::arg("set_ptr") = nb::none(), nb::arg("set_labels") = nb::none(),
+        "position_ptr"_a, "ids"_a, "labels"_a, "n_features"_a, "n_labels"_a, "set_ptr"_a = nb::none(),
+        "set_labels"_a = nb::none(),
         "(feature_ptr [F + 1], labels [P]): the labels each feature was seen with, rising.");
     m.def(
         "seen_arc_pairs",
         [](const Int64s& sequence_ptr, const Int64s& position_ptr, const Int32s& ids, const Int32s& labels,
-           std::int64_t n_features, std::int64_t n_labels, const std::optional<Int64s>& set_ptr,
-           const std::optional<Int32s>& set_labels) {
+           std::int64_t n_features, std::int64_t n_labels, const Maybe<std::int64_t>& set_ptr,
+           const Maybe<std::int32_t>& set_labels) {
             const FeatureSpans features{view(position_ptr), view(ids), n_features};
             const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
             return arrays_of(
-                without_gil([&] { return seen_arc_pairs(view(sequence_ptr), features, annotation); }));
+                unlocked([&] { return seen_arc_pairs(view(sequence_ptr), features, annotation); }));
         },
-        nb::arg("sequence_ptr"), nb::arg("position_ptr"), nb::arg("ids"), nb::arg("labels"),
-        nb::arg("n_features"), nb::arg("n_labels"), nb::arg("set_ptr") = nb::none(),
-        nb::arg("set_labels") = nb::none(),
+        "sequence_ptr"_a, "position_ptr"_a, "ids"_a, "labels"_a, "n_features"_a, "n_labels"_a,
+        "set_ptr"_a = nb::none(), "set_labels"_a = nb::none(),
         "(feature_ptr [F + 1], pairs [P]): before * L + after of the arcs each arc feature was seen with, "
         "rising.");
     m.def(
         "position_counts",
         [](const Int64s& position_ptr, const Int32s& ids, std::int64_t n_features) {
-            return to_numpy(
-                without_gil([&] { return position_counts({view(position_ptr), view(ids), n_features}); }));
+            return new_array(
+                unlocked([&] { return position_counts({view(position_ptr), view(ids), n_features}); }));
         },
-        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("n_features"),
-        "Number of positions at which each feature stands, [F].");
+        "position_ptr"_a, "ids"_a, "n_features"_a, "Number of positions at which each feature stands, [F].");
     m.def(
         "first_equals",
         [](const Int64s& position_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
@@ -156,12 +143,11 @@ void bind_lists(nb::module_& m) {
         nb::arg("labels"), "The first feature equal to each one, at all positions and in its labels, [F].");
     m.def(
         "renamed_features",
-        [](const Int64s& position_ptr, const Int32s& ids, const std::optional<Array<double>>& values,
-           const Int32s& remap) {
-            return to_python(without_gil(
-                [&] { return renamed(view(position_ptr), view(ids), view(values), view(remap)); }));
+        [](const Int64s& position_ptr, const Int32s& ids, const Maybe<double>& values, const Int32s& remap) {
+            return to_python(
+                unlocked([&] { return renamed(view(position_ptr), view(ids), view(values), view(remap)); }));
         },
-        nb::arg("position_ptr"), nb::arg("ids"), nb::arg("values").none(), nb::arg("remap"),
+        "position_ptr"_a, "ids"_a, "values"_a.none(), "remap"_a,
         "(position_ptr, ids, values) with ids renamed by remap [F]; -1 = dropped.");
 }
 
@@ -171,7 +157,7 @@ void bind_strings(nb::module_& m) {
     bind_complaint(m);
     bind_vocabulary(m);
     m.attr("LARGEST_VALUE") = largest_value;
-    m.def("encode_positions", &encode_positions, nb::arg("sequences"), nb::arg("vocabulary"), nb::arg("grow"),
+    m.def("encode_positions", &encode_positions, "sequences"_a, "vocabulary"_a, "grow"_a,
           "(sequence_ptr, position_ptr, ids, values or None, {block: (positions, rows)}) of lists of "
           "positions.");
     bind_lists(m);

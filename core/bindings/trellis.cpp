@@ -109,11 +109,8 @@ void bind_partition(nb::module_& m) {
            const Array<std::int32_t>& start_states, const Maybe<double>& start_values,
            std::int64_t max_states, std::int64_t max_arcs) {
             const PatternStarts starts{view(start_ptr), view(start_states), view(start_values)};
-            Partition found;
-            {
-                const LockRelease release;
-                found = partition_of(matcher, starts, {max_states, max_arcs});
-            }
+            const Partition found =
+                unlocked([&] { return partition_of(matcher, starts, {max_states, max_arcs}); });
             return nb::make_tuple(new_array(found.cells), new_array(found.transitions),
                                   new_array(found.spans));
         },

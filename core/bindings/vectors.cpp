@@ -21,19 +21,18 @@ using Rows = nb::ndarray<float, nb::numpy, nb::ndim<2>, nb::c_contig>;
 
 std::int64_t length(const Vector& vector) { return static_cast<std::int64_t>(vector.size()); }
 
-void check_length(const Vector& vector, std::int64_t n, const char* name) {
-    if (length(vector) != n)
-        throw std::invalid_argument(std::string(name) + " has " + std::to_string(length(vector)) +
-                                    " numbers, expected " + std::to_string(n));
-}
-
 void check_threads(int n_threads) {
     if (n_threads < 1) throw std::invalid_argument("n_threads must be at least 1");
 }
 
+// The numbers of a vector that must have n of them.
+const double* checked(const char* name, const Vector& vector, std::int64_t n) {
+    check_size(name, vector.size(), n);
+    return vector.data();
+}
+
 Strengths strengths(const Vector& l1, std::int64_t n) {
-    if (length(l1) != 1) check_length(l1, n, "l1");
-    return {l1.data(), length(l1) != 1};
+    return {length(l1) == 1 ? l1.data() : checked("l1", l1, n), length(l1) != 1};
 }
 
 PairRows pair_rows(const Rows& rows, std::int64_t n_rows) {
@@ -62,60 +61,46 @@ Columns columns_of(const Maybe<std::int64_t>& ids, std::int64_t n_columns, std::
 }
 
 nb::tuple bound_products(const Vector& a, const Vector& b, int n_threads) {
-    check_length(b, length(a), "b");
+    const double* other = checked("b", b, length(a));
     check_threads(n_threads);
-    std::vector<double> sums;
-    {
-        const LockRelease release;
-        sums = products(a.data(), b.data(), length(a), n_threads);
-    }
+    const auto sums = unlocked([&] { return products(a.data(), other, length(a), n_threads); });
     return nb::make_tuple(sums[0], sums[1]);
 }
 
 nb::object bound_step(const Vector& x, const Vector& direction, double t, int n_threads) {
-    check_length(direction, length(x), "direction");
+    const double* along = checked("direction", direction, length(x));
     check_threads(n_threads);
-    NewArray<double> out({x.size()});
-    {
-        const LockRelease release;
-        step(x.data(), direction.data(), t, length(x), out.data(), n_threads);
-    }
-    return out.take();
+    return filled<double>({x.size()},
+                          [&](double* out) { step(x.data(), along, t, length(x), out, n_threads); });
 }
 
 double bound_penalty(const Vector& x, const Vector& l1, int n_threads) {
-    const Strengths checked = strengths(l1, length(x));
+    const Strengths by_weight = strengths(l1, length(x));
     check_threads(n_threads);
-    const LockRelease release;
-    return penalty(x.data(), checked, length(x), n_threads);
+    return unlocked([&] { return penalty(x.data(), by_weight, length(x), n_threads); });
 }
 
 nb::tuple bound_pseudo_gradient(const Vector& x, const Vector& gradient, const Vector& l1, int n_threads) {
-    check_length(gradient, length(x), "gradient");
-    const Strengths checked = strengths(l1, length(x));
+    const double* g = checked("gradient", gradient, length(x));
+    const Strengths by_weight = strengths(l1, length(x));
     check_threads(n_threads);
-    NewArray<double> out({x.size()});
     double square;
-    {
-        const LockRelease release;
-        square = pseudo_gradient(x.data(), gradient.data(), checked, length(x), out.data(), n_threads);
-    }
-    return nb::make_tuple(out.take(), square);
+    const nb::object pseudo = filled<double>({x.size()}, [&](double* out) {
+        square = pseudo_gradient(x.data(), g, by_weight, length(x), out, n_threads);
+    });
+    return nb::make_tuple(pseudo, square);
 }
 
 nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vector& pseudo, const Vector& l1,
                              double t, bool aligned, int n_threads) {
-    check_length(direction, length(x), "direction");
-    check_length(pseudo, length(x), "pseudo");
-    const OrthantPath path{x.data(), direction.data(), pseudo.data(), strengths(l1, length(x)), aligned};
+    const std::int64_t n = length(x);
+    const OrthantPath path{x.data(), checked("direction", direction, n), checked("pseudo", pseudo, n),
+                           strengths(l1, n), aligned};
     check_threads(n_threads);
-    NewArray<double> out({x.size()});
     std::vector<double> sums;
-    {
-        const LockRelease release;
-        sums = orthant_step(path, t, length(x), out.data(), n_threads);
-    }
-    return nb::make_tuple(out.take(), sums[0], sums[1]);
+    const nb::object z =
+        filled<double>({x.size()}, [&](double* out) { sums = orthant_step(path, t, n, out, n_threads); });
+    return nb::make_tuple(z, sums[0], sums[1]);
 }
 
 nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s_row, const Vector& x,
@@ -124,71 +109,53 @@ nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s
     const PairRows pairs = pair_rows(rows, n_rows);
     if (s_row < 0 || s_row % 2 || s_row >= n_rows)
         throw std::invalid_argument("s_row must be even and below n_rows");
-    const Columns columns = columns_of(ids, pairs.n_columns, length(x));
-    check_length(x_before, length(x), "x_before");
-    check_length(g, length(x), "g");
-    check_length(g_before, length(x), "g_before");
-    check_length(v, length(x), "v");
-    check_threads(n_threads);
+    const std::int64_t n = length(x);
+    const Columns columns = columns_of(ids, pairs.n_columns, n);
     NewArray<double> v_columns({static_cast<std::size_t>(columns.ids ? pairs.n_columns : 0)});
-    const PairSource source{x.data(), x_before.data(), g.data(),        g_before.data(),
-                            v.data(), columns,         v_columns.data()};
-    std::vector<double> sums;
-    {
-        const LockRelease release;
-        sums = write_pair(pairs, s_row, source, n_threads);
-    }
-    NewArray<double> with_y({static_cast<std::size_t>(n_rows)}), with_v({static_cast<std::size_t>(n_rows)});
+    const PairSource source{x.data(),           checked("x_before", x_before, n),
+                            checked("g", g, n), checked("g_before", g_before, n),
+                            checked("v", v, n), columns,
+                            v_columns.data()};
+    check_threads(n_threads);
+    const auto sums = unlocked([&] { return write_pair(pairs, s_row, source, n_threads); });
+    std::vector<double> with_y, with_v;
     for (std::int64_t row = 0; row < n_rows; ++row) {
-        with_y.data()[row] = sums[static_cast<std::size_t>(2 * row)];
-        with_v.data()[row] = sums[static_cast<std::size_t>(2 * row + 1)];
+        with_y.push_back(sums[static_cast<std::size_t>(2 * row)]);
+        with_v.push_back(sums[static_cast<std::size_t>(2 * row + 1)]);
     }
-    return nb::make_tuple(with_y.take(), with_v.take(), sums.back(), v_columns.take());
+    return nb::make_tuple(new_array(with_y), new_array(with_v), sums.back(), v_columns.take());
 }
 
 nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vector& v, int n_threads) {
     const PairRows pairs = pair_rows(rows, n_rows);
-    check_length(v, pairs.n_columns, "v");
+    const double* columns = checked("v", v, pairs.n_columns);
     check_threads(n_threads);
-    std::vector<double> sums;
-    {
-        const LockRelease release;
-        sums = row_products(pairs, v.data(), n_threads);
-    }
-    NewArray<double> out({sums.size()});
-    for (std::size_t row = 0; row < sums.size(); ++row) out.data()[row] = sums[row];
-    return out.take();
+    return new_array(unlocked([&] { return row_products(pairs, columns, n_threads); }));
 }
 
 nb::object bound_gram(const Rows& rows, std::int64_t n_rows, int n_threads) {
     const PairRows pairs = pair_rows(rows, n_rows);
     check_threads(n_threads);
-    std::vector<double> sums;
-    {
-        const LockRelease release;
-        sums = gram(pairs, n_threads);
-    }
     const auto n = static_cast<std::size_t>(n_rows);
-    NewArray<double> out({n / 2, n, 2});
-    std::copy(sums.begin(), sums.end(), out.data());
-    return out.take();
+    return filled<double>({n / 2, n, 2}, [&](double* out) {
+        const std::vector<double> sums = gram(pairs, n_threads);
+        std::copy(sums.begin(), sums.end(), out);
+    });
 }
 
 nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vector& v, double factor,
                         int n_threads, const Maybe<std::int64_t>& ids, std::int64_t n_weights) {
     const PairRows pairs = pair_rows(rows, length(coefficients));
-    check_length(v, pairs.n_columns, "v");
+    if (!ids) n_weights = pairs.n_columns;
+    const Combination combination{coefficients.data(), factor, checked("v", v, pairs.n_columns),
+                                  columns_of(ids, pairs.n_columns, n_weights)};
     check_threads(n_threads);
-    const Columns columns = columns_of(ids, pairs.n_columns, ids ? n_weights : pairs.n_columns);
-    const Combination combination{coefficients.data(), factor, v.data(), columns};
-    NewArray<double> out({static_cast<std::size_t>(ids ? n_weights : pairs.n_columns)});
-    if (ids) std::fill_n(out.data(), n_weights, 0.0);
     double slope;
-    {
-        const LockRelease release;
-        slope = combine(pairs, combination, out.data(), n_threads);
-    }
-    return nb::make_tuple(out.take(), slope);
+    const nb::object d = filled<double>({static_cast<std::size_t>(n_weights)}, [&](double* out) {
+        if (ids) std::fill_n(out, n_weights, 0.0);
+        slope = combine(pairs, combination, out, n_threads);
+    });
+    return nb::make_tuple(d, slope);
 }
 
 }  // namespace

@@ -82,11 +82,7 @@ void TreeParser::log_partitions(const Treebank& treebank, const KnownTrees* know
                                 int n_threads) const {
     each(treebank, n_threads, [&](std::int64_t n, TreeView tree, Buffer<double>& scores) {
         if (known) known->forbid(treebank.sentence_ptr[n], tree.n_words, tree.n_labels, scores.data());
-        try {
-            out[n] = tree_log_partition(tree);
-        } catch (const NoTree&) {
-            out[n] = kNever;
-        }
+        out[n] = tree_log_partition(tree);
     });
 }
 

@@ -81,7 +81,7 @@ double label_share(double score, const ArcSums& arcs, std::size_t arc) {
 
 }  // namespace
 
-double tree_log_partition(const TreeView& tree) {
+double tree_log_partition(const TreeView& tree) try {
     const ArcSums arcs = summed_arcs(tree);
     LogTotal total;
     for (const TreePart& part : parts_of(arcs.scores.data(), tree.n_words, tree.one_root)) {
@@ -92,6 +92,8 @@ double tree_log_partition(const TreeView& tree) {
             [&](const auto& found) { total.add_pivots(found.pivots()); });
     }
     return total.value();
+} catch (const NoTree&) {
+    return kNever;
 }
 
 double tree_marginals(const TreeView& tree, double* marginals) {

@@ -5,8 +5,10 @@
 
 namespace crfkit {
 
-// log Z. Throws NoTree, like all below. A sentence without words has one tree, the empty one.
+// log Z; −inf where no tree exists. A sentence without words has one tree, the empty one.
 double tree_log_partition(const TreeView& tree);
+
+// Those below throw NoTree.
 
 // log Z; the probability of each arc into marginals, in the shape of the scores.
 double tree_marginals(const TreeView& tree, double* marginals);

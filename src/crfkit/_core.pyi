@@ -99,33 +99,17 @@ def chain_batch_best(
 
 # trees: sentences one after the other, scores [Σ (T + 1)² R] with lengths T [N]
 
-def tree_log_partition(
-    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
-) -> Float64s: ...
-def tree_marginals(
-    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
-) -> tuple[Float64s, Float64s]: ...
-def tree_hessian_vector(
-    scores: Float64s, direction: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
-) -> Float64s: ...
-def tree_entropy(
-    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
-) -> Float64s: ...
-def tree_best(
-    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
-) -> tuple[Float64s, Int32s, Int32s]: ...
-def tree_k_best(
-    scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, k: int, n_threads: int
-) -> list[list[tuple[float, Int32s, Int32s]]]: ...
-def tree_sample(
-    scores: Float64s,
-    lengths: Int64s,
-    n_labels: int,
-    one_root: bool,
-    n_samples: int,
-    uniforms: Float64s,  # [Σ 2 n_samples T]
-    n_threads: int,
-) -> tuple[Int32s, Int32s]: ...
+class ScoredTrees:
+    def __init__(
+        self, scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+    ) -> None: ...
+    def log_partition(self) -> Float64s: ...
+    def marginals(self) -> tuple[Float64s, Float64s]: ...  # log Z [N] too
+    def hessian_vector(self, direction: Float64s) -> Float64s: ...
+    def entropy(self) -> Float64s: ...
+    def decode(self) -> tuple[Float64s, Int32s, Int32s]: ...  # scores [N], heads and labels [Σ T]
+    def k_best(self, k: int) -> list[list[tuple[float, Int32s, Int32s]]]: ...
+    def sample(self, n: int, uniforms: Float64s) -> tuple[Int32s, Int32s]: ...  # uniforms [Σ 2 n T]
 
 # objective
 

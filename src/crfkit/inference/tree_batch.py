@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s
 from crfkit.inference.problem import check_k, check_n
 from crfkit.structures import ScoredOutput, SpanningTree, allowed_arcs, tree_scores
 
@@ -52,6 +52,12 @@ class TreeBatch:
         self._scores = _flat(np.asarray(scores)) if self._full else _joined(matrices)
         if allowed is not None:
             self._forbid(allowed)
+        self._core = self._at(self._scores)
+
+    def _at(self, scores: Float64s) -> _core.ScoredTrees:
+        """The sentences with these scores."""
+        single_root = bool(self.structure.single_root)
+        return _core.ScoredTrees(scores, self._lengths, self._labels or 1, single_root, self._n_threads)
 
     def _cut(self, padded: npt.NDArray[np.generic], lengths: npt.NDArray[np.generic]) -> list[Float64s]:
         """The sentences of a padded batch."""
@@ -94,15 +100,15 @@ class TreeBatch:
 
     def log_partition(self) -> Float64s:
         """log Z of each sentence, [N]; −inf where no tree exists."""
-        return _core.tree_log_partition(self._scores, *self._form, self._n_threads)
+        return self._core.log_partition()
 
     def marginals(self) -> list[Float64s] | Float64s:
         """∇ log Z: the probability of every arc, in the form of the scores."""
-        return self._in_form(_core.tree_marginals(self._scores, *self._form, self._n_threads)[1])
+        return self._in_form(self._core.marginals()[1])
 
     def log_partition_and_marginals(self) -> tuple[Float64s, list[Float64s] | Float64s]:
         """Both at the price of the second."""
-        log_partition, marginals = _core.tree_marginals(self._scores, *self._form, self._n_threads)
+        log_partition, marginals = self._core.marginals()
         return log_partition, self._in_form(marginals)
 
     def hessian_vector(
@@ -127,27 +133,25 @@ class TreeBatch:
         for move in moves:
             if not np.isfinite(move[:, 1:][~np.eye(len(move), dtype=np.bool_)[:, 1:]]).all():
                 raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
-        return self._in_form(
-            _core.tree_hessian_vector(self._scores, _joined(moves), *self._form, self._n_threads)
-        )
+        return self._in_form(self._core.hessian_vector(_joined(moves)))
 
     def entropy(self) -> Float64s:
         """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""
-        return _core.tree_entropy(self._scores, *self._form, self._n_threads)
+        return self._core.entropy()
 
     def decode(self) -> list[ScoredOutput]:
         """The highest-scoring tree of each sentence."""
-        return self._bests(self._scores)
+        return self._bests(self._core)
 
     def minimum_risk(self) -> list[ScoredOutput]:
         """The tree with the most expected correct arcs (with their labels), Σ_m P(arc into m), and this number."""
-        _, marginals = _core.tree_marginals(self._scores, *self._form, self._n_threads)
-        return self._bests(np.where(self._scores > -np.inf, marginals, -np.inf))
+        _, marginals = self._core.marginals()
+        return self._bests(self._at(np.where(self._scores > -np.inf, marginals, -np.inf)))
 
     def k_best(self, k: int) -> list[list[ScoredOutput]]:
         """The k highest-scoring trees of each sentence, best first, all distinct; fewer where fewer exist."""
         check_k(k)
-        found = _core.tree_k_best(self._scores, *self._form, k, self._n_threads)
+        found = self._core.k_best(k)
         return [
             [ScoredOutput(self._output(heads, labels), score) for score, heads, labels in trees]
             for trees in found
@@ -157,7 +161,7 @@ class TreeBatch:
         """`n` independent trees of each sentence drawn from p(y), [n, T] or [n, T, 2]."""
         check_n(n)
         uniforms = np.random.default_rng(random_state).random(2 * n * int(self._lengths.sum()))
-        heads, labels = _core.tree_sample(self._scores, *self._form, n, uniforms, self._n_threads)
+        heads, labels = self._core.sample(n, uniforms)
         outputs, begin = [], 0
         for length in self._lengths.tolist():
             here = slice(begin, begin + n * length)
@@ -166,12 +170,8 @@ class TreeBatch:
             begin += n * length
         return outputs
 
-    @property
-    def _form(self) -> tuple[Int64s, int, bool]:
-        return self._lengths, self._labels or 1, bool(self.structure.single_root)
-
-    def _bests(self, scores: Float64s) -> list[ScoredOutput]:
-        found, heads, labels = _core.tree_best(scores, *self._form, self._n_threads)
+    def _bests(self, core: _core.ScoredTrees) -> list[ScoredOutput]:
+        found, heads, labels = core.decode()
         ends = np.cumsum(self._lengths).tolist()
         return [
             ScoredOutput(self._output(heads[end - n : end], labels[end - n : end]), score)
