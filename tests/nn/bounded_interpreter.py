@@ -23,7 +23,7 @@ from crfkit.nn.problem.chain import (
 )
 from crfkit.nn.problem.constraints import bigram_table
 from crfkit.nn.problem.gold_score import add_path, path_score
-from crfkit.nn.triton.dense.backend import Kept
+from crfkit.nn.triton.dense.backend import Workspace, _Pass
 from tests.nn.triton_interpreter import DENSE, close
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
@@ -80,11 +80,10 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     )
     tags = to_positions(given, best).clamp_min(0)
     value, kept = DENSE.value(given, tags, keep=True)
-    kept = Kept(*kept)
-    chosen = kept.tables[-B:].int().tolist()
+    chosen = stored(given, kept[0], "periods", B).int().tolist()
     if chosen != (expected_periods(given) if periods is None else periods):
         sys.exit(f"{name}: chose {chosen}, expected {expected_periods(given)}")
-    check_divisions(given, kept.messages, chosen, name)
+    check_divisions(given, kept[0], chosen, name)
     log_p = path_score(truth, tags) - expected.log_partition
     close(f"{name}: value", value, log_p, max(10.0, path_score(truth, tags).abs().max().item()) * tolerance)
     states = (-expected.states * upstream[:, None, None]).contiguous()
@@ -97,10 +96,18 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
         sys.exit(f"{name}: an arc that does not exist has a gradient")
 
 
-def check_divisions(given: ChainProblem, messages: torch.Tensor, periods: list[int], name: str) -> None:
+def stored(given: ChainProblem, memory: torch.Tensor, name: str, size: int) -> torch.Tensor:
+    """One of the arrays of a workspace."""
+    begin = _Pass(given, None).begins(keep=True, gradient=False)[Workspace._fields.index(name)]
+    return memory[begin : begin + size]
+
+
+def check_divisions(given: ChainProblem, memory: torch.Tensor, periods: list[int], name: str) -> None:
     """The largest number of a message is between ½ and 1 where it is divided: forward from the first site, and backward."""
     B, T, L = given.shape
-    forward, backward = messages[: 2 * B * T * L].reshape(2, B, T, L)
+    forward, backward = (
+        stored(given, memory, name, B * T * L).reshape(B, T, L) for name in ("forward", "backward")
+    )
     for b, n in enumerate(alive_sites(given).sum(1).tolist()):
         if periods[b]:
             tops = [forward[b, : n : periods[b]], backward[b, : max(n - 1, 0)].flip(0)[:: periods[b]]]

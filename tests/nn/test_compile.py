@@ -57,6 +57,7 @@ def compile_kernel(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    absent = [*absent, *(["gold"] if "tags" in absent else [])]
     known = {name: value for name, value in known.items() if name in kernel.arg_names} | dict.fromkeys(absent)
     known = {name: value for name, value in known.items() if name in kernel.arg_names}
     signature = {
@@ -83,14 +84,13 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
     from crfkit.nn.triton.dense.tables import tables_kernel
     from crfkit.nn.triton.dense.viterbi import best_kernel
 
-    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
-    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
     real = getattr(tl, precision)
-    known |= {"BLOCK": 16, "L": 11, "STEP": 32, "REAL": real, "KEEP": True, "DOT": precision == "float32"}
-    known |= {"ADD_UP": True, "WARPS": 1, "LANES": 2, "CHUNKS": 16, "BEHIND": 8}
+    known: dict[str, Any] = {"BLOCK": 16, "L": 11, "STEP": 32, "REAL": real, "DOT": precision == "float32"}
+    known |= {"WARPS": 1, "LANES": 2, "CHUNKS": 16, "BEHIND": 8}
     pointer = "*fp32" if precision == "float32" else "*fp64"
     for kernel in (messages_kernel, tables_kernel, gradient_kernel, sums_kernel, best_kernel):
         compile_kernel(kernel, known, absent, pointer, 1)
+    compile_kernel(messages_kernel, known, [*absent, "forward", "backward", "scale", "total"], pointer, 1)
     compile_kernel(explicit_kernel, known, [part for part in absent if part != "bigrams"], pointer, 1)
 
 
@@ -102,11 +102,12 @@ def test_kernels_by_position(absent: list[str], best: bool) -> None:
 
     from crfkit.nn.triton.positional.kernels import position_gradient_kernel, position_messages_kernel
 
-    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
-    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
-    known |= {"BLOCK": 16, "L": 11, "REAL": tl.float32, "KEEP": not best, "BEST": best}
+    known: dict[str, Any] = {"BLOCK": 16, "L": 11, "REAL": tl.float32}
+    left_out = "messages" if best else "pointers"
     for kernel in (position_messages_kernel, position_gradient_kernel):
-        compile_kernel(kernel, known, [*absent, *([] if best else ["pointers"])], "*fp32", 1)
+        compile_kernel(
+            kernel, known, absent if kernel is position_gradient_kernel else [*absent, left_out], "*fp32", 1
+        )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -116,9 +117,7 @@ def test_wide_kernels(absent: list[str]) -> None:
     from crfkit.nn.triton.wide import messages as messages
     from crfkit.nn.triton.wide import viterbi as best
 
-    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
-    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
-    known |= {"L": 200, "WAIT": True, "ADD_UP": True}
+    known: dict[str, Any] = {"L": 200, "WAIT": True}
     for kernel, sizes in (
         (messages.wide_tables_kernel, {"BLOCK": 256, "STEP": 16}),
         (messages.wide_messages_kernel, {"ROWS": 16, "BLOCK": 16, "SPLIT": 4, "WIDTH": 64, "TURNS": 1}),
@@ -139,7 +138,7 @@ def test_tree_kernels(absent: list[str], precision: str) -> None:
     from crfkit.nn.triton.trees.argmax import best_tree_kernel
     from crfkit.nn.triton.trees.registers import register_kernel
 
-    known = {"HAS_LENGTHS": not absent, "N": 16, "BITS": 4, "TILE": 16, "FLOAT32": precision == "float32"}
+    known = {"N": 16, "BITS": 4, "TILE": 16, "FLOAT32": precision == "float32"}
     for kernel in (register_kernel, best_tree_kernel):
         compile_kernel(kernel, known, absent, "*fp32" if precision == "float32" else "*fp64", 1)
 
@@ -150,7 +149,7 @@ def test_tree_kernels(absent: list[str], precision: str) -> None:
 def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
     from crfkit.nn.triton.trees.elimination import elimination_kernel
 
-    known = {"HAS_LENGTHS": True, "N": 16, "LEVELS": 4, "TILE": 4, "GRADIENT": gradient, "LOG": log}
+    known = {"N": 16, "LEVELS": 4, "TILE": 4, "GRADIENT": gradient, "LOG": log}
     compile_kernel(elimination_kernel, known, [], "*fp64", 1)
 
 
@@ -165,9 +164,7 @@ def test_sparse_kernels(absent: list[str]) -> None:
         sparse_scores_kernel,
     )
 
-    parts = ("START", "END", "LENGTHS", "SITES", "TAGS")
-    known: dict[str, Any] = {f"HAS_{part}": part.lower() not in absent for part in parts}
-    known |= {"L": 200, "BLOCK": 256, "TILE": 4096, "POWERS": 6, "ADD_UP": True}
+    known: dict[str, Any] = {"L": 200, "BLOCK": 256, "TILE": 4096, "POWERS": 6}
     known |= {"PARTS": 4, "WAIT": True}
     for kernel, sizes, n_warps in (
         (sparse_scores_kernel, {"STEP": 128}, 4),

@@ -59,8 +59,9 @@ class Backend(ABC):
     def total(self, problem: ChainProblem, tags: Tensor | None, share: int = 1) -> tuple[Tensor, Gradient]:
         """Σ_b value_b / share, [], and its gradient."""
         value, kept = self.value(problem, tags, True, total=True)
-        found = self.gradient(problem, tags, value.new_full((), 1 / share), kept)
-        return value / share, cast_like(problem, found)
+        upstream = None if share == 1 else value.new_full((), 1 / share)
+        found = cast_like(problem, self.gradient(problem, tags, upstream, kept))
+        return value if upstream is None else value * upstream, found
 
     def scale(self, gradient: Gradient, upstream: Tensor) -> None:
         """Multiply a gradient in place by a number [] on the device."""

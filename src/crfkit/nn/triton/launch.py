@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 
 Result = TypeVar("Result")
 KNOWN_VERSIONS = ((3, 3), (3, 9))  # whose compiled kernels take arguments in the same way
-ALIGNMENT = 16  # bytes: of pointers that Triton compiles for wide loads
+ALIGNMENT = 16  # bytes: of pointers that Triton compiles for wide loads; and numbers between arrays
 
 
 def _is_known() -> bool:
@@ -61,9 +62,9 @@ def on_its_device(method: Callable[..., Result]) -> Callable[..., Result]:
     return guarded
 
 
-def addresses_of(tensors: Sequence[Tensor | None]) -> list[int]:
-    """Where the tensors lie, 0 for those that are absent."""
-    return [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
+def begins_of(*sizes: int) -> list[int]:
+    """Where arrays of so many numbers begin in one allocation, each where wide loads can; last, the size of all."""
+    return list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
 class Launch:
@@ -84,39 +85,39 @@ class Launch:
         self,
         grid: tuple[int, int, int],
         kind: Any,
-        pointers: Sequence[Tensor | None],
+        pointers: Sequence[Any],
         numbers: tuple[int, ...],
         constants: tuple[Any, ...],
+        memory: Tensor | None = None,
     ) -> None:
         """Launch on the current stream of the current device, which has to be that of the tensors.
 
-        `kind` says what the constants, the types of the tensors, and whether they are there, depend on.
+        `kind` says what the constants, the types of the tensors, and whether they are there, depend on. Pointers are
+        tensors, None, or addresses in `memory`.
         """
-        addresses = addresses_of(pointers)
-        self.at(grid, kind, addresses, lambda: pointers, numbers, constants)
-
-    def at(
-        self,
-        grid: tuple[int, int, int],
-        kind: Any,
-        addresses: list[int],
-        pointers: Callable[[], Sequence[Tensor | None]],
-        numbers: tuple[int, ...],
-        constants: tuple[Any, ...],
-    ) -> None:
-        """The same for addresses; the tensors are asked for where they have to be looked at."""
         if self.direct:
-            device = torch._C._cuda_getDevice()
-            compiled = self.compiled.get((device, kind))
+            addresses = [
+                0 if given is None else given if type(given) is int else given.data_ptr()
+                for given in pointers
+            ]
             together = 0
             for address in addresses:
                 together |= address
             aligned = together % ALIGNMENT == 0
+            device = torch._C._cuda_getDevice()
+            compiled = self.compiled.get((device, kind))
             if compiled is not None and aligned:
                 run, function, metadata = compiled
                 stream = torch._C._cuda_getCurrentRawStream(device)
                 run(*grid, stream, function, metadata, None, None, None, *addresses, *numbers, *constants)
                 return
-        found = self.kernel[grid](*pointers(), *numbers, *constants, **self.options)
+        tensors = (_tensor_at(given, memory) if isinstance(given, int) else given for given in pointers)
+        found = self.kernel[grid](*tensors, *numbers, *constants, **self.options)
         if self.direct and aligned:
             self.compiled[device, kind] = (found.run, found.function, found.packed_metadata)
+
+
+def _tensor_at(address: int, memory: Tensor | None) -> Tensor:
+    """The numbers in `memory` from an address on."""
+    assert memory is not None
+    return memory[(address - memory.data_ptr()) // memory.element_size() :]

@@ -81,16 +81,15 @@ def spread_of(x):
 
 @triton.jit
 def widest_of(
-    emissions, peaks, sites, row, n, T, L: tl.constexpr, label, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
-    REAL: tl.constexpr,
-):  # fmt: skip
+    emissions, peaks, sites, row, n, T, L: tl.constexpr, label, BLOCK: tl.constexpr, REAL: tl.constexpr
+):
     """How far the emissions of a site of a sequence lie apart at most; `peaks` [T] are the largest of each position."""
     STEP: tl.constexpr = 32
     widest = tl.zeros([STEP, BLOCK], dtype=REAL)
     for begin in range(0, n, STEP):
         t = begin + tl.arange(0, STEP)
         p = t
-        if HAS_SITES:
+        if sites is not None:
             p = tl.load(sites + row * T + t, mask=t < n, other=0).to(tl.int32)
         here = (t < n)[:, None] & (label < L)[None, :]
         x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=INFINITE).to(REAL)

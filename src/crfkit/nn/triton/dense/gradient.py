@@ -12,16 +12,26 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import NEVER, ends_of, finite, inverse, length_of, square
+from crfkit.nn.triton.dense.tables import (
+    N_FACTS,
+    NEVER,
+    PEAK,
+    ends_of,
+    finite,
+    inverse,
+    length_of,
+    positions_of,
+    square,
+    tags_of,
+)
 
 
 @triton.jit
 def _finished(
     gradient, weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside, T, L: tl.constexpr, label,
-    HAS_TAGS: tl.constexpr,
 ):  # fmt: skip
     """Marginals [STEP, BLOCK] less what the tags have, weighted and stored; what they add to first and last labels."""
-    if HAS_TAGS:
+    if tags is not None:
         y = tl.load(tags + row * T + p, mask=on, other=-1).to(tl.int32)
         gradient -= tl.where(label[None, :] == y[:, None], 1.0, 0.0)
     gradient = tl.where(on[:, None], gradient * weight, 0.0)
@@ -33,122 +43,132 @@ def _finished(
 
 
 @triton.jit
-def _seen_arcs(
-    tags, sites, row, begin, stop, T, L: tl.constexpr, label, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr
-):
+def _seen_arcs(tags, sites, row, begin, stop, T, L: tl.constexpr, label, BLOCK: tl.constexpr):
     """How often the tags of the sites begin … stop − 1 have each arc [BLOCK, BLOCK]."""
     STEP: tl.constexpr = 64
     seen = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     for first in range(begin, stop, STEP):
         t = first + tl.arange(0, STEP)
         linked = (t < stop) & (t > 0)
-        p, q = t, t - 1
-        if HAS_SITES:
-            p = tl.load(sites + row * T + t, mask=linked, other=0)
-            q = tl.load(sites + row * T + t - 1, mask=linked, other=0)
-        after = tl.load(tags + row * T + p, mask=linked, other=-1).to(tl.int32)
-        before = tl.load(tags + row * T + q, mask=linked, other=-1).to(tl.int32)
+        after, before = tags_of(tags, sites, row, t, linked, T), tags_of(tags, sites, row, t - 1, linked, T)
         left = (label[:, None] == before[None, :]).to(tl.bfloat16)
         right = (label[None, :] == after[:, None]).to(tl.bfloat16)
         seen = tl.dot(left, right, seen)
     return seen
 
 
-@triton.jit(do_not_specialize=["B", "T", "own_arcs", "n_chunks", "chunk", "upstream_stride", "share"])
+@triton.jit
+def _chunk_scaled(
+    emissions, last, sites, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T, begin, stop,
+    bound, L: tl.constexpr, label, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
+):  # fmt: skip
+    """The gradient at the sites from `begin` to `bound`, STEP at once, of messages in exp space; its sums over them."""
+    known = label < L
+    expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
+    at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
+    for first in range(begin, bound, STEP):
+        t = first + tl.arange(0, STEP)
+        inside, on = t < bound, t < stop
+        linked, here = on & (t > 0), on[:, None] & known[None, :]
+        p = positions_of(sites, row, t, inside, T)
+        cell = t[:, None] * L + label[None, :]
+        x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
+        f = tl.load(forward + cell, mask=here, other=0.0)
+        b = tl.load(backward + cell, mask=here & (t < n - 1)[:, None], other=1.0)
+        before = tl.load(forward + cell - L, mask=linked[:, None] & known[None, :], other=0.0)
+        shift = tl.load(scale + t, mask=linked, other=0.0)
+        b = tl.where(known[None, :], b, 0.0)
+        # messages have factors of their own, which cancel in V ∘ B / Σ V ∘ B: by these first, as both may be small or large
+        by_f, by_b = inverse(tl.max(f, axis=1)), inverse(tl.max(b, axis=1))
+        b *= by_b[:, None]
+        f *= by_f[:, None] * b
+        by_mass = inverse(tl.sum(f, axis=1))
+        x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) - shift[:, None]
+        # exp(states_i − scale_i) ∘ B_i / mass_i, which follows V_{i−1} W
+        pushed = tl.exp(tl.where(linked[:, None], x, NEVER)) * b * (by_mass * by_f)[:, None]
+        at_start, at_end = _finished(
+            f * by_mass[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside, T, L, label,
+        )  # fmt: skip
+        if DOT:
+            expected = tl.dot(tl.trans(before), pushed, expected, input_precision="tf32x3")
+        else:
+            expected += tl.sum(before[:, :, None] * pushed[:, None, :], axis=0)
+    return expected * tl.exp(square(scores, BLOCK) - finite(peak)), at_start, at_end
+
+
+@triton.jit
+def _chunk_in_log_space(
+    emissions, last, sites, tags, scores, forward, backward, scale, d_emissions, weight, row, n, T, begin, stop,
+    bound, L: tl.constexpr, label, BLOCK: tl.constexpr, REAL: tl.constexpr,
+):  # fmt: skip
+    """The same of messages that are logarithms, site by site."""
+    known = label < L
+    expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
+    at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
+    table = square(scores, BLOCK)
+    for i in range(begin, bound):
+        t = i + tl.arange(0, 1)
+        on = t < stop
+        p = positions_of(sites, row, t, t < bound, T)
+        here = tl.broadcast_to(on, [BLOCK]) & known
+        b = tl.load(backward + i * L + label, mask=here & tl.broadcast_to(t < n - 1, [BLOCK]), other=0.0)
+        f = tl.load(forward + i * L + label, mask=here, other=NEVER) + b
+        top = finite(tl.max(f, axis=0))
+        mass = tl.sum(tl.exp(f - top), axis=0)
+        top += tl.where(mass > 0, tl.log(mass), 0.0)
+        if (i > 0) & (i < stop) & (mass > 0):
+            x = tl.load(emissions + tl.sum(p, axis=0) * L + label, mask=known, other=NEVER).to(REAL)
+            x += tl.where(i == n - 1, last, 0.0) + b - (tl.load(scale + i) + top)
+            before = tl.load(forward + (i - 1) * L + label, mask=known, other=NEVER)
+            expected += tl.exp(before[:, None] + table + x[None, :])
+        at_start, at_end = _finished(
+            tl.exp(f - top)[None, :], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, t < bound, T, L,
+            label,
+        )  # fmt: skip
+    return expected, at_start, at_end
+
+
+@triton.jit(do_not_specialize=["T", "own_arcs", "n_chunks", "chunk", "upstream_stride", "share"])
 def gradient_kernel(
-    emissions, end, lengths, sites, tags, tables, messages, upstream, d_emissions, sums,
-    B, T, own_arcs, n_chunks, chunk, upstream_stride, share, L: tl.constexpr,
-    HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr,
-    BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
+    emissions, end, lengths, sites, tags, scores, facts, periods, forward, backward, scale, upstream, d_emissions,
+    sums, T, own_arcs, n_chunks, chunk, upstream_stride, share, L: tl.constexpr, BLOCK: tl.constexpr,
+    STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, n_chunks]: the gradient at the positions of one chunk of sites, and its sums over them.
 
-    It is weighted by what comes back to each value, `upstream` with its stride, or by 1 / share where this is absent.
-    sums [B, n_chunks, L + 2, L]: of the arcs, and of the scores of first and of last labels.
+    It is weighted by the upstream gradient of each value, `upstream` with its stride, or by 1 / share where this is absent.
+    sums [B, n_chunks, L + 2, L]: of the arcs, and of the scores of first and of last labels. The others: see `Workspace`.
     """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     known = label < L
-    table = tables + row * own_arcs * (4 * BLOCK * BLOCK + 16)
-    peak, size = tl.load(table + 4 * BLOCK * BLOCK), (row * 0 + B) * T * L
-    n_tables = 1 + own_arcs * (row * 0 + B - 1)
-    periods = tables + n_tables * (4 * BLOCK * BLOCK + 16) + 2 * B + 1 + (row * 0 + B) * T
-    in_exp_space = tl.load(periods + row) > 0
+    scores += row * own_arcs * (2 * BLOCK * BLOCK)
     emissions += row * T * L
-    forward, backward, scale = (
-        messages + row * T * L,
-        messages + size + row * T * L,
-        messages + 2 * size + row * T,
-    )
-    last = ends_of(end, label, L, HAS_END, REAL)
+    forward += row * T * L
+    backward += row * T * L
+    scale += row * T
+    last = ends_of(end, label, L, REAL)
     weight = 1.0 / share.to(REAL)
     if upstream is not None:
         weight = tl.load(upstream + row * upstream_stride).to(REAL)
-    if HAS_TAGS:
+    if tags is not None:
         weight = -weight
-    expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
-    at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
-    bound = tl.minimum((part + 1) * chunk, T)
+    begin, bound = part * chunk, tl.minimum((part + 1) * chunk, T)
     stop = tl.minimum(n, bound)
-    if in_exp_space:
-        for begin in range(part * chunk, bound, STEP):
-            t = begin + tl.arange(0, STEP)
-            inside, on = t < bound, t < stop
-            linked, here = on & (t > 0), on[:, None] & known[None, :]
-            p = t
-            if HAS_SITES:
-                p = tl.load(sites + row * T + t, mask=inside, other=0).to(tl.int32)
-            cell = t[:, None] * L + label[None, :]
-            x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
-            f = tl.load(forward + cell, mask=here, other=0.0)
-            b = tl.load(backward + cell, mask=here & (t < n - 1)[:, None], other=1.0)
-            before = tl.load(forward + cell - L, mask=linked[:, None] & known[None, :], other=0.0)
-            shift = tl.load(scale + t, mask=linked, other=0.0)
-            b = tl.where(known[None, :], b, 0.0)
-            by_f, by_b = inverse(tl.max(f, axis=1)), inverse(tl.max(b, axis=1))  # both may be small or large
-            b *= by_b[:, None]
-            f *= by_f[:, None] * b
-            by_mass = inverse(tl.sum(f, axis=1))
-            x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) - shift[:, None]
-            pushed = tl.exp(tl.where(linked[:, None], x, NEVER)) * b * (by_mass * by_f)[:, None]
-            at_start, at_end = _finished(
-                f * by_mass[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside,
-                T, L, label, HAS_TAGS,
-            )  # fmt: skip
-            if DOT:
-                expected = tl.dot(tl.trans(before), pushed, expected, input_precision="tf32x3")
-            else:
-                expected += tl.sum(before[:, :, None] * pushed[:, None, :], axis=0)
-        expected *= tl.exp(square(table, 2, BLOCK) - finite(peak))
+    if tl.load(periods + row) > 0:
+        peak = tl.load(facts + row * own_arcs * N_FACTS + PEAK)
+        expected, at_start, at_end = _chunk_scaled(
+            emissions, last, sites, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T,
+            begin, stop, bound, L, label, BLOCK, STEP, REAL, DOT,
+        )  # fmt: skip
     else:
-        scores = square(table, 2, BLOCK)
-        for begin in range(part * chunk, bound):
-            t = begin + tl.arange(0, 1)
-            on = t < stop
-            p = t
-            if HAS_SITES:
-                p = tl.load(sites + row * T + t).to(tl.int32)
-            here = tl.broadcast_to(on, [BLOCK]) & known
-            b = tl.load(
-                backward + begin * L + label, mask=here & tl.broadcast_to(t < n - 1, [BLOCK]), other=0.0
-            )
-            f = tl.load(forward + begin * L + label, mask=here, other=NEVER) + b
-            top = finite(tl.max(f, axis=0))
-            mass = tl.sum(tl.exp(f - top), axis=0)
-            top += tl.where(mass > 0, tl.log(mass), 0.0)
-            if (begin > 0) & (begin < stop) & (mass > 0):
-                place = tl.sum(p, axis=0)
-                x = tl.load(emissions + place * L + label, mask=known, other=NEVER).to(REAL)
-                x += tl.where(begin == n - 1, last, 0.0) + b - (tl.load(scale + begin) + top)
-                before = tl.load(forward + (begin - 1) * L + label, mask=known, other=NEVER)
-                expected += tl.exp(before[:, None] + scores + x[None, :])
-            at_start, at_end = _finished(
-                tl.exp(f - top)[None, :], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, t < bound,
-                T, L, label, HAS_TAGS,
-            )  # fmt: skip
-    if HAS_TAGS:
-        expected -= _seen_arcs(tags, sites, row, part * chunk, stop, T, L, label, HAS_SITES, BLOCK)
+        expected, at_start, at_end = _chunk_in_log_space(
+            emissions, last, sites, tags, scores, forward, backward, scale, d_emissions, weight, row, n, T, begin,
+            stop, bound, L, label, BLOCK, REAL,
+        )  # fmt: skip
+    if tags is not None:
+        expected -= _seen_arcs(tags, sites, row, begin, stop, T, L, label, BLOCK)
     out = sums + (row * n_chunks + part) * (L + 2) * L
     pair = known[:, None] & known[None, :]
     tl.store(out + label[:, None] * L + label[None, :], expected * weight, mask=pair)

@@ -6,11 +6,17 @@ import triton
 import triton.language as tl
 
 from crfkit.nn.triton.dense.tables import (
+    APART,
     LOG_2,
+    N_FACTS,
     NEVER,
+    PEAK,
+    PERIOD,
+    STEPS,
     added_up,
     ends_of,
     finite,
+    gold_score,
     length_of,
     position_of,
     row_of,
@@ -29,16 +35,26 @@ def _pushed_in_log_space(message, table):
 
 
 @triton.jit
-def _site(
-    emissions, peaks, sites, row, t, T, L: tl.constexpr, label, HAS_SITES: tl.constexpr, REAL: tl.constexpr
-):
+def _site(emissions, peaks, sites, row, t, T, L: tl.constexpr, label, REAL: tl.constexpr):
     """The emissions of site t of a sequence [BLOCK], −inf in the padding, and the largest, for each label.
 
     Numbers that are the same for all threads would be waited for as soon as they are asked for, so the largest is not.
     """
-    p = position_of(sites, row, tl.maximum(t, 0), T, HAS_SITES)
+    p = position_of(sites, row, tl.maximum(t, 0), T)
     x = tl.load(emissions + p * L + label, mask=label < L, other=NEVER).to(REAL)
     return x, tl.load(peaks + p + tl.where(label + T < 0, label, 0))
+
+
+@triton.jit
+def _four_sites(
+    emissions, peaks, sites, row, t, T, L: tl.constexpr, label, STEP: tl.constexpr, REAL: tl.constexpr
+):
+    """The emissions of the sites t, t + STEP, t + 2 STEP and t + 3 STEP, and their largest ones."""
+    x1, m1 = _site(emissions, peaks, sites, row, t, T, L, label, REAL)
+    x2, m2 = _site(emissions, peaks, sites, row, t + STEP, T, L, label, REAL)
+    x3, m3 = _site(emissions, peaks, sites, row, t + 2 * STEP, T, L, label, REAL)
+    x4, m4 = _site(emissions, peaks, sites, row, t + 3 * STEP, T, L, label, REAL)
+    return x1, x2, x3, x4, m1, m2, m3, m4
 
 
 @triton.jit
@@ -65,228 +81,210 @@ def _divided(message, scale, due):
 
 
 @triton.jit
-def _keep(out, into, t, message, scale, L: tl.constexpr, label, KEEP: tl.constexpr):
-    """Store the message of site t, and its scale."""
-    if KEEP:
+def _keep(out, into, t, message, scale, L: tl.constexpr, label):
+    """Store the message of site t, and its scale, where they are wanted."""
+    if out is not None:
         tl.store(out + t * L, message, mask=label < L)
         tl.store(into + t + label, scale, mask=label == 0)
 
 
 @triton.jit
 def _forward_scaled(
-    emissions, peaks, table, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
-    HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
-    LANES: tl.constexpr,
+    emissions, peaks, weights, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Forward messages in exp space; their scales, and the logarithm of the last one's sum, added up in float64."""
-    known = label < L
-    weights = spread(table, BLOCK, WARPS, LANES)
-    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
-    m = finite(tl.max(x, axis=0))
+    w = spread(weights, BLOCK, WARPS, LANES)
+    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, REAL)
+    m = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
     v = tl.exp(x - m)
-    total = tl.zeros([BLOCK], dtype=tl.float64) + m.to(tl.float64)
-    if KEEP and n > 0:
-        tl.store(into, m)
-        tl.store(out, v, mask=known)
-    x1, m1 = _site(emissions, peaks, sites, row, 1, T, L, label, HAS_SITES, REAL)
-    x2, m2 = _site(emissions, peaks, sites, row, 2, T, L, label, HAS_SITES, REAL)
-    x3, m3 = _site(emissions, peaks, sites, row, 3, T, L, label, HAS_SITES, REAL)
-    x4, m4 = _site(emissions, peaks, sites, row, 4, T, L, label, HAS_SITES, REAL)
+    total = m.to(tl.float64)
+    if n > 0:
+        _keep(out, into, 0, v, m, L, label)
+    x1, x2, x3, x4, m1, m2, m3, m4 = _four_sites(emissions, peaks, sites, row, 1, T, L, label, 1, REAL)
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
-    # what the next four sites need is asked for before these four are done
+    # Four sites a turn, with one division of the four where the period is 4 or 8, and two where it is 2. What the next
+    # four need is loaded before these four are done, which hides the latency of memory.
     for t in range(1, 4 * in_fours, 4):
-        x5, m5 = _site(emissions, peaks, sites, row, t + 4, T, L, label, HAS_SITES, REAL)
-        x6, m6 = _site(emissions, peaks, sites, row, t + 5, T, L, label, HAS_SITES, REAL)
-        x7, m7 = _site(emissions, peaks, sites, row, t + 6, T, L, label, HAS_SITES, REAL)
-        x8, m8 = _site(emissions, peaks, sites, row, t + 7, T, L, label, HAS_SITES, REAL)
-        v = _pushed(v, weights) * tl.exp(x1 - m1)
-        _keep(out, into, t, v, m1, L, label, KEEP)
-        v, m2 = _divided(_pushed(v, weights) * tl.exp(x2 - m2), m2, period == 2)
-        _keep(out, into, t + 1, v, m2, L, label, KEEP)
-        v = _pushed(v, weights) * tl.exp(x3 - m3)
-        _keep(out, into, t + 2, v, m3, L, label, KEEP)
-        due = ((t + 3) & (period - 1)) == 0
-        v, m4 = _divided(_pushed(v, weights) * tl.exp(x4 - m4), m4, due)
-        _keep(out, into, t + 3, v, m4, L, label, KEEP)
+        x5, x6, x7, x8, m5, m6, m7, m8 = _four_sites(
+            emissions, peaks, sites, row, t + 4, T, L, label, 1, REAL
+        )
+        v = _pushed(v, w) * tl.exp(x1 - m1)
+        _keep(out, into, t, v, m1, L, label)
+        v, m2 = _divided(_pushed(v, w) * tl.exp(x2 - m2), m2, period == 2)
+        _keep(out, into, t + 1, v, m2, L, label)
+        v = _pushed(v, w) * tl.exp(x3 - m3)
+        _keep(out, into, t + 2, v, m3, L, label)
+        due = ((t + 3) & (period - 1)) == 0  # of periods 2, 4 and 8: at sites that they divide
+        v, m4 = _divided(_pushed(v, w) * tl.exp(x4 - m4), m4, due)
+        _keep(out, into, t + 3, v, m4, L, label)
         total += m1.to(tl.float64) + m2.to(tl.float64) + (m3.to(tl.float64) + m4.to(tl.float64))
         x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
-    x = row_of(emissions, sites, row, 1 + 4 * in_fours, n, T, L, label, start, end, HAS_SITES, REAL)
-    y = row_of(emissions, sites, row, 2 + 4 * in_fours, n, T, L, label, start, end, HAS_SITES, REAL)
+    x = row_of(emissions, sites, row, 1 + 4 * in_fours, n, T, L, label, start, end, REAL)
+    y = row_of(emissions, sites, row, 2 + 4 * in_fours, n, T, L, label, start, end, REAL)
     for t in range(1 + 4 * in_fours, n):  # one by one: the last ones, or all of them
-        next_y = row_of(emissions, sites, row, t + 2, n, T, L, label, start, end, HAS_SITES, REAL)
-        scale = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
-        v, scale = _divided(_pushed(v, weights) * tl.exp(x - scale), scale, True)
-        total += scale.to(tl.float64)
-        _keep(out, into, t, v, scale, L, label, KEEP)
+        next_y = row_of(emissions, sites, row, t + 2, n, T, L, label, start, end, REAL)
+        m = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
+        v, m = _divided(_pushed(v, w) * tl.exp(x - m), m, True)
+        total += m.to(tl.float64)
+        _keep(out, into, t, v, m, L, label)
         x, y = y, next_y
+    # log Z but for the peak of the arcs: Σ_i scale_i + log Σ V_{n−1}
     return tl.max(total, axis=0) + tl.log(tl.sum(v, axis=0)).to(tl.float64)
 
 
 @triton.jit
 def _forward_in_log_space(
-    emissions, table, peak, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
-    HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, scores, sites, row, n, T, L: tl.constexpr, label, start, end, out, into, BLOCK: tl.constexpr,
+    REAL: tl.constexpr,
 ):  # fmt: skip
-    """The same with logarithms."""
-    known = label < L
-    scores = square(table, 2, BLOCK)
-    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
+    """The same with logarithms: scale_i is the largest of V_i before it is subtracted."""
+    table = square(scores, BLOCK)
+    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, REAL)
     m = finite(tl.max(x, axis=0))
     v = x - m
     total = m.to(tl.float64)
-    if KEEP and n > 0:
-        tl.store(into, m)
-        tl.store(out, v, mask=known)
+    if n > 0:
+        _keep(out, into, 0, v, m, L, label)
     for t in range(1, n):
-        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
-        v = _pushed_in_log_space(v, scores) + x
+        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, REAL)
+        v = _pushed_in_log_space(v, table) + x
         m = finite(tl.max(v, axis=0))
         v -= m
         total += m.to(tl.float64)
-        if KEEP:
-            tl.store(into + t, m)
-            tl.store(out + t * L, v, mask=known)
+        _keep(out, into, t, v, m, L, label)
     return total + tl.log(tl.sum(tl.exp(v), axis=0)).to(tl.float64)
 
 
 @triton.jit
 def _backward_scaled(
-    emissions, peaks, table, period, sites, row, n, T, L: tl.constexpr, label, start, end, out,
-    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
+    emissions, peaks, weights, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, BLOCK: tl.constexpr,
+    REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Backward messages in exp space, of sites 0 … n − 2; they have no scales, as probabilities are divided by sums."""
     known = label < L
-    weights = spread(table + BLOCK * BLOCK, BLOCK, WARPS, LANES)
-    x = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, HAS_SITES, REAL)
-    v, _ = _divided(_pushed(tl.exp(x - finite(tl.max(x, axis=0))), weights), x, True)
+    w = spread(weights + BLOCK * BLOCK, BLOCK, WARPS, LANES)
+    x = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, REAL)
+    v, _ = _divided(_pushed(tl.exp(x - finite(tl.max(x, axis=0))), w), x, True)
     tl.store(out + (n - 2) * L, v, mask=known)
-    x1, m1 = _site(emissions, peaks, sites, row, n - 2, T, L, label, HAS_SITES, REAL)
-    x2, m2 = _site(emissions, peaks, sites, row, n - 3, T, L, label, HAS_SITES, REAL)
-    x3, m3 = _site(emissions, peaks, sites, row, n - 4, T, L, label, HAS_SITES, REAL)
-    x4, m4 = _site(emissions, peaks, sites, row, n - 5, T, L, label, HAS_SITES, REAL)
+    x1, x2, x3, x4, m1, m2, m3, m4 = _four_sites(emissions, peaks, sites, row, n - 2, T, L, label, -1, REAL)
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
     for i in range(0, 4 * in_fours, 4):
-        t = n - 2 - i  # from site t to the one before it, and so on
-        x5, m5 = _site(emissions, peaks, sites, row, t - 4, T, L, label, HAS_SITES, REAL)
-        x6, m6 = _site(emissions, peaks, sites, row, t - 5, T, L, label, HAS_SITES, REAL)
-        x7, m7 = _site(emissions, peaks, sites, row, t - 6, T, L, label, HAS_SITES, REAL)
-        x8, m8 = _site(emissions, peaks, sites, row, t - 7, T, L, label, HAS_SITES, REAL)
-        v = _pushed(v * tl.exp(x1 - m1), weights)
+        t = n - 2 - i  # B_{t−1} = W (E_t ∘ B_t), and so on
+        x5, x6, x7, x8, m5, m6, m7, m8 = _four_sites(
+            emissions, peaks, sites, row, t - 4, T, L, label, -1, REAL
+        )
+        v = _pushed(v * tl.exp(x1 - m1), w)
         tl.store(out + (t - 1) * L, v, mask=known)
-        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), weights), m2, period == 2)
+        v, _ = _divided(_pushed(v * tl.exp(x2 - m2), w), m2, period == 2)
         tl.store(out + (t - 2) * L, v, mask=known)
-        v = _pushed(v * tl.exp(x3 - m3), weights)
+        v = _pushed(v * tl.exp(x3 - m3), w)
         tl.store(out + (t - 3) * L, v, mask=known)
-        v, _ = _divided(_pushed(v * tl.exp(x4 - m4), weights), m4, ((i + 4) & (period - 1)) == 0)
+        v, _ = _divided(_pushed(v * tl.exp(x4 - m4), w), m4, ((i + 4) & (period - 1)) == 0)
         tl.store(out + (t - 4) * L, v, mask=known)
         x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
     t = n - 2 - 4 * in_fours
-    x = row_of(emissions, sites, row, tl.maximum(t, 0), n, T, L, label, start, end, HAS_SITES, REAL)
-    y = row_of(emissions, sites, row, tl.maximum(t - 1, 0), n, T, L, label, start, end, HAS_SITES, REAL)
+    x = row_of(emissions, sites, row, tl.maximum(t, 0), n, T, L, label, start, end, REAL)
+    y = row_of(emissions, sites, row, tl.maximum(t - 1, 0), n, T, L, label, start, end, REAL)
     for i in range(4 * in_fours, n - 2):
         t = n - 2 - i
-        next_y = row_of(
-            emissions, sites, row, tl.maximum(t - 2, 0), n, T, L, label, start, end, HAS_SITES, REAL
-        )
-        v, _ = _divided(_pushed(v * tl.exp(x - finite(tl.max(x, axis=0))), weights), x, True)
+        next_y = row_of(emissions, sites, row, tl.maximum(t - 2, 0), n, T, L, label, start, end, REAL)
+        v, _ = _divided(_pushed(v * tl.exp(x - finite(tl.max(x, axis=0))), w), x, True)
         tl.store(out + (t - 1) * L, v, mask=known)
         x, y = y, next_y
 
 
 @triton.jit
 def _backward_in_log_space(
-    emissions, table, sites, row, n, T, L: tl.constexpr, label, start, end, out,
-    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, scores, sites, row, n, T, L: tl.constexpr, label, start, end, out, BLOCK: tl.constexpr,
+    REAL: tl.constexpr,
 ):  # fmt: skip
     """The same with logarithms."""
     known = label < L
-    scores = square(table, 3, BLOCK)
+    table = square(scores + BLOCK * BLOCK, BLOCK)
     v = tl.where(known, 0.0, NEVER).to(REAL)
     for i in range(1, n):
         t = n - i
-        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, HAS_SITES, REAL)
-        v = _pushed_in_log_space(v + x, scores)
+        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, REAL)
+        v = _pushed_in_log_space(v + x, table)
         v -= finite(tl.max(v, axis=0))
         tl.store(out + (t - 1) * L, v, mask=known)
 
 
 @triton.jit
 def _period_of_states(
-    emissions, peaks, facts, sites, row, n, T, L: tl.constexpr, label, start, end,
-    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, peaks, facts, sites, row, n, T, L: tl.constexpr, label, start, end, BLOCK: tl.constexpr,
+    REAL: tl.constexpr,
 ):  # fmt: skip
     """How many sites there are from division to division in a sequence whose arcs alone do not decide, 0 for log space."""
-    steps, period = tl.load(facts).to(tl.int32), tl.full([], 0, tl.int32)
+    steps, period = tl.load(facts + STEPS).to(tl.int32), tl.full([], 0, tl.int32)
     if (steps > 0) & (n > 0):
-        apart = widest_of(emissions, peaks, sites, row, n, T, L, label, HAS_SITES, BLOCK, REAL)
-        x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, HAS_SITES, REAL)
-        y = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, HAS_SITES, REAL)
+        apart = widest_of(emissions, peaks, sites, row, n, T, L, label, BLOCK, REAL)
+        x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, REAL)
+        y = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, REAL)
         apart = tl.maximum(apart, tl.maximum(spread_of(x), spread_of(y)))
-        period = sites_per_division(steps, tl.load(facts + 1) + apart)
+        period = sites_per_division(steps, tl.load(facts + APART) + apart)
     return period
 
 
-@triton.jit(do_not_specialize=["B", "T", "n_tables", "share"])
+@triton.jit(do_not_specialize=["B", "T", "own_arcs", "share"])
 def messages_kernel(
-    emissions, start, end, lengths, sites, tables, messages, values, total, B, T, n_tables, share, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    HAS_TAGS: tl.constexpr, KEEP: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, start, end, lengths, sites, weights, scores, facts, gold, counter, peaks, periods, forward, backward,
+    scale, values, total, B, T, own_arcs, share, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
     WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
+    """Programs [B, roles]: forward messages and log Z; backward messages, which for last sites are ones and not stored.
 
-    messages: forward [B, T, L], backward [B, T, L] and scale [B, T], one after the other; backward messages of last sites
-    are ones, which nobody stores. values [B]: log Z, or the score of the tags less log Z; with ADD_UP, total [] is their
-    sum / share. At the end of the tables: sites from division to division [B], 0 where messages are logarithms.
+    See `Workspace`. Messages are stored where `forward` is given, values are less log Z where `gold` is, and total [] is
+    their sum / share.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
-    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
-    gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
-    table = tables + tl.where(n_tables > 1, row, 0) * (4 * BLOCK * BLOCK + 16)
-    size = (row * 0 + B) * T * L
+    first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
+    weights += row * own_arcs * (2 * BLOCK * BLOCK)
+    scores += row * own_arcs * (2 * BLOCK * BLOCK)
+    facts += row * own_arcs * N_FACTS
     emissions += row * T * L
-    peaks = gold + 2 * B + 1 + row * T
-    facts, own = table + 4 * BLOCK * BLOCK, gold + 2 * B + 1 + (row * 0 + B) * T + row
-    peak, place = tl.load(facts), facts + 1
+    peaks += row * T
+    place = facts + PERIOD
     if tl.load(place) == 0:
         found = _period_of_states(
-            emissions, peaks, facts + 2, sites, row, n, T, L, label, first, last, HAS_SITES, BLOCK, REAL
+            emissions, peaks, facts, sites, row, n, T, L, label, first, last, BLOCK, REAL
         )
-        tl.store(own, found.to(REAL))
+        tl.store(periods + row, found.to(REAL))
         tl.debug_barrier()
         # what is read from one place is the same for all threads, which keeps branches on it simple
-        place = own
+        place = periods + row
     period = tl.load(place).to(tl.int32)
     if role == 0:
-        out, into = messages + row * T * L + label, messages + 2 * size + row * T
-        tl.store(own, period.to(REAL))
+        out, into = forward, scale
+        if forward is not None:
+            out, into = forward + row * T * L + label, scale + row * T
+        tl.store(periods + row, period.to(REAL))
         if period > 0:
             log_z = _forward_scaled(
-                emissions, peaks, table, period, sites, row, n, T, L, label, first, last, out, into,
-                HAS_SITES, KEEP, BLOCK, REAL, WARPS, LANES,
-            ) + (n - 1).to(tl.float64) * peak.to(tl.float64)  # fmt: skip
+                emissions, peaks, weights, period, sites, row, n, T, L, label, first, last, out, into, BLOCK, REAL,
+                WARPS, LANES,
+            ) + (n - 1).to(tl.float64) * tl.load(facts + PEAK).to(tl.float64)  # fmt: skip
         else:
             log_z = _forward_in_log_space(
-                emissions, table, peak, sites, row, n, T, L, label, first, last, out, into,
-                HAS_SITES, KEEP, BLOCK, REAL,
-            )  # fmt: skip
+                emissions, scores, sites, row, n, T, L, label, first, last, out, into, BLOCK, REAL
+            )
         value = tl.where(n > 0, log_z, 0.0)
-        if HAS_TAGS:
-            score = tl.load(gold + 2 * row).to(tl.float64) + tl.load(gold + 2 * row + 1).to(tl.float64)
-            value = score - value
+        if gold is not None:
+            value = gold_score(gold, row) - value
         tl.store(values + row, value.to(REAL))
-        if ADD_UP:
-            added_up(values, total, gold + 2 * B, B, share, REAL)
-    elif KEEP and n > 1:
-        out = messages + size + row * T * L + label
+        if total is not None:
+            added_up(values, total, counter, B, share, REAL)
+    elif backward is not None and n > 1:
+        out = backward + row * T * L + label
         if period > 0:
             _backward_scaled(
-                emissions, peaks, table, period, sites, row, n, T, L, label, first, last, out,
-                HAS_SITES, BLOCK, REAL, WARPS, LANES,
+                emissions, peaks, weights, period, sites, row, n, T, L, label, first, last, out, BLOCK, REAL, WARPS,
+                LANES,
             )  # fmt: skip
         else:
             _backward_in_log_space(
-                emissions, table, sites, row, n, T, L, label, first, last, out, HAS_SITES, BLOCK, REAL
+                emissions, scores, sites, row, n, T, L, label, first, last, out, BLOCK, REAL
             )

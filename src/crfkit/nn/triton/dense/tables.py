@@ -24,21 +24,33 @@ SAFE_SPREAD = tl.constexpr(30.0)
 UNDIVIDED_SPREAD = tl.constexpr(60.0)
 NEVER = tl.constexpr(float("-inf"))
 LOG_2 = tl.constexpr(0.6931471805599453)
+# what is known of a table of arcs: its largest score; positions from division to division, 0 where emissions decide;
+# then, steps from every label to every label; and how far the scores that exist lie apart
+PEAK, PERIOD, STEPS, APART, N_FACTS = (tl.constexpr(i) for i in range(5))
 
 
 @triton.jit
-def length_of(lengths, row, T, HAS_LENGTHS: tl.constexpr):
+def length_of(
+    lengths,
+    row,
+    T,
+):
     """The number of sites of a sequence."""
     n = T
-    if HAS_LENGTHS:
+    if lengths is not None:
         n = tl.load(lengths + row).to(tl.int32)
     return n
 
 
 @triton.jit
-def position_of(sites, row, t, T, HAS_SITES: tl.constexpr):
+def position_of(
+    sites,
+    row,
+    t,
+    T,
+):
     """The position of site t of a sequence."""
-    if HAS_SITES:
+    if sites is not None:
         position = tl.load(sites + row * T + tl.minimum(t, T - 1)).to(tl.int32)
     else:
         position = tl.minimum(t, T - 1)
@@ -46,20 +58,41 @@ def position_of(sites, row, t, T, HAS_SITES: tl.constexpr):
 
 
 @triton.jit
-def row_of(
-    emissions, sites, row, t, n, T, L: tl.constexpr, label, start, end,
-    HAS_SITES: tl.constexpr, REAL: tl.constexpr,
-):  # fmt: skip
+def positions_of(sites, row, t, on, T):
+    """The positions of sites t [STEP] of the sequences `row`, where they are `on`."""
+    position = t
+    if sites is not None:
+        position = tl.load(sites + row * T + t, mask=on, other=0).to(tl.int32)
+    return position
+
+
+@triton.jit
+def tags_of(tags, sites, row, t, on, T):
+    """The tags at sites t [STEP] of the sequences `row`; −1 where they are not `on`."""
+    return tl.load(tags + row * T + positions_of(sites, row, t, on, T), mask=on, other=-1).to(tl.int32)
+
+
+@triton.jit
+def lengths_of(lengths, row, exists, T):
+    """The numbers of sites of sequences `row` [ROWS], 0 where one does not exist."""
+    n = tl.zeros_like(row) + T
+    if lengths is not None:
+        n = tl.load(lengths + row, mask=exists, other=0)
+    return n
+
+
+@triton.jit
+def row_of(emissions, sites, row, t, n, T, L: tl.constexpr, label, start, end, REAL: tl.constexpr):
     """The scores of site t of a sequence with start and end folded in [BLOCK], −inf in the padding."""
-    p = position_of(sites, row, t, T, HAS_SITES)
+    p = position_of(sites, row, t, T)
     x = tl.load(emissions + p * L + label, mask=label < L, other=NEVER).to(REAL)
     return x + tl.where(t == 0, start, 0.0) + tl.where(t == n - 1, end, 0.0)
 
 
 @triton.jit
-def ends_of(scores, label, L: tl.constexpr, HAS: tl.constexpr, REAL: tl.constexpr):
+def ends_of(scores, label, L: tl.constexpr, REAL: tl.constexpr):
     """Scores of the first or last label [BLOCK]."""
-    if HAS:
+    if scores is not None:
         at_ends = tl.load(scores + label, mask=label < L, other=0.0).to(REAL)
     else:
         at_ends = tl.zeros_like(label).to(REAL)
@@ -80,8 +113,7 @@ def inverse(x):
 
 @triton.jit
 def gold_role(
-    emissions, arcs, bigrams, sites, tags, row, n, T, L: tl.constexpr, start, end, gold, counts,
-    HAS_SITES: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, REAL: tl.constexpr,
+    emissions, arcs, bigrams, sites, tags, row, n, T, L: tl.constexpr, start, end, gold, counts, REAL: tl.constexpr,
 ):  # fmt: skip
     """score(tags) of one sequence, as a number and what its rounding took; its arcs are counted, if somebody counts.
 
@@ -94,29 +126,43 @@ def gold_role(
     for first in range(0, n, STEP):
         t = first + place
         on = t < n
-        p, q = t, t - 1
-        if HAS_SITES:
-            p = tl.load(sites + row * T + t, mask=on, other=0)
-            q = tl.load(sites + row * T + t - 1, mask=on & (t > 0), other=0)
-        y = tl.load(tags + row * T + p, mask=on, other=0)
-        x = tl.load(tags + row * T + q, mask=on & (t > 0), other=0)
+        linked = on & (t > 0)
+        p = positions_of(sites, row, t, on, T)
+        y = tl.load(tags + row * T + p, mask=on, other=0)  # in 64 bits, as any number may stand there
         total += tl.where((y < 0) | (y >= L), float("nan"), 0.0)
-        x, y = tl.minimum(tl.maximum(x, 0), L - 1), tl.minimum(tl.maximum(y, 0), L - 1)
+        x, y = (
+            tl.minimum(tl.maximum(tags_of(tags, sites, row, t - 1, linked, T), 0), L - 1),
+            tl.minimum(tl.maximum(y, 0), L - 1),
+        )
         total += tl.load(emissions + (row * T + p) * L + y, mask=on, other=0.0).to(tl.float64)
-        arc = tl.load(arcs + x * L + y, mask=on & (t > 0), other=0.0).to(tl.float64)
+        arc = tl.load(arcs + x * L + y, mask=linked, other=0.0).to(tl.float64)
         if bigrams is not None:
-            arc = tl.where(tl.load(bigrams + x * (L + 1) + y, mask=on & (t > 0), other=1) != 0, arc, NEVER)
+            arc = tl.where(tl.load(bigrams + x * (L + 1) + y, mask=linked, other=1) != 0, arc, NEVER)
         total += arc
         if counts is not None:
-            tl.atomic_add(counts + x * L + y, 1, mask=on & (t > 0))
-        if HAS_START:
+            tl.atomic_add(counts + x * L + y, 1, mask=linked)
+        if start is not None:
             total += tl.load(start + y, mask=on & (t == 0), other=0.0).to(tl.float64)
-        if HAS_END:
+        if end is not None:
             total += tl.load(end + y, mask=on & (t == n - 1), other=0.0).to(tl.float64)
     score = tl.sum(total, axis=0)
     high = score.to(REAL)
     tl.store(gold + 2 * row, high)
     tl.store(gold + 2 * row + 1, tl.where(high == NEVER, 0.0, score - high.to(tl.float64)).to(REAL))
+
+
+@triton.jit
+def gold_score(gold, row):
+    """score(tags) of a sequence in float64, as `gold_role` stored it."""
+    return tl.load(gold + 2 * row).to(tl.float64) + tl.load(gold + 2 * row + 1).to(tl.float64)
+
+
+@triton.jit
+def peaks_role(emissions, peaks, rows, n_rows, L: tl.constexpr, label, REAL: tl.constexpr):
+    """The largest emission of each of the positions `rows` [STEP] of all n_rows, 0 where all are −inf."""
+    here = (rows < n_rows)[:, None] & (label < L)[None, :]
+    x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
+    tl.store(peaks + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
 
 
 @triton.jit
@@ -157,76 +203,68 @@ def spread(table, BLOCK: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr)
 
 
 @triton.jit
-def square(table, which: tl.constexpr, BLOCK: tl.constexpr):
-    """One of the tables of scores [BLOCK, BLOCK]: 2, or 3 for its transpose."""
+def square(table, BLOCK: tl.constexpr):
+    """A table [BLOCK, BLOCK] of scores."""
     label = tl.arange(0, BLOCK)
-    return tl.load(table + which * BLOCK * BLOCK + label[:, None] * BLOCK + label[None, :])
+    return tl.load(table + label[:, None] * BLOCK + label[None, :])
 
 
 @triton.jit
 def _table_role(
-    arcs, start, end, table, L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr,
-    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
+    arcs, start, end, weights, scores, facts, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Arcs [L, L] as the other kernels want them."""
     label = tl.arange(0, BLOCK)
     k, j = label[:, None], label[None, :]
     pair = (k < L) & (j < L)
-    scores = tl.load(arcs + k * L + j, mask=pair, other=NEVER).to(REAL)
-    peak = tl.max(tl.max(scores, axis=1), axis=0)
-    apart = peak - tl.min(tl.min(tl.where(pair, scores, float("inf")), axis=1), axis=0)
-    weights = tl.exp(scores - finite(peak))
-    tl.store(table + _spread_place(k, j, BLOCK, WARPS, LANES), weights)
-    tl.store(table + BLOCK * BLOCK + _spread_place(j, k, BLOCK, WARPS, LANES), weights)
-    tl.store(table + 2 * BLOCK * BLOCK + k * BLOCK + j, scores)
-    tl.store(table + 3 * BLOCK * BLOCK + j * BLOCK + k, scores)
+    x = tl.load(arcs + k * L + j, mask=pair, other=NEVER).to(REAL)
+    peak = tl.max(tl.max(x, axis=1), axis=0)
+    apart = peak - tl.min(tl.min(tl.where(pair, x, float("inf")), axis=1), axis=0)
+    w = tl.exp(x - finite(peak))
+    tl.store(weights + _spread_place(k, j, BLOCK, WARPS, LANES), w)
+    tl.store(weights + BLOCK * BLOCK + _spread_place(j, k, BLOCK, WARPS, LANES), w)
+    tl.store(scores + k * BLOCK + j, x)
+    tl.store(scores + BLOCK * BLOCK + j * BLOCK + k, x)
     period = tl.where(8 * apart <= UNDIVIDED_SPREAD, 8.0, tl.where(4 * apart <= UNDIVIDED_SPREAD, 4.0, 2.0))
     steps = tl.full([], 0, tl.int32)
-    if not apart <= SAFE_SPREAD:
-        exists, period = scores > NEVER, period * 0.0
-        first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+    if not apart <= SAFE_SPREAD:  # the emissions of each sequence decide as well
+        exists, period = x > NEVER, period * 0.0
+        first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
         steps = steps_to_all(exists, (first > NEVER) & (label < L), (last > NEVER) & (label < L), L, label)
-        apart = peak - tl.min(tl.min(tl.where(exists, scores, float("inf")), axis=1), axis=0)
-    tl.store(table + 4 * BLOCK * BLOCK, peak)
-    tl.store(table + 4 * BLOCK * BLOCK + 1, period.to(REAL))
-    tl.store(table + 4 * BLOCK * BLOCK + 2, steps.to(REAL))
-    tl.store(table + 4 * BLOCK * BLOCK + 3, apart)
+        apart = peak - tl.min(tl.min(tl.where(exists, x, float("inf")), axis=1), axis=0)
+    tl.store(facts + PEAK, peak)
+    tl.store(facts + PERIOD, period.to(REAL))
+    tl.store(facts + STEPS, steps.to(REAL))
+    tl.store(facts + APART, apart)
 
 
 @triton.jit(do_not_specialize=["B", "T", "n_tables"])
 def tables_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, tables, B, T, n_tables, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    HAS_TAGS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, tags, weights, scores, facts, gold, counter, peaks, B, T, n_tables,
+    L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Programs [n_tables + B (with HAS_TAGS) + blocks of rows]: what the other kernels want to know beforehand.
-
-    tables: n_tables times [4 BLOCK² + 16], W and its transpose in the order of `spread`, arcs and their transpose, with rows
-    padded to BLOCK; then the peak, how many sites there are from division to division, 0 where the states decide; for these
-    (`exp_space`), steps from every label to every label, and how far the arcs lie apart. Then the scores of the tags [B, 2],
-    a counter, the largest emission of each position [B, T], and room for [B] that the messages' kernel finds.
-    """
+    """Programs [n_tables + B (with tags) + blocks of rows]: fill in the first part of the workspace, see `Workspace`."""
     task = tl.program_id(0).to(tl.int64)
-    gold = tables + n_tables * (4 * BLOCK * BLOCK + 16)
     if task < n_tables:
-        table = tables + task * (4 * BLOCK * BLOCK + 16)
-        _table_role(arcs + task * L * L, start, end, table, L, HAS_START, HAS_END, BLOCK, REAL, WARPS, LANES)
+        SIZE: tl.constexpr = 2 * BLOCK * BLOCK
+        _table_role(
+            arcs + task * L * L, start, end, weights + task * SIZE, scores + task * SIZE, facts + task * N_FACTS, L,
+            BLOCK, REAL, WARPS, LANES,
+        )  # fmt: skip
         if task == 0:
-            tl.store(gold + 2 * B, 0.0)
-    elif HAS_TAGS and task < n_tables + B:
+            tl.store(counter, 0.0)
+    elif tags is not None and task < n_tables + B:
         row = task - n_tables
-        n = length_of(lengths, row, T, HAS_LENGTHS)
+        n = length_of(lengths, row, T)
         gold_role(
             emissions, arcs + tl.where(n_tables > 1, row * L * L, 0), None, sites, tags, row, n, T, L, start, end,
-            gold, None, HAS_SITES, HAS_START, HAS_END, REAL,
+            gold, None, REAL,
         )  # fmt: skip
     else:
         block = task - n_tables
-        if HAS_TAGS:
+        if tags is not None:
             block -= B
         label = tl.arange(0, BLOCK)
-        rows, n_rows = block * STEP + tl.arange(0, STEP), (task * 0 + B) * T
-        here = (rows < n_rows)[:, None] & (label < L)[None, :]
-        x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
-        tl.store(gold + 2 * B + 1 + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
+        peaks_role(emissions, peaks, block * STEP + tl.arange(0, STEP), (task * 0 + B) * T, L, label, REAL)

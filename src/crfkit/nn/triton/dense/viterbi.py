@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import NEVER, ends_of, finite, length_of, position_of, row_of
+from crfkit.nn.triton.dense.tables import NEVER, ends_of, finite, length_of, position_of, positions_of, row_of
 
 
 @triton.jit
@@ -34,39 +34,45 @@ def _table(
 
 
 @triton.jit
+def _four_rows(emissions, sites, row, t, n, T, L: tl.constexpr, label, first, last, REAL: tl.constexpr):
+    """The scores of the sites t … t + 3."""
+    x1 = row_of(emissions, sites, row, t, n, T, L, label, first, last, REAL)
+    x2 = row_of(emissions, sites, row, t + 1, n, T, L, label, first, last, REAL)
+    x3 = row_of(emissions, sites, row, t + 2, n, T, L, label, first, last, REAL)
+    x4 = row_of(emissions, sites, row, t + 3, n, T, L, label, first, last, REAL)
+    return x1, x2, x3, x4
+
+
+@triton.jit
+def _step(v, table, x, scores, t, L: tl.constexpr, label):
+    """V_t(b) = max_a V_{t−1}(a) + arcs(a, b) + states_t(b), stored."""
+    v = tl.max(v[:, None] + table, axis=0) + x
+    tl.store(scores + t * L + label, v, mask=label < L)
+    return v
+
+
+@triton.jit
 def _best_beginnings(
-    emissions, arcs, sites, scores, row, n, T, L: tl.constexpr, label, first, last, HAS_SITES: tl.constexpr,
-    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
+    emissions, arcs, sites, scores, row, n, T, L: tl.constexpr, label, first, last, BLOCK: tl.constexpr,
+    REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Scores of the best beginnings, stored [T, L]."""
-    known = label < L
     table = _table(arcs, L, BLOCK, REAL, WARPS, LANES)
-    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, HAS_SITES, REAL)
-    tl.store(scores + label, v, mask=known)
-    x1 = row_of(emissions, sites, row, 1, n, T, L, label, first, last, HAS_SITES, REAL)
-    x2 = row_of(emissions, sites, row, 2, n, T, L, label, first, last, HAS_SITES, REAL)
-    x3 = row_of(emissions, sites, row, 3, n, T, L, label, first, last, HAS_SITES, REAL)
-    x4 = row_of(emissions, sites, row, 4, n, T, L, label, first, last, HAS_SITES, REAL)
-    for t in range(1, n - 3, 4):  # what the next four sites need is asked for before these four are done
-        x5 = row_of(emissions, sites, row, t + 4, n, T, L, label, first, last, HAS_SITES, REAL)
-        x6 = row_of(emissions, sites, row, t + 5, n, T, L, label, first, last, HAS_SITES, REAL)
-        x7 = row_of(emissions, sites, row, t + 6, n, T, L, label, first, last, HAS_SITES, REAL)
-        x8 = row_of(emissions, sites, row, t + 7, n, T, L, label, first, last, HAS_SITES, REAL)
+    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, REAL)
+    tl.store(scores + label, v, mask=label < L)
+    x1, x2, x3, x4 = _four_rows(emissions, sites, row, 1, n, T, L, label, first, last, REAL)
+    for t in range(1, n - 3, 4):  # what the next four sites need is loaded before these four are done
+        x5, x6, x7, x8 = _four_rows(emissions, sites, row, t + 4, n, T, L, label, first, last, REAL)
         if (t & 4) == 0:  # now and then, to keep the digits
             x1 -= finite(tl.max(v, axis=0))
-        v = tl.max(v[:, None] + table, axis=0) + x1
-        tl.store(scores + t * L + label, v, mask=known)
-        v = tl.max(v[:, None] + table, axis=0) + x2
-        tl.store(scores + (t + 1) * L + label, v, mask=known)
-        v = tl.max(v[:, None] + table, axis=0) + x3
-        tl.store(scores + (t + 2) * L + label, v, mask=known)
-        v = tl.max(v[:, None] + table, axis=0) + x4
-        tl.store(scores + (t + 3) * L + label, v, mask=known)
+        v = _step(v, table, x1, scores, t, L, label)
+        v = _step(v, table, x2, scores, t + 1, L, label)
+        v = _step(v, table, x3, scores, t + 2, L, label)
+        v = _step(v, table, x4, scores, t + 3, L, label)
         x1, x2, x3, x4 = x5, x6, x7, x8
     for t in range(1 + 4 * ((n - 1) // 4), n):
-        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, HAS_SITES, REAL)
-        v = tl.max(v[:, None] + table, axis=0) + x
-        tl.store(scores + t * L + label, v, mask=known)
+        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, REAL)
+        v = _step(v, table, x, scores, t, L, label)
 
 
 @triton.jit
@@ -80,22 +86,21 @@ def _before(arcs, scores, t, y, L: tl.constexpr, label):
 
 @triton.jit
 def _follow_again(
-    arcs, scores, labels, sites, row, n, T, L: tl.constexpr, label, length,
-    HAS_SITES: tl.constexpr, CHUNKS: tl.constexpr,
-):  # fmt: skip
+    arcs, scores, labels, sites, row, n, T, L: tl.constexpr, label, length, CHUNKS: tl.constexpr
+):
     """Follow chunk after chunk from the last to the first, each until its way joins the one that is stored."""
     for i in range(CHUNKS - 1):
         first = (CHUNKS - 2 - i) * length
         t = first + length - 1
         joined = t >= n - 1
-        p = position_of(sites, row, tl.minimum(t + 1, n - 1), T, HAS_SITES)
+        p = position_of(sites, row, tl.minimum(t + 1, n - 1), T)
         y = tl.load(labels + p).to(tl.int32)
         while (t >= first) & (joined == 0):
             place = t + tl.zeros_like(label)
             begun = tl.load(scores + place * L + label, mask=label < L, other=NEVER)
             column = tl.load(arcs + label * L + y, mask=label < L, other=NEVER).to(begun.dtype)
             y = tl.argmax(begun + column, axis=0, tie_break_left=True).to(tl.int32)
-            p = position_of(sites, row, t, T, HAS_SITES)
+            p = position_of(sites, row, t, T)
             joined = tl.load(labels + p).to(tl.int32) == y
             tl.debug_barrier()
             tl.store(labels + p, y)
@@ -105,30 +110,27 @@ def _follow_again(
 
 @triton.jit(do_not_specialize=["T", "arcs_stride"])
 def best_kernel(
-    emissions, arcs, start, end, lengths, sites, scores, labels, T, arcs_stride, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr,
-    BEHIND: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, scores, labels, T, arcs_stride, L: tl.constexpr, BLOCK: tl.constexpr,
+    REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr, BEHIND: tl.constexpr,
 ):  # fmt: skip
     """Programs [B]: the best labels [B, T] by position, −1 at positions that are off; scores [B, T, L] are for its own use.
 
     CHUNKS of a sequence are followed at the same time, from BEHIND sites behind them.
     """
     row = tl.program_id(0).to(tl.int64)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
-    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+    first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
     emissions += row * T * L
     scores += row * T * L
     arcs += row * arcs_stride
     labels += row * T
     for off in range(n, T):
-        tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
+        tl.store(labels + position_of(sites, row, off, T), -1)
     if n > 0:
         _best_beginnings(
-            emissions, arcs, sites, scores, row, n, T, L, label, first, last, HAS_SITES, BLOCK, REAL, WARPS,
-            LANES,
-        )  # fmt: skip
+            emissions, arcs, sites, scores, row, n, T, L, label, first, last, BLOCK, REAL, WARPS, LANES
+        )
         tl.debug_barrier()
         chunk = tl.arange(0, CHUNKS)
         length = (n + CHUNKS - 1) // CHUNKS
@@ -140,25 +142,21 @@ def best_kernel(
         y = tl.argmax(begun, axis=1, tie_break_left=True).to(tl.int32)
         for _ in range(length + BEHIND):
             inside = (t >= bottom) & (t <= top)
-            p = tl.maximum(tl.minimum(t, n - 1), 0)
-            if HAS_SITES:
-                p = tl.load(sites + row * T + p).to(tl.int32)
-            tl.store(labels + p, y, mask=inside)
+            tl.store(labels + positions_of(sites, row, t, inside, T), y, mask=inside)
             going = t > bottom
             t = tl.where(going, t - 1, t)
             y = tl.where(going, _before(arcs, scores, tl.maximum(t, 0), y, L, label), y)
         tl.debug_barrier()
-        behind = tl.minimum(top + 1, n - 1)
-        p, q = tl.maximum(top, 0), behind
-        if HAS_SITES:
-            p = tl.load(sites + row * T + p).to(tl.int32)
-            q = tl.load(sites + row * T + q).to(tl.int32)
+        p, q = (
+            position_of(sites, row, tl.maximum(top, 0), T),
+            position_of(sites, row, tl.minimum(top + 1, n - 1), T),
+        )
         cut = (top < n - 1) & (top >= bottom)
         y = _before(arcs, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
         wrong = cut & (y != tl.load(labels + p).to(tl.int32))
         ends = tl.load(scores + (n - 1) * L + label, mask=label < L, other=NEVER)
         if tl.max(ends, axis=0) == NEVER:  # there is no label sequence
             for off in range(n):
-                tl.store(labels + position_of(sites, row, off, T, HAS_SITES), -1)
+                tl.store(labels + position_of(sites, row, off, T), -1)
         elif tl.max(wrong.to(tl.int32), axis=0) > 0:
-            _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, HAS_SITES, CHUNKS)
+            _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, CHUNKS)

@@ -1,4 +1,4 @@
-"""Chains of up to 128 labels on a GPU, with arcs of their own at each position: values, gradients, best label sequences."""
+"""The backend for chains of up to 128 labels on a GPU, with transitions of their own at each position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crfkit.nn.problem.gold_score import path_score, sums_at_ends, tags_at_sites
 from crfkit.nn.triton.dense.backend import MOST_LABELS, REAL, kind_of
 from crfkit.nn.triton.launch import Launch, on_its_device
 from crfkit.nn.triton.positional.kernels import position_gradient_kernel, position_messages_kernel
-from crfkit.nn.triton.wide.viterbi import wide_follow_kernel
+from crfkit.nn.triton.wide.backend import follow
 
 FARTHEST = 2**31 - 1  # numbers between arcs in memory that kernels reach with 32 bits
 
@@ -27,21 +27,80 @@ class _Launches(NamedTuple):
     block: int
     messages: Launch
     gradient: Launch
-    follow: Launch
 
 
 @cache
 def _launches(n_labels: int) -> _Launches:
     block = max(16, triton.next_power_of_2(n_labels))
     warps = {16: 1, 32: 2, 64: 4, 128: 8}[block]
-    messages, gradient = Launch(position_messages_kernel, warps), Launch(position_gradient_kernel, warps)
-    return _Launches(block, messages, gradient, Launch(wide_follow_kernel, 4))
+    return _Launches(block, Launch(position_messages_kernel, warps), Launch(position_gradient_kernel, warps))
 
 
 def are_near(arcs: Tensor) -> bool:
     """Whether kernels reach all arcs: one sequence or position further, or L labels."""
     by_row, by_site, by_before, by_after = arcs.stride()
     return max(by_row, by_site, arcs.shape[-1] * max(by_before, by_after)) <= FARTHEST
+
+
+class PositionalBackend(Backend):
+    """Up to 128 labels, transitions of their own at each position."""
+
+    name = "positional"
+
+    def suits(self, problem: ChainProblem) -> bool:
+        """Whether there are kernels for this problem."""
+        B, T, L = problem.shape
+        usual = problem.emissions.is_cuda and problem.arcs.ndim == 4
+        return usual and 1 < L <= MOST_LABELS and T > 1 and B > 0 and are_near(problem.arcs)
+
+    @on_its_device
+    def value(
+        self, problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The values [B], or their sum []; with `keep`, forward and backward messages [2, B, T, L]."""
+        problem = _plain(problem)
+        B, T, L = problem.shape
+        real, launches = working_dtype(problem.emissions.dtype), _launches(L)
+        messages = problem.emissions.new_empty((2, B, T, L), dtype=real) if keep else None
+        log_z = problem.emissions.new_empty(B, dtype=torch.float64)
+        launches.messages(
+            (B, 1 + keep, 1), (kind_of(problem, None), keep, False), (*problem[:6], messages, log_z, None),
+            (B, T, *problem.arcs.stride()), (L, launches.block, REAL[real]),
+        )  # fmt: skip
+        values = log_z if tags is None else _scores(problem, tags) - log_z
+        return (values.sum() if total else values).to(real), () if messages is None else (messages,)
+
+    @on_its_device
+    def gradient(
+        self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
+    ) -> Gradient:
+        """The gradient by emissions [B, T, L], arcs [B, T − 1, L, L], start [L] and end [L]."""
+        (messages,), problem = kept, _plain(problem)
+        upstream = messages.new_ones(()) if upstream is None else upstream
+        B, T, L = problem.shape
+        launches = _launches(L)
+        d_emissions, d_arcs = messages.new_empty((B, T, L)), messages.new_empty((B, T - 1, L, L))
+        launches.gradient(
+            (B, T, 1), (kind_of(problem, tags), upstream.dtype),
+            (*problem[:6], tags, messages, upstream, d_emissions, d_arcs),
+            (B, T, *problem.arcs.stride(), upstream.stride(0) if upstream.ndim else 0),
+            (L, launches.block, REAL[messages.dtype]),
+        )  # fmt: skip
+        return d_emissions, d_arcs, *sums_at_ends(problem, d_emissions)
+
+    @on_its_device
+    def argmax(self, problem: ChainProblem) -> Tensor:
+        """Viterbi decoding."""
+        problem = _plain(problem)
+        B, T, L = problem.shape
+        kind, real, launches = kind_of(problem, None), working_dtype(problem.emissions.dtype), _launches(L)
+        scores = problem.emissions.new_empty((2, B, L), dtype=real)
+        pointers = problem.emissions.new_empty((B, T, L), dtype=torch.int16)
+        launches.messages(
+            (B, 1, 1), (kind, False, True), (*problem[:6], None, scores, pointers), (B, T, *problem.arcs.stride()),
+            (L, launches.block, REAL[real]),
+        )  # fmt: skip
+        return follow(problem, kind, scores, pointers)
 
 
 def _scores(problem: ChainProblem, tags: Tensor) -> Tensor:
@@ -55,78 +114,3 @@ def _plain(problem: ChainProblem) -> ChainProblem:
     """The same scores, without gaps in memory except between the arcs."""
     parts = (part if part is None else part.contiguous() for part in problem)
     return ChainProblem(*parts)._replace(arcs=problem.arcs)
-
-
-class PositionalBackend(Backend):
-    """Up to 128 labels, transitions of their own at each position."""
-
-    name = "positional"
-
-    def suits(self, problem: ChainProblem) -> bool:
-        """Whether the kernels answer for this problem."""
-        B, T, L = problem.shape
-        return (
-            problem.emissions.is_cuda
-            and problem.arcs.ndim == 4
-            and 1 < L <= MOST_LABELS
-            and T > 1
-            and B > 0
-            and are_near(problem.arcs)
-        )
-
-    @on_its_device
-    def value(
-        self, problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
-        problem = _plain(problem)
-        B, T, L = problem.shape
-        kind, real, launches = kind_of(problem, None), working_dtype(problem.emissions.dtype), _launches(L)
-        messages = problem.emissions.new_empty((2, B, T, L), dtype=real) if keep else None
-        log_z = problem.emissions.new_empty(B, dtype=torch.float64)
-        launches.messages(
-            (B, 1 + keep, 1), (kind, keep, False),
-            (*problem[:6], log_z if messages is None else messages, log_z, None), (B, T, *problem.arcs.stride()),
-            (L, *kind[-5:-1], keep, False, launches.block, REAL[real]),
-        )  # fmt: skip
-        values = log_z if tags is None else _scores(problem, tags) - log_z
-        return (values.sum() if total else values).to(real), () if messages is None else (messages,)
-
-    @on_its_device
-    def gradient(
-        self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
-    ) -> Gradient:
-        """The gradient by emissions [B, T, L], arcs [B, T − 1, L, L], start [L] and end [L], for what comes back."""
-        (messages,) = kept
-        if upstream is None:
-            upstream = messages.new_ones(())
-        problem = _plain(problem)
-        B, T, L = problem.shape
-        kind, real, launches = kind_of(problem, tags), messages.dtype, _launches(L)
-        d_emissions = problem.emissions.new_empty((B, T, L), dtype=real)
-        d_arcs = problem.emissions.new_empty((B, T - 1, L, L), dtype=real)
-        launches.gradient(
-            (B, T, 1), (kind, upstream.dtype), (*problem[:6], tags, messages, upstream, d_emissions, d_arcs),
-            (B, T, *problem.arcs.stride(), upstream.stride(0) if upstream.ndim else 0),
-            (L, *kind[-5:], launches.block, REAL[real]),
-        )  # fmt: skip
-        return d_emissions, d_arcs, *sums_at_ends(problem, d_emissions)
-
-    @on_its_device
-    def argmax(self, problem: ChainProblem) -> Tensor:
-        """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
-        problem = _plain(problem)
-        B, T, L = problem.shape
-        kind, real, launches = kind_of(problem, None), working_dtype(problem.emissions.dtype), _launches(L)
-        scores = problem.emissions.new_empty((2, B, L), dtype=real)
-        pointers = problem.emissions.new_empty((B, T, L), dtype=torch.int16)
-        labels = problem.emissions.new_empty((B, T), dtype=torch.int64)
-        launches.messages(
-            (B, 1, 1), (kind, False, True), (*problem[:6], scores, scores, pointers), (B, T, *problem.arcs.stride()),
-            (L, *kind[-5:-1], False, True, launches.block, REAL[real]),
-        )  # fmt: skip
-        launches.follow(
-            (B, 1, 1), kind, (problem.lengths, problem.sites, scores, pointers, labels), (B, T),
-            (L, *kind[-3:-1], launches.block),
-        )  # fmt: skip
-        return labels

@@ -19,9 +19,7 @@ from crfkit.nn.triton.dense.tables import NEVER, ends_of, finite, inverse, lengt
 
 
 @triton.jit
-def arcs_of(
-    arcs, row, p, by_row, by_site, by_before, by_after, L: tl.constexpr, label, REAL: tl.constexpr
-):  # fmt: skip
+def arcs_of(arcs, row, p, by_row, by_site, by_before, by_after, L: tl.constexpr, label, REAL: tl.constexpr):
     """The arcs into position p of a sequence [BLOCK before, BLOCK after], −inf in the padding and at position 0."""
     known = label < tl.where(p > 0, L, 0)
     place = arcs + row * by_row + (row * 0 + p - 1) * by_site
@@ -39,23 +37,23 @@ def _log_sum(values, axis: tl.constexpr):
 @triton.jit
 def _forward(
     emissions, arcs, sites, messages, pointers, row, n, T, by_row, by_site, by_before, by_after, L: tl.constexpr,
-    label, first, last, HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BEST: tl.constexpr, REAL: tl.constexpr,
+    label, first, last, REAL: tl.constexpr,
 ):  # fmt: skip
     """The last forward message [BLOCK] and what was taken off, in float64; or the best beginnings, with their pointers."""
     known = label < L
-    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, HAS_SITES, REAL)
+    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, REAL)
     m = finite(tl.max(v, axis=0))
     v -= m
     total = m.to(tl.float64)
-    if KEEP and n > 0:
+    if messages is not None and n > 0:
         tl.store(messages + label, v, mask=known)
-    p = position_of(sites, row, 1, T, HAS_SITES)
+    p = position_of(sites, row, 1, T)
     table = arcs_of(arcs, row, p, by_row, by_site, by_before, by_after, L, label, REAL)
     for t in range(1, n):
-        p = position_of(sites, row, t + 1, T, HAS_SITES)  # the next arcs are asked for before these are used
+        p = position_of(sites, row, t + 1, T)  # the next arcs are asked for before these are used
         following = arcs_of(arcs, row, p, by_row, by_site, by_before, by_after, L, label, REAL)
-        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, HAS_SITES, REAL)
-        if BEST:
+        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, REAL)
+        if pointers is not None:
             ways = v[:, None] + table
             before = tl.argmax(ways, axis=0, tie_break_left=True)
             tl.store(pointers + t * L + label, before.to(pointers.dtype.element_ty), mask=known)
@@ -65,7 +63,7 @@ def _forward(
         m = finite(tl.max(v, axis=0))
         v -= m
         total += m.to(tl.float64)
-        if KEEP:
+        if messages is not None:
             tl.store(messages + t * L + label, v, mask=known)
         table = following
     return v, total
@@ -74,17 +72,17 @@ def _forward(
 @triton.jit
 def _backward(
     emissions, arcs, sites, messages, row, n, T, by_row, by_site, by_before, by_after, L: tl.constexpr, label, first,
-    last, HAS_SITES: tl.constexpr, REAL: tl.constexpr,
+    last, REAL: tl.constexpr,
 ):  # fmt: skip
     """The backward messages of sites 0 … n − 2; those of the last site are zeros, which nobody stores."""
     v = tl.where(label < L, 0.0, NEVER).to(REAL)
-    p = position_of(sites, row, tl.maximum(n - 1, 0), T, HAS_SITES)
+    p = position_of(sites, row, tl.maximum(n - 1, 0), T)
     table = arcs_of(arcs, row, p, by_row, by_site, by_before, by_after, L, label, REAL)
     for i in range(1, n):
         t = n - i
-        p = position_of(sites, row, t - 1, T, HAS_SITES)
+        p = position_of(sites, row, t - 1, T)
         following = arcs_of(arcs, row, p, by_row, by_site, by_before, by_after, L, label, REAL)
-        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, HAS_SITES, REAL)
+        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, REAL)
         v = _log_sum(table + (v + x)[None, :], 1)
         v -= finite(tl.max(v, axis=0))
         tl.store(messages + (t - 1) * L + label, v, mask=label < L)
@@ -93,57 +91,56 @@ def _backward(
 
 @triton.jit(do_not_specialize=["B", "T", "by_row", "by_site", "by_before", "by_after"])
 def position_messages_kernel(
-    emissions, arcs, start, end, lengths, sites, messages, values, pointers, B, T, by_row, by_site, by_before, by_after,
-    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, KEEP: tl.constexpr, BEST: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, messages, values, pointers, B, T, by_row, by_site, by_before,
+    by_after, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, roles]: forward messages and log Z; with KEEP, backward messages.
+    """Programs [B, roles]: forward messages and log Z; backward messages.
 
-    messages: forward [B, T, L], then backward [B, T, L]. values [B]: log Z in float64. With BEST, pointers [B, T, L] to the
-    best label before, and values [2, B, L]: the scores of best label sequences by their last label, at (T − 1) % 2.
+    messages: forward [B, T, L], then backward [B, T, L]. values [B]: log Z in float64. Or pointers [B, T, L] to the best
+    label before, and values [2, B, L]: the scores of best label sequences by their last label, at (T − 1) % 2.
     """
     row, role = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
-    first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
+    first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
     emissions += row * T * L
     if role == 0:
-        here = pointers
-        if BEST:
+        out, here = messages, pointers
+        if messages is not None:
+            out = messages + row * T * L
+        if pointers is not None:
             here = pointers + row * T * L
         v, total = _forward(
-            emissions, arcs, sites, messages + row * T * L, here, row, n, T, by_row, by_site, by_before, by_after, L,
-            label, first, last, HAS_SITES, KEEP, BEST, REAL,
+            emissions, arcs, sites, out, here, row, n, T, by_row, by_site, by_before, by_after, L, label, first, last,
+            REAL,
         )  # fmt: skip
-        if BEST:
+        if pointers is not None:
             place = values + (((T - 1) % 2) * tl.cast(B, tl.int64) + row) * L
             tl.store(place + label, v, mask=label < L)
         else:
             log_z = total + tl.log(tl.sum(tl.exp(v), axis=0)).to(tl.float64)
             tl.store(values + row, tl.where(n > 0, log_z, 0.0))
-    elif KEEP:
+    elif messages is not None:
         _backward(
             emissions, arcs, sites, messages + (tl.cast(B, tl.int64) + row) * T * L, row, n, T, by_row, by_site,
-            by_before, by_after, L, label, first, last, HAS_SITES, REAL,
+            by_before, by_after, L, label, first, last, REAL,
         )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["B", "T", "by_row", "by_site", "by_before", "by_after", "upstream_stride"])
 def position_gradient_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, messages, upstream, d_emissions, d_arcs,
-    B, T, by_row, by_site, by_before, by_after, upstream_stride, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    HAS_TAGS: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, tags, messages, upstream, d_emissions, d_arcs, B, T, by_row, by_site,
+    by_before, by_after, upstream_stride, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, T]: the gradient by the emissions of one site and by the arcs into it, weighted by what comes back."""
     row, t = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     known, on = label < L, t < n
     alive, linked = label < tl.where(on, L, 0), label < tl.where(on & (t > 0), L, 0)
     p, q = (
-        position_of(sites, row, t, T, HAS_SITES),
-        position_of(sites, row, tl.maximum(t - 1, 0), T, HAS_SITES),
+        position_of(sites, row, t, T),
+        position_of(sites, row, tl.maximum(t - 1, 0), T),
     )
     weight = tl.load(upstream + row * upstream_stride).to(REAL)
     forward = messages + (row * T + t) * L + label
@@ -152,20 +149,20 @@ def position_gradient_kernel(
     states = tl.exp(f + b - finite(tl.max(f + b, axis=0)))
     states *= inverse(tl.sum(states, axis=0))
     y = row * 0
-    if HAS_TAGS:
+    if tags is not None:
         y = tl.load(tags + row * T + p)
         states -= tl.where(label == y, 1.0, 0.0)
         weight = -weight
     tl.store(d_emissions + (row * T + p) * L + label, tl.where(alive, states * weight, 0.0), mask=known)
     if p > 0:
-        first, last = ends_of(start, label, L, HAS_START, REAL), ends_of(end, label, L, HAS_END, REAL)
-        x = row_of(emissions + row * T * L, sites, row, t, n, T, L, label, first, last, HAS_SITES, REAL) + b
+        first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
+        x = row_of(emissions + row * T * L, sites, row, t, n, T, L, label, first, last, REAL) + b
         before = tl.load(forward - L, mask=linked, other=NEVER)
         ways = before[:, None] + arcs_of(arcs, row, p, by_row, by_site, by_before, by_after, L, label, REAL)
         ways += x[None, :]
         pairs = tl.exp(ways - finite(tl.max(ways)))
         pairs *= inverse(tl.sum(pairs))
-        if HAS_TAGS:
+        if tags is not None:
             z = tl.load(tags + row * T + q)
             pairs -= tl.where((label == z)[:, None] & (label == y)[None, :], 1.0, 0.0)
         place = d_arcs + ((row * (T - 1) + p - 1) * L + label[:, None]) * L + label[None, :]

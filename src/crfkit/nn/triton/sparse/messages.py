@@ -15,8 +15,16 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import NEVER, added_up, finite, gold_role, length_of, position_of
-from crfkit.nn.triton.wide.messages import arrive, wait_for
+from crfkit.nn.triton.dense.tables import (
+    NEVER,
+    added_up,
+    finite,
+    gold_role,
+    gold_score,
+    length_of,
+    position_of,
+)
+from crfkit.nn.triton.wide.messages import ARRIVALS, FINISHED, LOGARITHMS, MODE, arrive, wait_for
 
 
 @triton.jit
@@ -30,18 +38,17 @@ def listed(lists, tile, begin, TILE: tl.constexpr, STEP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["B", "T", "n_tiles"])
 def sparse_scores_kernel(
-    emissions, arcs, start, end, lengths, sites, bigrams, tags, neighbours, scores, known, counters, B, T, n_tiles,
-    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, bigrams, tags, neighbours, scores, gold, counters, B, T, n_tiles,
+    L: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Programs [2 n_tiles TILE / STEP + B (with HAS_TAGS)]: scores of the lists [2, n_tiles, TILE], of the tags [B, 2].
+    """Programs [2 n_tiles TILE / STEP + B (with tags)]: scores of the lists [2, n_tiles, TILE], of the tags [B, 2].
 
-    counters[0], where there are some, becomes 2: messages are logarithms.
+    counters[MODE], where there are some, becomes LOGARITHMS.
     """
     task = tl.program_id(0).to(tl.int64)
     parts: tl.constexpr = TILE // STEP
     if counters is not None:
-        tl.store(counters, 2, mask=task == 0)
+        tl.store(counters + MODE, LOGARITHMS, mask=task == 0)
     if task < 2 * parts * n_tiles:
         tile = (task // parts).to(tl.int32)
         direction = tl.where(tile >= n_tiles, 1, 0)
@@ -51,25 +58,19 @@ def sparse_scores_kernel(
         before, after = tl.where(direction == 0, other, owner), tl.where(direction == 0, owner, other)
         w = tl.load(arcs + before * L + after, mask=other >= 0, other=NEVER).to(tl.float32)
         tl.store(scores + task * STEP + tl.arange(0, STEP), w)
-    elif HAS_TAGS:
+    elif tags is not None:
         row = task - 2 * parts * n_tiles
-        n = length_of(lengths, row, T, HAS_LENGTHS)
-        gold_role(
-            emissions, arcs, bigrams, sites, tags, row, n, T, L, start, end, known, None, HAS_SITES, HAS_START,
-            HAS_END, tl.float32,
-        )  # fmt: skip
+        n = length_of(lengths, row, T)
+        gold_role(emissions, arcs, bigrams, sites, tags, row, n, T, L, start, end, gold, None, tl.float32)
 
 
 @triton.jit
-def _states(
-    emissions, start, end, position, t, n, L: tl.constexpr, label, here,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr,
-):  # fmt: skip
+def _states(emissions, start, end, position, t, n, L: tl.constexpr, label, here):
     """The scores of labels at site t of a sequence, with start and end folded in; −inf where not `here`."""
     x = tl.load(emissions + position * L + label, mask=here, other=NEVER).to(tl.float32)
-    if HAS_START:
+    if start is not None:
         x += tl.load(start + label, mask=here & (label * 0 + t == 0), other=0.0).to(tl.float32)
-    if HAS_END:
+    if end is not None:
         x += tl.load(end + label, mask=here & (label * 0 + t == n - 1), other=0.0).to(tl.float32)
     return x
 
@@ -92,27 +93,26 @@ def _tile(lists, scores, tile, TILE: tl.constexpr, WIDTH: tl.constexpr):
 
 @triton.jit
 def _ways(
-    emissions, start, end, lists, scores, v, tile, position, t, n, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr,
+    emissions, start, end, lists, scores, v, tile, position, t, n, L: tl.constexpr, TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):  # fmt: skip
     """The labels of a tile and their states [TILE / WIDTH], the labels in their lists [TILE], and the ways over these."""
     label, other, w = _tile(lists, scores, tile, TILE, WIDTH)
-    x = _states(emissions, start, end, position, t, n, L, label, label >= 0, HAS_START, HAS_END)
+    x = _states(emissions, start, end, position, t, n, L, label, label >= 0)
     ways = tl.reshape(tl.gather(v, tl.maximum(other, 0), 0) + w, [TILE // WIDTH, WIDTH])
     return label, x, other, ways
 
 
 @triton.jit
 def _pushed_tiles(
-    emissions, start, end, lists, scores, new, v, top, part, position, t, n, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, POWER: tl.constexpr,
-    PARTS: tl.constexpr,
+    emissions, start, end, lists, scores, new, v, top, part, position, t, n, L: tl.constexpr, TILE: tl.constexpr,
+    WIDTH: tl.constexpr, POWER: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """The messages of the labels whose lists have one width."""
     for tile in range(_first_tile(lists, part, POWER, PARTS), tl.load(lists + POWER + 1).to(tl.int32), PARTS):
         label, x, _, ways = _ways(
-            emissions, start, end, lists, scores, v, tile, position, t, n, L, HAS_START, HAS_END, TILE, WIDTH
-        )  # fmt: skip
+            emissions, start, end, lists, scores, v, tile, position, t, n, L, TILE, WIDTH
+        )
         peak = finite(tl.max(ways, axis=1))
         mass = tl.sum(tl.exp(ways - peak[:, None]), axis=1)
         tl.store(new + label, x + (tl.log(mass) + (peak - top)), mask=label >= 0)
@@ -120,29 +120,28 @@ def _pushed_tiles(
 
 @triton.jit(do_not_specialize=["B", "T", "n_tiles"])
 def sparse_messages_kernel(
-    emissions, start, end, lengths, sites, neighbours, scores, known, counters, messages, scale, values, total,
-    B, T, n_tiles, L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr,
-    TILE: tl.constexpr, POWERS: tl.constexpr, PARTS: tl.constexpr, WAIT: tl.constexpr,
+    emissions, start, end, lengths, sites, neighbours, scores, gold, counters, messages, scale, values, total, B, T,
+    n_tiles, L: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, POWERS: tl.constexpr, PARTS: tl.constexpr,
+    WAIT: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B PARTS, directions]: messages F [B, T, L], then Q [B, T, L]; scale [B, T]; values [B], or total [].
+    """Programs [B PARTS, directions]: messages F [B, T, L], then Q [B, T, L]; scale [B, T]; values [B].
 
-    values: log Z, or the score of the tags less log Z; with ADD_UP, total is their sum. counters zeros [2 + 2 B]. All
+    values: log Z, or with `gold` the score of the tags less log Z; total [] is their sum. counters zeros [2 + 2 B]. All
     programs of a sequence store what they find for the first site, which is the same.
     """
     row, direction = (tl.program_id(0) // PARTS).to(tl.int64), tl.program_id(1)
     part = tl.program_id(0) % PARTS
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     here = (label < L) & (label * 0 + n > 0)
     emissions += row * T * L
     own = messages + (direction * tl.cast(B, tl.int64) + row) * T * L
-    counter = counters + 2 + 2 * row + direction
+    counter = counters + ARRIVALS + 2 * row + direction
     lists = neighbours + direction * (n_tiles + 1) * (TILE + TILE // 8)
     scores += direction * n_tiles * TILE
     first = tl.where(direction == 0, 0, tl.maximum(n - 1, 0))
-    position = position_of(sites, row, first, T, HAS_SITES)
-    x = _states(emissions, start, end, position, first, n, L, label, here, HAS_START, HAS_END)
+    position = position_of(sites, row, first, T)
+    x = _states(emissions, start, end, position, first, n, L, label, here)
     top = finite(tl.max(x, axis=0))
     tl.store(own + first * L + label, x - top, mask=here)
     tl.store(scale + row * T, top, mask=direction + part == 0)
@@ -154,11 +153,11 @@ def sparse_messages_kernel(
         old = own + tl.where(direction == 0, t - 1, t + 1) * L
         v = tl.load(old + label, mask=label < L, other=NEVER, cache_modifier=".cg")
         top = finite(tl.max(v, axis=0))
-        position = position_of(sites, row, t, T, HAS_SITES)
+        position = position_of(sites, row, t, T)
         for power in tl.static_range(POWERS):
             _pushed_tiles(
-                emissions, start, end, lists, scores, own + t * L, v, top, part, position, t, n, L,
-                HAS_START, HAS_END, TILE, 8 << power, power, PARTS,
+                emissions, start, end, lists, scores, own + t * L, v, top, part, position, t, n, L, TILE, 8 << power,
+                power, PARTS,
             )  # fmt: skip
         tl.store(scale + row * T + t, top, mask=direction + part == 0)
         added += top.to(tl.float64)
@@ -170,25 +169,23 @@ def sparse_messages_kernel(
         top = finite(tl.max(last, axis=0))
         mass = tl.sum(tl.exp(last - top), axis=0)
         log_z = tl.where(n > 0, added + (tl.log(mass) + top).to(tl.float64), 0.0)
-        if HAS_TAGS:
-            gold = tl.load(known + 2 * row).to(tl.float64) + tl.load(known + 2 * row + 1).to(tl.float64)
-            log_z = gold - log_z
+        if gold is not None:
+            log_z = gold_score(gold, row) - log_z
         tl.store(values + row, log_z.to(tl.float32))
-        if ADD_UP:
-            added_up(values, total, counters + 1, B, 1.0, tl.float32)
+        if total is not None:
+            added_up(values, total, counters + FINISHED, B, 1.0, tl.float32)
 
 
 @triton.jit
 def _best_tiles(
     emissions, start, end, lists, scores, new, pointers, v, top, part, position, t, n, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, POWER: tl.constexpr,
-    PARTS: tl.constexpr,
+    TILE: tl.constexpr, WIDTH: tl.constexpr, POWER: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """The best ways to the labels whose lists have one width, and the labels before."""
     for tile in range(_first_tile(lists, part, POWER, PARTS), tl.load(lists + POWER + 1).to(tl.int32), PARTS):
         label, x, other, ways = _ways(
-            emissions, start, end, lists, scores, v, tile, position, t, n, L, HAS_START, HAS_END, TILE, WIDTH
-        )  # fmt: skip
+            emissions, start, end, lists, scores, v, tile, position, t, n, L, TILE, WIDTH
+        )
         other = tl.reshape(other, [TILE // WIDTH, WIDTH])
         best = tl.max(ways, axis=1)
         chosen = (ways == best[:, None]) & (other >= 0)
@@ -200,8 +197,7 @@ def _best_tiles(
 @triton.jit(do_not_specialize=["B", "T", "n_tiles"])
 def sparse_best_kernel(
     emissions, start, end, lengths, sites, neighbours, scores, counters, ways, pointers, B, T, n_tiles,
-    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, POWERS: tl.constexpr, PARTS: tl.constexpr,
+    L: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, POWERS: tl.constexpr, PARTS: tl.constexpr,
     WAIT: tl.constexpr,
 ):  # fmt: skip
     """Programs [B PARTS]: ways [2, B, L], those to the last site at (T − 1) mod 2; pointers [B, T, L]; counters zeros [B].
@@ -209,14 +205,14 @@ def sparse_best_kernel(
     See `wide_best_kernel`.
     """
     row, part = (tl.program_id(0) // PARTS).to(tl.int64), tl.program_id(0) % PARTS
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     emissions += row * T * L
     pointers += row * T * L
     ways += row * L
     size = tl.cast(B, tl.int64) * L
-    position = position_of(sites, row, 0, T, HAS_SITES)
-    x = _states(emissions, start, end, position, 0, n, L, label, label < L, HAS_START, HAS_END)
+    position = position_of(sites, row, 0, T)
+    x = _states(emissions, start, end, position, 0, n, L, label, label < L)
     tl.store(ways + ((T - n) % 2) * size + label, x, mask=label < L)
     for t in range(1, n):
         tl.debug_barrier()
@@ -224,10 +220,10 @@ def sparse_best_kernel(
         old = ways + ((T - n + t - 1) % 2) * size
         v = tl.load(old + label, mask=label < L, other=NEVER, cache_modifier=".cg")
         top = finite(tl.max(v, axis=0))
-        position = position_of(sites, row, t, T, HAS_SITES)
+        position = position_of(sites, row, t, T)
         for power in tl.static_range(POWERS):
             _best_tiles(
                 emissions, start, end, neighbours, scores, ways + ((T - n + t) % 2) * size, pointers + t * L, v, top,
-                part, position, t, n, L, HAS_START, HAS_END, TILE, 8 << power, power, PARTS,
+                part, position, t, n, L, TILE, 8 << power, power, PARTS,
             )  # fmt: skip
         arrive(counters + row, WAIT)

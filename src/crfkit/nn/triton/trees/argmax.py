@@ -61,12 +61,11 @@ def _open(heads, node_heads, entered, around, n, n_nodes, N: tl.constexpr):
 
 @triton.jit(do_not_specialize=["size", "one_root"])
 def best_tree_kernel(
-    scores, lengths, work, nodes, heads, size, one_root,
-    HAS_LENGTHS: tl.constexpr, N: tl.constexpr, TILE: tl.constexpr,
-):  # fmt: skip
+    scores, lengths, work, nodes, heads, size, one_root, N: tl.constexpr, TILE: tl.constexpr
+):
     """Programs [B]: the heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
     sentence = tl.program_id(0).to(tl.int64)
-    n = length_of(lengths, sentence, size - 1, HAS_LENGTHS)
+    n = length_of(lengths, sentence, size - 1)
     scores += sentence * size * size
     heads += sentence * (size - 1)
     rows = work + sentence * (size - 1) * N

@@ -86,10 +86,9 @@ class KernelTreeBackend(TreeBackend):
         heads = torch.empty((B, size - 1), dtype=torch.int64, device=scores.device)
         work = torch.empty(B * (size - 1) * N, dtype=torch.float64, device=scores.device)
         nodes = torch.empty(B * 6 * N, dtype=torch.int32, device=scores.device)
-        has_lengths = lengths is not None
         _best(N)(
-            (B, 1, 1), (scores.dtype, has_lengths), (scores.contiguous(), lengths, work, nodes, heads),
-            (size, int(single_root)), (has_lengths, N, max(1, 1024 // N)),
+            (B, 1, 1), (scores.dtype, lengths is None), (scores.contiguous(), lengths, work, nodes, heads),
+            (size, int(single_root)), (N, max(1, 1024 // N)),
         )  # fmt: skip
         return heads
 
@@ -109,33 +108,13 @@ class KernelTreeBackend(TreeBackend):
         work = torch.empty(
             flags + (-(-B // 4) if done is None else 0), dtype=torch.float64, device=scores.device
         )
-        scores = scores.contiguous()
-        start = work.data_ptr()
-        addresses = [
-            scores.data_ptr(),
-            0 if lengths is None else lengths.data_ptr(),
-            start,
-            log_z.data_ptr(),
-            log_z.data_ptr() if marginals is None else marginals.data_ptr(),
-            start + 8 * flags if done is None else done.data_ptr(),
-        ]
         kind = (scores.dtype, lengths is None, log_z.dtype)
-        numbers, constants = (size, int(single_root), n_rows), (lengths is not None, N, N.bit_length() - 1)
-        flagged = int(done is not None)
+        numbers, constants = (size, int(single_root), n_rows), (N, N.bit_length() - 1)
+        enough, flagged = work[flags:].view(torch.int8) if done is None else done, int(done is not None)
+        scores, marginals = scores.contiguous(), log_z if marginals is None else marginals
         for launch, real, others in _steps(N, gradient, log_z.dtype):
-
-            def tensors(real: torch.dtype = real) -> tuple[Tensor | None, ...]:
-                of_rows = work[flags:].view(torch.int8) if done is None else done
-                return (
-                    scores,
-                    lengths,
-                    work.view(real),
-                    log_z,
-                    log_z if marginals is None else marginals,
-                    of_rows,
-                )
-
-            launch.at((B, sides, 1), kind, addresses, tensors, (*numbers, flagged), (*constants, *others))
+            pointers = (scores, lengths, work.view(real), log_z, marginals, enough)
+            launch((B, sides, 1), kind, pointers, (*numbers, flagged), (*constants, *others))
             flagged = 1
 
 

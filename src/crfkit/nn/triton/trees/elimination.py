@@ -100,7 +100,7 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
 @triton.jit
 def fill_weights(
     scores, X, rho, peaks, n, size, head, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
-):  # fmt: skip
+):
     """Writes weights, the largest into each word being 1; columns are the words `head` [N].
 
     The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way, and NaN where
@@ -138,8 +138,8 @@ def fill_weights(
 
 @triton.jit
 def _take_out(
-    X, rho, vectors, state, word, k, low, high, n, n_rows, level,
-    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+    X, rho, vectors, state, word, k, low, high, n, n_rows, level, N: tl.constexpr, LEVELS: tl.constexpr,
+    TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Takes `word` [N], at place k of each branch, out of the first `n_rows` rows; `_is_left` tells the columns left."""
     ZERO: tl.constexpr = NEVER if LOG else 0.0
@@ -200,7 +200,7 @@ def _halves(c, level, side):
 @triton.jit
 def _split(
     before, X, rho, vectors, state, n, level, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr
-):  # fmt: skip
+):
     """Makes two branches of each: the columns that it kept, in the order of the next halving; their states."""
     column, M = tl.arange(0, N), N >> level
     c, p = column >> (LEVELS - level), column & (M - 1)
@@ -227,8 +227,8 @@ def _split(
 
 @triton.jit
 def _halve(
-    X, rho, vectors, state, n, side, level,
-    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+    X, rho, vectors, state, n, side, level, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr,
+    LOG: tl.constexpr,
 ):  # fmt: skip
     """Takes half of the columns out of every branch."""
     column, M = tl.arange(0, N), N >> level
@@ -247,8 +247,8 @@ def _halve(
 
 @triton.jit
 def write_marginals(
-    scores, rho, vectors, marginals, n, size, side, one_root,
-    N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr, PLACES: tl.constexpr, TOLERANCE: tl.constexpr,
+    scores, rho, vectors, marginals, n, size, side, one_root, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+    PLACES: tl.constexpr, TOLERANCE: tl.constexpr,
 ):  # fmt: skip
     """Writes P(m → j) of the words j of a program, one in each branch; whether the words that have heads have them with the
     probability Σ_m P(m → j) = 1, and whether all have one."""
@@ -308,8 +308,8 @@ def log_partition_of(rho, vectors, n, N: tl.constexpr, LOG: tl.constexpr):
 
 @triton.jit
 def _every_word_last(
-    scores, X, rho, vectors, marginals, state, n, size, side, one_root,
-    N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr,
+    scores, X, rho, vectors, marginals, state, n, size, side, one_root, N: tl.constexpr, LEVELS: tl.constexpr,
+    TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Halves the words until every one was left last, and writes the marginals; what `gradient` says of them."""
     room = (size - 1) * N
@@ -328,7 +328,7 @@ def _every_word_last(
 @triton.jit
 def _first_word_last(
     X, rho, vectors, state, n, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
-):  # fmt: skip
+):
     """Takes out all words but the first."""
     nothing = tl.zeros([N], dtype=tl.int32)
     for i in range(1, n):
@@ -340,16 +340,15 @@ def _first_word_last(
 
 @triton.jit(do_not_specialize=["size", "one_root", "n_rows", "flagged"])
 def elimination_kernel(
-    scores, lengths, work, log_z, marginals, enough, size, one_root, n_rows, flagged,
-    HAS_LENGTHS: tl.constexpr, N: tl.constexpr, LEVELS: tl.constexpr, TILE: tl.constexpr,
-    GRADIENT: tl.constexpr, LOG: tl.constexpr,
+    scores, lengths, work, log_z, marginals, enough, size, one_root, n_rows, flagged, N: tl.constexpr,
+    LEVELS: tl.constexpr, TILE: tl.constexpr, GRADIENT: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, 2] for log Z and marginals, [B, 1] for log Z alone. `work` has `n_rows` rows of N numbers for each.
 
     Whether float64 was wide enough is written to `enough` [B, 2]. With `flagged`, only what has a 0 there is done.
     """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = length_of(lengths, row, size - 1, HAS_LENGTHS)
+    n = length_of(lengths, row, size - 1)
     scores += row * size * size
     marginals += row * size * size
     enough += 2 * row + side

@@ -138,9 +138,8 @@ def _places(p, side, LEVEL: tl.constexpr, N: tl.constexpr):
 
 @triton.jit(noinline=True)
 def _halve(
-    before, after, rho, vectors, slots, n, side,
-    LEVEL: tl.constexpr, N: tl.constexpr, BITS: tl.constexpr,
-):  # fmt: skip
+    before, after, rho, vectors, slots, n, side, LEVEL: tl.constexpr, N: tl.constexpr, BITS: tl.constexpr
+):
     """Takes half of the columns out of every branch of a level; `before` has what the branches of the last one kept.
 
     Each level is a function of its own, which the compiler looks at alone: that takes it half of the time.
@@ -181,8 +180,8 @@ def _halve(
 
 @triton.jit
 def _sums(
-    scores, X, rho, vectors, slots, marginals, n, size, side, one_root, spread,
-    N: tl.constexpr, BITS: tl.constexpr, TILE: tl.constexpr, FLOAT32: tl.constexpr,
+    scores, X, rho, vectors, slots, marginals, n, size, side, one_root, spread, N: tl.constexpr, BITS: tl.constexpr,
+    TILE: tl.constexpr, FLOAT32: tl.constexpr,
 ):  # fmt: skip
     """Writes the marginals; log Z, and whether the precision was wide enough."""
     p = tl.arange(0, N)
@@ -202,15 +201,15 @@ def _sums(
 
 @triton.jit(do_not_specialize=["size", "one_root", "n_rows", "flagged"])
 def register_kernel(
-    scores, lengths, work, log_z, marginals, enough, size, one_root, n_rows, flagged,
-    HAS_LENGTHS: tl.constexpr, N: tl.constexpr, BITS: tl.constexpr, TILE: tl.constexpr, FLOAT32: tl.constexpr,
+    scores, lengths, work, log_z, marginals, enough, size, one_root, n_rows, flagged, N: tl.constexpr,
+    BITS: tl.constexpr, TILE: tl.constexpr, FLOAT32: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, 2] for log Z and marginals, in the precision of `work`, which has `n_rows` rows of N numbers for each.
 
     Whether that was wide enough is written to `enough` [B, 2]. With `flagged`, only what has a 0 there is done.
     """
     row, side = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    n = length_of(lengths, row, size - 1, HAS_LENGTHS)
+    n = length_of(lengths, row, size - 1)
     scores += row * size * size
     marginals += row * size * size
     enough += 2 * row + side
@@ -226,8 +225,7 @@ def register_kernel(
             good = spread < tl.where(n_holes > 0, FLOAT32_WIDEST_WITH_HOLES, FLOAT32_WIDEST)
         if good:
             total, good = _sums(
-                scores, X, rho, vectors, slots, marginals, n, size, side, one_root, spread,
-                N, BITS, TILE, FLOAT32,
+                scores, X, rho, vectors, slots, marginals, n, size, side, one_root, spread, N, BITS, TILE, FLOAT32,
             )  # fmt: skip
             if side == 0:
                 tl.store(log_z + row, total)

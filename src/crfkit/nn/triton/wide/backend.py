@@ -1,10 +1,10 @@
-"""Chains with many labels on a GPU: a value with its messages, its gradient, the best label sequence."""
+"""The backend for chains with more than 128 labels on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import triton
@@ -15,75 +15,28 @@ from crfkit.nn.problem.chain import ChainProblem
 from crfkit.nn.triton.dense.backend import kind_of, plain, scale_gradient
 from crfkit.nn.triton.launch import Launch, n_processors, on_its_device
 from crfkit.nn.triton.wide.gradient import wide_arcs_kernel, wide_gradient_kernel
-from crfkit.nn.triton.wide.messages import wide_messages_kernel, wide_tables_kernel, wide_values_kernel
+from crfkit.nn.triton.wide.messages import (
+    ARRIVALS,
+    wide_messages_kernel,
+    wide_tables_kernel,
+    wide_values_kernel,
+)
 from crfkit.nn.triton.wide.viterbi import wide_best_kernel, wide_follow_kernel
 
-FEW_LABELS = 128  # up to which `chain_triton` answers
+FEW_LABELS = 128  # up to which the dense backend is faster
 MOST_LABELS = 8192
 TILES = ((16, 16), (16, 32), (32, 32), (64, 32), (64, 64))  # sequences and labels of a program
 BEST_TILES = ((8, 16), (16, 16), (16, 32))
 SPLIT = 8  # parts of a product, and warps that make them
 ON_CHIP = 16384  # numbers of exp(arcs) that a program can keep
 ARCS = (64, 32, 32)  # a tile of the gradient by arcs, and places that it reads at once
-
-
-class Kept(NamedTuple):
-    """What the gradient needs of the messages."""
-
-    known: Tensor  # see `wide_tables_kernel`
-    counters: Tensor  # [2 + 2 B], and behind them, for totals, how often the tags have an arc [L, L]
-    messages: Tensor  # [2, B, T, L]
-    scale: Tensor  # [B, T]
+AT_ONCE = 4096  # numbers of a program that goes through rows of labels
 
 
 @cache
-def _launch(kernel: Any, n_warps: int, waits: bool = False) -> Launch:
-    return Launch(kernel, n_warps, waits=waits, num_stages=4 if kernel is wide_arcs_kernel else 1)
-
-
-def _head(B: int) -> int:
-    """How many counters there are before those of arcs, which begin where wide loads can."""
-    return -(-(2 + 2 * B) // 4) * 4
-
-
-def _messages(
-    problem: ChainProblem,
-    kind: tuple[Any, ...],
-    known: Tensor,
-    counters: Tensor,
-    messages: Tensor,
-    scale: Tensor,
-) -> None:
-    """Forward messages, and backward ones where there is room for them."""
-    B, T, L = problem.emissions.shape
-    directions = len(messages)
-    (rows, block), n_blocks, per_launch = _tile(TILES, B, L, directions, problem.emissions)
-    width = max(16, triton.next_power_of_2(L) // SPLIT)
-    n_pieces = 1
-    if SPLIT * width * block > ON_CHIP:
-        width = 16
-        n_pieces = -(-L // (SPLIT * width))
-    for group in range(0, -(-B // rows), max(per_launch, 1)):
-        n_groups = min(max(per_launch, 1), -(-B // rows) - group)
-        turns = [(0, T)] if per_launch else [(turn, turn + 1) for turn in range(T)]
-        for first, stop in turns:
-            _launch(wide_messages_kernel, SPLIT, per_launch > 0)(
-                (n_blocks, directions, n_groups), (kind, rows, block, per_launch > 0),
-                (*problem[:6], known, counters, messages, scale), (B, T, first, stop, group),
-                (L, *kind[-5:-1], rows, block, SPLIT, width, n_pieces, per_launch > 0),
-            )  # fmt: skip
-
-
-def _tile(
-    tiles: tuple[tuple[int, int], ...], B: int, L: int, directions: int, where: Tensor
-) -> tuple[tuple[int, int], int, int]:
-    """Sequences and labels of a program, blocks of labels, and groups of sequences that go together; 0: none can."""
-    at_once = n_processors(where.device)
-    for rows, block in tiles:
-        n_blocks, n_groups = -(-L // block), -(-B // rows)
-        if n_blocks * directions * n_groups <= at_once:
-            return (rows, block), n_blocks, n_groups
-    return tiles[-1], n_blocks, at_once // (n_blocks * directions)
+def launch_of(kernel: Any, n_warps: int, waits: bool = False, **options: Any) -> Launch:
+    """The launches of a kernel."""
+    return Launch(kernel, n_warps, waits=waits, **options)
 
 
 class WideBackend(Backend):
@@ -93,80 +46,106 @@ class WideBackend(Backend):
     uses_up_kept = True  # `gradient` puts its own numbers in the place of messages
 
     def suits(self, problem: ChainProblem) -> bool:
-        """Whether the kernels answer for this problem: one table of arcs, float32 or less."""
+        """Whether there are kernels for this problem."""
         B, T, L = problem.emissions.shape
-        usual = (
-            problem.arcs.ndim == 2
-            and FEW_LABELS < L <= MOST_LABELS
-            and problem.emissions.dtype != torch.float64
-        )
-        return usual and B > 0 and T > 0
+        usual = problem.arcs.ndim == 2 and problem.emissions.dtype != torch.float64
+        return usual and FEW_LABELS < L <= MOST_LABELS and B > 0 and T > 0
 
     def has_total(self, problem: ChainProblem) -> bool:
-        """Whether `total` answers: for gradients that can be scaled without losing digits."""
+        """For gradients that can be scaled without losing digits."""
         return problem.emissions.dtype == torch.float32
 
     @on_its_device
     def value(
         self, problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """score(tags) − log Z, or log Z, [B] or their sum []; and what the gradient will need."""
+        """The values [B], or their sum []; with `keep`, peaks [B, T], counters, messages [2, B, T, L], scale [B, T].
+
+        Behind the counters, with `keep` and `total`, is how often the tags have an arc [L, L].
+        """
         problem = plain(problem)
         emissions, _, _, _, lengths, _, _ = problem
         B, T, L = emissions.shape
-        kind = kind_of(problem, tags)
-        flags, block, device = kind[-5:], triton.next_power_of_2(L), emissions.device
-        counted = total and keep
-        counters = torch.zeros(_head(B) + (L * L if counted else 0), dtype=torch.int32, device=device)
-        counts = counters[_head(B) :] if counted else None
-        known = torch.empty(2 * B + B * T, dtype=torch.float32, device=device)
-        n_arcs, rows = -(-L * L // 4096), max(1, 4096 // block)
-        n_programs = n_arcs + (0 if tags is None else B) + -(-B * T // rows)
-        _launch(wide_tables_kernel, 4)(
-            (n_programs, 1, 1), (kind, counted), (*problem[:6], tags, known, counters, counts), (B, T, n_arcs),
-            (L, *flags, block, rows),
+        kind, block, counted = kind_of(problem, tags), triton.next_power_of_2(L), total and keep
+        real: Any = {"dtype": torch.float32, "device": emissions.device}
+        counters = torch.zeros(_head(B) + counted * L * L, dtype=torch.int32, device=emissions.device)
+        gold = None if tags is None else torch.empty((B, 2), **real)
+        peaks, scale = torch.empty((B, T), **real), torch.empty((B, T), **real)
+        n_arcs, rows = -(-L * L // AT_ONCE), max(1, AT_ONCE // block)
+        launch_of(wide_tables_kernel, 4, num_stages=1)(
+            (n_arcs + (0 if tags is None else B) + -(-B * T // rows), 1, 1), (kind, counted),
+            (*problem[:6], tags, gold, peaks, counters, counters[_head(B) :] if counted else None), (B, T, n_arcs),
+            (L, block, rows),
         )  # fmt: skip
-        messages = torch.empty((1 + keep, B, T, L), dtype=torch.float32, device=device)
-        scale = torch.empty((B, T), dtype=torch.float32, device=device)
-        _messages(problem, kind, known, counters, messages, scale)
-        values = torch.empty(B, dtype=torch.float32, device=device)
-        added = torch.empty((), dtype=torch.float32, device=device) if total else None
-        _launch(wide_values_kernel, 4)(
-            (B, 1, 1), (kind, total), (lengths, known, counters, messages, scale, values, added), (B, T),
-            (L, lengths is not None, tags is not None, total, block),
-        )  # fmt: skip
-        kept = Kept(known, counters, messages, scale) if keep else ()
-        return values if added is None else added, kept
+        messages = torch.empty((1 + keep, B, T, L), **real)
+        width = max(16, block // SPLIT)
+        for tile, waits, grid, turns in _grids(TILES, problem, 1 + keep):
+            w, n_pieces = width, 1
+            if SPLIT * width * tile[1] > ON_CHIP:
+                w, n_pieces = 16, -(-L // (SPLIT * 16))
+            launch_of(wide_messages_kernel, SPLIT, waits, num_stages=1)(
+                grid, (kind, *tile, waits), (*problem[:6], peaks, counters, messages, scale), (B, T, *turns),
+                (L, *tile, SPLIT, w, n_pieces, waits),
+            )  # fmt: skip
+        values, added = torch.empty(B, **real), torch.empty((), **real) if total else None
+        launch_of(wide_values_kernel, 4, num_stages=1)(
+            (B, 1, 1),
+            (kind, total),
+            (lengths, gold, counters, messages, scale, values, added),
+            (B, T),
+            (L, block),
+        )
+        return values if added is None else added, (peaks, counters, messages, scale) if keep else ()
 
     @on_its_device
     def gradient(
         self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
     ) -> Gradient:
         """The gradient by emissions [B, T, L], arcs, start [L] and end [L]; what was kept is used up."""
-        kept, problem = Kept(*kept), plain(problem)
+        problem = plain(problem)
         emissions, arcs, start, end, lengths, sites, _ = problem
         B, T, L = emissions.shape
-        kind, block = kind_of(problem, tags), triton.next_power_of_2(L)
-        flags, rows = kind[-5:], max(1, 4096 // block)
-        d_emissions, d_arcs = torch.empty_like(emissions), torch.empty_like(arcs)
-        d_start = None if start is None else torch.empty_like(start)
-        d_end = None if end is None else torch.empty_like(end)
-        counts = kept.counters[_head(B) :] if upstream is None and tags is not None else None
+        block = triton.next_power_of_2(L)
+        rows = max(1, AT_ONCE // block)
+        peaks, counters, messages, scale = kept[:4]
+        d_emissions, d_arcs = torch.empty_like(emissions), self._empty_arcs(arcs)
+        d_start, d_end = (None if part is None else torch.empty_like(part) for part in (start, end))
         stride = upstream.stride(0) if upstream is not None and upstream.ndim else 0
-        weighted = (kind, None if upstream is None else upstream.dtype)
-        _launch(wide_gradient_kernel, 4)(
-            (-(-B * T // rows), 1, 1), weighted, (emissions, start, end, lengths, sites, tags, *kept, upstream, d_emissions),
-            (B, T, stride), (L, *flags, rows, block),
-        )  # fmt: skip
-        _launch(wide_arcs_kernel, 4)(
-            (-(-L // ARCS[0]) + 1, -(-L // ARCS[1]), 1), weighted,
+        kind = (kind_of(problem, tags), None if upstream is None else upstream.dtype)
+        launch_of(wide_gradient_kernel, 4, num_stages=1)(
+            (-(-B * T // rows), 1, 1), kind,
             (
-                arcs, lengths, sites, tags, kept.counters, counts, kept.messages, upstream, d_emissions, d_arcs, d_start,
-                d_end,
+                emissions, start, end, lengths, sites, tags, peaks, counters, messages, scale, upstream, d_emissions,
             ),
-            (B, T, stride), (L, *flags[2:], *ARCS, block),
+            (B, T, stride), (L, rows, block),
         )  # fmt: skip
-        return d_emissions, d_arcs, d_start, d_end
+        found = (upstream, d_emissions, d_arcs, d_start, d_end)
+        self._gradient_by_arcs(problem, tags, kept, kind, stride, found)
+        return found[1:]
+
+    def _empty_arcs(self, arcs: Tensor) -> Tensor:
+        """Where the gradient by arcs is written."""
+        return torch.empty_like(arcs)
+
+    def _gradient_by_arcs(
+        self,
+        problem: ChainProblem,
+        tags: Tensor | None,
+        kept: Sequence[Tensor],
+        kind: Any,
+        stride: int,
+        found: Any,
+    ) -> None:
+        """Write the gradient by arcs and ends; `found` has the upstream gradient, then those by the four scores."""
+        _, arcs, _, _, lengths, sites, _ = problem
+        B, T, L = problem.emissions.shape
+        _, counters, messages, _ = kept
+        counts = counters[_head(B) :] if found[0] is None and tags is not None else None
+        launch_of(wide_arcs_kernel, 4, num_stages=4)(
+            (-(-L // ARCS[0]) + 1, -(-L // ARCS[1]), 1), kind,
+            (arcs, lengths, sites, tags, counters, counts, messages, *found),
+            (B, T, stride), (L, *ARCS, triton.next_power_of_2(L)),
+        )  # fmt: skip
 
     @on_its_device
     def total(self, problem: ChainProblem, tags: Tensor | None, share: int = 1) -> tuple[Tensor, Gradient]:
@@ -187,27 +166,67 @@ class WideBackend(Backend):
 
     @on_its_device
     def argmax(self, problem: ChainProblem) -> Tensor:
-        """The labels of the best label sequence [B, T] by position; −1 at positions that are off."""
+        """Viterbi decoding: best scores with pointers to the label before, then backtracking."""
         problem = plain(problem)
-        emissions, _, _, _, lengths, sites, _ = problem
-        B, T, L = emissions.shape
-        kind, device = kind_of(problem, None), emissions.device
-        (rows, block), n_blocks, per_launch = _tile(BEST_TILES, B, L, 1, emissions)
-        counters = torch.zeros(2 + B, dtype=torch.int32, device=device)
+        B, T, L = problem.emissions.shape
+        kind, device = kind_of(problem, None), problem.emissions.device
         scores = torch.empty((2, B, L), dtype=torch.float32, device=device)
         pointers = torch.empty((B, T, L), dtype=torch.int16, device=device)
-        labels = torch.empty((B, T), dtype=torch.int64, device=device)
-        for group in range(0, -(-B // rows), max(per_launch, 1)):
-            n_groups = min(max(per_launch, 1), -(-B // rows) - group)
-            turns = [(0, T)] if per_launch else [(turn, turn + 1) for turn in range(T)]
-            for first, stop in turns:
-                _launch(wide_best_kernel, 4, per_launch > 0)(
-                    (n_blocks, n_groups, 1), (kind, rows, block, per_launch > 0),
-                    (*problem[:6], counters, scores, pointers), (B, T, first, stop, group),
-                    (L, *kind[-5:-1], rows, block, 32, per_launch > 0),
-                )  # fmt: skip
-        _launch(wide_follow_kernel, 4)(
-            (B, 1, 1), kind, (lengths, sites, scores, pointers, labels), (B, T),
-            (L, lengths is not None, sites is not None, triton.next_power_of_2(L)),
-        )  # fmt: skip
-        return labels
+        self._write_pointers(problem, kind, scores, pointers)
+        return follow(problem, kind, scores, pointers)
+
+    def _write_pointers(self, problem: ChainProblem, kind: Any, scores: Tensor, pointers: Tensor) -> None:
+        """Write the label before each label on the best path to it, and the scores of paths to the last two tokens."""
+        B, T, L = problem.emissions.shape
+        counters = torch.zeros(ARRIVALS.value + B, dtype=torch.int32, device=scores.device)
+        for tile, waits, (n_blocks, _, n_groups), turns in _grids(BEST_TILES, problem, 1):
+            launch_of(wide_best_kernel, 4, waits, num_stages=1)(
+                (n_blocks, n_groups, 1), (kind, *tile, waits), (*problem[:6], counters, scores, pointers), (B, T, *turns),
+                (L, *tile, 32, waits),
+            )  # fmt: skip
+
+
+def follow(problem: ChainProblem, kind: Any, scores: Tensor, pointers: Tensor) -> Tensor:
+    """The best label sequence [B, T] by position, from scores [2, B, L] and pointers [B, T, L]."""
+    B, T, L = problem.shape
+    labels = torch.empty((B, T), dtype=torch.int64, device=scores.device)
+    launch_of(wide_follow_kernel, 4, num_stages=1)(
+        (B, 1, 1), kind, (problem.lengths, problem.sites, scores, pointers, labels), (B, T),
+        (L, max(16, triton.next_power_of_2(L))),
+    )  # fmt: skip
+    return labels
+
+
+def _head(B: int) -> int:
+    """How many counters there are before those of arcs, which begin where wide loads can."""
+    return -(-(ARRIVALS.value + 2 * B) // 4) * 4
+
+
+def _grids(
+    tiles: tuple[tuple[int, int], ...], problem: ChainProblem, directions: int
+) -> Iterator[tuple[tuple[int, int], bool, tuple[int, int, int], tuple[int, int, int]]]:
+    """The launches of programs that go from token to token together.
+
+    For each: sequences and labels of a program; whether programs wait for each other; the grid, blocks of labels by
+    directions by groups of sequences; and the first turn, the turn after the last one, and the first group.
+    """
+    B, T, L = problem.shape
+    (rows, block), n_blocks, per_launch = _tile(tiles, B, L, directions, problem.emissions)
+    step = max(per_launch, 1)
+    for group in range(0, -(-B // rows), step):
+        n_groups = min(step, -(-B // rows) - group)
+        turns = [(0, T)] if per_launch else [(turn, turn + 1) for turn in range(T)]
+        for first, stop in turns:
+            yield (rows, block), per_launch > 0, (n_blocks, directions, n_groups), (first, stop, group)
+
+
+def _tile(
+    tiles: tuple[tuple[int, int], ...], B: int, L: int, directions: int, where: Tensor
+) -> tuple[tuple[int, int], int, int]:
+    """Sequences and labels of a program, blocks of labels, and groups of sequences that go together; 0: none can."""
+    at_once = n_processors(where.device)
+    for rows, block in tiles:
+        n_blocks, n_groups = -(-L // block), -(-B // rows)
+        if n_blocks * directions * n_groups <= at_once:
+            return (rows, block), n_blocks, n_groups
+    return tiles[-1], n_blocks, at_once // (n_blocks * directions)

@@ -12,26 +12,34 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import NEVER, finite, inverse, length_of
-from crfkit.nn.triton.wide.messages import site_scores
+from crfkit.nn.triton.dense.tables import (
+    NEVER,
+    finite,
+    inverse,
+    length_of,
+    lengths_of,
+    position_of,
+    positions_of,
+    tags_of,
+)
+from crfkit.nn.triton.wide.messages import LOGARITHMS, MODE, site_scores
 
 
 @triton.jit
-def weight_of(upstream, row, stride, on, HAS_TAGS: tl.constexpr):
-    """What the marginals of sequences are multiplied by: what comes back to their values, 1 where that is absent."""
+def weight_of(upstream, tags, row, stride, on):
+    """The factor of the marginals of sequences: the upstream gradient of their values, or 1; negative with tags."""
     weight = tl.where(on, 1.0, 0.0)
     if upstream is not None:
         weight = tl.load(upstream + row * stride, mask=on, other=0.0).to(tl.float32)
-    if HAS_TAGS:
+    if tags is not None:
         weight = -weight
     return weight
 
 
 @triton.jit(do_not_specialize=["B", "T", "stride"])
 def wide_gradient_kernel(
-    emissions, start, end, lengths, sites, tags, known, counters, messages, scale, upstream, d_emissions, B, T, stride,
-    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
+    emissions, start, end, lengths, sites, tags, peaks, counters, messages, scale, upstream, d_emissions, B, T,
+    stride, L: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of places]: the gradient by emissions, and pushed (weighted, but for logarithms) instead of Q.
 
@@ -40,17 +48,13 @@ def wide_gradient_kernel(
     place = (tl.program_id(0) * STEP + tl.arange(0, STEP)).to(tl.int64)
     inside = place < tl.cast(B, tl.int64) * T
     row, t = place // T, place % T
-    n = tl.zeros([STEP], dtype=tl.int64) + T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row, mask=inside, other=0)
+    n = lengths_of(lengths, row, inside, T)
     on = inside & (t < n)
     label = tl.arange(0, BLOCK)
     is_label = (label < L)[None, :]
-    safe = tl.load(counters) < 2
-    x, m = site_scores(
-        emissions, known + 2 * B, sites, start, end, row, t, on, n, T, L, label, HAS_START, HAS_END, HAS_SITES
-    )
-    weight = weight_of(upstream, row, stride, on, HAS_TAGS)
+    safe = tl.load(counters + MODE) < LOGARITHMS
+    x, m = site_scores(emissions, peaks, sites, start, end, row, t, on, n, T, L, label)
+    weight = weight_of(upstream, tags, row, stride, on)
     shift = tl.load(scale + place, mask=on, other=0.0)
     cell = place[:, None] * L + label[None, :]
     forward, backward = messages + cell, messages + tl.cast(B, tl.int64) * T * L + cell
@@ -74,11 +78,9 @@ def wide_gradient_kernel(
         top += tl.where(mass > 0, tl.log(mass), 0.0)
         gradient = tl.exp(both - top[:, None])
         pushed = tl.where(linked & (mass > 0)[:, None], q - (shift + top)[:, None], NEVER)
-    p = t
-    if HAS_SITES:
-        p = tl.load(sites + place, mask=inside, other=0)
-    if HAS_TAGS:
-        y = tl.load(tags + row * T + p, mask=on, other=-1).to(tl.int32)
+    p = positions_of(sites, row, t, inside, T)
+    if tags is not None:
+        y = tags_of(tags, sites, row, t, on, T)
         gradient -= tl.where(label[None, :] == y[:, None], 1.0, 0.0)
     gradient = tl.where(on[:, None], gradient * weight[:, None], 0.0)
     written = inside[:, None] & is_label
@@ -90,26 +92,17 @@ def wide_gradient_kernel(
 
 @triton.jit
 def _seen(
-    lengths, sites, tags, upstream, stride, before, after, B, T,
-    HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
+    lengths, sites, tags, upstream, stride, before, after, B, T, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
     """How often the tags have the arcs of one tile, weighted [ROWS, COLUMNS]."""
     STEP: tl.constexpr = 32
     seen = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
     for begin in range(0, B * T, STEP):
         place = begin + tl.arange(0, STEP)
         row, t = place // T, place % T
-        n = tl.zeros([STEP], dtype=tl.int64) + T
-        if HAS_LENGTHS:
-            n = tl.load(lengths + row, mask=place < B * T, other=0)
-        linked = (place < B * T) & (t > 0) & (t < n)
-        p, q = t, t - 1
-        if HAS_SITES:
-            p = tl.load(sites + place, mask=linked, other=0)
-            q = tl.load(sites + place - 1, mask=linked, other=0)
-        y = tl.load(tags + row * T + p, mask=linked, other=-1)
-        x = tl.load(tags + row * T + q, mask=linked, other=-1)
-        weight = weight_of(upstream, row, stride, linked, True)
+        linked = (place < B * T) & (t > 0) & (t < lengths_of(lengths, row, place < B * T, T))
+        y, x = tags_of(tags, sites, row, t, linked, T), tags_of(tags, sites, row, t - 1, linked, T)
+        weight = weight_of(upstream, tags, row, stride, linked)
         left = tl.where(before[:, None] == x[None, :], weight[None, :], 0.0)
         right = tl.where(after[None, :] == y[:, None], 1.0, 0.0)
         seen = tl.dot(left, right, seen, input_precision="tf32x3")
@@ -117,19 +110,13 @@ def _seen(
 
 
 @triton.jit
-def added_ends(
-    lengths, sites, d_emissions, d_start, d_end, B, T, L: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+def added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L: tl.constexpr, BLOCK: tl.constexpr):
     """The gradient by start and end: what first and last sites have together."""
     label = tl.arange(0, BLOCK)
     first, last = tl.zeros([BLOCK], dtype=tl.float32), tl.zeros([BLOCK], dtype=tl.float32)
     for row in range(B):
-        n = length_of(lengths, row, T, HAS_LENGTHS)
-        p, q = 0, tl.maximum(n - 1, 0)
-        if HAS_SITES:
-            p = tl.load(sites + row * T + p).to(tl.int32)
-            q = tl.load(sites + row * T + q).to(tl.int32)
+        n = length_of(lengths, row, T)
+        p, q = position_of(sites, row, 0, T), position_of(sites, row, tl.maximum(n - 1, 0), T)
         base = d_emissions + tl.cast(row, tl.int64) * T * L + label
         here = (label < L) & (label * 0 + n > 0)
         first += tl.load(base + p * L, mask=here, other=0.0).to(tl.float32)
@@ -142,10 +129,8 @@ def added_ends(
 
 @triton.jit(do_not_specialize=["B", "T", "stride"])
 def wide_arcs_kernel(
-    arcs, lengths, sites, tags, counters, counts, messages, upstream, d_emissions, d_arcs, d_start, d_end,
-    B, T, stride,
-    L: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, HAS_TAGS: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
+    arcs, lengths, sites, tags, counters, counts, messages, upstream, d_emissions, d_arcs, d_start, d_end, B, T,
+    stride, L: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Programs [tiles of labels before + 1, tiles of labels after]: the gradient by arcs; one of the last, by the ends.
 
@@ -154,7 +139,7 @@ def wide_arcs_kernel(
     last_row: tl.constexpr = (L + ROWS - 1) // ROWS
     if tl.program_id(0) == last_row:
         if tl.program_id(1) == 0:
-            added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, HAS_LENGTHS, HAS_SITES, BLOCK)
+            added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, BLOCK)
     else:
         before = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
         after = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -165,7 +150,7 @@ def wide_arcs_kernel(
         found = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
         n_places = tl.cast(B, tl.int64) * T
         pushed = messages + n_places * L
-        if tl.load(counters) < 2:
+        if tl.load(counters + MODE) < LOGARITHMS:
             for begin in range(1, n_places, STEP):
                 k = begin + tl.arange(0, STEP).to(tl.int64)
                 here = k < n_places
@@ -186,26 +171,11 @@ def wide_arcs_kernel(
                 f = tl.load(messages + (k - 1) * L + before, mask=is_before, other=NEVER)
                 q = tl.load(pushed + k * L + after, mask=is_after, other=NEVER)
                 on = tl.full([1], True, tl.int1)
-                weight = tl.sum(
-                    weight_of(upstream, k // T + tl.zeros([1], dtype=tl.int64), stride, on, HAS_TAGS), axis=0
-                )
+                row = k // T + tl.zeros([1], dtype=tl.int64)
+                weight = tl.sum(weight_of(upstream, tags, row, stride, on), axis=0)
                 found += weight * tl.exp(f[:, None] + w + q[None, :])
-        if HAS_TAGS and counts is not None:
+        if tags is not None and counts is not None:
             found += tl.load(counts + place, mask=pair, other=0).to(tl.float32)
-        elif HAS_TAGS:
-            found -= _seen(
-                lengths,
-                sites,
-                tags,
-                upstream,
-                stride,
-                before,
-                after,
-                B,
-                T,
-                HAS_LENGTHS,
-                HAS_SITES,
-                ROWS,
-                COLUMNS,
-            )
+        elif tags is not None:
+            found -= _seen(lengths, sites, tags, upstream, stride, before, after, B, T, ROWS, COLUMNS)
         tl.store(d_arcs + place, found.to(d_arcs.dtype.element_ty), mask=pair)

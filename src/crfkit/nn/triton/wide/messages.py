@@ -16,55 +16,66 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import LOG_2, NEVER, added_up, finite, gold_role, length_of
+from crfkit.nn.triton.dense.tables import (
+    LOG_2,
+    NEVER,
+    added_up,
+    finite,
+    gold_role,
+    gold_score,
+    length_of,
+    lengths_of,
+    peaks_role,
+    positions_of,
+)
 
 SMALL = tl.constexpr(8.0)  # arcs up to this let messages be divided at every fourth site alone
 LARGE = tl.constexpr(30.0)  # arcs and ends beyond this are done in log space
+MODE, FINISHED, ARRIVALS = (
+    tl.constexpr(i) for i in range(3)
+)  # counters: how sums are made; sequences done; programs
+DIVIDED, LOGARITHMS = tl.constexpr(1), tl.constexpr(2)  # modes
 
 
 @triton.jit
-def _size(scores, place, size):
-    """0, 1 or 2, as the scores [size] at these places are small, not small or large, below 0 as well."""
+def _mode(scores, place, size):
+    """0, DIVIDED or LOGARITHMS, as the scores [size] at these places are small, not small or large, below 0 as well."""
     x = tl.abs(tl.load(scores + place, mask=place < size, other=0.0).to(tl.float32))
-    return tl.max(tl.where(x <= SMALL, 0, tl.where(x <= LARGE, 1, 2)), axis=0)
+    return tl.max(tl.where(x <= SMALL, 0, tl.where(x <= LARGE, DIVIDED, LOGARITHMS)), axis=0)
 
 
 @triton.jit(do_not_specialize=["B", "T", "n_arcs"])
 def wide_tables_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, known, counters, counts, B, T, n_arcs, L: tl.constexpr,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr,
-    HAS_TAGS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, tags, gold, peaks, counters, counts, B, T, n_arcs, L: tl.constexpr,
+    BLOCK: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Programs [n_arcs + B (with HAS_TAGS) + blocks of rows].
+    """Programs [n_arcs + B (with tags) + blocks of rows].
 
-    known: the scores of the tags [B, 2], then the largest emission of each position [B, T]. counters[0] becomes 1 where
-    messages have to be divided at every site, 2 where exp space is not safe. counts [L, L]: how often the tags have an arc.
+    gold [B, 2]: the scores of the tags; peaks [B, T]: the largest emission of each position; counts [L, L]: how often the
+    tags have an arc. counters[MODE] becomes DIVIDED where messages have to be divided at every site, LOGARITHMS where exp
+    space is not safe.
     """
     task = tl.program_id(0).to(tl.int64)
     label = tl.arange(0, BLOCK)
     if task < n_arcs:
-        size = _size(arcs, task * 4096 + tl.arange(0, 4096), L * L)
-        if HAS_START:
-            size = tl.maximum(size, _size(start, label, L))
-        if HAS_END:
-            size = tl.maximum(size, _size(end, label, L))
-        if size > 0:
-            tl.atomic_max(counters, size)
-    elif HAS_TAGS and task < n_arcs + B:
+        mode = _mode(arcs, task * 4096 + tl.arange(0, 4096), L * L)
+        if start is not None:
+            mode = tl.maximum(mode, _mode(start, label, L))
+        if end is not None:
+            mode = tl.maximum(mode, _mode(end, label, L))
+        if mode > 0:
+            tl.atomic_max(counters + MODE, mode)
+    elif tags is not None and task < n_arcs + B:
         row = task - n_arcs
-        n = length_of(lengths, row, T, HAS_LENGTHS)
-        gold_role(
-            emissions, arcs, None, sites, tags, row, n, T, L, start, end, known, counts, HAS_SITES, HAS_START,
-            HAS_END, tl.float32,
-        )  # fmt: skip
+        n = length_of(lengths, row, T)
+        gold_role(emissions, arcs, None, sites, tags, row, n, T, L, start, end, gold, counts, tl.float32)
     else:
         block = task - n_arcs
-        if HAS_TAGS:
+        if tags is not None:
             block -= B
-        rows, n_rows = block * STEP + tl.arange(0, STEP), (task * 0 + B) * T
-        here = (rows < n_rows)[:, None] & (label < L)[None, :]
-        x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(tl.float32)
-        tl.store(known + 2 * B + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
+        peaks_role(
+            emissions, peaks, block * STEP + tl.arange(0, STEP), (task * 0 + B) * T, L, label, tl.float32
+        )
 
 
 @triton.jit
@@ -76,37 +87,34 @@ def arrive(counter, WAIT: tl.constexpr):
 
 
 @triton.jit
+def _loaded(counter):
+    """A counter as all programs of the device see it."""
+    asm: tl.constexpr = "ld.acquire.gpu.global.u32 $0, [$1];"
+    place = [counter.to(tl.int64)]
+    return tl.inline_asm_elementwise(asm, "=r,l", place, dtype=tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
 def wait_for(counter, number, WAIT: tl.constexpr):
     """Wait until so many programs have arrived."""
     if WAIT:
-        while (
-            tl.inline_asm_elementwise(
-                "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l", [counter.to(tl.int64)], dtype=tl.int32,
-                is_pure=False, pack=1,
-            )
-            < number
-        ):  # fmt: skip
+        while _loaded(counter) < number:
             pass
         tl.debug_barrier()
 
 
 @triton.jit
-def site_scores(
-    emissions, peaks, sites, start, end, row, target, on, n, T, L: tl.constexpr, label,
-    HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_SITES: tl.constexpr,
-):  # fmt: skip
+def site_scores(emissions, peaks, sites, start, end, row, target, on, n, T, L: tl.constexpr, label):
     """The scores of sites `target` [ROWS] with start and end folded in [ROWS, BLOCK], and the largest emissions [ROWS]."""
-    p = target
-    if HAS_SITES:
-        p = tl.load(sites + row * T + target, mask=on, other=0)
+    p = positions_of(sites, row, target, on, T)
     here = on[:, None] & (label < L)[None, :]
     x = tl.load(emissions + ((row * T + p) * L)[:, None] + label[None, :], mask=here, other=NEVER).to(
         tl.float32
     )
-    if HAS_START:
+    if start is not None:
         first = tl.load(start + label, mask=label < L, other=0.0).to(tl.float32)
         x += tl.where((target == 0)[:, None], first[None, :], 0.0)
-    if HAS_END:
+    if end is not None:
         last = tl.load(end + label, mask=label < L, other=0.0).to(tl.float32)
         x += tl.where((target == n - 1)[:, None], last[None, :], 0.0)
     peak = tl.zeros_like(row).to(tl.float32)
@@ -168,51 +176,31 @@ def _logarithms(
 
 @triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
 def wide_messages_kernel(
-    emissions, arcs, start, end, lengths, sites, known, counters, messages, scale, B, T, first, stop, group,
-    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr,
+    emissions, arcs, start, end, lengths, sites, peaks, counters, messages, scale, B, T, first, stop, group,
+    L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr,
     TURNS: tl.constexpr, WAIT: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of labels, directions, groups of rows from `group`]: turns first … stop − 1; turn 0 begins.
 
-    messages: F [B, T, L], then Q [B, T, L]; scale [B, T]; counters zeros [2 + 2 groups]. The labels before are read in TURNS
-    pieces of SPLIT · WIDTH; where one is enough, W stays on chip.
+    messages: F [B, T, L], then Q [B, T, L]; scale [B, T]; counters zeros [ARRIVALS + 2 groups]. The labels before
+    are read in TURNS pieces of SPLIT · WIDTH; where one is enough, W stays on chip.
     """
     block, direction, own_group = tl.program_id(0), tl.program_id(1), group + tl.program_id(2)
     label = block * BLOCK + tl.arange(0, BLOCK)
     row = (own_group * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     exists = row < B
-    n = tl.zeros([ROWS], dtype=tl.int64) + T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row, mask=exists, other=0)
+    n = lengths_of(lengths, row, exists, T)
     own = messages + direction * (tl.cast(B, tl.int64) * T * L)
-    counter = counters + 2 + own_group * 2 + direction
-    peaks = known + 2 * B
-    size = tl.load(counters)
-    safe = size < 2
+    counter = counters + ARRIVALS + own_group * 2 + direction
+    mode = tl.load(counters + MODE)
+    safe = mode < LOGARITHMS
     weights = _weights(arcs, direction, label, 0, L, SPLIT, WIDTH)
     if safe:
         weights = tl.exp(weights)
     for turn in range(first, stop):
         on = exists & (turn < n)
         target = tl.where(direction == 0, turn, n - 1 - turn)
-        x, m = site_scores(
-            emissions,
-            peaks,
-            sites,
-            start,
-            end,
-            row,
-            target,
-            on,
-            n,
-            T,
-            L,
-            label,
-            HAS_START,
-            HAS_END,
-            HAS_SITES,
-        )
+        x, m = site_scores(emissions, peaks, sites, start, end, row, target, on, n, T, L, label)
         if turn == 0:
             new = tl.where(safe, tl.exp(x - m[:, None]), x - m[:, None])
         else:
@@ -227,10 +215,10 @@ def wide_messages_kernel(
                             _weights(arcs, direction, label, piece * SPLIT * WIDTH, L, SPLIT, WIDTH)
                         )
                     v = _old(own, cell, on, piece * SPLIT * WIDTH, L, SPLIT, WIDTH, 0.0)
-                    if (turn % 4 == 0) | (size == 1):
+                    if (turn % 4 == 0) | (mode == DIVIDED):
                         power = tl.maximum(power, _power(v))
                     reached = tl.dot(v, weights, reached, input_precision="tf32x3")
-                power -= tl.where((turn % 4 == 0) | (size == 1), 127.0, 0.0)
+                power -= tl.where((turn % 4 == 0) | (mode == DIVIDED), 127.0, 0.0)
                 new = tl.sum(reached, axis=0) * tl.exp2(-power)[:, None] * tl.exp(x - m[:, None])
                 m += power * LOG_2
             else:
@@ -245,26 +233,25 @@ def wide_messages_kernel(
 
 @triton.jit(do_not_specialize=["B", "T"])
 def wide_values_kernel(
-    lengths, known, counters, messages, scale, values, total, B, T, L: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr, HAS_TAGS: tl.constexpr, ADD_UP: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Programs [B]: values [B], log Z or the score of the tags less log Z; with ADD_UP, total [] their sum."""
+    lengths, gold, counters, messages, scale, values, total, B, T, L: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Programs [B]: values [B], log Z, or with `gold` the score of the tags less log Z; total [] is their sum."""
     row = tl.program_id(0).to(tl.int64)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     value = tl.zeros([BLOCK], dtype=tl.float64)
     for begin in range(0, n, BLOCK):
         t = begin + label
         value += tl.load(scale + row * T + t, mask=t < n, other=0.0).to(tl.float64)
-    safe = tl.load(counters) < 2
+    safe = tl.load(counters + MODE) < LOGARITHMS
     here = (label < L) & (label * 0 + n > 0)
     last = tl.load(messages + (row * T + n - 1) * L + label, mask=here, other=tl.where(safe, 0.0, NEVER))
     top = tl.where(safe, 0.0, finite(tl.max(last, axis=0)))
     mass = tl.sum(tl.where(safe, last, tl.exp(last - top)), axis=0)
     log_z = tl.sum(value, axis=0) + (tl.log(mass) + top).to(tl.float64)
     log_z = tl.where(n > 0, log_z, 0.0)
-    if HAS_TAGS:
-        log_z = tl.load(known + 2 * row).to(tl.float64) + tl.load(known + 2 * row + 1).to(tl.float64) - log_z
+    if gold is not None:
+        log_z = gold_score(gold, row) - log_z
     tl.store(values + row, log_z.to(tl.float32))
-    if ADD_UP:
-        added_up(values, total, counters + 1, B, 1.0, tl.float32)
+    if total is not None:
+        added_up(values, total, counters + FINISHED, B, 1.0, tl.float32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import NEVER, finite, length_of, position_of
+from crfkit.nn.triton.dense.tables import NEVER, finite, length_of, lengths_of, position_of
 from crfkit.nn.triton.wide.messages import arrive, site_scores, wait_for
 
 
@@ -24,8 +24,7 @@ def _begun(old, row, exists, begin, L: tl.constexpr, STEP: tl.constexpr):
 @triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
 def wide_best_kernel(
     emissions, arcs, start, end, lengths, sites, counters, scores, pointers, B, T, first, stop, group,
-    L: tl.constexpr, HAS_START: tl.constexpr, HAS_END: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    HAS_SITES: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, WAIT: tl.constexpr,
+    L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, WAIT: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of labels, groups of rows from `group`]: turns first … stop − 1.
 
@@ -36,17 +35,13 @@ def wide_best_kernel(
     label = block * BLOCK + tl.arange(0, BLOCK)
     row = (own_group * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     exists = row < B
-    n = tl.zeros([ROWS], dtype=tl.int64) + T
-    if HAS_LENGTHS:
-        n = tl.load(lengths + row, mask=exists, other=0)
+    n = lengths_of(lengths, row, exists, T)
     counter = counters + 2 + own_group
     size = tl.cast(B, tl.int64) * L
     for turn in range(first, stop):
         on = exists & (turn < n)
         target = turn + row * 0
-        new, _ = site_scores(
-            emissions, None, sites, start, end, row, target, on, n, T, L, label, HAS_START, HAS_END, HAS_SITES
-        )
+        new, _ = site_scores(emissions, None, sites, start, end, row, target, on, n, T, L, label)
         here = exists[:, None] & (label < L)[None, :]
         if turn > 0:
             wait_for(counter, turn * tl.num_programs(0), WAIT)
@@ -81,24 +76,21 @@ def wide_best_kernel(
 
 
 @triton.jit(do_not_specialize=["B", "T"])
-def wide_follow_kernel(
-    lengths, sites, scores, pointers, labels, B, T, L: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr, HAS_SITES: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+def wide_follow_kernel(lengths, sites, scores, pointers, labels, B, T, L: tl.constexpr, BLOCK: tl.constexpr):
     """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no label sequence is
     possible.
     """
     row = tl.program_id(0).to(tl.int64)
-    n = length_of(lengths, row, T, HAS_LENGTHS)
+    n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     last = scores + (((T - 1) % 2) * tl.cast(B, tl.int64) + row) * L
     ends = tl.load(last + label, mask=label < L, other=NEVER)
     y = tl.argmax(ends, axis=0, tie_break_left=True).to(tl.int32)
     possible = tl.max(ends, axis=0) > NEVER
     for t in range(n, T):
-        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), -1)
+        tl.store(labels + row * T + position_of(sites, row, t, T), -1)
     for i in range(n):
         t = n - 1 - i
-        tl.store(labels + row * T + position_of(sites, row, t, T, HAS_SITES), tl.where(possible, y, -1))
+        tl.store(labels + row * T + position_of(sites, row, t, T), tl.where(possible, y, -1))
         if t > 0:
             y = tl.load(pointers + (row * T + t) * L + y).to(tl.int32)
