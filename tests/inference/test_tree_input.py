@@ -245,9 +245,6 @@ FIVE = np.zeros((5, 5))
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2, 3]), "sentence 1 has length 3, expected 0 to 2"),
         (lambda: TreeBatch(ONE, np.zeros((2, 3, 3)), [2]), r"expected integers \[N\] = \[2\]"),
         (lambda: SpanningTree("no"), "single_root is 'no', expected True or False"),  # type: ignore[arg-type]
-        (lambda: ONE.compile(-1), "n_positions is -1"),
-        (lambda: ONE.compile(2, AllowedLabels.from_labels([0])), "are of 1 words, the input has 2"),
-        (lambda: ONE.compile(2, active=3), "no parts that depend on the input"),
     ],
 )
 def test_what_is_refused(ask: Any, message: str) -> None:
@@ -292,9 +289,5 @@ def test_outputs_that_are_no_trees_score_nothing() -> None:
         assert inference.log_probability(MANY, FIVE, circle) == -math.inf
 
 
-def test_compiled_trees_are_compared_by_what_they_allow() -> None:
-    assert ONE.compile(3).key == SpanningTree().compile(3).key != MANY.compile(3).key
-    known = AllowedLabels.from_labels([0, -1, 1])
-    assert ONE.compile(3, known).key == ONE.compile(3, AllowedLabels.from_labels([0, -1, 1])).key
-    assert ONE.compile(3, known).key != ONE.compile(3).key
+def test_binding_changes_nothing() -> None:
     assert ONE.bind(["nsubj"], []) is ONE

@@ -47,7 +47,7 @@ class ChainProblem(PathProblem):
         transitions = np.zeros((n_labels, n_labels)) if scores.transitions is None else scores.transitions
         chain = self.chain.of_ids(n_labels)
         if chain.constrained:
-            emissions[~chain.compile(scores.n_positions, self.allowed).support(n_labels)] = -math.inf
+            emissions[~chain.possible_labels(scores.n_positions, n_labels, self.allowed)] = -math.inf
             transitions = np.where(chain.support().exists[:-1, :-1], transitions, -math.inf)
         elif self.allowed is not None:
             emissions[~self.allowed.mask(n_labels)] = -math.inf

@@ -168,7 +168,8 @@ def check_possible(chain: Chain, ptr: Int64s, allowed: AllowedLabels | None = No
     for n in some.tolist() if chain.constrained else ():
         begin, end = int(ptr[n]), int(ptr[n + 1])
         try:
-            chain.compile(end - begin, None if allowed is None else allowed.between(begin, end))
+            within = None if allowed is None else allowed.between(begin, end)
+            chain.possible_labels(end - begin, len(chain.support().labels), within)
         except NoOutputError as error:
             reason = _sentence(error)
             raise ImpossibleSequenceError(f"{which}sequence {n}: {reason}", n, reason) from None

@@ -2,7 +2,7 @@
 
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
-from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ChainTrellis, ScoredOutput
+from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ScoredOutput
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
@@ -13,7 +13,6 @@ from crfkit.structures.pattern_chain import (
     PatternMarginals,
     PatternScores,
     PatternStarts,
-    PatternTrellis,
 )
 from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, PatternMatcher
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
@@ -21,13 +20,12 @@ from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns
 from crfkit.structures.schemes import SCHEMES
 from crfkit.structures.spanning_tree import (
     SpanningTree,
-    TreeTrellis,
     allowed_arcs,
     is_tree,
     tree_output,
     tree_scores,
 )
-from crfkit.structures.structure import AllowedLabels, Structure, Trellis
+from crfkit.structures.structure import AllowedLabels, Structure
 from crfkit.structures.support import NoOutputError, Support
 
 __all__ = [
@@ -45,7 +43,6 @@ __all__ = [
     "Chain",
     "ChainMarginals",
     "ChainScores",
-    "ChainTrellis",
     "Condition",
     "Configurations",
     "Effort",
@@ -67,15 +64,12 @@ __all__ = [
     "PatternMatcher",
     "PatternScores",
     "PatternStarts",
-    "PatternTrellis",
     "Patterns",
     "Rule",
     "ScoredOutput",
     "SpanningTree",
     "Structure",
     "Support",
-    "TreeTrellis",
-    "Trellis",
     "allowed_arcs",
     "function_name",
     "is_tree",

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.structures.annotation import Outside, observed, outside
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.schemes import SCHEMES
+from crfkit.structures.score_arrays import numeric, refuse_unusable
 from crfkit.structures.structure import AllowedLabels
 from crfkit.structures.support import Support, support_of
 
@@ -46,7 +46,7 @@ class Chain:
     >>> chain = Chain(bigrams="bio").bind(["B", "I", "O"], [])
     >>> chain.bigrams.allows(["O", "I"])
     False
-    >>> chain.compile(2).support(3)[0]  # I cannot begin
+    >>> chain.possible_labels(2, 3)[0]  # I cannot begin
     array([ True, False,  True])
     """
 
@@ -149,60 +149,22 @@ class Chain:
             raise ValueError(f"{self!r} is not bound to labels yet: call bind(labels, outputs) first.")
         return support_of(self.bigrams, self.labels)
 
-    def compile(
-        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
-    ) -> ChainTrellis:
-        """All label sequences of this length that the bigrams and the allowed labels allow.
+    def possible_labels(self, n_positions: int, n_labels: int, allowed: AllowedLabels | None = None) -> Bools:
+        """The labels that some output has at each position, [T, L]: r_i of `crfkit.structures.support`.
 
-        If the bigrams exclude all of them, raises a `NoOutputError` that names the length and what is missing.
+        If bigrams and allowed labels exclude every output, raises a `NoOutputError` that names the length and what is
+        missing.
         """
-        if active is not None:
-            raise ValueError(
-                f"A chain has no parts that depend on the input, expected active = None, got {active!r}."
-            )
         if n_positions < 0:
             raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
-        if allowed is None:
-            return _plain(self, n_positions)
-        if allowed.n_positions != n_positions:
+        if allowed is not None and allowed.n_positions != n_positions:
             raise ValueError(
                 f"The allowed labels are of {allowed.n_positions} positions, the input has {n_positions}."
             )
-        return _checked(ChainTrellis(self, n_positions, allowed))
-
-
-@dataclass(frozen=True, eq=False)
-class ChainTrellis:
-    """The outputs of a chain: L^T sequences, without those that constraints exclude. Transitions are never listed."""
-
-    structure: Chain
-    n_positions: int
-    allowed: AllowedLabels | None = None
-
-    @property
-    def key(self) -> Hashable:
-        """Equal keys mean the same outputs."""
-        return (self.structure, self.n_positions, None if self.allowed is None else self.allowed.key)
-
-    def support(self, n_labels: int) -> Bools:
-        """The labels that some output has at each position, bools [T, L]: r_i of `crfkit.structures.support`."""
-        allowed = None if self.allowed is None else self.allowed.mask(n_labels)
-        if self.structure.constrained:
-            return self.structure.support().positions(self.n_positions, allowed)
-        return np.ones((self.n_positions, n_labels), dtype=np.bool_) if allowed is None else allowed
-
-
-def _checked(trellis: ChainTrellis) -> ChainTrellis:
-    """The trellis; raises an error if it has no output."""
-    if trellis.structure.constrained:
-        trellis.support(len(trellis.structure.support().labels))
-    return trellis
-
-
-@lru_cache(maxsize=4096)
-def _plain(structure: Chain, n_positions: int) -> ChainTrellis:
-    """The one trellis that all unrestricted inputs of this length share."""
-    return _checked(ChainTrellis(structure, n_positions))
+        mask = None if allowed is None else allowed.mask(n_labels)
+        if self.constrained:
+            return self.support().positions(n_positions, mask)
+        return np.ones((n_positions, n_labels), dtype=np.bool_) if mask is None else mask
 
 
 def _refuse(offenders: Sequence[Outside], n_outputs: int) -> None:
@@ -302,21 +264,11 @@ class ScoredOutput(NamedTuple):
 
 def _scores(name: str, values: npt.ArrayLike) -> Float64s:
     """`values` as a read-only float64 array in C order, without NaN and +inf."""
-    try:
-        given = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(
-            f"ChainScores.{name}: expected an array of numbers, got rows of different length."
-        ) from error
-    if given.dtype.kind not in "fiub":
-        raise ValueError(f"ChainScores.{name}: expected an array of numbers, got {given.dtype}.")
-    array = np.array(given, dtype=np.float64, order="C")  # a copy: what was checked stays as it is
-    if not np.all(array < np.inf):  # NaN compares false
-        position = tuple(int(i) for i in np.argwhere(~(array < np.inf))[0])
-        what = "NaN" if np.isnan(array[position]) else "+inf"
-        raise ValueError(
-            f"ChainScores.{name}{list(position)} is {what}, expected a finite number, or −inf to forbid."
-        )
+    where = f"ChainScores.{name}"
+    array = np.array(
+        numeric(values, where), dtype=np.float64, order="C"
+    )  # a copy: what was checked stays as it is
+    refuse_unusable(array, where)
     array.flags.writeable = False
     return array
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit.arrays import Bools, Int32s, Int64s
+from crfkit.arrays import Bools, Int32s, Int64s, offsets
 from crfkit.structures.pattern_language import quoted
 
 _LETTERS = ("BI", "BIES", "BILU", "BMES")  # begin, inside, end, single
@@ -67,7 +67,7 @@ class LabelUnits:
         begins = self.opens[ids] | self.closes[before] | (kinds != np.roll(kinds, 1))
         begins[ptr[:-1][np.diff(ptr) > 0]] = True
         found = np.where(self.inside[ids], np.int32(-1), kinds)[begins]
-        return found, np.concatenate([np.zeros(1, np.int64), np.cumsum(begins)])[ptr]
+        return found, offsets(begins)[ptr]
 
     def text(self, run: Sequence[int]) -> str | None:
         """The pattern of a run of units, from the end of the first to the beginning of the last; None: there is none."""

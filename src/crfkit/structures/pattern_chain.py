@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.structures.chain import Chain, ChainScores, ChainTrellis
+from crfkit.structures.chain import Chain, ChainScores
 from crfkit.structures.pattern_matcher import PatternMatcher
 from crfkit.structures.patterns import MAX_STATES
 from crfkit.structures.structure import AllowedLabels
@@ -77,40 +77,9 @@ class PatternChain:
         """The same with its chain bound."""
         return replace(self, chain=self.chain.bind(labels, outputs))
 
-    def compile(
-        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
-    ) -> PatternTrellis:
-        """The label sequences of the input, which has `n_positions` positions; NoOutputError if there are none."""
-        if active is not None:
-            raise ValueError("A PatternChain holds the patterns of its input already, `active` must be None.")
-        if n_positions != self.n_positions:
-            raise ValueError(
-                f"The patterns begin in an input of {self.n_positions} positions, got {n_positions} positions."
-            )
-        return PatternTrellis(self, self.chain.compile(n_positions, allowed))
-
     def counts(self, output: Sequence[int]) -> Float64s:
         """Pattern counts of one label sequence: Σ of values by weight, [W]."""
         return self.matcher.counts(output, *self.starts)
-
-
-@dataclass(frozen=True, eq=False)
-class PatternTrellis:
-    """The label sequences of one input with patterns."""
-
-    structure: PatternChain
-    chain: ChainTrellis
-
-    @property
-    def n_positions(self) -> int:
-        """T, the length of every output."""
-        return self.chain.n_positions
-
-    @property
-    def key(self) -> Hashable:
-        """Equal keys mean the same outputs with the same patterns."""
-        starts = tuple(array.tobytes() for array in self.structure.starts)
-        return (self.chain.key, self.structure.matcher, starts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 
 NO_WEIGHT = -1
 
@@ -169,9 +169,9 @@ class MatcherWriter:
         labels = [label for labels in self._sets for label in labels]
         return PatternMatcher(
             self._n_labels,
-            _pointers([len(labels) for labels in self._sets]),
+            offsets([len(labels) for labels in self._sets]),
             np.array(labels, dtype=np.int32),
-            _pointers([len(outs) for outs, _, _ in self._states]),
+            offsets([len(outs) for outs, _, _ in self._states]),
             np.array([labels for labels, _ in transitions], dtype=np.int32),
             np.array([after for _, after in transitions], dtype=np.int32),
             np.array([activates for _, activates, _ in self._states], dtype=np.int32),
@@ -194,8 +194,3 @@ class MatcherWriter:
         if number == len(self._states):
             self._states.append(key)
         return number
-
-
-def _pointers(counts: list[int]) -> Int64s:
-    """Offsets of lists with these lengths."""
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])

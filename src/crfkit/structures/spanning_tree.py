@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.structures.score_arrays import numeric, refuse_unusable
 from crfkit.structures.structure import AllowedLabels
 
 AllowedArcs = AllowedLabels | npt.ArrayLike | None
@@ -50,63 +51,16 @@ class SpanningTree:
         """The structure itself: it does not depend on training data."""
         return self
 
-    def compile(
-        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
-    ) -> TreeTrellis:
-        """All trees over this many words that are allowed: the possible heads of each word."""
-        if active is not None:
-            raise ValueError(
-                f"A tree has no parts that depend on the input, expected active = None, got {active!r}."
-            )
-        if n_positions < 0:
-            raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
-        if allowed is not None and allowed.n_positions != n_positions:
-            raise ValueError(
-                f"The allowed labels are of {allowed.n_positions} words, the input has {n_positions}."
-            )
-        return TreeTrellis(self, n_positions, allowed)
-
-
-@dataclass(frozen=True, eq=False)
-class TreeTrellis:
-    """The trees over T words that the allowed labels permit. Arcs are never listed."""
-
-    structure: SpanningTree
-    n_positions: int
-    allowed: AllowedLabels | None = None
-
-    @property
-    def key(self) -> Hashable:
-        """Equal keys mean the same trees."""
-        return (self.structure, self.n_positions, None if self.allowed is None else self.allowed.key)
-
 
 def tree_scores(values: npt.ArrayLike, where: str = "The scores of a tree") -> Float64s:
     """`values` as float64 [T + 1, T + 1] or [T + 1, T + 1, R] in C order, without a copy if possible."""
-    try:
-        given = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{where}: expected an array of numbers, got rows of different length.") from error
-    if given.dtype.kind not in "fiub":
-        raise ValueError(f"{where}: expected an array of numbers, got {given.dtype}.")
+    given = numeric(values, where)
     shape = given.shape
     if given.ndim not in (2, 3) or shape[0] != shape[1] or shape[0] == 0 or given.size == 0:
         raise ValueError(f"{where}: expected [T + 1, T + 1] or [T + 1, T + 1, R], got {list(shape)}.")
     array = np.ascontiguousarray(given, dtype=np.float64)
-    _refuse_unusable(array, where)
+    refuse_unusable(array, where, lambda at: at[0] != at[1] and at[1] != 0)
     return array
-
-
-def _refuse_unusable(scores: Float64s, where: str) -> None:
-    """Raise an error for NaN and +inf, except in ignored places."""
-    usable = scores < np.inf  # NaN compares false
-    if usable.all():
-        return
-    for place in np.argwhere(~usable):
-        at = tuple(int(i) for i in place)
-        if at[0] != at[1] and at[1] != 0:
-            what = "NaN" if np.isnan(scores[at]) else "+inf"
-            raise ValueError(f"{where}: {list(at)} is {what}, expected a finite number, or −inf to forbid.")
 
 
 def allowed_arcs(allowed: AllowedArcs, shape: tuple[int, ...]) -> Bools | None:

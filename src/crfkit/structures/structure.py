@@ -1,7 +1,7 @@
 """The interface of structures, and the allowed labels of an output.
 
-A structure is a specification of the outputs that exist. `bind` fixes what depends on the training set, once;
-`compile` gives the outputs of one input. Neither looks at weights or scores, so trellises can be shared.
+A structure is a specification of the outputs that exist. `bind` fixes what depends on the training set, once. It does not
+look at weights or scores.
 
 Letters: T positions, L labels, nnz entries of a list of lists.
 """
@@ -20,20 +20,6 @@ from crfkit.arrays import Bools, Int32s, Int64s, offsets
 Kind = TypeVar("Kind", np.int32, np.int64)
 
 
-class Trellis(Protocol):
-    """The outputs that exist for one input: what a structure compiles to. It does not depend on weights."""
-
-    @property
-    def n_positions(self) -> int:
-        """T, the length of every output."""
-        ...
-
-    @property
-    def key(self) -> Hashable:
-        """Equal keys mean the same outputs; the key of a cache of trellises."""
-        ...
-
-
 class Structure(Protocol):
     """A specification of the outputs that exist."""
 
@@ -42,16 +28,6 @@ class Structure(Protocol):
 
         `labels` are the L labels in the order of their ids; `outputs` the training outputs, one per sequence: label
         ids, −1 where unknown, or the labels that are possible at each position.
-        """
-        ...
-
-    def compile(
-        self, n_positions: int, allowed: AllowedLabels | None = None, active: object = None
-    ) -> Trellis:
-        """The outputs that exist for one input of `n_positions` positions.
-
-        `allowed` restricts the labels position by position (None: nothing is known); `active` are the
-        parts that the input activates, for structures whose parts depend on it.
         """
         ...
 
