@@ -136,7 +136,7 @@ void bind_lists(nb::module_& m) {
            const Int64s& feature_ptr, const Int32s& labels) {
             const FeatureSpans features{view(position_ptr), view(ids),
                                         static_cast<std::int64_t>(feature_ptr.size()) - 1};
-            return to_numpy(without_gil(
+            return new_array(unlocked(
                 [&] { return first_equals(features, view(values), view(feature_ptr), view(labels)); }));
         },
         nb::arg("position_ptr"), nb::arg("ids"), nb::arg("values").none(), nb::arg("feature_ptr"),
