@@ -3,34 +3,6 @@
 #include <stdexcept>
 
 namespace crfkit {
-namespace {
-
-// Factors that are made when something asks for them first.
-class LazyFactors {
-  public:
-    explicit LazyFactors(std::int64_t n) : factor_(static_cast<std::size_t>(n), -1) {}
-
-    void clear() {
-        for (const std::int32_t i : made_) factor_[i] = -1;
-        made_.clear();
-    }
-    // The factor of i; make() adds the features of a new one.
-    template <class Make>
-    std::int64_t of(std::int32_t i, Parts& parts, const Make& make) {
-        if (factor_[i] < 0) {
-            factor_[i] = parts.add_factor();
-            made_.push_back(i);
-            make();
-        }
-        return factor_[i];
-    }
-
-  private:
-    std::vector<std::int64_t> factor_;  // −1: none yet
-    std::vector<std::int32_t> made_;
-};
-
-}  // namespace
 
 TrellisParts::TrellisParts(std::shared_ptr<const Trellises> trellises,
                            std::shared_ptr<const FunctionSlices> functions, std::optional<Annotation> gold,

@@ -192,6 +192,15 @@ def pattern_loss(  # of trellises over a design made for "patterns"; functions: 
     single_precision: bool,
     n_threads: int,
 ) -> DataLoss: ...
+def graph_loss(
+    data: GraphData,
+    labels: Int32s,
+    set_ptr: Int64s | None,
+    set_labels: Int32s | None,
+    weights: Float64s,
+    n_weights: int,
+    n_threads: int,
+) -> DataLoss: ...
 def function_loss(
     slices: FunctionSlices,
     sequence_ptr: Int64s,
@@ -481,6 +490,23 @@ class PatternMatcher:  # see crfkit.structures.PatternMatcher
     ) -> None: ...
     @property
     def n_weights(self) -> int: ...
+
+class OutputGraph:  # the label sequences of one length as the paths of a graph
+    def __init__(
+        self,
+        level_ptr: Int64s,  # [T + 1] the states of each position
+        labels: Int32s,  # [S] of each state
+        in_ptr: Int64s,  # [S + 1] the arcs into each state
+        sources: Int64s,  # [A] −1: the start
+        weight_ptr: Int64s,  # [A + 1]
+        weights: Int32s,  # own ones, counted from the end of the layout
+    ) -> None: ...
+
+class GraphData:  # a data set whose sequences are graphs
+    def __init__(
+        self, layout: Layout, design: Design, graphs: list[OutputGraph], graph_of: Int32s
+    ) -> None: ...
+    def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
 
 class PathGraph:  # any acyclic graph from node 0, START, to node n_nodes − 1, END; every arc from a lower to a higher node
     def __init__(self, n_nodes: int, sources: Int64s, targets: Int64s) -> None: ...

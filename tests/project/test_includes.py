@@ -28,11 +28,12 @@ MAP: dict[str, set[str]] = {
         "training",
         "lattice",
     },  # feature functions beside patterns
+    "output_graphs": {"base", "data", "paths", "training"},
     "trees": {"base", "kernels", "training"},
     "formats": {"base", "text", "data"},
 }
 BELOW = {"base", "kernels", "data", "paths"}
-STRUCTURES = {"chain", "lattice", "patterns", "trees"}
+STRUCTURES = {"chain", "lattice", "output_graphs", "patterns", "trees"}
 MAP["losses"] = BELOW | STRUCTURES | {"training"}  # which backend a loss takes
 MAP["answers"] = BELOW | STRUCTURES | {"training"}  # what a trained model is asked
 MAP["bindings"] = set(MAP)

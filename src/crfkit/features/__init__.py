@@ -11,6 +11,7 @@ from crfkit.features.function_data import FunctionData, Slice
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
+from crfkit.features.graph_map import GraphMap
 from crfkit.features.import_paths import import_path, loaded, placeholder
 from crfkit.features.labels import Labels, check_entries, label_lists
 from crfkit.features.merged_features import Coordinates, MergedFeatures
@@ -50,6 +51,7 @@ __all__ = [
     "FeatureMap",
     "FunctionData",
     "FunctionMap",
+    "GraphMap",
     "KnownTrees",
     "Labels",
     "Line",

@@ -18,7 +18,13 @@ Of many chains at once: `ChainBatch`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
-from crfkit.inference.answerer import Answerer, ChainPotentials, FunctionPotentials, PatternPotentials
+from crfkit.inference.answerer import (
+    Answerer,
+    ChainPotentials,
+    FunctionPotentials,
+    GraphPotentials,
+    PatternPotentials,
+)
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import (
     decode,
@@ -43,6 +49,7 @@ __all__ = [
     "ChainBatch",
     "ChainPotentials",
     "FunctionPotentials",
+    "GraphPotentials",
     "PatternPotentials",
     "TreeBatch",
     "TreeParser",

@@ -100,6 +100,17 @@ class PatternPotentials:
         return (self._core.score(data.trellises, data.functions),)
 
 
+class GraphPotentials:
+    """Weights [D] of a structure of the user's own, whose data sets are graphs (`GraphMap.data`)."""
+
+    def __init__(self, weights: Float64s) -> None:
+        self._weights = np.array(_finite(weights))
+
+    def score(self, data: _core.GraphData, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        """The sequences with their scores."""
+        return (data.score(self._weights, n_threads),)
+
+
 class LatticeSlices(Protocol):
     """A data set, slice after slice (`crfkit.features.FunctionData`)."""
 

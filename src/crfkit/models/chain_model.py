@@ -22,7 +22,7 @@ from crfkit.models.files.dictionary_file import StoredDictionary
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.training.annotations import checked_lists
 from crfkit.models.warning_types import UnknownLabels
-from crfkit.structures import Bigrams, Chain, Patterns
+from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
 
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
@@ -49,7 +49,7 @@ class ChainModel:
         return trained_bigrams(self.labels, self.potentials.feature_map.bigrams)
 
     @property
-    def trained_structure(self) -> Chain | Patterns:
+    def trained_structure(self) -> Chain | Patterns | GraphStructure:
         """The structure, patterns included, with its bigrams fixed by training."""
         return self.potentials.trained_structure(self.chain)
 

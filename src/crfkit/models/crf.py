@@ -19,7 +19,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
-from crfkit.models.files import crf_file, pattern_file
+from crfkit.models.files import crf_file, graph_file, pattern_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.label_type import Label
 from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
@@ -31,7 +31,7 @@ from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, Weighted, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import Chain, Patterns
+from crfkit.structures import Chain, GraphStructure, Patterns
 
 Float64s = npt.NDArray[np.float64]
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
@@ -47,7 +47,8 @@ class CRF(Estimator, Generic[Label]):
     Parameters
     ----------
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
-        `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights
+        `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights; or a structure
+        of your own, a `crfkit.structures.GraphStructure`
     features : None: a position is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a position is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
@@ -100,7 +101,7 @@ class CRF(Estimator, Generic[Label]):
 
     def __init__(
         self,
-        structure: Chain | Patterns = DEFAULT_CHAIN,
+        structure: Chain | Patterns | GraphStructure = DEFAULT_CHAIN,
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
         l1: float | Mapping[str, float] = 0.0,
@@ -226,7 +227,7 @@ class CRF(Estimator, Generic[Label]):
         return list(classes)
 
     @property
-    def structure_(self) -> Chain | Patterns:
+    def structure_(self) -> Chain | Patterns | GraphStructure:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
         return self._trained().trained_structure
 
@@ -259,6 +260,11 @@ class CRF(Estimator, Generic[Label]):
     def pattern_names_(self) -> list[str]:
         """The names of the patterns that have weights, in the order of these: the last ones of `weights_`."""
         return list(self._trained().potentials.pattern_names)
+
+    @property
+    def structure_names_(self) -> list[str]:
+        """The weights of a structure of your own, in their order: the last ones of `weights_`."""
+        return list(self._trained().potentials.structure_names)
 
     @property
     def encoder_(self) -> Encoder:
@@ -346,6 +352,8 @@ class CRF(Estimator, Generic[Label]):
         own = [features] if isinstance(features, FeatureFunctions) else []
         if isinstance(structure, Patterns):
             return [*own, *pattern_file.functions_of(structure)]
+        if isinstance(structure, GraphStructure):
+            return [graph_file.kind_of(structure)]
         return features if own else None
 
     def _trained(self) -> ChainModel:

@@ -15,7 +15,7 @@ from crfkit.models.inspection import (
     heaviest_patterns,
 )
 from crfkit.models.parser import Parser
-from crfkit.structures import END, START, Bigrams, Chain, Patterns
+from crfkit.structures import END, START, Bigrams, Chain
 
 
 def describe(model: CRF[Any] | Parser, n_features: int = 10) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def describe(model: CRF[Any] | Parser, n_features: int = 10) -> dict[str, Any]:
 
 def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
     feature_map = model.feature_map_
-    n_patterns = len(model.pattern_names_)
+    n_patterns, n_structure = len(model.pattern_names_), len(model.structure_names_)
     return {
         "type": "CRF",
         "labels": [str(label) for label in model.classes_],
@@ -41,8 +41,12 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
             "dense weights": feature_map.arcs_begin - feature_map.n_pairs,
             "arc weights": feature_map.triples_begin - feature_map.arcs_begin,
             "arc feature weights": feature_map.n_weights - feature_map.triples_begin,
-            "feature function weights": len(model.weights_) - feature_map.n_weights - n_patterns,
+            "feature function weights": len(model.weights_)
+            - feature_map.n_weights
+            - n_patterns
+            - n_structure,
             "pattern weights": n_patterns,
+            "structure weights": n_structure,
         },
         **_settings_and_training(model),
         "heaviest features": {
@@ -56,7 +60,7 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
         "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
         "heaviest patterns": [[name, weight] for name, weight in heaviest_patterns(model, n_features)],
         "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
-        "bigrams": _bigrams(model.structure_),
+        "bigrams": _bigrams(model._trained().chain),
     }
 
 
@@ -94,7 +98,7 @@ def _settings_and_training(model: CRF[Any] | Parser) -> dict[str, Any]:
     }
 
 
-def _bigrams(chain: Chain | Patterns) -> dict[str, Any] | None:
+def _bigrams(chain: Chain) -> dict[str, Any] | None:
     """The pairs of labels that exist, START and END as None, and their picture; None: all."""
     if not isinstance(chain.bigrams, Bigrams):
         return None

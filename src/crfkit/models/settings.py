@@ -26,7 +26,7 @@ from crfkit.models.checks import check_count, check_flag, check_optimizer, check
 from crfkit.models.files import settings_file
 from crfkit.models.files.file_arrays import current_names, setting
 from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
-from crfkit.structures import Bigrams, Chain, Patterns
+from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
 
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
@@ -52,7 +52,7 @@ class Learned(NamedTuple):
 class CRFSettings:
     """The parameters of a `CRF`, whose docstring explains them."""
 
-    structure: Chain | Patterns
+    structure: Chain | Patterns | GraphStructure
     features: str | Template | FeatureFunctions | None
     optimizer: Optimizer | str
     l1: Strength
@@ -67,10 +67,12 @@ class CRFSettings:
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
-        if not isinstance(self.structure, Chain | Patterns):
+        if not isinstance(self.structure, Chain | Patterns | GraphStructure):
             raise InputError(
-                f"structure is {self.structure!r}, expected crfkit.Chain(…) or crfkit.Patterns(…)"
+                f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…) or a GraphStructure"
             )
+        if isinstance(self.structure, GraphStructure) and self.functions is not None:
+            raise InputError("a GraphStructure does not go with feature functions: expected other features")
         check_optimizer(self.optimizer, self.l1)
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
@@ -91,8 +93,8 @@ class CRFSettings:
 
     @property
     def chain(self) -> Chain:
-        """The structure without its patterns."""
-        return self.structure.chain if isinstance(self.structure, Patterns) else self.structure
+        """The structure without its patterns, or without the weights of its graph."""
+        return self.structure if isinstance(self.structure, Chain) else self.structure.chain
 
     @property
     def functions(self) -> FeatureFunctions | None:

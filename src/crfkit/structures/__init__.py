@@ -4,6 +4,7 @@ from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ScoredOutput
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
+from crfkit.structures.graph_structure import Arc, GraphStructure, OutputGraph
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
 from crfkit.structures.path_graph import PathGraph
@@ -38,6 +39,7 @@ __all__ = [
     "UNSEEN",
     "Affixes",
     "AllowedLabels",
+    "Arc",
     "Automaton",
     "Bigrams",
     "Chain",
@@ -48,6 +50,7 @@ __all__ = [
     "Effort",
     "Gate",
     "Gram",
+    "GraphStructure",
     "Growth",
     "LabelUnits",
     "Macro",
@@ -56,6 +59,7 @@ __all__ = [
     "Missing",
     "Ngrams",
     "NoOutputError",
+    "OutputGraph",
     "Outside",
     "PathGraph",
     "Pattern",

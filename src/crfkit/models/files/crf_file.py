@@ -7,6 +7,7 @@
     dictionary  the labels of its words and endings
     functions the names of the outputs of feature functions, for those that have names
     patterns  runs of labels that have weights
+    structure the names of the weights of a structure of the user's own
     weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions or
               patterns
 
@@ -72,6 +73,7 @@ class Contents(NamedTuple):
     dictionary: StoredDictionary | None = None
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
     patterns: StoredPatterns | None = None
+    structure_names: Sequence[str] = ()  # of the weights of a structure of the user's own
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
@@ -103,6 +105,8 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         arrays["bigrams.before"], arrays["bigrams.after"] = map(compact, contents.bigrams)
     if contents.output_names:
         settings["bytes"]["functions"] = pack_texts(arrays, "functions", contents.output_names)
+    if contents.structure_names:
+        settings["bytes"]["structure"] = pack_texts(arrays, "structure", contents.structure_names)
     if contents.patterns is not None:
         settings["patterns"] = contents.patterns.pack(arrays, settings["bytes"])
     if contents.facets is not None:
@@ -157,7 +161,8 @@ def _unpack(file: ModelFile) -> Contents:
     n_outputs, n_named = _n_outputs(settings)
     patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels)
     n_patterns = 0 if patterns is None else patterns.n_weights
-    n_weights += len(before) + len(arc_triples.items) + n_outputs + n_patterns
+    n_own = len(file.arrays.get("structure.lengths", ()))
+    n_weights += len(before) + len(arc_triples.items) + n_outputs + n_patterns + n_own
     if len(weights) != n_weights:
         raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
     if settings.get("functions") is None:
@@ -180,6 +185,7 @@ def _unpack(file: ModelFile) -> Contents:
         _dictionary(file, settings, n_bytes, n_labels),
         unpack_texts(file, "functions", n_bytes, n_named),
         patterns,
+        unpack_texts(file, "structure", n_bytes, n_own),
     )
 
 

@@ -13,6 +13,7 @@ from crfkit.features import (
     FeatureFunctions,
     FeatureMap,
     FunctionMap,
+    GraphMap,
     Labels,
     Template,
     Vocabulary,
@@ -20,10 +21,19 @@ from crfkit.features import (
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
-from crfkit.models.files import crf_file, disk, function_file, model_file, parser_file, pattern_file
+from crfkit.models.files import (
+    crf_file,
+    disk,
+    function_file,
+    graph_file,
+    model_file,
+    parser_file,
+    pattern_file,
+)
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.file_arrays import flag, setting
 from crfkit.models.files.function_file import StoredFunctions
+from crfkit.models.files.graph_file import StoredStructure
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.parser import Parser
 from crfkit.models.parser_model import ParserModel
@@ -31,12 +41,14 @@ from crfkit.models.potentials import (
     NOT_LOCAL,
     FeaturePotentials,
     FunctionPotentials,
+    GraphPotentials,
     LocalPotentials,
     PatternPotentials,
 )
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
 from crfkit.optimizers import History
+from crfkit.structures import GraphStructure
 
 MAX_COLUMNS = 1_000_000
 Functions = FeatureFunctions | Sequence[Any] | None
@@ -105,6 +117,9 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
             None if contents.dictionary is None else contents.dictionary.opened(labels.classes),
         )
         parameters = CRFSettings.from_json(setting(settings, "parameters", dict), n_columns, learned)
+        if isinstance(parameters.structure, StoredStructure):
+            graph = parameters.structure.opened(functions, trust=trust)
+            parameters = replace(parameters, structure=graph)
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)
         template = find_template(parameters.features, n_columns)
@@ -126,6 +141,8 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
 
 def _split_functions(functions: Functions, contents: Contents) -> tuple[Functions, Functions]:
     """Feature functions, and those that patterns call; the latter come last."""
+    if graph_file.has_class(contents.settings):
+        return None, None
     if functions is None or contents.patterns is None:
         return functions, None
     stored = contents.settings.get("functions")
@@ -177,7 +194,8 @@ def _read_potentials(
         facets=contents.facets,
     )
     local = flag(contents.settings, "local")
-    if local and (stored or contents.patterns or contents.dictionary):
+    graph = settings.structure if isinstance(settings.structure, GraphStructure) else None
+    if local and (stored or contents.patterns or contents.dictionary or graph):
         raise InputError(NOT_LOCAL)
     map_ = None if stored is None else FunctionMap(*stored, labels.classes, chain, feature_map)
     if contents.patterns is not None:
@@ -185,6 +203,9 @@ def _read_potentials(
         return PatternPotentials(encoder, feature_map, patterns, map_)
     if map_ is not None:
         return FunctionPotentials(encoder, feature_map, map_)
+    if graph is not None:
+        graphs = GraphMap(graph, labels.classes, tuple(contents.structure_names))
+        return GraphPotentials(encoder, feature_map, graphs)
     return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
 
 

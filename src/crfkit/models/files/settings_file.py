@@ -18,32 +18,34 @@ from crfkit.features import (
     WapitiTokens,
     preset,
 )
+from crfkit.models.files import graph_file
 from crfkit.models.files.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-from crfkit.structures import Bigrams, Chain, Patterns
+from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
 
 _LISTED = "listed"  # bigrams, facets or a dictionary that were given, not made by name or from data
 _LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns, WapitiTokens)}
 
 
-def structure_to_json(structure: Chain | Patterns) -> dict[str, Any]:
+def structure_to_json(structure: Chain | Patterns | GraphStructure) -> dict[str, Any]:
     """The parameter `structure`; listed bigrams are kept apart, as label ids, and so are patterns."""
-    bigrams = structure.bigrams
+    chain = structure if isinstance(structure, Chain) else structure.chain
     return {
-        "start": structure.start,
-        "end": structure.end,
-        "bigrams": _LISTED if isinstance(bigrams, Bigrams) else bigrams,
-        "unseen": structure.unseen,
+        "start": chain.start,
+        "end": chain.end,
+        "bigrams": _LISTED if isinstance(chain.bigrams, Bigrams) else chain.bigrams,
+        "unseen": chain.unseen,
+        **(graph_file.to_json(structure) if isinstance(structure, GraphStructure) else {}),
     }
 
 
-def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain:
+def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain | GraphStructure:
     """The inverse of `structure_to_json`; `bigrams` are those of the trained model."""
     name = setting(value, "bigrams", (str, type(None)))
     if (name is None) != (bigrams is None):
         raise InputError("its bigrams and its setting 'bigrams' do not go together")
     try:
-        return Chain(
+        chain = Chain(
             start=setting(value, "start", bool),
             end=setting(value, "end", bool),
             bigrams=bigrams if name == _LISTED else name,
@@ -51,6 +53,7 @@ def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain
         )
     except ValueError as error:
         raise InputError(f"its structure is damaged ({str(error).rstrip('.')})") from None
+    return graph_file.from_json(value, chain)
 
 
 def features_from_json(settings: dict[str, Any], n_columns: int | None) -> str | Template | None:

@@ -7,14 +7,16 @@ how weights pass from one model to the next. The others add weights of their own
 
 from crfkit.models.potentials.features import NOT_LOCAL, FeaturePotentials, LocalPotentials, TrainingData
 from crfkit.models.potentials.functions import FunctionPotentials
+from crfkit.models.potentials.graphs import GraphPotentials
 from crfkit.models.potentials.patterns import PatternPotentials
 from crfkit.models.settings import CRFSettings
-from crfkit.structures import Patterns
+from crfkit.structures import GraphStructure, Patterns
 
 __all__ = [
     "NOT_LOCAL",
     "FeaturePotentials",
     "FunctionPotentials",
+    "GraphPotentials",
     "LocalPotentials",
     "PatternPotentials",
     "TrainingData",
@@ -26,4 +28,6 @@ def potentials_for(settings: CRFSettings) -> type[FeaturePotentials]:
     """The kind of potentials that a CRF with these settings has."""
     if isinstance(settings.structure, Patterns):
         return PatternPotentials
+    if isinstance(settings.structure, GraphStructure):
+        return GraphPotentials
     return FeaturePotentials if settings.functions is None else FunctionPotentials

@@ -27,7 +27,7 @@ from crfkit.models.files.dictionary_file import Lists, Names
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
 from crfkit.objective import Loss
-from crfkit.structures import Chain, Patterns
+from crfkit.structures import Chain, GraphStructure, Patterns
 
 Bools = npt.NDArray[np.bool_]
 Float64s = npt.NDArray[np.float64]
@@ -96,6 +96,11 @@ class FeaturePotentials:
         return ()
 
     @property
+    def structure_names(self) -> Sequence[str]:
+        """The weights of a structure of the user's own; they lie behind all others."""
+        return ()
+
+    @property
     def own_blocks(self) -> dict[str, int]:
         """Blocks of the weights behind those of the feature map: name → number of weights."""
         return {}
@@ -118,7 +123,7 @@ class FeaturePotentials:
         """Whether new inputs themselves are looked at, beside their features."""
         return False
 
-    def trained_structure(self, chain: Chain) -> Chain | Patterns:
+    def trained_structure(self, chain: Chain) -> Chain | Patterns | GraphStructure:
         """The structure with the bigrams that training fixed."""
         return chain
 
@@ -176,6 +181,7 @@ class FeaturePotentials:
         n, n_start = len(old.output_names), len(self.output_names)
         copy_named(old.output_names, behind[:n], self.output_names, start_behind[:n_start])
         copy_named(old.pattern_names, behind[n:], self.pattern_names, start_behind[n_start:])
+        copy_named(old.structure_names, behind[n:], self.structure_names, start_behind[n_start:])
         return start
 
     def prune(self, weights: Float64s) -> tuple[FeaturePotentials, Float64s]:

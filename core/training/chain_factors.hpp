@@ -1,15 +1,13 @@
-// What scores the labels and the pairs of neighbouring labels of one sequence, beside patterns: the weights
-// of its features, one by one.
+// What scores the labels and the pairs of neighbouring labels of one sequence, as factors of its parts: the
+// weights of its features, one by one.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "data/arc_model.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
-#include "lattice/function_parts.hpp"
 #include "training/parts.hpp"
 
 namespace crfkit {
@@ -69,23 +67,29 @@ class DesignFactors final : public ChainFactors {
     std::vector<ArcFeature> by_arc_;                // of the position, ascending by arc
 };
 
-// Outputs of feature functions, and the weights of transitions beside them.
-class FunctionFactors final : public ChainFactors {
+// Factors that are made when something asks for them first.
+class LazyFactors {
   public:
-    // All must outlive it.
-    FunctionFactors(const FunctionSlices& slices, const Bigrams& bigrams, std::int64_t n_weights);
+    explicit LazyFactors(std::int64_t n) : factor_(static_cast<std::size_t>(n), -1) {}
 
-    void load(std::int64_t n) override { functions_.load(n); }
-    void add_label(std::int64_t t, std::int32_t b, Parts& parts) override {
-        functions_.add_node(functions_.lattice.find_node(t, b), parts);
+    void clear() {
+        for (const std::int32_t i : made_) factor_[i] = -1;
+        made_.clear();
     }
-    void add_arc(std::int64_t t, std::int32_t k, Parts& parts) override;
-    bool by_position() const override { return true; }
+    // The factor of i; make() adds the features of a new one.
+    template <class Make>
+    std::int64_t of(std::int32_t i, Parts& parts, const Make& make) {
+        if (factor_[i] < 0) {
+            factor_[i] = parts.add_factor();
+            made_.push_back(i);
+            make();
+        }
+        return factor_[i];
+    }
 
   private:
-    const Bigrams& bigrams_;
-    FunctionReader functions_;
-    std::vector<std::int32_t> after_;  // [A] the label that each listed arc leads to
+    std::vector<std::int64_t> factor_;  // −1: none yet
+    std::vector<std::int32_t> made_;
 };
 
 }  // namespace crfkit

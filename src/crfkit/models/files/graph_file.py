@@ -1,0 +1,102 @@
+"""A structure of the user's own in a model file: the import path of its class, and its fields.
+
+    {"class": path, "fields": {name: JSON value, …}} beside the settings of its chain, never any code
+
+The names of its weights lie in an array of their own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit.data import InputError
+from crfkit.features import import_path, loaded, placeholder
+from crfkit.models.files.file_arrays import path_setting, setting
+from crfkit.structures import Arc, Chain, GraphStructure
+
+
+@dataclass(frozen=True)
+class StoredStructure(GraphStructure):
+    """Stands for the structure of a model file that was loaded without its class."""
+
+    kind: Callable[..., Any]
+    fields: dict[str, Any]
+    chain: Chain
+
+    def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterable[Arc]:
+        """There are none: the class has to be loaded."""
+        raise InputError(
+            f"the structure {import_path(self.kind)} is not loaded: crfkit.load(path, functions=[…]) takes its class, "
+            "crfkit.load(path, trust_functions=True) imports it"
+        )
+
+    def opened(self, given: Any, *, trust: bool) -> GraphStructure:
+        """The structure itself, with the class that is given, or with the one that its import path names."""
+        if given is None and not trust:
+            return self
+        kinds = [loaded(self.kind)] if given is None else list(given)
+        try:
+            (kind,) = kinds
+            chain = {"chain": self.chain} if "chain" in _fields(kind) else {}
+            structure = kind(**self.fields, **chain)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"its structure {self.kind!r} cannot be made ({error})") from error
+        if not isinstance(structure, GraphStructure):
+            raise InputError(f"{kind!r} makes {type(structure).__name__}, expected a GraphStructure")
+        return structure
+
+
+def unsavable(structure: GraphStructure) -> str | None:
+    """Why no file can name a structure; None where one can."""
+    kind, fields = _parts(structure)
+    if import_path(kind) is None:
+        return f"the class {kind.__name__} of its structure has no import path, expected one that stands in a module"
+    try:
+        json.dumps(fields)
+    except (TypeError, ValueError) as error:
+        return f"the fields of its structure are no JSON values ({error})"
+    return None
+
+
+def to_json(structure: GraphStructure) -> dict[str, Any]:
+    """The structure for the settings of a model file."""
+    if reason := unsavable(structure):
+        raise InputError(reason)
+    kind, fields = _parts(structure)
+    return {"class": import_path(kind), "fields": fields}
+
+
+def from_json(value: dict[str, Any], chain: Chain) -> Chain | StoredStructure:
+    """The structure of a file, not loaded; a chain where it is nothing else."""
+    if "class" not in value:
+        return chain
+    return StoredStructure(placeholder(path_setting(value, "class")), setting(value, "fields", dict), chain)
+
+
+def has_class(settings: dict[str, Any]) -> bool:
+    """Whether the structure in the settings of a file is such a one."""
+    parameters = settings.get("parameters")
+    structure = parameters.get("structure") if isinstance(parameters, dict) else None
+    return isinstance(structure, dict) and "class" in structure
+
+
+def kind_of(structure: GraphStructure) -> Callable[..., Any]:
+    """The class."""
+    return structure.kind if isinstance(structure, StoredStructure) else type(structure)
+
+
+def _parts(structure: GraphStructure) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The class and its fields, of which `chain` is kept apart."""
+    kind = kind_of(structure)
+    if isinstance(structure, StoredStructure):
+        return kind, structure.fields
+    names = [name for name in _fields(kind) if name != "chain"]
+    return kind, {name: getattr(structure, name) for name in names}
+
+
+def _fields(kind: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []

@@ -1,0 +1,88 @@
+"""The weights of a structure of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit import inference
+from crfkit.arrays import Float64s
+from crfkit.features import Dataset, Encoder, FeatureMap, GraphMap, Labels
+from crfkit.inference import Answerer
+from crfkit.models.files import graph_file
+from crfkit.models.potentials.features import FeaturePotentials, TrainingData
+from crfkit.models.settings import CRFSettings
+from crfkit.objective import Loss
+from crfkit.structures import Chain, GraphStructure
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPotentials(FeaturePotentials):
+    """Weights of features and transitions, and behind them those that the arcs of the structure name."""
+
+    graphs: GraphMap
+
+    @classmethod
+    def learn(
+        cls,
+        encoder: Encoder,
+        feature_map: FeatureMap,
+        labels: Labels,
+        settings: CRFSettings,
+        data: TrainingData,
+        base: FeaturePotentials | None,
+        n_threads: int,
+    ) -> tuple[FeaturePotentials, TrainingData]:
+        """The weights that the graphs of the training data have."""
+        structure = settings.structure
+        assert isinstance(structure, GraphStructure)
+        known = () if base is None else base.structure_names
+        return cls(encoder, feature_map, GraphMap.learn(structure, labels.classes, data.dataset, known)), data
+
+    @property
+    def structure_names(self) -> tuple[str, ...]:
+        """In the order of their weights."""
+        return self.graphs.names
+
+    @property
+    def own_blocks(self) -> dict[str, int]:
+        """One block."""
+        return {"structure": len(self.graphs.names)}
+
+    def trained_structure(self, chain: Chain) -> GraphStructure:
+        """The structure with the bigrams that training fixed."""
+        trained = copy(self.graphs.structure)
+        object.__setattr__(trained, "chain", chain)
+        return trained
+
+    def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
+        """Graphs."""
+        return self.graphs.data(self.feature_map, dataset, n_threads)
+
+    def answerer(self, weights: Float64s) -> Answerer:
+        """On graphs."""
+        return Answerer(inference.GraphPotentials(weights))
+
+    def loss(self, data: TrainingData, sample_weight: Float64s | None, n_threads: int) -> Loss:
+        """On graphs."""
+        return self.graphs.loss(
+            self.feature_map,
+            data.dataset,
+            data.annotation,
+            sample_weight=sample_weight,
+            n_threads=n_threads,
+        )
+
+    def find_unsavable(self) -> str | None:
+        """The class of the structure is named by import path, which not every class has."""
+        return graph_file.unsavable(self.graphs.structure) or super().find_unsavable()
+
+    def contents(self) -> dict[str, Any]:
+        """With the names of the weights; the structure itself is in the settings of the file."""
+        return super().contents() | {"structure_names": self.graphs.names}
+
+    def compared(self, data: TrainingData) -> Iterator[Any]:
+        """The graphs."""
+        return self.graphs.graphs(data.dataset)
