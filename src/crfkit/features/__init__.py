@@ -13,7 +13,7 @@ from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
 from crfkit.features.import_paths import import_path, loaded, placeholder
-from crfkit.features.labels import Labels, check_entries, label_lists
+from crfkit.features.labels import Labels, checked_lists
 from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
@@ -71,8 +71,8 @@ __all__ = [
     "WapitiPatterns",
     "WapitiTokens",
     "block_of",
-    "check_entries",
     "check_trees",
+    "checked_lists",
     "checked_sentences",
     "counted_columns",
     "encode_allowed",
@@ -80,7 +80,6 @@ __all__ = [
     "first_of",
     "import_path",
     "known_trees",
-    "label_lists",
     "labels_of",
     "loaded",
     "penalty_vector",

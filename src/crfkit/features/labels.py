@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Int32s
+from crfkit.arrays import Int32s, Int64s
 from crfkit.data import InputError
 from crfkit.features.dataset import Annotation
 from crfkit.features.given_sequences import check_no_table, is_missing
@@ -136,13 +136,15 @@ def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -
     return lists
 
 
-def check_entries(lists: Sequence[Sequence[Any]], which: str = "") -> None:
-    """Refuse entries of y that are neither a label nor a set of labels nor None."""
+def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Sequence[Any]]:
+    """`label_lists` of the positions ptr[n]:ptr[n + 1]; entries that are no label, set of labels or None are refused."""
+    lists = label_lists(y, np.diff(ptr).tolist(), which)
     for n, labels in enumerate(lists):
         for i, entry in enumerate(labels):
             if type(entry) is not str:
                 for _ in alternatives(n, i, entry, which):
                     pass
+    return lists
 
 
 def _unordered(y: Any) -> bool:

@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, as_score, checked_metric, metric_for
-from crfkit.features import Dataset, Labels, TagDictionary, encode_allowed, first_of, read_once
+from crfkit.features import Dataset, Labels, TagDictionary, checked_lists, encode_allowed, first_of, read_once
 from crfkit.inference import Answerer
 from crfkit.lazy import lazy_property
 from crfkit.models.constraints import check_possible, trained_bigrams, trained_chain
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.dictionary_file import StoredDictionary
 from crfkit.models.potentials import FeaturePotentials
-from crfkit.models.training.annotations import checked_lists
 from crfkit.models.warning_types import UnknownLabels
 from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
 

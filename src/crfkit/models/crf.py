@@ -6,14 +6,22 @@ import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
-from typing import Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, checked_metric, measure
-from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
+from crfkit.features import (
+    Encoder,
+    FacetsOf,
+    FeatureFunctions,
+    FeatureMap,
+    TagDictionary,
+    Template,
+    checked_lists,
+)
 from crfkit.inference import Answerer
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
@@ -21,19 +29,26 @@ from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.files import crf_file, graph_file, pattern_file
 from crfkit.models.files.model_file import ModelFile
-from crfkit.models.label_type import Label
 from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
-from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback
-from crfkit.models.training.train import Plan, Weighted, train
+from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
 from crfkit.structures import Chain, GraphStructure, Patterns
 
 Float64s = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
+
+    Label = TypeVar("Label", bound=Hashable, default=str)
+else:
+    from typing import TypeVar
+
+    Label = TypeVar("Label", bound=Hashable)
+
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
 
 
@@ -163,7 +178,7 @@ class CRF(Estimator, Generic[Label]):
         `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration. The logger "crfkit" gets
         the same records, with or without it.
         """
-        first = None if start is None else self._weighted(start)
+        first = None if start is None else CRF._weighted(start)
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         task = CRFTask(self._settings(), Examples(X, y, sample_weight, allowed))
         if growth_of(self.structure) is None:
@@ -194,24 +209,11 @@ class CRF(Estimator, Generic[Label]):
         extend = self.__sklearn_is_fitted__()
         if extend and self._model.potentials.local:
             raise InputError("partial_fit cannot extend a model that is normalised at each position")
-        first = self._weighted(self) if extend else None
+        first = CRF._weighted(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         examples = Examples(X, y, sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
         return self
-
-    @staticmethod
-    def _weighted(start: CRF[Any] | str | os.PathLike[str]) -> Weighted[ChainModel]:
-        """The model to begin with, and its weights."""
-        if isinstance(start, str | os.PathLike):
-            from crfkit.models.files.loading import load  # which makes models of this class
-
-            start = load(start)
-        if not isinstance(start, CRF):
-            raise InputError(
-                f"start is of type {type(start).__name__}, expected a trained CRF or the path of its file"
-            )
-        return Weighted(start._trained(), start.weights_)
 
     def _settings(self) -> CRFSettings:
         return CRFSettings(**{field.name: getattr(self, field.name) for field in fields(CRFSettings)})

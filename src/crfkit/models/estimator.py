@@ -12,15 +12,14 @@ import os
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from crfkit.arrays import Float64s
+from crfkit.data import InputError
 from crfkit.models.files import disk, model_file
 from crfkit.models.training.endings import warn_of_ending
+from crfkit.models.training.train import Trained, Weighted
 from crfkit.optimizers import History, Optimizer, StopReason
-
-if TYPE_CHECKING:
-    from crfkit.models.training.train import Trained
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -72,6 +71,20 @@ class Estimator:
             )
             setattr(self, owner, value)
         return self
+
+    @classmethod
+    def _weighted(cls, start: object) -> Weighted[Any]:
+        """The trained model to begin with, or the one of its file, and its weights."""
+        if isinstance(start, str | os.PathLike):
+            from crfkit.models.files.loading import load  # which makes models of all classes
+
+            start = load(start)
+        if not isinstance(start, cls):
+            raise InputError(
+                f"start is of type {type(start).__name__}, expected a trained {cls.__name__} or the path of its file"
+            )
+        weights = start.weights_  # which an untrained one does not have
+        return Weighted(start._model, weights)
 
     def _keep(self, trained: Trained[Any]) -> None:
         """Make the result of a training run this estimator's own."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError, Sentence
+from crfkit.data import Sentence
 from crfkit.features import Treebank, check_trees, checked_sentences, encode_sentences, known_trees
 from crfkit.inference import TreeParser
 from crfkit.models.checks import check_count, count_threads
@@ -31,7 +31,7 @@ from crfkit.models.training.parser_task import (
     with_trees,
 )
 from crfkit.models.training.progress import ProgressCallback
-from crfkit.models.training.train import Plan, Weighted, train
+from crfkit.models.training.train import Plan, train
 from crfkit.optimizers import Optimizer
 
 
@@ -135,24 +135,11 @@ class Parser(Estimator):
         `start` is a trained parser, or its file, whose weights to begin with where this one has the same features and
         labels. `checkpoint` and `verbose` as for `CRF.fit`.
         """
-        first = None if start is None else self._weighted(start)
+        first = None if start is None else Parser._weighted(start)
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         self._keep(train(ParserTask(self._settings(), sentences, sample_weight), plan))
         self._metadata = {}
         return self
-
-    @staticmethod
-    def _weighted(start: Parser | str | os.PathLike[str]) -> Weighted[ParserModel]:
-        """The parser to begin with, and its weights."""
-        if isinstance(start, str | os.PathLike):
-            from crfkit.models.files.loading import load  # which makes models of all classes
-
-            start = load(start)
-        if not isinstance(start, Parser):
-            raise InputError(
-                f"start is of type {type(start).__name__}, expected a trained Parser or the path of its file"
-            )
-        return Weighted(start._trained(), start.weights_)
 
     def predict(self, sentences: Iterable[Sentence], *, decode: str | None = None) -> list[Sentence]:
         """The sentences with the head and label of every word; all else is as it was. `decode` as for the parser."""

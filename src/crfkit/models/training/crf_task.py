@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
+from crfkit.data import InputError
+from crfkit.features import checked_lists
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
+from crfkit.models.potentials import TrainingData
 from crfkit.models.settings import CRFSettings
-from crfkit.models.training import data_fingerprints
 from crfkit.models.training.data_warnings import warn_of_training_data
+from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
 from crfkit.models.training.progress import count_of
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import Examples, TrainingSet, learn
@@ -122,7 +125,43 @@ class EncodedSequences:
         """Of the data, and of what they call for."""
         dev = self.dev
         return {
-            "data": data_fingerprints.of_training_set(self.model, self.found.data, self.sample_weight),
+            "data": _fingerprint(self.model, self.found.data, self.sample_weight),
             "dev": "none" if dev is None else f"{len(dev[1])} sequences",
-            "dev data": "none" if dev is None else data_fingerprints.of_held_out(self.model, *dev),
+            "dev data": "none" if dev is None else _dev_fingerprint(self.model, *dev),
         }
+
+
+def _fingerprint(model: ChainModel, data: TrainingData, sample_weight: Float64s | None) -> str:
+    """The training data of a chain, and what they call for."""
+    potentials = model.potentials
+    names = (
+        potentials.encoder.vocabulary.to_bytes(),
+        potentials.encoder.arc_vocabulary.to_bytes(),
+        model.labels.classes,
+        list(potentials.output_names),
+    )
+    dataset = replace(data.dataset, inputs=None)
+    digest = Fingerprint()
+    try:
+        for thing in (dataset, data.annotation, sample_weight, names, potentials.feature_map):
+            digest.add(thing)
+        for thing in potentials.compared(data):
+            digest.add(thing)
+    except NoFingerprintError as error:
+        raise InputError(
+            f"the training data have {error}, which cannot be compared with that of another run"
+        ) from None
+    return digest.hexdigest()
+
+
+def _dev_fingerprint(model: ChainModel, X: Any, y: Any, allowed: Any = None) -> str:
+    """A dev set as a chain sees it, with its labels."""
+    dataset = model.encode(X, allowed)
+    digest = Fingerprint().add(replace(dataset, inputs=None))
+    for thing in model.potentials.compared_input(dataset):
+        digest.add(thing)
+    numbers: dict[Any, int] = {}  # entries of y by their first occurrence
+    for labels in checked_lists(y, dataset.sequence_ptr, "dev "):
+        entries = [frozenset(entry) if isinstance(entry, set) else entry for entry in labels]
+        digest.add(np.array([numbers.setdefault(entry, len(numbers)) for entry in entries], dtype=np.int64))
+    return digest.add(list(numbers)).hexdigest()

@@ -26,8 +26,8 @@ from crfkit.inference import TreeParser
 from crfkit.models.checks import read_sample_weight
 from crfkit.models.parser_model import ParserModel
 from crfkit.models.settings import PARSER_OPTIMIZER, ParserSettings
-from crfkit.models.training import data_fingerprints
 from crfkit.models.training.data_warnings import filled_shares
+from crfkit.models.training.fingerprint import Fingerprint
 from crfkit.models.training.progress import count_of
 from crfkit.models.training.train import Plan
 from crfkit.objective import Objective
@@ -136,10 +136,18 @@ class EncodedTrees:
         """Of the sentences."""
         dev = self.dev
         return {
-            "data": data_fingerprints.of_sentences(self.sentences, self.sample_weight),
+            "data": _fingerprint(self.sentences, self.sample_weight),
             "dev": "none" if dev is None else f"{len(dev)} sentences",
-            "dev data": "none" if dev is None else data_fingerprints.of_sentences(dev),
+            "dev data": "none" if dev is None else _fingerprint(dev),
         }
+
+
+def _fingerprint(sentences: Sequence[Sentence], sample_weight: Float64s | None = None) -> str:
+    """Of words with their heads and labels."""
+    digest = Fingerprint().add(sample_weight)
+    for sentence in sentences:
+        digest.add([str(part) for word in sentence.words for part in word])
+    return digest.hexdigest()
 
 
 def check_metric(metric: TreeMetric) -> None:

@@ -21,6 +21,7 @@ from crfkit.features import (
     Labels,
     TagDictionary,
     Template,
+    checked_lists,
     encode_allowed,
     first_of,
     read_once,
@@ -29,7 +30,6 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import bind_chain, check_gold, find_labels_gone, without_labels
 from crfkit.models.potentials import TrainingData, potentials_for
 from crfkit.models.settings import CRFSettings
-from crfkit.models.training.annotations import checked_lists
 from crfkit.models.training.warm_start import widen
 from crfkit.structures import Bigrams, Chain
 
