@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "answers/path_sequence.hpp"
 #include "answers/scored_parts.hpp"
 #include "base/forks.hpp"
 #include "data/arc_model.hpp"
@@ -44,10 +45,13 @@ class PatternPotentials::ScoredTrellises : public ScoredSequences {
 };
 
 // One sequence as the paths of its trellis.
-class PatternPotentials::TrellisReader : public ScoredSequence {
+class PatternPotentials::TrellisReader final : public PathSequence<TrellisReader> {
   public:
     explicit TrellisReader(const ScoredTrellises& data)
-        : data_(data), trellises_(data.trellises), stride_(data.stride) {}
+        : PathSequence(data.layout().n_labels),
+          data_(data),
+          trellises_(data.trellises),
+          stride_(data.stride) {}
 
     void load(std::int64_t n) override {
         const Design& design = *trellises_.design;
@@ -67,53 +71,24 @@ class PatternPotentials::TrellisReader : public ScoredSequence {
                 emissions_[t * n_labels() + b] = -std::numeric_limits<double>::infinity();
             });
     }
-    void decode(std::int32_t* labels) override {
-        const ScoredTrellis trellis = for_paths();
-        crfkit::decode(TrellisGraph(trellis, places_), best_, labels);
-    }
-    // P(y_t = b): the states at t whose label is b.
-    void marginals(double* probs) override {
-        const ScoredTrellis trellis = for_sums();
-        engine_.marginals(TrellisGraph(trellis, places_));
-        for (std::int64_t t = 0; t < n_positions_; ++t) {
-            const Step& step = trellis.step(t);
-            const auto after = trellis.table.labels(step.after);
-            const double* states = engine_.node_probs.data() + places_.node_begin[t] + step.n_sources();
-            for (std::int32_t j = 0; j < step.n_after; ++j) probs[t * n_labels() + after[j]] += states[j];
-        }
-    }
-    double log_partition() override {
-        const ScoredTrellis trellis = for_sums();
-        return engine_.log_partition(TrellisGraph(trellis, places_));
-    }
-    std::vector<ScoredLabels> k_best(std::int64_t k) override {
-        const ScoredTrellis trellis = for_paths();
-        return crfkit::k_best(TrellisGraph(trellis, places_), k);
-    }
-    void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) override {
-        const ScoredTrellis trellis = for_sums();
-        const TrellisGraph graph(trellis, places_);
-        engine_.log_partition(graph);
-        crfkit::sample(graph, engine_, n, uniforms, labels);
+    TrellisGraph graph(bool sums) {
+        const StepScores& steps = sums ? data_.exponentiated() : data_.steps;
+        scored_.emplace(trellises_.table, trellises_.steps_of_sequence(n_), n_labels(), emissions_.data(),
+                        steps);
+        return {*scored_, places_};
     }
 
   private:
     std::int32_t n_labels() const { return trellises_.matcher->n_labels; }
-    ScoredTrellis trellis(const StepScores& steps) const {
-        return {trellises_.table, trellises_.steps_of_sequence(n_), n_labels(), emissions_.data(), steps};
-    }
-    ScoredTrellis for_sums() const { return trellis(data_.exponentiated()); }
-    ScoredTrellis for_paths() const { return trellis(data_.steps); }
 
     const ScoredTrellises& data_;
     const Trellises& trellises_;
     std::int32_t stride_;
     std::int64_t n_ = 0, first_ = 0, n_positions_ = 0;
-    Buffer<double> rows_;            // [T, S]
-    std::vector<double> emissions_;  // [T, L]
+    Buffer<double> rows_;                  // [T, S]
+    std::vector<double> emissions_;        // [T, L]
+    std::optional<ScoredTrellis> scored_;  // what the graph asked for last reads
     TrellisPlaces places_;
-    PathEngine engine_;
-    std::vector<double> best_;  // for Viterbi
 };
 
 std::unique_ptr<ScoredSequence> PatternPotentials::ScoredTrellises::reader() const {

@@ -48,39 +48,21 @@ void ActiveFeatures::check() const {
     if (!values.empty() && values.size() != ids.size()) fail("values and ids must have the same length");
 }
 
-void ActiveFeatures::score(std::int64_t first, std::int64_t n, const double* weights, double* scores) const {
-    const double* w = weights + first_weight;
+void ActiveFeatures::score(std::int64_t first, std::int64_t n, const double* w, double* scores) const {
     for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t part = first + i;
-        if (!dense.empty()) {
-            scores[i] += dot(dense.data() + part * n_weights, w, n_weights);
-        } else if (!ptr.empty()) {
-            double sum = 0;
-            for (std::int64_t k = ptr[part]; k < ptr[part + 1]; ++k)
-                sum += (values.empty() ? 1.0 : values[k]) * w[ids[k]];
-            scores[i] += sum;
-        } else if (!ids.empty() && ids[part] >= 0) {
-            scores[i] += w[ids[part]];
-        }
+        double sum = 0;
+        if (!dense.empty())
+            sum = dot(dense.data() + (first + i) * n_weights, w + first_weight, n_weights);
+        else
+            each(first + i, [&](std::int64_t weight, double value) { sum += value * w[weight]; });
+        scores[i] += sum;
     }
 }
 
 void ActiveFeatures::add(std::int64_t first, std::int64_t n, const double* residuals, double* out) const {
-    double* to = out + first_weight;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t part = first + i;
-        const double residual = residuals[i];
-        if (residual == 0) continue;
-        if (!dense.empty()) {
-            const double* row = dense.data() + part * n_weights;
-            for (std::int64_t k = 0; k < n_weights; ++k) to[k] += residual * row[k];
-        } else if (!ptr.empty()) {
-            for (std::int64_t k = ptr[part]; k < ptr[part + 1]; ++k)
-                to[ids[k]] += residual * (values.empty() ? 1.0 : values[k]);
-        } else if (!ids.empty() && ids[part] >= 0) {
-            to[ids[part]] += residual;
-        }
-    }
+    for (std::int64_t i = 0; i < n; ++i)
+        if (const double residual = residuals[i]; residual != 0)
+            each(first + i, [&](std::int64_t weight, double value) { out[weight] += residual * value; });
 }
 
 }  // namespace crfkit

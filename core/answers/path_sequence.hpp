@@ -1,0 +1,48 @@
+// The questions on one sequence whose label sequences are the paths of a graph: by the path engine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "answers/scored_sequences.hpp"
+#include "paths/engine.hpp"
+#include "paths/label_sequences.hpp"
+
+namespace crfkit {
+
+// Reader, the class that derives from this, has graph(sums): the loaded sequence with its scores, a
+// LabelGraph; with `sums` it also has the weights that sums over paths need.
+template <class Reader>
+class PathSequence : public ScoredSequence {
+  public:
+    explicit PathSequence(std::int32_t n_labels) : n_labels_(n_labels) {}
+
+    void decode(std::int32_t* labels) final { crfkit::decode(self().graph(false), best_, labels); }
+    // P(y_t = b): the nodes of level t whose label is b.
+    void marginals(double* probs) final {
+        const auto graph = self().graph(true);
+        engine_.marginals(graph);
+        for (std::int64_t t = 0; t + 1 < graph.n_levels(); ++t) {
+            const auto level = graph.level(t);
+            for (std::int64_t node = level.node_base + level.outer; node < level.node_base + level.last;
+                 ++node)
+                probs[t * n_labels_ + graph.label(t, node)] += engine_.node_probs[node];
+        }
+    }
+    double log_partition() final { return engine_.log_partition(self().graph(true)); }
+    std::vector<ScoredLabels> k_best(std::int64_t k) final { return crfkit::k_best(self().graph(false), k); }
+    void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) final {
+        const auto graph = self().graph(true);
+        engine_.log_partition(graph);
+        crfkit::sample(graph, engine_, n, uniforms, labels);
+    }
+
+  private:
+    Reader& self() { return static_cast<Reader&>(*this); }
+
+    const std::int32_t n_labels_;
+    PathEngine engine_;
+    std::vector<double> best_;  // for Viterbi
+};
+
+}  // namespace crfkit
