@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy.typing as npt
 
 import crfkit
 from benchmarks.adapters import Clock, Settings
 from benchmarks.tasks import Features, Labels
-from crfkit.optimizers import LBFGS, Callback, Objective, Outcome, Step, Watch
+from crfkit.optimizers import LBFGS, Callback, Objective, Optimizer, Outcome, Step, Watch
 
 ENDLESS = LBFGS(tolerance=0.0, change=0.0)
 CONVERGED = LBFGS(tolerance=1e-7, change=1e-8)
@@ -61,7 +61,7 @@ class Adapter:
         lbfgs = CONVERGED if settings.to_convergence else ENDLESS
         model = crfkit.CRF(
             structure=crfkit.Chain(start=False, end=False),
-            optimizer=_TimedLBFGS(replace(lbfgs, max_iterations=settings.iterations), clock),
+            optimizer=cast(Optimizer, _TimedLBFGS(replace(lbfgs, max_iterations=settings.iterations), clock)),
             l2=settings.l2,
             all_possible_transitions=settings.all_possible_transitions,
             n_threads=settings.n_threads,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.compat.crfsuite_opening import OpenedModel, not_a_model
+from crfkit.compat.crfsuite_opening import OpenedModel, errors_of
 from crfkit.data import InputError, read_bytes
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.lazy import lazy_property
@@ -47,7 +47,8 @@ class CrfsuiteModel:
         """The model in the bytes of a file; InputError for any other bytes."""
         opened = OpenedModel.from_bytes(bytes(data), source)
         if not opened.labels:
-            raise not_a_model(source, "it has no labels")
+            with errors_of(source):
+                raise InputError("it has no labels")
         return opened.whole
 
     @classmethod
@@ -58,23 +59,14 @@ class CrfsuiteModel:
     @lazy_property
     def vocabulary(self) -> Vocabulary:
         """The names of the attributes."""
-        try:
+        with errors_of(self.source):
             return Vocabulary.from_bytes(self.names, self.name_lengths)
-        except ValueError as error:
-            raise InputError(f"{self.source}: not a model of CRFsuite: {error}") from None
 
     @lazy_property
     def feature_map(self) -> FeatureMap:
         """Where the weights lie."""
-        return FeatureMap(
-            len(self.labels),
-            self.pair_ptr,
-            self.pair_labels,
-            {},
-            self.arc_before,
-            self.arc_after,
-            *_NO_TRIPLES,
-        )
+        pairs, arcs = (self.pair_ptr, self.pair_labels), (self.arc_before, self.arc_after)
+        return FeatureMap(len(self.labels), *pairs, {}, *arcs, *_NO_TRIPLES)
 
     @lazy_property
     def potentials(self) -> _core.ChainPotentials:
@@ -83,31 +75,22 @@ class CrfsuiteModel:
 
     def arcs(self) -> Iterator[tuple[str, str, float]]:
         """Label before, label after and weight of each arc that has one."""
-        weights = self.weights[len(self.pair_labels) :].tolist()
-        for before, after, weight in zip(
-            self.arc_before.tolist(), self.arc_after.tolist(), weights, strict=True
-        ):
+        weights = self.weights[len(self.pair_labels) :]
+        for before, after, weight in zip(self.arc_before, self.arc_after, weights.tolist(), strict=True):
             yield self.labels[before], self.labels[after], weight
 
     def pairs(self) -> Iterator[tuple[str, str, float]]:
         """Attribute, label and weight of each pair that has one."""
         names, counts = self.vocabulary.names(), np.diff(self.pair_ptr).tolist()
         labels, weights = self.pair_labels.tolist(), self.weights.tolist()
-        p = 0
-        for name, count in zip(names, counts, strict=True):
-            for _ in range(count):
-                yield name, self.labels[labels[p]], weights[p]
-                p += 1
+        each = (name for name, count in zip(names, counts, strict=True) for _ in range(count))
+        for name, label, weight in zip(each, labels, weights, strict=False):  # weights of arcs follow
+            yield name, self.labels[label], weight
 
     def to_crf(self) -> CRF:
         """The same model as a `crfkit.CRF`."""
-        return assemble(
-            self.labels,
-            self.vocabulary,
-            self.feature_map,
-            self.weights,
-            reason="the model was trained by CRFsuite",
-        )
+        reason = "the model was trained by CRFsuite"
+        return assemble(self.labels, self.vocabulary, self.feature_map, self.weights, reason=reason)
 
 
 def read_crfsuite(path: str | os.PathLike[str]) -> CRF:
@@ -119,8 +102,7 @@ def crfsuite_bytes(crf: CRF[Any]) -> bytes:
     """The bytes of CRFsuite's file of a model; InputError for what such a file cannot hold.
 
     That is all but lists of strings and dicts as positions, labels that are strings, and an unrestricted chain without
-    start and
-    end arcs, `Chain(start=False, end=False)`.
+    start and end arcs, `Chain(start=False, end=False)`.
     """
     labels, feature_map = crf.classes_, crf.feature_map_
     check_expressible(crf)

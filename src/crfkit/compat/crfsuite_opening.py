@@ -6,6 +6,8 @@ So neither NumPy nor the packages that train models are imported here; what read
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from crfkit import _core
@@ -36,43 +38,30 @@ class OpenedModel:
         # Names that are looked up in the file before the whole model is read.
         self._budget = _FEW_NAMES + file.n_features // _FEATURES_PER_NAME
         if len(set(self.labels)) != len(self.labels):
-            raise self._error("its labels are not distinct")
+            raise InputError("its labels are not distinct")
         if self.labels:
-            try:
-                check_labels(len(self.labels), file.n_features)
-            except InputError as error:
-                raise self._error(error) from None
+            check_labels(len(self.labels), file.n_features)
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "<bytes>") -> OpenedModel:
         """The model in the bytes of a file; InputError where its header, labels or transitions are damaged."""
-        try:
+        with errors_of(source):
             return cls(_core.CrfsuiteFile(data, MAX_LABELS, MAX_WEIGHT), source)
-        except ValueError as error:
-            raise not_a_model(source, error) from None
 
     @classmethod
     def open(cls, path: str | bytes | os.PathLike[str]) -> OpenedModel:
         """The same from a file; OSError where it cannot be read."""
         name = os.fsencode(path)
-        try:
+        with errors_of(os.fsdecode(name)):
             return cls(_core.CrfsuiteFile.open(name, MAX_LABELS, MAX_WEIGHT), os.fsdecode(name))
-        except ValueError as error:
-            raise not_a_model(os.fsdecode(name), error) from None
 
     @lazy_property
     def whole(self) -> CrfsuiteModel:
         """The whole model, with all that it holds checked."""
         from crfkit.compat.crfsuite_file import CrfsuiteModel
 
-        try:
-            names, lengths, ptr, labels, before, after, weights = self._file.read()
-        except ValueError as error:
-            raise self._error(error) from None
-        head = self._file.head
-        return CrfsuiteModel(
-            self.labels, names, lengths, ptr, labels, before, after, weights, head, self.source
-        )
+        with errors_of(self.source):
+            return CrfsuiteModel(self.labels, *self._file.read(), self._file.head, self.source)
 
     def ask(self, positions: _core.NamedPositions) -> tuple[_core.ChainPotentials, _core.Design]:
         """The weights of a model, and a sequence to ask questions about."""
@@ -80,10 +69,8 @@ class OpenedModel:
             model = self.whole
             design = _core.design_of_names(model.feature_map.layout, model.vocabulary, positions)
             return model.potentials, design
-        try:
+        with errors_of(self.source):
             return self._file.ask(positions)
-        except ValueError as error:
-            raise self._error(error) from None
 
     def tag(self, positions: _core.NamedPositions) -> tuple[_core.ChainPotentials, _core.Design, list[str]]:
         """The same, and the best labels of the sequence."""
@@ -92,10 +79,8 @@ class OpenedModel:
             layout, potentials = model.feature_map.layout, model.potentials
             design, best = _core.tag_names(potentials, layout, model.vocabulary, positions, self.labels)
             return potentials, design, best
-        try:
+        with errors_of(self.source):
             return self._file.tag(positions, self.labels)
-        except ValueError as error:
-            raise self._error(error) from None
 
     def _pays(self, positions: _core.NamedPositions) -> bool:
         """Whether the whole model is read by now, or shall be."""
@@ -103,10 +88,11 @@ class OpenedModel:
             self._budget -= positions.n_names
         return self._budget < 0
 
-    def _error(self, error: object) -> InputError:
-        return not_a_model(self.source, error)
 
-
-def not_a_model(source: str, error: object) -> InputError:
-    """The error for a file that holds no model of CRFsuite."""
-    return InputError(f"{source}: not a model of CRFsuite: {error}")
+@contextmanager
+def errors_of(source: str) -> Iterator[None]:
+    """Errors inside mean that this file holds no model of CRFsuite."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{source}: not a model of CRFsuite: {error}") from None

@@ -13,10 +13,10 @@ from crfkit.optimizers.auto import AUTO, Choice, choose
 from crfkit.optimizers.averaged_perceptron import AveragedPerceptron
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.loop import Best, Callback, Descent, Outcome, Step, Watch, minimize
+from crfkit.optimizers.loop import Best, Callback, Descent, Optimizer, Outcome, Step, Watch
 from crfkit.optimizers.newton import Newton
 from crfkit.optimizers.passive_aggressive import PassiveAggressive
-from crfkit.optimizers.protocols import DivergenceError, Objective, OptimizationError, Optimizer
+from crfkit.optimizers.protocols import DivergenceError, Objective, OptimizationError
 from crfkit.optimizers.sag import SAG
 from crfkit.optimizers.sgd import SGD
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
@@ -52,7 +52,6 @@ __all__ = [
     "StopReason",
     "Watch",
     "choose",
-    "minimize",
     "optimizer_named",
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crfkit.optimizers.lbfgs import LBFGS
-from crfkit.optimizers.protocols import Optimizer
+from crfkit.optimizers.loop import Optimizer
 
 AUTO = "auto"
 

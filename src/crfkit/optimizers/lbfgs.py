@@ -10,7 +10,7 @@ from crfkit.optimizers.counted_objective import Point
 from crfkit.optimizers.descent import BatchDescent
 from crfkit.optimizers.lbfgs_memory import Pairs
 from crfkit.optimizers.line_search import orthant_search, wolfe_search
-from crfkit.optimizers.loop import Minimizer
+from crfkit.optimizers.loop import Optimizer
 from crfkit.optimizers.protocols import Objective, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 
@@ -24,7 +24,7 @@ EARLY_DECREASE = 0.15
 
 
 @dataclass(frozen=True)
-class LBFGS(Minimizer):
+class LBFGS(Optimizer):
     """Limited-memory BFGS (Nocedal 1980), with an l1 penalty orthant-wise (OWL-QN, Andrew and Gao 2007).
 
     It stops as soon as one of these holds:

@@ -5,6 +5,7 @@ An optimizer brings its `descent`, which goes from point to point; everything el
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isnan, nan
@@ -16,7 +17,6 @@ import numpy.typing as npt
 
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.protocols import (
-    Objective,
     Vector,
     check_match,
     check_penalty,
@@ -123,8 +123,16 @@ class Descent(Protocol):
         ...
 
     values: list[float]  # the objective by iteration, as it would be computed now
-    passes: float  # over the data, until now
-    n_evaluations: int
+
+    @property
+    def passes(self) -> float:
+        """Over the data, until now."""
+        ...
+
+    @property
+    def n_evaluations(self) -> int:
+        """Calls of value_and_gradient."""
+        ...
 
     def begin(self, start: Vector) -> None:
         """Starts at `start`, which is iteration 0."""
@@ -151,48 +159,28 @@ class Descent(Protocol):
         ...
 
 
-class Settings(Protocol):
-    """What the loop reads of an optimizer's settings: when to stop."""
+class Optimizer(ABC):
+    """The settings of an optimizer, which minimises an objective that answers everything in `needs`.
+
+    What an optimizer may need, and the method that answers it:
+
+    - value_and_gradient: `value_and_gradient(w)`;
+    - hessian_vector: `hessian_vector(w, v)`, H(w) v, [D];
+    - sequences: `run(rule, state, order)` with a rule that steps along the gradients of single sequences;
+    - mistakes: `run(rule, state, order)` with one that steps after each sequence whose best output is wrong.
+    """
 
     max_iterations: int
-    tolerance: float
-    change: float
-    period: int
-    needs: ClassVar[frozenset[str]]
-    takes_l1: ClassVar[bool]
-
-    def descent(self, objective: Any, start: Vector, n_threads: int) -> Descent:
-        """A new descent from `start`."""
-        ...
-
-
-def minimize(
-    settings: Any,
-    objective: Objective,
-    start: npt.ArrayLike,
-    callback: Callback | None,
-    n_threads: int,
-    watch: Watch | None,
-) -> Outcome:
-    """Runs the descent of an optimizer. All that can be refused is refused before it begins."""
-    check_match(settings, objective)
-    check_penalty(settings, objective)
-    if not is_whole(n_threads) or n_threads < 1:
-        raise ValueError(f"minimize got n_threads={n_threads!r}, expected a whole number of at least 1.")
-    weights = checked_start(objective, start)
-    return _Loop(
-        settings, settings.descent(objective, weights, int(n_threads)), weights, callback, watch or Watch()
-    ).run()
-
-
-class Minimizer:
-    """What the settings of every optimizer have in common; see `Settings`."""
-
     tolerance: float = 0.0
     change: float = 0.0
     period: int = 1
-    takes_l1: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]]
+    takes_l1: ClassVar[bool] = False  # whether it can minimise an objective with l1
     scheduled: ClassVar[bool] = False  # whether max_iterations decides every step, so that a resume keeps it
+
+    @abstractmethod
+    def descent(self, objective: Any, start: Vector, n_threads: int) -> Descent:
+        """A new descent from `start`."""
 
     def minimize(
         self,
@@ -207,16 +195,23 @@ class Minimizer:
 
         A method that goes through the data pass by pass gives those after its last pass. `callback` sees each iteration and
         ends the minimisation by returning True. Ctrl-C ends it too: the outcome then has the best weights so far. The same
-        bits come out for any `n_threads`. `watch` asks for a dev score, a time budget, snapshots.
+        bits come out for any `n_threads`. `watch` asks for a dev score, a time budget, snapshots. Bad arguments raise
+        before any work.
         """
-        return minimize(self, objective, start, callback, n_threads, watch)
+        check_match(self, objective)
+        check_penalty(self, objective)
+        if not is_whole(n_threads) or n_threads < 1:
+            raise ValueError(f"minimize got n_threads={n_threads!r}, expected a whole number of at least 1.")
+        weights = checked_start(objective, start)
+        descent = self.descent(objective, weights, int(n_threads))
+        return _Loop(self, descent, weights, callback, watch or Watch()).run()
 
 
 class _Loop:
     """The state of one minimisation."""
 
     def __init__(
-        self, settings: Settings, descent: Descent, start: Vector, callback: Callback | None, watch: Watch
+        self, settings: Optimizer, descent: Descent, start: Vector, callback: Callback | None, watch: Watch
     ) -> None:
         self._settings = settings
         self._descent = descent

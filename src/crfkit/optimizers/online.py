@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from math import nan
 from typing import ClassVar
@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit import _core
-from crfkit.optimizers.loop import Minimizer
+from crfkit.optimizers.loop import Optimizer
 from crfkit.optimizers.protocols import Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 from crfkit.optimizers.stochastic import Order, PassDescent, Place, State, StepObjective
 
 
 @dataclass(frozen=True)
-class OnlineLearner(Minimizer, ABC):
+class OnlineLearner(Optimizer):
     """Settings of every mistake-driven method."""
 
     max_iterations: int = 10

@@ -6,7 +6,7 @@ Shapes: D weights.
 from __future__ import annotations
 
 from math import inf
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -48,36 +48,7 @@ class Objective(Protocol):
         ...
 
 
-class Optimizer(Protocol):
-    """Minimises an objective that answers everything in `needs`.
-
-    What an optimizer may need, and the method that answers it:
-
-    - value_and_gradient: `value_and_gradient(w)`;
-    - hessian_vector: `hessian_vector(w, v)`, H(w) v, [D];
-    - sequences: `run(rule, state, order)` with a rule that steps along the gradients of single sequences;
-    - mistakes: `run(rule, state, order)` with one that steps after each sequence whose best output is wrong.
-
-    `takes_l1` says whether it can minimise an objective with l1.
-    """
-
-    needs: ClassVar[frozenset[str]]
-    takes_l1: ClassVar[bool]
-
-    def minimize(
-        self,
-        objective: Any,
-        start: npt.ArrayLike,
-        *,
-        callback: Any = None,
-        n_threads: int = 1,
-        watch: Any = None,
-    ) -> Any:
-        """The weights that minimise the objective, sought from `start`; see `crfkit.optimizers.minimize`."""
-        ...
-
-
-def check_match(optimizer: Optimizer, objective: object) -> None:
+def check_match(optimizer: Any, objective: object) -> None:
     """Refuses, before any work, an objective that cannot answer what the optimizer needs."""
     if not isinstance(getattr(objective, "n_weights", None), int | np.integer):
         raise TypeError(
@@ -92,7 +63,7 @@ def check_match(optimizer: Optimizer, objective: object) -> None:
         )
 
 
-def check_penalty(optimizer: Optimizer, objective: Objective) -> None:
+def check_penalty(optimizer: Any, objective: Objective) -> None:
     """Refuses an l1 penalty that the optimizer cannot minimise with."""
     if not optimizer.takes_l1 and checked_l1(objective) is not None:
         raise ValueError(

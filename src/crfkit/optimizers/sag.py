@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from crfkit import _core
-from crfkit.optimizers.loop import Minimizer
+from crfkit.optimizers.loop import Optimizer
 from crfkit.optimizers.protocols import Objective, OptimizationError, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 from crfkit.optimizers.stochastic import Order, PassDescent, Place, State, StochasticObjective, penalty
@@ -27,7 +27,7 @@ class AveragedObjective(Objective, StochasticObjective, Protocol):
 
 
 @dataclass(frozen=True)
-class SAG(Minimizer):
+class SAG(Optimizer):
     """The stochastic average gradient with non-uniform sampling (Schmidt and others, AISTATS 2015).
 
     Every step visits one sequence and goes along the average of the last known gradients of all of them, so that steps need

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from math import nan
 from typing import Any, ClassVar
 
-from crfkit.optimizers.loop import Minimizer
+from crfkit.optimizers.loop import Optimizer
 from crfkit.optimizers.protocols import Vector, check_settings
 from crfkit.optimizers.rate_search import search_rate
 from crfkit.optimizers.snapshot import Snapshot
@@ -21,7 +21,7 @@ from crfkit.optimizers.stochastic import (
 )
 
 
-class StochasticGradient(Minimizer):
+class StochasticGradient(Optimizer):
     """Settings with a `rate`, which may be "auto", and a `batch`."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"sequences"})

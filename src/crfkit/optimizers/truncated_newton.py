@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crfkit.optimizers.descent import BatchDescent
-from crfkit.optimizers.loop import Minimizer
+from crfkit.optimizers.loop import Optimizer
 from crfkit.optimizers.protocols import Objective, Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
 
@@ -14,7 +14,7 @@ ROUGH = 1e-2  # |g| / |g at the start| from which on gradients are worth all the
 
 
 @dataclass(frozen=True)
-class TruncatedNewton(Minimizer):
+class TruncatedNewton(Optimizer):
     """Settings of both."""
 
     max_iterations: int = 200

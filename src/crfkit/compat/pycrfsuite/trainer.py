@@ -205,33 +205,15 @@ class Trainer(BaseTrainer):
             getattr(self, f"on_{event}")(log)
 
     def on_start(self, log: str) -> None:
-        """The log begins."""
+        """The log begins. As all events: print the messages since the last one."""
         print(log, end="")
+
+    on_featgen_end = on_prepared = on_prepare_error = on_optimization_end = on_end = on_start
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
         """So many percent of the features are there."""
         print(log, end="")
 
-    def on_featgen_end(self, log: str) -> None:
-        """All features are there."""
-        print(log, end="")
-
-    def on_prepared(self, log: str) -> None:
-        """Training begins."""
-        print(log, end="")
-
-    def on_prepare_error(self, log: str) -> None:
-        """Training cannot begin."""
-        print(log, end="")
-
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
         """An iteration is done; `info` has its numbers (`TrainLogParser.last_iteration`)."""
-        print(log, end="")
-
-    def on_optimization_end(self, log: str) -> None:
-        """Training has ended."""
-        print(log, end="")
-
-    def on_end(self, log: str) -> None:
-        """The model is written."""
         print(log, end="")

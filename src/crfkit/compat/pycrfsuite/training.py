@@ -35,6 +35,17 @@ _TITLES = {
     "passive-aggressive": "Passive Aggressive",
     "arow": "Adaptive Regularization of Weights (AROW)",
 }
+_LBFGS_PARAMETERS = (
+    "c1",
+    "c2",
+    "num_memories",
+    "max_iterations",
+    "epsilon",
+    "period",
+    "delta",
+    "linesearch",
+)  # as in the log
+_LOG_NAMES = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}
 _ENDINGS = {  # of L-BFGS, as CRFsuite's log says them
     StopReason.CALLBACK: "resulted in convergence",
     StopReason.NO_CHANGE: "terminated with the stopping criteria",
@@ -121,20 +132,8 @@ class Training:
 
     def _lbfgs(self, examples: Examples, built: FeatureMap) -> Outcome:
         params = self._params
-        self._tell_settings(
-            "L-BFGS optimization",
-            {
-                "c1": params["c1"],
-                "c2": params["c2"],
-                "num_memories": params["num_memories"],
-                "max_iterations": params["max_iterations"],
-                "epsilon": params["epsilon"],
-                "stop": params["period"],
-                "delta": params["delta"],
-                "linesearch": params["linesearch"],
-                "linesearch.max_iterations": params["max_linesearch"],
-            },
-        )
+        shown = {_LOG_NAMES.get(name, name): params[name] for name in (*_LBFGS_PARAMETERS, "max_linesearch")}
+        self._tell_settings("L-BFGS optimization", shown)
         penalties = {"l1": params["c1"], "l2": 2.0 * params["c2"]}
         merged = MergedFeatures.of(built, examples.dataset)
         if merged is None:
