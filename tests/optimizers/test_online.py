@@ -300,19 +300,12 @@ def test_bad_settings_are_refused(make: Any, words: str) -> None:
         make()
 
 
-def same(x: Any, label: Any, i: int) -> float:
-    return float(x[i] == label)
-
-
-def test_l1_and_feature_functions_are_refused() -> None:
+def test_l1_is_refused() -> None:
     with pytest.raises(crfkit.InputError, match="AveragedPerceptron takes no l1 penalty"):
         crfkit.CRF(l1=0.1, optimizer="ap").fit(X, Y)
     dataset, annotation, map_, _ = every_kind_of_feature()
     with pytest.raises(ValueError, match="AROW takes no l1 penalty"):
         AROW().minimize(Objective(map_.loss(dataset, annotation), l1=0.5), np.zeros(map_.n_weights))
-    functions = crfkit.FeatureFunctions([same])
-    with pytest.raises(ValueError, match="no steps after mistakes"):
-        crfkit.CRF(features=functions, optimizer="pa").fit([["A", "B"]], [["A", "B"]])
 
 
 def test_what_does_not_fit_the_data_is_refused() -> None:

@@ -291,12 +291,6 @@ def test_what_it_cannot_do_is_refused_with_a_message() -> None:
         CRF(l1=0.1, optimizer="sag").fit(X, Y)
     with pytest.raises(ValueError, match="SGD diverged in pass 1; expected a rate below 1e"):
         CRF(l2=0.0, optimizer=SGD(rate=1e308)).fit(X, Y)
-    with pytest.raises(ValueError, match="no steps along single sequences"):
-        CRF(features=crfkit.FeatureFunctions([_length]), optimizer=SGD()).fit(["ab"], [["A", "B"]])
-
-
-def _length(x: str, label: str, i: int) -> float:
-    return float(len(x) * (label == "A"))
 
 
 def test_weights_that_new_data_has_no_say_in_stay() -> None:

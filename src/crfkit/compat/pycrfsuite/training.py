@@ -35,16 +35,6 @@ _TITLES = {
     "passive-aggressive": "Passive Aggressive",
     "arow": "Adaptive Regularization of Weights (AROW)",
 }
-_LBFGS_PARAMETERS = (
-    "c1",
-    "c2",
-    "num_memories",
-    "max_iterations",
-    "epsilon",
-    "period",
-    "delta",
-    "linesearch",
-)  # as in the log
 _LOG_NAMES = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}
 _ENDINGS = {  # of L-BFGS, as CRFsuite's log says them
     StopReason.CALLBACK: "resulted in convergence",
@@ -132,8 +122,10 @@ class Training:
 
     def _lbfgs(self, examples: Examples, built: FeatureMap) -> Outcome:
         params = self._params
-        shown = {_LOG_NAMES.get(name, name): params[name] for name in (*_LBFGS_PARAMETERS, "max_linesearch")}
-        self._tell_settings("L-BFGS optimization", shown)
+        names = [name for name in ("c1", "c2", "num_memories", *params) if not name.startswith("feature.")]
+        self._tell_settings(
+            "L-BFGS optimization", {_LOG_NAMES.get(name, name): params[name] for name in names}
+        )
         penalties = {"l1": params["c1"], "l2": 2.0 * params["c2"]}
         merged = MergedFeatures.of(built, examples.dataset)
         if merged is None:
