@@ -103,7 +103,7 @@ nanobind::list k_best_of(const Scores& scores, std::int64_t k) {
 
 template <class Scores>
 std::size_t n_uniforms(const Scores& scores) {
-    return scores.empty() ? 0 : std::max<std::int64_t>(scores.graph().n_levels() - 1, 1);
+    return scores.empty() ? 0 : PathEngine::n_uniforms(scores.graph());
 }
 
 template <class Scores>

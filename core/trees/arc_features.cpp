@@ -61,26 +61,12 @@ class ArcFeatures::Writer {
 
 void ArcFeatures::load(const Treebank& treebank, std::int64_t sentence) {
     n_ = treebank.length(sentence);
-    const Token outside{kOutside, kOutside, kOutside, kOutside, kOutside, kOutside,
-                        kNone,    0,        0,        nullptr,  nullptr};
-    tokens_.assign(static_cast<std::size_t>(n_ + 1 + 2 * kMargin), outside);
-    tokens_[kMargin] = {kRoot, kRoot, kRoot, kRoot, kRoot, kRoot, kNone, 0, 0, nullptr, nullptr};
+    const auto all = [](Key key) { return Token{{key, key, key, key, key, key, 0, 0}, kNone}; };
+    tokens_.assign(static_cast<std::size_t>(n_ + 1 + 2 * kMargin), all(kOutside));
+    tokens_[kMargin] = all(kRoot);
     const Word* words = treebank.words.data() + treebank.sentence_ptr[sentence];
-    const Morph* morphology = treebank.morphology.data();
-    for (std::int64_t i = 1; i <= n_; ++i) {
-        const Word& word = words[i - 1];
-        tokens_[i + kMargin] = {word.form,
-                                word.lemma,
-                                word.upos,
-                                word.xpos,
-                                word.feats,
-                                word.suffix,
-                                kNone,
-                                0,
-                                0,
-                                morphology + word.feats_begin,
-                                morphology + word.feats_end};
-    }
+    morphology_ = treebank.morphology.data();
+    for (std::int64_t i = 1; i <= n_; ++i) tokens_[i + kMargin] = {words[i - 1], kNone};
     number_tags();
     find_markers();
     count_between();
@@ -227,11 +213,12 @@ void ArcFeatures::morphology(const Token& h, const Token& m, Writer& write) cons
     write.with_side(70, h.upos, h.feats, m.upos, m.feats);
     write.with_side(71, h.upos, m.upos, m.feats);
     write.with_side(72, h.upos, h.feats, m.upos);
-    for (const Morph* a = h.first; a != h.last; ++a)
-        for (const Morph* b = m.first; b != m.last; ++b) {
-            if (a->name != b->name) continue;
-            write.with_side(73, h.upos, m.upos, a->name, a->whole == b->whole);
-            write.with_side(74, h.upos, m.upos, a->whole, b->whole);
+    for (std::int64_t i = h.feats_begin; i < h.feats_end; ++i)
+        for (std::int64_t j = m.feats_begin; j < m.feats_end; ++j) {
+            const Morph &a = morphology_[i], &b = morphology_[j];
+            if (a.name != b.name) continue;
+            write.with_side(73, h.upos, m.upos, a.name, a.whole == b.whole);
+            write.with_side(74, h.upos, m.upos, a.whole, b.whole);
         }
 }
 

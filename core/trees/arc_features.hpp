@@ -33,11 +33,9 @@ class ArcFeatures {
     void label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
 
   private:
-    struct Token {
-        Key form, lemma, upos, xpos, feats, suffix;
-        Key marker;             // the preposition or conjunction that introduces it, as far as tags tell
-        std::int8_t tag, fine;  // number of its upos, xpos among those of the sentence
-        const Morph *first, *last;
+    struct Token : Word {
+        Key marker;  // the preposition or conjunction that introduces it, as far as tags tell
+        std::int8_t tag = 0, fine = 0;  // number of its upos, xpos among those of the sentence
     };
     class Writer;
 
@@ -57,6 +55,7 @@ class ArcFeatures {
 
     std::int64_t n_ = 0;
     std::vector<Token> tokens_;  // [n + 1 + 2 · kMargin]
+    const Morph* morphology_ = nullptr;
     std::vector<Key> tags_, fine_tags_;
     std::vector<std::uint64_t> tags_between_, fine_between_;  // [n + 1, n + 1] sets of tags i < · < j
     std::vector<std::int32_t> verbs_, stops_, joints_;        // [n + 2] how many before word i

@@ -102,7 +102,9 @@ void BestTree<Score>::find(const Score* arcs, std::int64_t n_words, bool one_roo
     open_cycles();
 }
 
-// Goes from node to head, contracting the cycles that close, until it meets the root or a path that did.
+// The contraction phase of Chu–Liu–Edmonds from one node: goes from node to head, contracting the cycles that
+// close, until it meets the root or a path that did. Each node is chosen for once and a sentence of n words
+// has at most 2 n − 1 nodes, each of which costs O(n).
 template <class Score>
 void BestTree<Score>::grow_path(std::int32_t start, bool one_root) {
     Pace pace;
@@ -127,7 +129,7 @@ void BestTree<Score>::grow_path(std::int32_t start, bool one_root) {
     for (const std::int32_t node : path_) state_[node] = kReached;
 }
 
-// Takes the best arc into a node; false where it comes from the root.
+// head(v) = argmax_h score(h → v), over the heads outside of v. False where it is the root.
 template <class Score>
 bool BestTree<Score>::choose(std::int32_t at, bool one_root) {
     Node& node = nodes_[at];
@@ -135,24 +137,20 @@ bool BestTree<Score>::choose(std::int32_t at, bool one_root) {
     const std::int64_t first = one_root ? 1 : 0;
     std::int64_t head = first + largest(scores + first, side_ - first);
     if (is_absent(scores[head])) head = 0;
-    if (is_absent(scores[head])) {
-        const std::int32_t word = *std::min_element(node.words.begin(), node.words.end());
-        refuse_unreached(word, node.words.size() > 1);
-    }
+    const std::int32_t word = *std::min_element(node.words.begin(), node.words.end());
+    if (is_absent(scores[head])) refuse_unreached(word, node.words.size() > 1);
     if (!is_number(scores[head])) throw std::invalid_argument("the score of an arc is not a number");
     node.head = static_cast<std::int32_t>(head);
     node.score = scores[head];
     enter(node);
     if (head > 0) return true;
-    if (one_root && root_word_) {
-        const std::int32_t word = *std::min_element(node.words.begin(), node.words.end());
-        refuse_two_roots(root_word_, word);
-    }
-    root_word_ = *std::min_element(node.words.begin(), node.words.end());
+    if (one_root && root_word_) refuse_two_roots(root_word_, word);
+    root_word_ = word;
     return false;
 }
 
-// Where the arc of a node enters it, and the best place for another one from the same head.
+// Where the arc of a node enters it, argmax_m score(head → m) − replaced(m), and the best place for another
+// one from the same head.
 template <class Score>
 void BestTree<Score>::enter(Node& node) {
     Score top(kNever);
@@ -170,7 +168,10 @@ void BestTree<Score>::enter(Node& node) {
     }
 }
 
-// Makes one node of those from path_[first] on; its number.
+// Makes one node C of those from path_[first] on, which form a cycle; its number. An arc into a member v of
+// the cycle takes the place of the one that v has:
+//   score(h → C) = max_{v in C} (score(h → v) − score(head(v) → v))
+// Rows of scores are merged two at a time; `less` is subtracted from what is there, once.
 template <class Score>
 std::int32_t BestTree<Score>::contract(std::size_t first) {
     const auto number = static_cast<std::int32_t>(nodes_.size());
@@ -200,7 +201,9 @@ std::int32_t BestTree<Score>::contract(std::size_t first) {
     return number;
 }
 
-// The arcs of the outermost nodes are in the tree; within a cycle those of all but the word that is entered.
+// The expansion phase. The arcs of the outermost nodes are in the tree; within a cycle those of all members
+// but the one that is entered, whose arc the entering one replaces. Later nodes are further out, so they come
+// first.
 template <class Score>
 void BestTree<Score>::open_cycles() {
     for (Node& node : nodes_) node.in_tree = true;
@@ -213,6 +216,11 @@ void BestTree<Score>::open_cycles() {
     }
 }
 
+// The second best tree differs from the best by one exchange: the arc of a node v that is in the tree for
+// another one into v, from a head that is no descendant of v (or it would close a cycle). Its score is less
+// by
+//   min_v (score(head(v) → v) − max_{h not below v} score(h → v)),
+// where scores into a cycle are those of its node: what they replace within is part of them.
 template <class Score>
 std::int64_t BestTree<Score>::next(const std::vector<Score>& label_gain) const {
     const Descent descent(heads_);

@@ -1,5 +1,9 @@
 // Elimination of words from the graph of all arcs, which answers every question about sums over trees.
 //
+// By the matrix–tree theorem (Tutte 1948; for dependency trees Koo et al. 2007) Z is the determinant of the
+// Laplacian D − A, where D holds the sums of the columns of A and of the root's arcs. Elimination finds it
+// without a subtraction.
+//
 // a_ij is the weight of the arc from head i to dependent j, rho_j the weight of the arc from the root. With
 // word k taken out of the graph,
 //   d_k = Σ_i a_ik (+ rho_k),   q_ik = a_ik / d_k,   q_0k = rho_k / d_k
@@ -112,11 +116,10 @@ class Elimination {
     const Number& arrival(std::int64_t j) const { return arrivals_[j]; }              // rho^j
     const Number* escapes(std::int64_t i) const { return escapes_.data() + i * n_; }  // e_i·
 
-    // Finds the pivots alone. False: a number left the range of doubles, and nothing is found.
+    // Finds the pivots alone: Z is their product. False: a number left the range of doubles, and nothing is
+    // found.
     bool find_pivots() {
-        Step step = copy(0, weights_.data(), n_, 0, n_);
-        for (std::int64_t l = n_ - 1; l > 0; --l) take_out(step, 0, l + 1, l, true);
-        pivots_[0] = step.root()[0];
+        pivots_[0] = take_out_all_but_first().root()[0];
         return kept_ && is_finite(pivots_[0]);
     }
 
@@ -134,10 +137,10 @@ class Elimination {
 
     // Finds the arrival of word 0 and its escapes e_i0, i > 0, into `escapes` [n].
     bool find_first(Number& arrival, std::vector<Number>& escapes) {
-        Step step = copy(0, weights_.data(), n_, 0, n_);
-        for (std::int64_t l = n_ - 1; l > 0; --l) take_out(step, 0, l + 1, l, true);
-        arrival = step.root()[0];
+        Step step = take_out_all_but_first();
+        arrival = step.root()[0];  // rho^0
         escapes.assign(static_cast<std::size_t>(n_), Number{});
+        // e_l0 = q_0l + Σ_{i < l} q_il e_i0, with e_00 = 0: the words below l were left when l went out.
         for (std::int64_t l = 1; l < n_; ++l)
             kept_ &= TreeRows<Number>::combine(escapes.data(), 1, l, step.factors(l) + 1, step.factors(l)[0],
                                                1, escapes.data() + l, check_);
@@ -171,19 +174,29 @@ class Elimination {
         return {first, n, &level.rows, &level.factors};
     }
 
-    // Takes word l out while the words begin … end − 1 are left, of which it is the first or the last.
+    Step take_out_all_but_first() {
+        Step step = copy(0, weights_.data(), n_, 0, n_);
+        for (std::int64_t l = n_ - 1; l > 0; --l) take_out(step, 0, l + 1, l, true);
+        return step;
+    }
+
+    // Takes word l out while the words begin … end − 1 are left, of which it is the first or the last. A tree
+    // gives l one head i, and what hung on l hangs on i by the detour over l.
     void take_out(Step& step, std::int64_t begin, std::int64_t end, std::int64_t l, bool record) {
         const std::int64_t from = l == begin ? begin + 1 : begin, left = end - begin - 1;
         const std::int64_t column = l - step.first;
         pace_.work(kCost * left * left);
+        // d_l = Σ_i a_il (+ rho_l)
         const Number* incoming = step.row(from) + column;
         Number pivot = one_root_ ? Number{} : step.root()[column];
         for (std::int64_t i = 0; i < left; ++i) pivot = pivot + incoming[i * step.n];
         if (record) pivots_[l] = pivot;
+        // q_0l = rho_l / d_l,  q_il = a_il / d_l
         Number* q = step.factors(l);
         const Number share = FromScore<Number>::make(0.0, 0.0) / pivot;
         q[0] = step.root()[column] * share;
         for (std::int64_t i = 0; i < left; ++i) q[1 + i] = incoming[i * step.n] * share;
+        // rho_j += q_0l a_lj,  a_ij += q_il a_lj
         const Number* outgoing = step.row(l) + (from - step.first);
         kept_ &=
             TreeRows<Number>::add(step.root() + (from - step.first), step.n, 1, q, outgoing, left, check_);
@@ -191,11 +204,13 @@ class Elimination {
                                        left, check_);
     }
 
-    // Arrivals and escapes among the words first … end − 1 of a graph in which only they are left.
+    // Arrivals and escapes among the words first … end − 1 of a graph in which only they are left: the upper
+    // half goes out and the lower one is answered by itself, then the other way round. A word l that went out
+    // has its e_lj from those of the words that were left, so these come in the reverse order.
     void halve(std::size_t depth, const Number* rows, std::int64_t stride, std::int64_t first,
                std::int64_t end, std::int64_t origin = 0) {
         if (end - first == 1) {
-            arrivals_[first] = rows[first - origin];
+            arrivals_[first] = rows[first - origin];  // rho^j: all other words are out
             return;
         }
         const std::int64_t middle = (first + end) / 2;

@@ -13,8 +13,9 @@ bool all_exist(const double* arcs, std::int64_t n) {
     return true;
 }
 
-// Tarjan's search for strongly connected components, without recursion. Components are numbered so that arcs
-// lead from higher to lower numbers.
+// Tarjan's search (1972) for strongly connected components, without recursion: low(v) is the lowest order of
+// a word on the path that v's descendants lead back to, and v is the first word of a component where low(v) =
+// order(v). Components are numbered so that arcs lead from higher to lower numbers.
 class Components {
   public:
     Components(const double* arcs, std::int64_t n)
@@ -115,6 +116,8 @@ void refuse_two_roots(std::int64_t word, std::int64_t other) {
                  " cannot be reached from each other or a third word.");
 }
 
+// A strongly connected component never has a cycle with another one, so that any choice of trees within the
+// components is a tree: Z = Π Z(part). With one root, the only part that no other leads into takes it.
 std::vector<TreePart> parts_of(const double* arcs, std::int64_t n, bool one_root) {
     if (n == 0) return {};
     if (all_exist(arcs, n)) {
@@ -149,6 +152,7 @@ ArcSums summed_arcs(const TreeView& tree) {
         arcs.tops.assign(size, kNever);
         arcs.sums.assign(size, 0.0);
     }
+    // score(h → m) = log Σ_r exp(score_r), by log-sum-exp: top + log Σ_r exp(score_r − top)
     for (std::int64_t h = 0; h < side; ++h)
         for (std::int64_t m = 1; m < side; ++m) {
             if (h == m) continue;

@@ -144,7 +144,8 @@ class Decoder {
     BestTree<Score> search_;
 };
 
-// The trees within constraints: the first is known, the second was found by leaving out the arc `without`.
+// The trees Y(I, O) that have all required arcs I and none of the arcs O: the first is known, the second was
+// found by leaving out the arc `without`.
 template <class Score>
 struct Cell {
     Constraints constraints;
@@ -171,6 +172,9 @@ class KBest {
         } catch (const NoTree&) {
             return {};
         }
+        // With a the arc `without` of a cell, Y(I, O) = Y(I + a, O) ∪ Y(I, O + a), disjoint. The best of the
+        // one is the first of the cell, that of the other its second: the next best tree of all is the best
+        // second.
         if (k > 1) open({}, found.front());
         while (static_cast<std::int64_t>(found.size()) < k && !cells_.empty()) {
             check_interruption();

@@ -16,13 +16,11 @@ TreeMistakes::TreeMistakes(const ArcLayout& layout, const Treebank& treebank, co
       store_(treebank.n_sentences()),
       features_(layout, &store_) {}
 
+// d = φ(right tree) − φ(predicted tree): of the words whose arcs or labels differ.
 std::int64_t TreeMistakes::find(std::int64_t n, Difference& difference) {
     const std::int64_t first = treebank_.sentence_ptr[n], n_words = treebank_.length(n);
     features_.load(treebank_, n);
-    weights_.resize(features_.n_weights());
-    features_.read(w_, weights_.data());
-    scores_.resize(features_.n_scores());
-    features_.score(weights_.data(), scores_.data());
+    features_.score_at(w_, weights_, scores_);
     const ScoredTree predicted = best_tree({n_words, layout_.n_labels(), scores_.data(), one_root_});
     const ScoredTree right = right_tree(first, predicted);
     std::int64_t n_wrong = 0;

@@ -16,15 +16,6 @@ namespace {
 struct Scorer {
     explicit Scorer(const ArcLayout& layout) : features(layout) {}
 
-    const double* score(const Treebank& treebank, std::int64_t n, const double* w) {
-        features.load(treebank, n);
-        weights.resize(features.n_weights());
-        features.read(w, weights.data());
-        scores.resize(features.n_scores());
-        features.score(weights.data(), scores.data());
-        return scores.data();
-    }
-
     SentenceFeatures features;
     Buffer<double> weights, scores;
 };
@@ -50,7 +41,8 @@ void TreeParser::each(const Treebank& treebank, int n_threads, const Function& a
     parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
         if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(*layout_);
         Scorer& scorer = *scorers[worker];
-        scorer.score(treebank, n, weights_.data());
+        scorer.features.load(treebank, n);
+        scorer.features.score_at(weights_.data(), scorer.weights, scorer.scores);
         answer(n, TreeView{treebank.length(n), layout_->n_labels(), scorer.scores.data(), one_root_},
                scorer.scores);
     });

@@ -11,6 +11,10 @@
 namespace crfkit {
 namespace {
 
+// Exact samples, one head after the other (Colbourn, Myrvold and Neufeld 1996): given the heads drawn so far,
+//   P(head of m is h) = a_hm e_hm / rho^m,
+// the marginal of the arc in the graph where each word is one with the head drawn for it.
+//
 // The graph in which words whose heads are drawn are one with them. A group of words is named by the one in
 // it whose head is not drawn yet, or by 0 when it hangs on the root.
 template <class Number>
@@ -97,7 +101,9 @@ class ShrinkingGraph {
 
     bool exists(std::int64_t h, std::int64_t m) const { return h != m && arcs_[h * (n_ + 1) + m] > kNever; }
 
-    // odds_[h]: the probability that h is the head of a word.
+    // odds_[h] = a_hm e_hm / rho^m: the probability that h is the head of word m, given those that are drawn.
+    // Only the part with m takes part, and m comes first in it, so that one elimination gives rho^m and all
+    // e_hm. Heads in one group share its row: their weights add up, and each has its share of the sum.
     bool find_odds(std::int64_t word) {
         const std::vector<std::int64_t> part = part_with(word);
         const auto n = static_cast<std::int64_t>(part.size());

@@ -67,6 +67,13 @@ class SentenceFeatures {
     void read(const double* w, double* weights) const;
     // scores [n + 1, n + 1, R] from these weights; 0 on the diagonal and in column 0.
     void score(const double* weights, double* scores);
+    // The same at w[D]; both buffers are filled.
+    void score_at(const double* w, Buffer<double>& weights, Buffer<double>& scores) {
+        weights.resize(n_weights());
+        read(w, weights.data());
+        scores.resize(n_scores());
+        score(weights.data(), scores.data());
+    }
     // gradient [n_weights()] = Φᵀ residuals [n + 1, n + 1, R].
     void gradient(const double* residuals, double* gradient);
 

@@ -26,8 +26,9 @@ void TreeSequence::load(std::int64_t n) {
         touch(source_.layout.first_weight(f), source_.layout.first_weight(f + 1));
 }
 
-// log Z − log Z_gold. The residuals hold exp(score − highest score of the arc) first; factors_ is what makes
-// shares of the arc, times the weight of the sentence, of these.
+// loss = weight · (log Z − log Z_gold), and its derivative by the score of each labelled arc,
+//   residual(h, m, r) = weight · (P(h → m) p_r − P_gold(h → m, r)),   p_r = exp(score_r − top) / Σ_r exp(…)
+// The residuals hold exp(score − top) first; factors_ = weight / Σ_r of these.
 double TreeSequence::differentiate(const double* weights, double* residuals) {
     const std::int64_t side = features_.side(), R = source_.layout.n_labels();
     const double weight = source_.trees.weights[n_];
