@@ -24,7 +24,7 @@ class Arc(NamedTuple):
     """An arc that gives `labels` to the positions from `position` on, with weights of its own, which are named.
 
     It leads from the state `source` before these positions to the state `target` behind them. States are any hashable
-    values, told apart by position too, and a state is always entered with the same label. All arcs from position 0 begin
+    values, distinguished by position too, and a state is always entered with the same label. All arcs from position 0 begin
     at the start, whatever their source; all states behind the last position may be the end.
     """
 
