@@ -16,8 +16,8 @@ import pytest
 import safetensors.numpy
 
 from crfkit.data import InputError
+from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
 from crfkit.models.files.crf_file import Contents, pack, unpack
-from crfkit.models.files.dictionary_file import Lists, Names
 from crfkit.models.files.disk import check_writable, read_bytes, replacing
 from crfkit.models.files.model_file import (
     VERSION,
@@ -255,24 +255,22 @@ def test_a_large_model_is_small_on_disk_and_quick_to_open(tmp_path: Path) -> Non
     """As many features and weights as CoNLL-2000 chunking has."""
     random = np.random.default_rng(0)
     n_features, n_labels, n_pairs = 335_000, 22, 453_000
-    names = [f"U{k % 20:02}:word{k // 20:x}/{k * 7919 % 5000:x}".encode() for k in range(n_features)]
+    vocabulary = Vocabulary()
+    for k in range(n_features):
+        vocabulary.add(f"U{k % 20:02}:word{k // 20:x}/{k * 7919 % 5000:x}")
     counts = np.ones(n_features, np.int64)
     counts[: n_pairs - n_features] += 1
     labels = random.integers(0, n_labels - 1, n_pairs)
     labels[1 : 2 * (n_pairs - n_features) : 2] = labels[0 : 2 * (n_pairs - n_features) : 2] + 1  # ascending
     before, after = np.divmod(np.arange(n_labels**2), n_labels)
+    none, zero = np.zeros(0, np.int32), np.zeros(1, np.int64)
+    ptr, pairs = np.concatenate([[0], np.cumsum(counts)]), labels.astype(np.int32)
+    arcs = (before.astype(np.int32), after.astype(np.int32))
     contents = Contents(
-        settings={},
-        labels=[f"L{k}" for k in range(n_labels)],
-        state_names=Names(
-            np.frombuffer(b"".join(names), np.uint8), np.array([len(name) for name in names], np.uint32)
-        ),
-        state_pairs=Lists(np.concatenate([[0], np.cumsum(counts)]), labels.astype(np.int32)),
-        dense_columns={},
-        arc_before=before.astype(np.int32),
-        arc_after=after.astype(np.int32),
-        arc_names=Names(np.zeros(0, np.uint8), np.zeros(0, np.uint32)),
-        arc_triples=Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)),
+        settings={"parameters": {"structure": {}}, "functions": None},
+        labels=Labels(f"L{k}" for k in range(n_labels)),
+        encoder=Encoder(None, vocabulary),
+        feature_map=FeatureMap(n_labels, ptr, pairs, {}, *arcs, zero, none),
         weights=random.normal(size=n_pairs + n_labels**2),
         history=np.zeros((0, 4)),
     )
@@ -281,10 +279,10 @@ def test_a_large_model_is_small_on_disk_and_quick_to_open(tmp_path: Path) -> Non
         stream.write(encode(pack(contents)))
     assert path.stat().st_size <= 10_000_000
     began = process_time()
-    back = unpack(decode(read_bytes(path)), "m.crf")
+    back = unpack(decode(read_bytes(path)))
     assert process_time() - began < 0.5
-    for name in ("weights", "arc_before", "arc_after"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(contents, name))
-    for name in ("state_names", "state_pairs"):
-        for found, expected in zip(getattr(back, name), getattr(contents, name), strict=True):
-            np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(back.weights, contents.weights)
+    assert back.encoder.vocabulary.names() == vocabulary.names()
+    for name in ("pair_ptr", "pair_labels", "arc_before", "arc_after"):
+        found, expected = (getattr(one.feature_map, name) for one in (back, contents))
+        np.testing.assert_array_equal(found, expected)

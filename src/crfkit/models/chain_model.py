@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, as_score, checked_metric, metric_for
 from crfkit.features import Dataset, Labels, TagDictionary, checked_lists, encode_allowed, first_of, read_once
@@ -18,14 +18,9 @@ from crfkit.inference import Answerer
 from crfkit.lazy import lazy_property
 from crfkit.models.constraints import check_possible, trained_bigrams, trained_chain
 from crfkit.models.files.crf_file import Contents
-from crfkit.models.files.dictionary_file import StoredDictionary
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.warning_types import UnknownLabels
 from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
-
-Float64s = npt.NDArray[np.float64]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +74,8 @@ class ChainModel:
         parts = self.potentials.contents()
         return Contents(
             settings={**settings, "functions": parts.pop("functions", None)},
-            labels=self.labels.to_json(),
-            dictionary=None if self.dictionary is None else StoredDictionary.of(self.dictionary),
+            labels=self.labels,
+            dictionary=self.dictionary,
             weights=weights,
             history=history,
             **parts,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.arrays import Float64s
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import (
@@ -39,7 +40,6 @@ from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
 from crfkit.structures import Chain, GraphStructure, Patterns
 
-Float64s = npt.NDArray[np.float64]
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
 

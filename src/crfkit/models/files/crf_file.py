@@ -21,26 +21,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError, check_labels
-from crfkit.features import Facets
-from crfkit.models.files.dictionary_file import (
-    MAX_FACETS,
-    Lists,
-    Names,
-    StoredDictionary,
-    facets_to_json,
-    read_facets,
-)
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
+from crfkit.data import MAX_LABELS, InputError, check_labels
+from crfkit.features import Encoder, Facets, FeatureMap, Labels, TagDictionary, Vocabulary
 from crfkit.models.files.file_arrays import (
     array,
     compact,
-    floats,
+    flag,
     integers,
     is_int,
     pack_texts,
     read_history,
+    read_weights,
     setting,
     unpack_texts,
 )
@@ -48,29 +41,19 @@ from crfkit.models.files.model_file import Array, ModelFile, compress, decompres
 from crfkit.models.files.pattern_file import StoredPatterns
 
 TYPE = "CRF"
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
+MAX_FACETS = 65_535
 
 
 class Contents(NamedTuple):
     """A CRF as the file holds it."""
 
     settings: dict[str, Any]  # parameters and such, JSON values
-    labels: list[Any]  # [L] JSON values
-    state_names: Names
-    state_pairs: Lists
-    dense_columns: dict[str, int]  # block → number of columns
-    arc_before: Int32s  # [A] label, or L for the start of the sequence
-    arc_after: Int32s  # [A] label, or L for its end
-    arc_names: Names
-    arc_triples: Lists
+    labels: Labels
+    encoder: Encoder  # its template is among the parameters
+    feature_map: FeatureMap
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 5]: iteration, objective, gradient norm, passes, dev score or NaN
-    bigrams: tuple[Int32s, Int32s] | None = None  # (before, after) [B], L as in arcs; None: all arcs exist
-    facets: Facets | None = None  # then state pairs name facets, and arcs facets too, from L + 1 on
-    dictionary: StoredDictionary | None = None
+    dictionary: TagDictionary | None = None
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
     patterns: StoredPatterns | None = None
     structure_names: Sequence[str] = ()  # of the weights of a structure of the user's own
@@ -78,45 +61,46 @@ class Contents(NamedTuple):
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
     """The model file of a CRF. In single precision the weights take half the bytes."""
-    n_labels = len(contents.labels)
+    n_labels, encoder, map_ = len(contents.labels), contents.encoder, contents.feature_map
     if contents.settings.get("functions") is None:
         check_labels(n_labels, len(contents.weights))
+    n_bytes: dict[str, int] = {}  # of names, which are stored compressed
     settings: dict[str, Any] = {
         **contents.settings,
-        "labels": contents.labels,
-        "dense": [[name, columns] for name, columns in contents.dense_columns.items()],
-        "facets": facets_to_json(contents.facets),
-        "bytes": {
-            "state_features": len(contents.state_names.blob),
-            "arc_features": len(contents.arc_names.blob),
-        },
+        "labels": contents.labels.to_json(),
+        "dense": [[name, columns] for name, columns in map_.dense.items()],
+        "facets": None if map_.facets is None else list(map_.facets.names),
+        "bytes": n_bytes,
     }
-    dictionary = contents.dictionary
-    if dictionary is not None:
-        settings["bytes"] |= {"words": len(dictionary.words.blob), "endings": len(dictionary.endings.blob)}
-        settings["word_column"] = dictionary.column
     arrays: dict[str, Array] = {
         "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
         "history": contents.history,
+        "arcs.before": compact(map_.arc_before),
+        "arcs.after": compact(map_.arc_after),
     }
-    arrays["arcs.before"] = compact(contents.arc_before)
-    arrays["arcs.after"] = compact(contents.arc_after)
-    if contents.bigrams is not None:
-        arrays["bigrams.before"], arrays["bigrams.after"] = map(compact, contents.bigrams)
-    if contents.output_names:
-        settings["bytes"]["functions"] = pack_texts(arrays, "functions", contents.output_names)
-    if contents.structure_names:
-        settings["bytes"]["structure"] = pack_texts(arrays, "structure", contents.structure_names)
-    if contents.patterns is not None:
-        settings["patterns"] = contents.patterns.pack(arrays, settings["bytes"])
-    if contents.facets is not None:
-        arrays["facets.table"] = compact(contents.facets.table.ravel() + 1)
+    of_states = (encoder.vocabulary, map_.pair_ptr, map_.pair_labels)
+    of_arcs = (encoder.arc_vocabulary, map_.arc_ptr, map_.arc_triples)
+    _pack_features(arrays, n_bytes, "state_features", *of_states, _n_outcomes(n_labels, map_.facets))
+    _pack_features(arrays, n_bytes, "arc_features", *of_arcs, n_labels**2)
+    if map_.bigrams is not None:
+        arrays["bigrams.before"], arrays["bigrams.after"] = map(compact, map_.bigrams)
+    if map_.facets is not None:
+        arrays["facets.table"] = compact(map_.facets.table.ravel() + 1)
+    dictionary = contents.dictionary
     if dictionary is not None:
-        _pack_features(arrays, "words", dictionary.words, dictionary.word_lists, n_labels)
-        _pack_features(arrays, "endings", dictionary.endings, dictionary.ending_lists, n_labels)
-    n_outcomes = _n_outcomes(n_labels, contents.facets)
-    _pack_features(arrays, "state_features", contents.state_names, contents.state_pairs, n_outcomes)
-    _pack_features(arrays, "arc_features", contents.arc_names, contents.arc_triples, n_labels**2)
+        settings["word_column"] = dictionary.column
+        n_words = len(dictionary.words)
+        ptr, items, middle = dictionary.ptr, dictionary.labels, int(dictionary.ptr[n_words])
+        words = (_vocabulary(dictionary.words), ptr[: n_words + 1], items[:middle])
+        endings = (_vocabulary(dictionary.endings), ptr[n_words:] - middle, items[middle:])
+        _pack_features(arrays, n_bytes, "words", *words, n_labels)
+        _pack_features(arrays, n_bytes, "endings", *endings, n_labels)
+    if contents.output_names:
+        n_bytes["functions"] = pack_texts(arrays, "functions", contents.output_names)
+    if contents.structure_names:
+        n_bytes["structure"] = pack_texts(arrays, "structure", contents.structure_names)
+    if contents.patterns is not None:
+        settings["patterns"] = contents.patterns.pack(arrays, n_bytes)
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -125,15 +109,8 @@ def _n_outcomes(n_labels: int, facets: Facets | None) -> int:
     return n_labels if facets is None else n_labels + 1 + len(facets)
 
 
-def unpack(file: ModelFile, source: str) -> Contents:
+def unpack(file: ModelFile) -> Contents:
     """The CRF of a model file; InputError for anything that is not one."""
-    try:
-        return _unpack(file)
-    except InputError as error:
-        raise InputError(f"{source}: not a usable model: {error}") from None
-
-
-def _unpack(file: ModelFile) -> Contents:
     if file.type != TYPE:
         raise InputError(f"its type is {file.type[:40]!r}, expected 'CRF' or 'Parser'")
     settings = dict(file.settings)
@@ -143,61 +120,67 @@ def _unpack(file: ModelFile) -> Contents:
     if not isinstance(n_bytes, dict):
         raise InputError("the sizes of its vocabularies are missing")
     n_labels = len(labels)
-    table = integers(file, "facets.table", MAX_FACETS + 1) if "facets.table" in file.arrays else None
-    facets = read_facets(settings.pop("facets", None), table, n_labels)
+    facets = _facets(file, settings.pop("facets", None), n_labels)
     n_outcomes = _n_outcomes(n_labels, facets)
     before = integers(file, "arcs.before", max(n_labels + 1, n_outcomes))
     after = integers(file, "arcs.after", max(n_labels + 1, n_outcomes))
     _check_arcs(before, after, n_labels)
     bigrams = _bigrams(file, before, after, n_labels)
-    state_names, state_pairs = _unpack_features(file, "state_features", n_bytes, n_outcomes)
-    if facets is not None and np.any(state_pairs.items <= n_labels):
+    vocabulary, pair_ptr, pair_labels = _unpack_features(file, "state_features", n_bytes, n_outcomes)
+    if facets is not None and np.any(pair_labels <= n_labels):
         raise InputError("it has labels with facets, and weights for whole labels")
-    arc_names, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
-    weights = floats(file, "weights", 1, may_be_single=True)
-    if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
-        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
-    n_weights = len(state_pairs.items) + n_labels * sum(dense.values())
+    arc_vocabulary, arc_ptr, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     n_outputs, n_named = _n_outputs(settings)
-    patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels)
-    n_patterns = 0 if patterns is None else patterns.n_weights
+    patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels.classes)
     n_own = len(file.arrays.get("structure.lengths", ()))
-    n_weights += len(before) + len(arc_triples.items) + n_outputs + n_patterns + n_own
-    if len(weights) != n_weights:
-        raise InputError(f"it has {len(weights):,} weights, its features need {n_weights:,}")
+    n_weights = len(pair_labels) + n_labels * sum(dense.values()) + len(before) + len(arc_triples)
+    n_weights += n_outputs + (0 if patterns is None else patterns.n_weights) + n_own
+    weights = read_weights(file, n_weights)
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
-    history = read_history(file)
+    n_columns = setting(settings, "n_columns", (int, type(None)))
+    more_columns = flag(settings, "more_columns")
+    structure = setting(setting(settings, "parameters", dict), "structure", dict)
+    soft = structure.get("unseen") == "soft"
+    arcs = (before.astype(np.int32), after.astype(np.int32), arc_ptr, arc_triples)
     return Contents(
         settings,
         labels,
-        state_names,
-        state_pairs,
-        dense,
-        before.astype(np.int32),
-        after.astype(np.int32),
-        arc_names,
-        arc_triples,
+        Encoder(None, vocabulary, arc_vocabulary, dict(dense), n_columns, more_columns),
+        FeatureMap(n_labels, pair_ptr, pair_labels, dense, *arcs, bigrams, soft, facets),
         weights,
-        history,
-        bigrams,
-        facets,
-        _dictionary(file, settings, n_bytes, n_labels),
+        read_history(file),
+        _dictionary(file, settings, n_bytes, labels),
         unpack_texts(file, "functions", n_bytes, n_named),
         patterns,
         unpack_texts(file, "structure", n_bytes, n_own),
     )
 
 
-def _pack_features(arrays: dict[str, Array], what: str, names: Names, lists: Lists, n_items: int) -> None:
-    """Add names, counts and items; counts and items are left out when every feature has all items."""
-    arrays[f"{what}.names"] = compress(names.blob.tobytes())
-    arrays[f"{what}.lengths"] = compact(names.lengths)
-    n_features = len(names.lengths)
-    counts = np.diff(lists.ptr)
-    if n_features == 0 or len(lists.items) != n_features * n_items:
-        arrays[f"{what}.counts"] = compact(counts)
-        arrays[f"{what}.items"] = compact(lists.items)
+def _pack_features(
+    arrays: dict[str, Array],
+    n_bytes: dict[str, int],
+    what: str,
+    vocabulary: Vocabulary,
+    ptr: Int64s,
+    items: Int32s,
+    n_items: int,
+) -> None:
+    """Add names, and the items ptr[f]:ptr[f + 1] of each; these are left out when every feature has all items."""
+    blob, lengths = vocabulary.to_bytes()
+    n_bytes[what] = len(blob)
+    arrays[f"{what}.names"] = compress(blob.tobytes())
+    arrays[f"{what}.lengths"] = compact(lengths)
+    if len(lengths) == 0 or len(items) != len(lengths) * n_items:
+        arrays[f"{what}.counts"] = compact(np.diff(ptr))
+        arrays[f"{what}.items"] = compact(items)
+
+
+def _vocabulary(texts: Sequence[str]) -> Vocabulary:
+    vocabulary = Vocabulary()
+    for text in texts:
+        vocabulary.add(text)
+    return vocabulary
 
 
 def _n_outputs(settings: dict[str, Any]) -> tuple[int, int]:
@@ -215,44 +198,67 @@ def _n_outputs(settings: dict[str, Any]) -> tuple[int, int]:
 
 def _unpack_features(
     file: ModelFile, what: str, n_bytes: dict[str, Any], n_items: int
-) -> tuple[Names, Lists]:
+) -> tuple[Vocabulary, Int64s, Int32s]:
+    """The names of features, words or endings, and the labels, facets or pairs (before · L + after) that each has."""
     lengths = integers(file, f"{what}.lengths", 2**32)
     size = n_bytes.get(what)
     if not is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
         raise InputError(f"the lengths of the names of its {what} do not add up to the declared size")
     blob = decompress(array(file, f"{what}.names"), size, f"the names of its {what}")
-    names = Names(np.frombuffer(blob, np.uint8), lengths.astype(np.uint32))
-    n_features = len(lengths)
+    ptr, items = _unpack_items(file, what, len(lengths), n_items)
+    try:
+        vocabulary = Vocabulary.from_bytes(np.frombuffer(blob, np.uint8), lengths.astype(np.uint32))
+    except ValueError as error:
+        raise InputError(f"its names of features are damaged ({error})") from None
+    return vocabulary, ptr, items
+
+
+def _unpack_items(file: ModelFile, what: str, n_features: int, n_items: int) -> tuple[Int64s, Int32s]:
     if f"{what}.items" not in file.arrays:  # every feature has all items
         if n_features * n_items > len(array(file, "weights")):
             raise InputError(f"its {what} need {n_features * n_items:,} weights, more than it has")
         items = np.tile(np.arange(n_items, dtype=np.int32), n_features)
-        return names, Lists(np.arange(n_features + 1, dtype=np.int64) * n_items, items)
+        return np.arange(n_features + 1, dtype=np.int64) * n_items, items
     counts = integers(file, f"{what}.counts", n_items + 1)
     items = integers(file, f"{what}.items", n_items).astype(np.int32)
     if len(counts) != n_features or int(counts.sum(dtype=np.int64)) != len(items):
         raise InputError(f"its {what}, counts and items do not fit together")
-    ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    ptr = offsets(counts)
     rises = np.diff(items) > 0
     borders = ptr[(ptr > 0) & (ptr < len(items))]
     rises[borders - 1] = True  # from one feature to the next anything goes
     if not rises.all():
         raise InputError(f"the items of its {what} are not ascending")
-    return names, Lists(ptr, items)
+    return ptr, items
 
 
 def _dictionary(
-    file: ModelFile, settings: dict[str, Any], n_bytes: dict[str, Any], n_labels: int
-) -> StoredDictionary | None:
+    file: ModelFile, settings: dict[str, Any], n_bytes: dict[str, Any], labels: Labels
+) -> TagDictionary | None:
     """The tag dictionary, if the file has one."""
     column = settings.pop("word_column", None)
     if column is None and "words.names" not in file.arrays:
         return None
     if not isinstance(column, str) and not (is_int(column) and abs(column) < 2**31):
         raise InputError("the column of its tag dictionary is damaged")
-    words, word_lists = _unpack_features(file, "words", n_bytes, n_labels)
-    endings, ending_lists = _unpack_features(file, "endings", n_bytes, n_labels)
-    return StoredDictionary(words, word_lists, endings, ending_lists, column)
+    words, word_ptr, of_words = _unpack_features(file, "words", n_bytes, len(labels))
+    endings, ending_ptr, of_endings = _unpack_features(file, "endings", n_bytes, len(labels))
+    ptr = np.concatenate([word_ptr, word_ptr[-1] + ending_ptr[1:]])
+    texts = (tuple(words.names()), tuple(endings.names()))
+    return TagDictionary(labels.classes, *texts, ptr, np.concatenate([of_words, of_endings]), column)
+
+
+def _facets(file: ModelFile, names: object, n_labels: int) -> Facets | None:
+    """Facets from their names and their table [L · K], in which 0 says that a label has none of a kind."""
+    if names is None and "facets.table" not in file.arrays:
+        return None
+    table = integers(file, "facets.table", MAX_FACETS + 1)
+    named = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not isinstance(names, list) or not named or not 0 < len(names) <= MAX_FACETS:
+        raise InputError("its facets are damaged")
+    if len(table) == 0 or len(table) % n_labels:
+        raise InputError("its facets are damaged")
+    return Facets(tuple(names), (table.reshape(n_labels, -1) - 1).astype(np.int32))
 
 
 def _check_arcs(before: Array, after: Array, n_labels: int) -> None:
@@ -296,7 +302,7 @@ def _dense(value: Any) -> dict[str, int]:
     return blocks
 
 
-def _labels(value: Any) -> list[Any]:
+def _labels(value: Any) -> Labels:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_LABELS:
         raise InputError(f"it has no list of 1 to {MAX_LABELS} labels")
-    return value
+    return Labels.from_json(value)

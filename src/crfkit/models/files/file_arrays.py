@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from crfkit.arrays import Float64s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.data import MAX_WEIGHT, InputError
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -51,6 +52,25 @@ def floats(
     if not may_be_any and not np.isfinite(found).all():
         raise InputError(f"array {name!r} holds a number that is not finite")
     return found.astype(np.float64, copy=False)
+
+
+def read_weights(file: ModelFile, n_expected: int) -> Float64s:
+    """The weights [D], of which there must be so many."""
+    weights = floats(file, "weights", 1, may_be_single=True)
+    if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
+        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
+    if len(weights) != n_expected:
+        raise InputError(f"it has {len(weights):,} weights, its features need {n_expected:,}")
+    return weights
+
+
+@contextmanager
+def name_damage(source: str, what: str = "model") -> Iterator[None]:
+    """Names the file whose contents the block finds damaged."""
+    try:
+        yield
+    except (InputError, RecursionError) as error:
+        raise InputError(f"{source}: not a usable {what}: {error}") from None
 
 
 def read_history(file: ModelFile) -> Float64s:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from crfkit.data import InputError
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
-from crfkit.models.files.file_arrays import count_setting, path_setting, setting
+from crfkit.models.files.file_arrays import count_setting, name_damage, path_setting, setting
 
 
 class StoredFunctions(NamedTuple):
@@ -80,10 +80,8 @@ def read(
     trust: bool,
 ) -> StoredFunctions | None:
     """The functions of a model file: those given, those imported where that is trusted, or placeholders."""
-    try:
+    with name_damage(source):
         stored = from_json(settings, names)
-    except InputError as error:
-        raise InputError(f"{source}: not a usable model: {error}") from None
     if stored is None:
         if functions is not None:
             raise InputError(f"{source}: functions were given, but the model has no feature functions")

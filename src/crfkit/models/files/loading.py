@@ -8,16 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from crfkit.data import InputError
-from crfkit.features import (
-    Encoder,
-    FeatureFunctions,
-    FeatureMap,
-    FunctionMap,
-    GraphMap,
-    Labels,
-    Template,
-    Vocabulary,
-)
+from crfkit.features import FeatureFunctions, FunctionMap, GraphMap, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
@@ -31,7 +22,7 @@ from crfkit.models.files import (
     pattern_file,
 )
 from crfkit.models.files.crf_file import Contents
-from crfkit.models.files.file_arrays import flag, setting
+from crfkit.models.files.file_arrays import flag, name_damage, setting
 from crfkit.models.files.function_file import StoredFunctions
 from crfkit.models.files.graph_file import StoredStructure
 from crfkit.models.files.model_file import ModelFile
@@ -60,8 +51,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_fun
     A file that does not exist is a FileNotFoundError, one that is no model an InputError.
 
     A model with feature functions is given them again, in their order, as `functions`; functions that patterns call come
-    behind them. With neither
-    `functions` nor `trust_functions` the model can only be inspected.
+    behind them. With neither `functions` nor `trust_functions` the model can only be inspected.
 
     With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
     their code, and what it names is called with your input. Use it only for files that you would run as a program.
@@ -76,47 +66,44 @@ def from_bytes(
     file = model_file.decode(data, source)
     estimator: CRF[Any] | Parser
     if file.type == parser_file.TYPE:
-        estimator = _read_parser(file, source)
         if functions is not None:
             raise InputError(f"{source}: functions were given, but a parser has none")
+        with name_damage(source, "parser"):
+            estimator = _read_parser(file)
     else:
         estimator = _read_crf(file, source, functions, trust=trust_functions)
-    try:
+    with name_damage(source):
         estimator.n_iter_ = setting(file.settings, "n_iter", int)
         estimator.stop_message_ = setting(file.settings, "stop_reason", str)
         estimator._metadata = model_file.metadata_of(file.settings)
-    except InputError as error:
-        raise InputError(f"{source}: not a usable model: {error}") from None
     return estimator
 
 
-def _read_parser(file: ModelFile, source: str) -> Parser:
-    contents = parser_file.unpack(file, source)
-    try:
-        settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
-        model = ParserModel(contents.arc_map, shares_from_json(contents.settings.get("columns")))
-    except InputError as error:
-        raise InputError(f"{source}: not a usable parser: {error}") from None
+def _read_parser(file: ModelFile) -> Parser:
+    contents = parser_file.unpack(file)
+    settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
     parser = Parser(**vars(settings))
+    model = ParserModel(contents.arc_map, shares_from_json(contents.settings.get("columns")))
     parser._set_model(model, contents.weights)
     parser.history_ = History.from_array(contents.history)
     return parser
 
 
 def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> CRF[Any]:
-    contents = crf_file.unpack(file, source)
-    settings = contents.settings
+    with name_damage(source):
+        contents = crf_file.unpack(file)
     own, of_patterns = _split_functions(functions, contents)
-    stored = function_file.read(settings, contents.output_names, source, own, trust=trust)
-    try:
-        n_columns = setting(settings, "n_columns", (int, type(None)))
-        labels = Labels.from_json(contents.labels)
+    stored = function_file.read(contents.settings, contents.output_names, source, own, trust=trust)
+    with name_damage(source):
+        labels, n_columns = contents.labels, contents.encoder.n_columns
+        facets = contents.feature_map.facets
         learned = Learned(
-            trained_bigrams(labels, contents.bigrams),
-            None if contents.facets is None else contents.facets.of(labels.classes),
-            None if contents.dictionary is None else contents.dictionary.opened(labels.classes),
+            trained_bigrams(labels, contents.feature_map.bigrams),
+            None if facets is None else facets.of(labels.classes),
+            contents.dictionary,
         )
-        parameters = CRFSettings.from_json(setting(settings, "parameters", dict), n_columns, learned)
+        given = setting(contents.settings, "parameters", dict)
+        parameters = CRFSettings.from_json(given, n_columns, learned)
         if isinstance(parameters.structure, StoredStructure):
             graph = parameters.structure.opened(functions, trust=trust)
             parameters = replace(parameters, structure=graph)
@@ -124,17 +111,14 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
             parameters = replace(parameters, features=stored.functions)
         template = find_template(parameters.features, n_columns)
         _check_columns(n_columns, template)
-        potentials = _read_potentials(contents, labels, parameters, template, n_columns, stored)
+        potentials = _read_potentials(contents, parameters, template, stored)
         if isinstance(potentials, PatternPotentials):
             structure = pattern_file.with_functions(potentials.patterns.structure, of_patterns, trust=trust)
             patterns = replace(potentials.patterns, structure=structure)
             potentials = replace(potentials, patterns=patterns)
             parameters = replace(parameters, structure=structure)
         crf: CRF[Any] = CRF(**vars(parameters))
-        model = ChainModel(labels, parameters.chain, potentials, learned.dictionary)
-        crf._set_model(model, contents.weights)
-    except (InputError, RecursionError) as error:
-        raise InputError(f"{source}: not a usable model: {error}") from None
+        crf._set_model(ChainModel(labels, parameters.chain, potentials, learned.dictionary), contents.weights)
     crf.history_ = History.from_array(contents.history)
     return crf
 
@@ -158,53 +142,23 @@ def _split_functions(functions: Functions, contents: Contents) -> tuple[Function
 
 
 def _read_potentials(
-    contents: Contents,
-    labels: Labels,
-    settings: CRFSettings,
-    template: Template | None,
-    n_columns: int | None,
-    stored: StoredFunctions | None,
+    contents: Contents, settings: CRFSettings, template: Template | None, stored: StoredFunctions | None
 ) -> FeaturePotentials:
-    """The potentials of a file whose arrays have been checked; InputError where the names of features are damaged."""
-    try:
-        vocabulary = Vocabulary.from_bytes(*contents.state_names)
-        arc_vocabulary = Vocabulary.from_bytes(*contents.arc_names)
-    except ValueError as error:
-        raise InputError(f"its names of features are damaged ({error})") from None
-    encoder = Encoder(
-        template,
-        vocabulary,
-        arc_vocabulary,
-        dict(contents.dense_columns),
-        n_columns,
-        flag(contents.settings, "more_columns"),
-    )
-    chain = settings.chain
-    feature_map = FeatureMap(
-        n_labels=len(labels),
-        pair_ptr=contents.state_pairs.ptr,
-        pair_labels=contents.state_pairs.items,
-        dense=contents.dense_columns,
-        arc_before=contents.arc_before,
-        arc_after=contents.arc_after,
-        arc_ptr=contents.arc_triples.ptr,
-        arc_triples=contents.arc_triples.items,
-        bigrams=contents.bigrams,
-        soft=chain.unseen == "soft",
-        facets=contents.facets,
-    )
+    """The potentials of a file whose arrays have been checked."""
+    encoder, feature_map = replace(contents.encoder, template=template), contents.feature_map
+    classes, chain = contents.labels.classes, settings.chain
     local = flag(contents.settings, "local")
     graph = settings.structure if isinstance(settings.structure, GraphStructure) else None
     if local and (stored or contents.patterns or contents.dictionary or graph):
         raise InputError(NOT_LOCAL)
-    map_ = None if stored is None else FunctionMap(*stored, labels.classes, chain, feature_map)
+    map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
     if contents.patterns is not None:
-        patterns = contents.patterns.opened(labels.classes, chain, columns=template is not None)
+        patterns = contents.patterns.opened(classes, chain, columns=template is not None)
         return PatternPotentials(encoder, feature_map, patterns, map_)
     if map_ is not None:
         return FunctionPotentials(encoder, feature_map, map_)
     if graph is not None:
-        graphs = GraphMap(graph, labels.classes, tuple(contents.structure_names))
+        graphs = GraphMap(graph, classes, tuple(contents.structure_names))
         return GraphPotentials(encoder, feature_map, graphs)
     return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
 

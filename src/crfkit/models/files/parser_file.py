@@ -16,9 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s, Int64s, offsets
-from crfkit.data import MAX_WEIGHT, InputError
+from crfkit.data import InputError
 from crfkit.features import FEATURE_SET, ArcMap
-from crfkit.models.files.file_arrays import array, compact, count_setting, floats, integers, read_history
+from crfkit.models.files.file_arrays import (
+    array,
+    compact,
+    count_setting,
+    integers,
+    read_history,
+    read_weights,
+)
 from crfkit.models.files.model_file import Array, ModelFile
 
 TYPE = "Parser"
@@ -49,15 +56,8 @@ def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFi
     return ModelFile(TYPE, settings, arrays)
 
 
-def unpack(file: ModelFile, source: str) -> ParserContents:
+def unpack(file: ModelFile) -> ParserContents:
     """The parser of a model file; InputError for anything that is not one."""
-    try:
-        return _unpack(file)
-    except InputError as error:
-        raise InputError(f"{source}: not a usable parser: {error}") from None
-
-
-def _unpack(file: ModelFile) -> ParserContents:
     if file.type != TYPE:
         raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
     settings = dict(file.settings)
@@ -69,11 +69,7 @@ def _unpack(file: ModelFile) -> ParserContents:
     counts, pairs = integers(file, "label_counts", len(labels) + 1), integers(file, "labels", len(labels))
     if len(counts) != len(label_keys) or int(counts.sum()) != len(pairs):
         raise InputError("the labels of its features do not add up")
-    weights = floats(file, "weights", 1, may_be_single=True)
-    if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
-        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
-    if len(weights) != len(arc_keys) + len(pairs):
-        raise InputError(f"it has {len(weights):,} weights, its features need {len(arc_keys) + len(pairs):,}")
+    weights = read_weights(file, len(arc_keys) + len(pairs))
     history = read_history(file)
     ptr = offsets(counts)
     try:

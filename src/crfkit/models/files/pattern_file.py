@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from crfkit.data import InputError
-from crfkit.features import Labels, PatternMap, import_path, loaded, placeholder
+from crfkit.features import PatternMap, import_path, loaded, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
     count_setting,
@@ -77,7 +77,7 @@ class StoredPatterns(NamedTuple):
 
     @classmethod
     def unpack(
-        cls, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: list[Any]
+        cls, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
     ) -> Self | None:
         """The inverse of `pack`; InputError for what cannot be patterns."""
         if settings is None:
@@ -96,7 +96,7 @@ class StoredPatterns(NamedTuple):
             for place, begin, end in zip(where, ends[:-1], ends[1:], strict=True)
         )
         stored = cls(settings, grams, given, 0)
-        known = stored.opened(Labels.from_json(labels).classes, Chain(), columns=False)
+        known = stored.opened(labels, Chain(), columns=False)
         if len(set(grams)) != len(grams) or not set(given) <= set(known.names):
             raise InputError("its patterns are not distinct")
         return stored._replace(n_weights=known.n_weights)

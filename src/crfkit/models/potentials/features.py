@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from crfkit.arrays import Bools, Float64s
 from crfkit.data import InputError, check_labels, fewest_weights
 from crfkit.features import (
     Annotation,
@@ -23,15 +23,10 @@ from crfkit.features import (
     penalty_vector,
 )
 from crfkit.inference import Answerer, ChainPotentials
-from crfkit.models.files.dictionary_file import Lists, Names
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
 from crfkit.objective import Loss
 from crfkit.structures import Chain, GraphStructure, Patterns
-
-Bools = npt.NDArray[np.bool_]
-Float64s = npt.NDArray[np.float64]
-
 
 NOT_LOCAL = (
     "it is normalised at each position, which does not go with patterns, feature functions, bigrams, facets or a "
@@ -227,18 +222,7 @@ class FeaturePotentials:
 
     def contents(self) -> dict[str, Any]:
         """What the model file holds of them: fields of `crf_file.Contents`."""
-        feature_map = self.feature_map
-        return {
-            "state_names": Names(*self.encoder.vocabulary.to_bytes()),
-            "state_pairs": Lists(feature_map.pair_ptr, feature_map.pair_labels),
-            "dense_columns": dict(feature_map.dense),
-            "arc_before": feature_map.arc_before,
-            "arc_after": feature_map.arc_after,
-            "arc_names": Names(*self.encoder.arc_vocabulary.to_bytes()),
-            "arc_triples": Lists(feature_map.arc_ptr, feature_map.arc_triples),
-            "bigrams": feature_map.bigrams,
-            "facets": feature_map.facets,
-        }
+        return {"encoder": self.encoder, "feature_map": self.feature_map}
 
     def compared(self, data: TrainingData) -> Iterator[Any]:
         """What a checkpoint compares of training data beside features and labels."""

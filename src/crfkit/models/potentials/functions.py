@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import inference
+from crfkit.arrays import Bools, Float64s
 from crfkit.features import Dataset, Encoder, FeatureMap, FunctionData, FunctionMap, Labels, Outputs, Template
 from crfkit.inference import Answerer
 from crfkit.models.files import function_file
 from crfkit.models.potentials.features import FeaturePotentials, TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.objective import Loss
-
-Bools = npt.NDArray[np.bool_]
-Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

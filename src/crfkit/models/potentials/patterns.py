@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from crfkit import inference
+from crfkit.arrays import Bools, Float64s
 from crfkit.features import (
     Dataset,
     Encoder,
@@ -29,9 +29,6 @@ from crfkit.models.potentials.functions import FunctionPotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.objective import Loss
 from crfkit.structures import Chain, Patterns
-
-Bools = npt.NDArray[np.bool_]
-Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
