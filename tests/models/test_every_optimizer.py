@@ -30,6 +30,7 @@ from crfkit import (
     Patterns,
 )
 from crfkit.features import Template
+from tests.models.test_new_structure import SecondOrder
 from tests.oracles.treebanks import random_treebank
 
 pytestmark = pytest.mark.filterwarnings(
@@ -132,6 +133,7 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
     "patterns, tag dictionary": lambda: with_columns(
         structure=PATTERNS, features=READS_WORDS, tag_dictionary=True
     ),
+    "graphs": with_labels(structure=SecondOrder()),
     "trees": with_trees,
 }
 CELLS = [(structure, optimizer) for structure in STRUCTURES for optimizer in OPTIMIZERS]

@@ -12,18 +12,12 @@ import numpy as np
 import pytest
 
 from crfkit import (
-    AROW,
     CRF,
     LBFGS,
-    SAG,
-    SGD,
-    TRON,
     AdaGrad,
-    AveragedPerceptron,
     Checkpoint,
     InputError,
     Parser,
-    PassiveAggressive,
 )
 from crfkit.models import CheckpointError
 from tests.oracles.treebanks import random_treebank
@@ -32,13 +26,7 @@ TREES = random_treebank([1, 3, 5, 8, 4, 6] * 2, 0)
 DEV = random_treebank([2, 7, 9, 4], 1)
 OPTIMIZERS: dict[str, Any] = {
     "LBFGS": LBFGS(max_iterations=8, tolerance=0, change=0),
-    "TRON": TRON(max_iterations=8, tolerance=1e-300),
-    "SGD": SGD(max_iterations=8, rate=0.1),
     "AdaGrad": AdaGrad(max_iterations=8, rate=0.1),
-    "SAG": SAG(max_iterations=8, tolerance=0),
-    "AveragedPerceptron": AveragedPerceptron(max_iterations=8),
-    "PassiveAggressive": PassiveAggressive(max_iterations=8),
-    "AROW": AROW(max_iterations=8),
 }
 KILLED = """
 import os, signal, sys
