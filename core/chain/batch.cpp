@@ -32,7 +32,7 @@ class BatchArcs {
                 low = std::min(low, score);
                 maximum = std::max(maximum, score);
             }
-        if (low > maximum) low = maximum = 0;
+        if (low > maximum) low = maximum = 0;  // no transition exists
         safe = double(maximum) - double(low) <= WeightTables<Real>::kSafeSpread;
         weight_.resize(L * S);
         transposed_.assign(L * S, 0);
@@ -131,6 +131,7 @@ class Batch {
         workspace.work.reserve(T, stride, false);
         fill(n, workspace.work.states.data());
         if (!arcs.safe) return in_log_space(n, arcs, workspace, into);
+        // Scaled forward–backward. Where transitions are missing, it must be shown that nothing was lost.
         const Messages<Real> messages = workspace.work.messages(workspace.work.probs.data(), 1);
         const double found = kernels.sum_product(arcs.table, nullptr, T, messages);
         if (arcs.table.some_missing &&

@@ -29,7 +29,7 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
     for (std::int64_t n = 0; n < design.n_sequences(); ++n) {
         const std::int64_t first = design.sequence_ptr[n], last = design.sequence_ptr[n + 1];
         if (gold.complete(first, last))
-            for (std::int64_t t = first + 1; t < last; ++t)
+            for (std::int64_t t = first + 1; t < last; ++t)  // Σ_n weight_n · count of the transition (a, b)
                 observed_[static_cast<std::int64_t>(gold.labels[t - 1]) * tables_.stride + gold.labels[t]] +=
                     gold.weights[n];
     }
@@ -49,6 +49,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         arcs_.table.some_missing = some_arcs_missing_;
         shared_.assign(observed_.size(), 0.0);
         expected_.resize(observed_.size());
+        // The gradient by transitions is expected − observed counts; passes over the data add the former.
         for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = -observed_[i];
         const double value = add_all(out, n_threads);
         if (store_) known_.emplace(w, w + layout_.n_weights());
@@ -107,8 +108,9 @@ void Evaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int worker) {
     }
 }
 
-// The residuals of one sequence: weight · (P(y_t) − gold), and its arcs' share of the expectations; or how
-// both change.
+// loss = weight · (log Z − score(gold)), or log Z − log Z_gold where labels are unknown, and its derivatives
+// by the scores: residuals weight · (P(y_t = b) − [gold_t = b]) of emissions, P(y_{t−1} = a, y_t = b) of
+// transitions. For Hessian–vector products, how both change along the direction.
 template <class Real>
 void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs) {
     const std::int32_t S = tables_.stride;
@@ -197,8 +199,9 @@ void Evaluator<Real>::finish_scaled(const Run& run, const Messages<Real>& m, Wor
     add_pairs(run, m, work, pairs);
 }
 
-// Arc expectations of one sequence: by whole runs of positions that share their arcs, and one by one for the
-// others.
+// Adds Σ_t P(y_{t−1} = a, y_t = b) = Σ_t forward_{t−1}(a) W(a, b) pushed_t(b). W is the same at positions
+// that have no features of transitions, and is multiplied in once, behind the sum of outer products
+// (`flush`).
 template <class Real>
 void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
                                 PairSums& pairs) {

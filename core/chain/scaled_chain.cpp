@@ -91,6 +91,8 @@ class Padded {
         }
     }
 
+    // W(a, b) = exp(score(a, b) − maximum) of the transitions into position t, and with a direction d its
+    // derivative W(a, b) d(a, b). Returns the maximum, which log Z has once for each position.
     double fill_tables(std::int64_t t, const ChainView* direction, std::int64_t at) {
         const std::int64_t L = chain_.n_labels;
         const double* scores = chain_.arcs_into(t);
@@ -110,6 +112,9 @@ class Padded {
 
 }  // namespace
 
+// With weights W in [exp(−spread), 1], the sums Σ_a forward(a) W(a, b) of any two labels b differ by a factor
+// of at most exp(spread), and so do backward messages. P(y_t = b) is then within exp(2 spread) of the share
+// that the emission of b has at t: a label whose message underflows is too unlikely to be seen in any sum.
 bool scaled_is_exact(const ChainView& chain) {
     const std::int64_t L = chain.n_labels;
     for (std::int64_t t = 1; t < (chain.arcs_by_position ? chain.n_positions : 2); ++t)
@@ -125,6 +130,7 @@ double scaled_marginals(const ChainView& chain, double* states, double* arcs) {
     const double log_partition = padded.sum_product();
     require_possible(log_partition);
     padded.copy_rows(padded.work.probs, states);
+    // P(y_{t−1} = a, y_t = b) = forward_{t−1}(a) W(a, b) pushed_t(b): messages are normalised (kernels.hpp).
     for (std::int64_t t = 1; arcs && t < chain.n_positions; ++t) {
         const double* before = padded.work.forward.data() + (t - 1) * padded.stride;
         const double* after = padded.work.pushed.data() + t * padded.stride;
@@ -142,6 +148,7 @@ void scaled_hessian_vector(const ChainView& chain, const ChainView& direction, d
     padded.hessian_vectors();
     const Workspace<double>& work = padded.work;
     padded.copy_rows(work.probs, states);
+    // The product rule: ∂P(a, b) = W (forward ∂pushed + ∂forward pushed) + ∂W forward pushed.
     for (std::int64_t t = 1; arcs && t < chain.n_positions; ++t) {
         const std::int64_t before = (t - 1) * padded.stride, here = t * padded.stride;
         for (std::int64_t a = 0; a < L; ++a)

@@ -1,4 +1,7 @@
-// The Viterbi algorithm on one dense chain: backtracking after the kernel max_sum.
+// The Viterbi algorithm on one dense chain. The kernel max_sum fills messages with
+//   δ_0 = scores_0,     δ_t(b) = scores_t(b) + max_a (δ_{t−1}(a) + arcs(a, b)),
+// and backtracking finds y_{T−1} = argmax δ_{T−1}, y_{t−1} = argmax_a (δ_{t−1}(a) + arcs(a, y_t)).
+// No back-pointers are stored: one column of arcs is read again at each position, which costs less.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +26,7 @@ double best_labels(const Kernels<Real>& kernels, const Real* arcs, std::int32_t 
     const Real* row = messages + (n_positions - 1) * S;
     std::int64_t label = std::max_element(row, row + L) - row;
     labels[n_positions - 1] = static_cast<std::int32_t>(label);
-    for (std::int64_t t = n_positions - 1; t > 0; --t) {  // which label before gave the best?
+    for (std::int64_t t = n_positions - 1; t > 0; --t) {  // backtracking
         const Real* into = (own.empty() || !own[t] ? arcs : own[t]) + label;
         row = messages + (t - 1) * S;
         label = 0;
