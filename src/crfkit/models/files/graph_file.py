@@ -38,9 +38,8 @@ class StoredStructure(GraphStructure):
         """The structure itself, with the class that is given, or with the one that its import path names."""
         if given is None and not trust:
             return self
-        kinds = [loaded(self.kind)] if given is None else list(given)
         try:
-            (kind,) = kinds
+            (kind,) = [loaded(self.kind)] if given is None else given
             chain = {"chain": self.chain} if "chain" in _fields(kind) else {}
             structure = kind(**self.fields, **chain)
         except (TypeError, ValueError) as error:

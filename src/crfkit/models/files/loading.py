@@ -149,6 +149,9 @@ def _read_potentials(
     classes, chain = contents.labels.classes, settings.chain
     local = flag(contents.settings, "local")
     graph = settings.structure if isinstance(settings.structure, GraphStructure) else None
+    names = tuple(contents.structure_names)
+    if len(set(names)) != len(names) or (names and graph is None):
+        raise InputError("the names of the weights of its structure are damaged")
     if local and (stored or contents.patterns or contents.dictionary or graph):
         raise InputError(NOT_LOCAL)
     map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
@@ -158,7 +161,7 @@ def _read_potentials(
     if map_ is not None:
         return FunctionPotentials(encoder, feature_map, map_)
     if graph is not None:
-        graphs = GraphMap(graph, classes, tuple(contents.structure_names))
+        graphs = GraphMap(graph, classes, names)
         return GraphPotentials(encoder, feature_map, graphs)
     return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
 
