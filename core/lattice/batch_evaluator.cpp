@@ -32,7 +32,9 @@ void BatchEvaluator<Real>::set(const double* w, Scores& scores) const {
     model_.score(w, scores.tables);
 }
 
-// The arcs as the kernels want them.
+// The arcs as the kernels read them. With unlisted arcs of one weight u (policy soft; else u = 0), a push is
+//   Σ_a forward(a) W(a, b) = u Σ_a forward(a) + Σ_{listed arcs a → b} forward(a) (W(a, b) − u),
+// so that its cost is that of the listed arcs alone.
 template <class Real>
 void BatchEvaluator<Real>::set_arcs() {
     const Bigrams& bigrams = bigrams_;

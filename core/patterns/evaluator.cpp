@@ -107,6 +107,7 @@ void PatternEvaluator<Real>::run_lanes(const Block& block, const Lanes& lanes,
     alignas(64) Real weights[W] = {};
     for (std::size_t lane = 0; lane < lanes.sequences.size(); ++lane) {
         const std::int32_t n = lanes.sequences[lane];
+        // weight · log Z over all paths, − weight · log Z_gold over the allowed ones.
         const double weight = lanes.admitted ? -gold_.weights[n] : gold_.weights[n];
         double log_partition = work.maxima[lane].value();
         for (std::int64_t s = 0; s <= T; ++s)
@@ -164,7 +165,10 @@ void PatternEvaluator<Real>::score(std::int64_t n, bool admitted, Real* rows) {
                         [&](std::int32_t b) { rows[(t - first) * S + b] = WeightTables<Real>::kNever; });
 }
 
-// Forward messages of all levels: 0 the source, t + 1 position t, T + 1 the sink.
+// Forward messages of all levels: 0 the source, t + 1 position t, T + 1 the sink. With x = exp(score of the
+// arc − maximum of the step) and U_t(b) = exp(score of label b at t − maximum at t), both ≤ 1,
+//   forward_{s+1}(j) = U(label of j) Σ_{arcs i → j} x forward_s(i) / mass_s,     mass_s = Σ_j forward_s(j),
+// and log Z = Σ_t maximum at t + Σ_s (maximum of step s + log mass_{s+1}).
 template <class Real>
 void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
@@ -191,7 +195,9 @@ void PatternEvaluator<Real>::pass_forward(std::span<const std::int32_t> steps, W
     }
 }
 
-// What follows every node, and P(label) of all positions.
+// Backward messages, normalised such that P(node) = forward · backward and P(arc i → j) = forward(i) x
+// following(j) without a further division; following is the backward message of j with its emission and the
+// scale of the level multiplied in. P(label) adds the nodes of a position that have the label.
 template <class Real>
 void PatternEvaluator<Real>::pass_backward(std::span<const std::int32_t> steps, Workspace& work,
                                            Real* largest) {

@@ -46,6 +46,11 @@ StepMaker::StepMaker(const StepMaterial& material)
       place_(static_cast<std::size_t>(material.matcher.n_labels), -1),
       useful_(static_cast<std::size_t>(material.matcher.n_states()), 0) {}
 
+// A node of the trellis is a label and what is alive after it: the multiset of automaton states of all
+// patterns that have begun and may still be completed. From a node, label b leads to
+//   alive' = { δ(q, b) : q in alive ∪ starts },      active = the patterns that some δ(q, b) completes,
+// where δ is the automaton of all patterns (matcher.hpp). `active` are the features of the arc. What cannot
+// be completed any more is not in `useful` and is dropped, so that more label sequences share a node.
 MadeStep StepMaker::make(const StepKey& key, const TrellisLimits& limits) {
     step_ = MadeStep{};
     step_.alive.add({});
@@ -114,7 +119,7 @@ void StepMaker::read_starts(const StepKey& key) {
     for (const Elements& arrived : from_starts_) plain_.push_back(outcome(arrived));
 }
 
-// Where elements go on each label that they read.
+// Where elements go on each label that they read: δ(q, b) for all q of a multiset and all labels b.
 void StepMaker::follow(std::span<const std::int32_t> elements, std::vector<Elements>& arrivals,
                        std::vector<std::int32_t>* touched) const {
     const PatternMatcher& matcher = material_.matcher;
@@ -146,6 +151,8 @@ std::size_t StepMaker::read_alive(std::int32_t alive) {
     return rows_.size() - 1;
 }
 
+// The multiset after a label, divided into what is active and what stays alive. Equal (state, value) are
+// counted together; the value of a completed pattern is Σ value · count.
 StepMaker::Outcome StepMaker::outcome(const Elements& arrived) {
     if (arrived.empty()) return {0, -1};
     const std::int32_t place = arrivals_.add(arrived);
@@ -219,8 +226,9 @@ StepMaker::Outcome StepMaker::common_outcome(std::span<const std::size_t> rows, 
     return common;
 }
 
-// The arcs out of nodes that may share pools; false where there are too many. Destinations are counted from
-// 0: −1 − p is pool p.
+// The arcs out of nodes that may share pools; false where there are too many. n nodes that go on alike on m
+// labels need n · m arcs, or n + m through one inner node, a pool; nodes that differ on a label have an arc
+// of their own for it. Destinations are counted from 0: −1 − p is pool p.
 bool StepMaker::link_group(const StepKey& key, std::span<const std::int32_t> nodes,
                            const TrellisLimits& limits) {
     const auto level = material_.levels[key.level];
