@@ -15,6 +15,7 @@ from crfkit import CRF, LBFGS, Bigrams, Chain, InputError, Patterns
 from crfkit.compat import crfsuite_bytes, read_crfsuite, write_crfsuite
 from crfkit.compat.crfsuite_file import CrfsuiteModel
 from tests.oracles.crfsuite_oracle import Model, lookup3
+from tests.structures.test_graph_structure import FirstOrder
 
 OPEN_CHAIN = Chain(start=False, end=False)
 X = [[["a", "b"], ["b", "c"], ["a"]], [["a", "dö"]], [["dö"], {"n": 2.5, "w": "x"}], [["a"], [], ["zz"]]]
@@ -149,6 +150,7 @@ def test_lists_that_are_out_of_order_are_sorted() -> None:
             lambda: CRF(Patterns(["X Y"], start=False, end=False)).fit(X, Y),
             "the model has patterns, which a file of CRFsuite cannot hold",
         ),
+        (lambda: CRF(FirstOrder(OPEN_CHAIN)).fit(X, Y), "the model has a structure of its own"),
         (lambda: CRF(OPEN_CHAIN).fit([np.eye(2)], [["x", "y"]]), "dense blocks"),
         (lambda: CRF(OPEN_CHAIN).fit([[["a\0b"], ["c"]]], [["x", "y"]]), "NUL character"),
     ],
