@@ -19,7 +19,7 @@ from crfkit import CRF, LBFGS, Chain, InputError
 from crfkit.compat import crfsuite_bytes, pycrfsuite, write_crfsuite
 from crfkit.compat.crfsuite_file import CrfsuiteModel
 from crfkit.compat.crfsuite_opening import OpenedModel
-from crfkit.compat.pycrfsuite.items import named
+from crfkit.compat.pycrfsuite.items import read_items
 from tests.compat.test_crfsuite_file import random_corpus
 from tests.oracles.crfsuite_oracle import Model
 
@@ -43,7 +43,7 @@ def test_the_part_that_a_sequence_needs_gives_the_answers_of_the_whole(crf: CRF,
     opened, whole = (OpenedModel.from_bytes(crfsuite_bytes(crf)) for _ in range(2))
     opened._budget, whole._budget = 10**9, -1
     for x in unseen_corpus(seed):
-        positions = named(x)
+        positions = read_items(x)
         potentials, design, best = opened.tag(positions)
         other, expected, labels = whole.tag(positions)
         assert best == labels
@@ -74,7 +74,7 @@ def test_the_part_agrees_with_a_plain_reader(crf: CRF) -> None:
             for position in x
         ]
         expected = plain.distribution(pairs)
-        potentials, design, best = opened.tag(named(x))
+        potentials, design, best = opened.tag(read_items(x))
         assert tuple(best) == max(expected, key=expected.__getitem__)
         for i, row in enumerate(potentials.score(design, 1).marginals(1)):
             for label, found in zip(opened.labels, row, strict=True):
@@ -119,10 +119,10 @@ def test_damage_is_reported_where_it_is_met(crf: CRF) -> None:
     features = struct.unpack_from("<I", data, 28)[0]
     struct.pack_into("<d", data, features + 12 + 20 * model.attribute_lists[attribute][0] + 12, float("nan"))
     opened = OpenedModel.from_bytes(bytes(data), "m")
-    assert opened.tag(named([["w=1"]]))[2] == crf.predict([[["w=1"]]])[0]
+    assert opened.tag(read_items([["w=1"]]))[2] == crf.predict([[["w=1"]]])[0]
     for ask in (
-        lambda: opened.tag(named([["w=3"]])),
-        lambda: opened.ask(named([["w=3"]])),
+        lambda: opened.tag(read_items([["w=3"]])),
+        lambda: opened.ask(read_items([["w=3"]])),
         lambda: opened.whole,
     ):
         with pytest.raises(
@@ -139,11 +139,11 @@ def test_a_full_hash_table_ends_a_search(crf: CRF) -> None:
     first = struct.unpack_from("<I", data, table + 20)[0]  # the index, as a hash table without a free place
     for i in range(256):
         struct.pack_into("<II", data, table + 24 + 8 * i, first, 4)
-    assert OpenedModel.from_bytes(bytes(data)).tag(named([["w=1"]]))[2] == crf.predict([[[]]])[0]
+    assert OpenedModel.from_bytes(bytes(data)).tag(read_items([["w=1"]]))[2] == crf.predict([[[]]])[0]
     struct.pack_into("<II", data, table + 24, 2**32 - 8, 1)
     struct.pack_into("<" + "II" * 256, data, table + 24, *(2**32 - 8, 1) * 256)
     with pytest.raises(InputError, match="attributes has a hash table outside of it"):
-        OpenedModel.from_bytes(bytes(data)).tag(named([["w=1"]]))
+        OpenedModel.from_bytes(bytes(data)).tag(read_items([["w=1"]]))
 
 
 def test_files_of_every_kind_are_opened(crf: CRF, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def check(learner: OnlineLearner, objective: Objective, sequences: list[Sequence
             expected = [reference.variances[i] for i in range(len(w))]
             np.testing.assert_allclose(state["variances"], expected, rtol=1e-9)
         else:
-            np.testing.assert_allclose(learner.learned(state), reference.learned(), atol=1e-9)
+            np.testing.assert_allclose(learner.learned_weights(state), reference.learned(), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(f"{k}={v}" for k, v in kind.items()))

@@ -45,8 +45,8 @@ def binary_parts(data: bytes, encoding: str) -> CrfppParts:
     _, _, cost_factor, n_weights, n_columns, n_bytes = _HEAD.unpack(file.take(_HEAD.size, "header"))
     if not 1 <= n_columns <= 10**6:
         raise InputError(f"its rows have {n_columns:,} columns, expected 1 to 1,000,000")
-    labels = _texts(file.sized("labels"), "labels")
-    lines = [line for line in _texts(file.sized("template"), "template") if line]
+    labels = _texts(file.take_sized("labels"), "labels")
+    lines = [line for line in _texts(file.take_sized("template"), "template") if line]
     if n_bytes % _UNIT.itemsize:
         raise InputError(f"its double array has {n_bytes:,} bytes, expected a multiple of {_UNIT.itemsize}")
     units = np.frombuffer(file.take(n_bytes, "double array"), _UNIT)
@@ -135,7 +135,7 @@ class _File:
         self.place += n_bytes
         return self.data[self.place - n_bytes : self.place]
 
-    def sized(self, what: str) -> bytes:
+    def take_sized(self, what: str) -> bytes:
         """The bytes of a part that begins with their number."""
         (n_bytes,) = _SIZE.unpack(self.take(_SIZE.size, what))
         return self.take(n_bytes, what)

@@ -64,7 +64,7 @@ def template_model(
             raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
     counts = np.array([listed[name] for name in arcs.names], dtype=np.float64)[arcs.features]
     everywhere = counts > 0
-    plain_cells, plain_values = _summed(arcs._replace(values=arcs.values * counts).where(everywhere))
+    plain_cells, plain_values = _sum_by_cell(arcs._replace(values=arcs.values * counts).where(everywhere))
     made = np.array([not listed[name] or name.startswith(begins) for name in arcs.names], dtype=np.bool_)
     states, arcs = states.where(states.values != 0), arcs.where(made[arcs.features] & (arcs.values != 0))
     vocabulary, pair_ptr = states.lists()
@@ -111,7 +111,7 @@ def check_label_names(labels: Sequence[str]) -> None:
         )
 
 
-def _summed(arcs: Weights) -> tuple[Int32s, Float64s]:
+def _sum_by_cell(arcs: Weights) -> tuple[Int32s, Float64s]:
     """Which arcs have weights, rising, and the sum of those of each."""
     cells, places = np.unique(arcs.outcomes, return_inverse=True)
     values = np.zeros(len(cells))

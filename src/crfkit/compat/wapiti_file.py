@@ -47,13 +47,13 @@ def read_wapiti(path: str | os.PathLike[str], *, n_columns: int | None = None) -
 def parse_wapiti(data: bytes, source: str = "<bytes>", *, n_columns: int | None = None) -> CRF:
     """The model in the bytes of such a file; InputError for any other bytes."""
     try:
-        model = _parsed(data)
+        model = _parse(data)
         return model if n_columns is None else with_columns(model, n_columns)
     except InputError as error:
         raise InputError(f"{source}: not a usable model of Wapiti: {error}") from None
 
 
-def _parsed(data: bytes) -> CRF:
+def _parse(data: bytes) -> CRF:
     file = _File(data)
     kind, n_weights = file.line(_MODEL, "#mdl#").groups()
     reader = file.line(_READER, "#rdr#")

@@ -60,7 +60,7 @@ def read_attributes(source: Source) -> Iterator[AttributeSequence]:
             if not items:
                 first = number
             label, *fields = line.split("\t")
-            labels.append(_unescaped(label))
+            labels.append(_unescape(label))
             items.append(_item(fields, f"{name}:{number}"))
         elif items:
             yield AttributeSequence(items, labels, first, name)
@@ -72,13 +72,13 @@ def read_attributes(source: Source) -> Iterator[AttributeSequence]:
 def write_attributes(items: Iterable[Item], labels: Sequence[str], stream: IO[str]) -> None:
     """Write one sequence as `read_attributes` reads it, and the blank line that ends it."""
     for item, label in zip(items, labels, strict=True):
-        fields = [_escaped(label)]
+        fields = [_escape(label)]
         if isinstance(item, dict):
             fields += (
-                _escaped(name) + ("" if value == 1.0 else f":{value!r}") for name, value in item.items()
+                _escape(name) + ("" if value == 1.0 else f":{value!r}") for name, value in item.items()
             )
         else:
-            fields += map(_escaped, item)
+            fields += map(_escape, item)
         stream.write("\t".join(fields) + "\n")
     stream.write("\n")
 
@@ -109,7 +109,7 @@ def item_of(attributes: Sequence[tuple[str, float]]) -> Item:
 def _attribute(field: str, place: str) -> tuple[str, float]:
     parts = _FIELD.fullmatch(field)
     assert parts is not None
-    name, text = _unescaped(parts[1]), parts[2]
+    name, text = _unescape(parts[1]), parts[2]
     if not text:
         return name, 1.0
     try:
@@ -124,11 +124,11 @@ def _attribute(field: str, place: str) -> tuple[str, float]:
     return name, value
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPED.sub(r"\1", text) if "\\" in text else text
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     if "\t" in text or "\n" in text or "\r" in text:
         raise InputError(f"{text[:40]!r} has a tab or a line end, which an attribute file cannot hold")
     return text.replace("\\", "\\\\").replace(":", "\\:")

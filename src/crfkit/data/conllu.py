@@ -167,13 +167,13 @@ class _Writer:
             if number > 0:
                 word = sentence.words[number - 1]
                 head = "_" if word.head is None else str(word.head)
-                yield self.checked(str(number), *word[:5], head, *word[6:])
+                yield self.check(str(number), *word[:5], head, *word[6:])
             while empty is not None and empty.after == number:
-                yield self.checked(f"{number}.{empty.rank}", *empty[2:7], "_", "_", *empty[7:])
+                yield self.check(f"{number}.{empty.rank}", *empty[2:7], "_", "_", *empty[7:])
                 empty = next(empty_nodes, None)
             if multiword is not None and multiword.first == number + 1:
                 first, last, form, misc, feats = multiword
-                yield self.checked(f"{first}-{last}", form, "_", "_", "_", feats, "_", "_", "_", misc)
+                yield self.check(f"{first}-{last}", form, "_", "_", "_", feats, "_", "_", "_", misc)
                 multiword = next(multiwords, None)
         for left in (multiword, empty):
             if left is not None:
@@ -181,7 +181,7 @@ class _Writer:
                     f"{left} has no place among the {len(sentence.words)} words, or is out of order"
                 )
 
-    def checked(self, *columns: str) -> tuple[str, ...]:
+    def check(self, *columns: str) -> tuple[str, ...]:
         for column in columns:
             if "\t" in column or "\n" in column or "\r" in column:
                 self.complain(

@@ -40,10 +40,10 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
     try:
         if isinstance(source, str | PathLike):
             with _opener(Path(source))(source, "rb") as stream:
-                for number, line in _decoded(stream, name):
+                for number, line in _decode(stream, name):
                     yield number, line
         else:
-            for number, line in _decoded(source, name):
+            for number, line in _decode(source, name):
                 yield number, line
     except _DAMAGE as error:
         raise InputError(f"{name}: the compressed file is damaged after line {number} ({error})") from error
@@ -87,7 +87,7 @@ def _opener(path: Path) -> Any:
     return {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix, open)
 
 
-def _decoded(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, str]]:
+def _decode(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines, 1):
         if isinstance(line, bytes):
             try:

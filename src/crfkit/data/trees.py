@@ -27,21 +27,21 @@ def check_tree(sentence: Sentence, single_root: bool = True, *, partial: bool = 
     for number, head in enumerate(heads, 1):
         if head is None:
             if not partial:
-                what = f"{_named(sentence, number)} has no HEAD, expected the number of a word or 0"
+                what = f"{_describe_word(sentence, number)} has no HEAD, expected the number of a word or 0"
                 _refuse(sentence, number, what)
         elif not 0 <= head <= len(words):
             _refuse(sentence, number, f"the HEAD is {head}, but the sentence has {len(words)} words")
         elif head == number:
-            what = f"{_named(sentence, number)} is its own head, expected another word or 0"
+            what = f"{_describe_word(sentence, number)} is its own head, expected another word or 0"
             _refuse(sentence, number, what)
     roots = [number for number, head in enumerate(heads, 1) if head == 0]
     if single_root and len(roots) > 1:
-        first, second = (_named(sentence, number) for number in roots[:2])
+        first, second = (_describe_word(sentence, number) for number in roots[:2])
         listed = f"{first}, {second}{', …' * (len(roots) > 2)}"
         _refuse(sentence, roots[1], f"there are {len(roots)} roots ({listed}), expected one")
     cycle = _cycle(heads)
     if cycle:
-        path = " → ".join(_named(sentence, number) for number in (*cycle, cycle[0]))
+        path = " → ".join(_describe_word(sentence, number) for number in (*cycle, cycle[0]))
         _refuse(sentence, cycle[0], f"the heads form a cycle, {path}, expected a tree")
 
 
@@ -63,7 +63,7 @@ def _cycle(heads: list[int | None]) -> list[int]:
     return []
 
 
-def _named(sentence: Sentence, number: int) -> str:
+def _describe_word(sentence: Sentence, number: int) -> str:
     return f"{number} {sentence.words[number - 1].form[:40]!r}"
 
 

@@ -61,8 +61,8 @@ class _Descent(GradientDescent):
         root = np.full(len(weights), FIRST_ROOT)
         return {"weights": weights, "z": -weights * root / rate, "root": root}
 
-    def _tried(self, rate: float, order: Order) -> Vector:
-        state = self._copied(self._at(self.point.x, rate))
+    def _try_rate(self, rate: float, order: Order) -> Vector:
+        state = self._copy_state(self._at(self.point.x, rate))
         self._objective.run(_core.AdaGradRule(rate, 0.0, self._batch), state, order)
         return state["weights"]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit import _core
-from crfkit.optimizers.protocols import Objective, Vector, checked_l1
+from crfkit.optimizers.protocols import Objective, Vector, check_l1
 
 SINGLE_NOISE = 1e-6  # relative error of a value that may have been computed in single precision
 DOUBLE_NOISE = 1e-11  # of one summed in double precision, with much to spare
@@ -35,7 +35,7 @@ class CountedObjective:
     """An objective with its l1 penalty; evaluations and products are counted, answers checked."""
 
     def __init__(self, objective: Objective, n_threads: int) -> None:
-        self.l1 = checked_l1(objective)  # [1] or [D], None without penalty
+        self.l1 = check_l1(objective)  # [1] or [D], None without penalty
         self.n_threads = n_threads
         self.n_evaluations = 0
         self.n_products = 0

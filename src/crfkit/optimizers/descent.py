@@ -58,7 +58,7 @@ class BatchDescent:
         before = self.point
         self.values.append(found.value)
         self._point = found
-        self.arrived(before)
+        self.arrive(before)
         if before.value - found.value <= UNMEASURABLE * abs(found.value):
             self.refine()
         return True
@@ -67,7 +67,7 @@ class BatchDescent:
         """The point of the next iteration; None when even steepest descent finds none."""
         raise NotImplementedError
 
-    def arrived(self, before: Point) -> None:
+    def arrive(self, before: Point) -> None:
         """Learns from the step from `before` to the point where it is now."""
 
     def refine(self) -> bool:

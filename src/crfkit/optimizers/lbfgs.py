@@ -77,7 +77,7 @@ class _Descent(BatchDescent):
 
     def next_point(self) -> Point | None:
         """The point of a line search; if it fails, of one in double precision, or along steepest descent."""
-        found = self._searched()
+        found = self._search()
         while found is None:
             if self.objective.is_coarse:
                 self.refine()
@@ -85,10 +85,10 @@ class _Descent(BatchDescent):
                 self._pairs.clear()
             else:
                 return None
-            found = self._searched()
+            found = self._search()
         return found
 
-    def arrived(self, before: Point) -> None:
+    def arrive(self, before: Point) -> None:
         """Keeps the step and what it did to the gradient."""
         point = self.point
         self._pairs.add(point.x, before.x, point.gradient, before.gradient, point.descent)
@@ -96,7 +96,7 @@ class _Descent(BatchDescent):
             decrease = self.values[-1 - EARLY_PERIOD] - point.value
             self._early = decrease > EARLY_DECREASE * abs(point.value)
 
-    def _searched(self) -> Point | None:
+    def _search(self) -> Point | None:
         """The point that a line search finds along the direction of the pairs."""
         objective, point = self.objective, self.point
         if not point.norm > 0.0:  # what looked like a slope was rounding

@@ -20,7 +20,7 @@ from crfkit.optimizers.protocols import (
     Vector,
     check_match,
     check_penalty,
-    checked_start,
+    check_start,
     is_whole,
 )
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
@@ -202,7 +202,7 @@ class Optimizer(ABC):
         check_penalty(self, objective)
         if not is_whole(n_threads) or n_threads < 1:
             raise ValueError(f"minimize got n_threads={n_threads!r}, expected a whole number of at least 1.")
-        weights = checked_start(objective, start)
+        weights = check_start(objective, start)
         descent = self.descent(objective, weights, int(n_threads))
         return _Loop(self, descent, weights, callback, watch or Watch()).run()
 
@@ -326,7 +326,7 @@ class _Loop:
         """Resumes from a snapshot; a SnapshotError where that cannot be."""
         loop, n_weights = snapshot.part("loop"), len(self._start)
         self._start = snapshot.vector("start", n_weights)
-        self._history = self._restored_history(snapshot.any_array("history"))
+        self._history = self._restore_history(snapshot.any_array("history"))
         if "best" in loop.numbers:
             best = loop.count("best", least=1)
             score = self._history[best].dev_score if best < len(self._history) else None
@@ -338,7 +338,7 @@ class _Loop:
             raise SnapshotError("its history and its objective have different lengths")
         self._began = perf_counter() - self._history[-1].seconds
 
-    def _restored_history(self, rows: npt.NDArray[np.float64]) -> list[Record]:
+    def _restore_history(self, rows: npt.NDArray[np.float64]) -> list[Record]:
         """The records of an array; with a dev set, those after the start have scores, some of which may be NaN."""
         if rows.ndim != 2 or rows.shape[1] != len(Record._fields) or not len(rows):
             raise SnapshotError(f"its history has the shape {list(rows.shape)}, expected 6 columns")

@@ -82,14 +82,14 @@ class MoreThuente:
         if enough and trial.slope >= 0.0:
             self._auxiliary = False
         if self._auxiliary and not enough and trial.value <= self._best.value:
-            best, other, seen = self._tilted(self._best), self._tilted(self._other), self._tilted(trial)
+            best, other, seen = self._tilt(self._best), self._tilt(self._other), self._tilt(trial)
         else:
             best, other, seen = self._best, self._other, trial
         t, brackets = _proposal(best, other, seen, self._bracketed, self._limits(trial.t))
         self._shrink(best, seen, trial)
         self._bracketed |= brackets
         if self._bracketed:
-            t = self._halved_if_slow(t)
+            t = self._halve_if_slow(t)
         self.t = t
         return self._is_new(t, trial.t)
 
@@ -103,7 +103,7 @@ class MoreThuente:
         """φ(0) + c₁ t φ'(0)."""
         return self._zero.value + self._c1 * t * self._zero.slope
 
-    def _tilted(self, sample: Sample) -> Sample:
+    def _tilt(self, sample: Sample) -> Sample:
         """The sample as one of ψ."""
         tilt = self._c1 * self._zero.slope
         return Sample(sample.t, sample.value - tilt * sample.t, sample.slope - tilt)
@@ -124,7 +124,7 @@ class MoreThuente:
             self._other = self._best
         self._best = trial
 
-    def _halved_if_slow(self, t: float) -> float:
+    def _halve_if_slow(self, t: float) -> float:
         """t, or the middle of the bracket when the last two steps have not shrunk it enough."""
         width = abs(self._other.t - self._best.t)
         slow = width >= SHRINK * self._widths[1]

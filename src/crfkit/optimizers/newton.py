@@ -78,12 +78,12 @@ class _Descent(NewtonDescent):
     def next_point(self) -> Point | None:
         """The end of the first step that lowers f enough, in double precision where single shows none."""
         self.refine_near_minimum()
-        found = self._searched()
+        found = self._search()
         if found is None and self.objective.is_coarse and self.refine():
-            found = self._searched()
+            found = self._search()
         return found
 
-    def _searched(self) -> Point | None:
+    def _search(self) -> Point | None:
         objective, point, n = self.objective, self.point, self.objective.n_threads
         direction = newton_direction(objective, point)
         slope = dot(point.gradient, direction, n)

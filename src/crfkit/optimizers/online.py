@@ -45,7 +45,7 @@ class OnlineLearner(Optimizer):
         state = {"weights": start, "time": np.zeros(1)}
         return {**state, "weighted_steps": np.zeros(len(start))} if self.averages() else state
 
-    def learned(self, state: State) -> Vector:
+    def learned_weights(self, state: State) -> Vector:
         """The last weights, or the mean of the weights before the first sequence and after each."""
         if self.averages():
             return state["weights"] - state["weighted_steps"] / (float(state["time"][0]) + 1.0)
@@ -85,14 +85,14 @@ class _Descent(PassDescent):
     def _value(self, loss: float, state: State) -> float:
         return loss
 
-    def _learned(self, state: State) -> Vector:
-        return self._settings.learned(state)
+    def _learned_weights(self, state: State) -> Vector:
+        return self._settings.learned_weights(state)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Resumes from a snapshot; random orders follow from the number of passes."""
         self.values = [nan, *snapshot.series("values")]
         self.passes = float(self.n_passes)
-        self._state = self._restored(snapshot)
-        self.point = Place(self._learned(self._state), self.values[-1])
+        self._state = self._restore_state(snapshot)
+        self.point = Place(self._learned_weights(self._state), self.values[-1])
         for _ in range(self.n_passes):
             self._order()

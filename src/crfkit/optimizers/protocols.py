@@ -65,24 +65,24 @@ def check_match(optimizer: Any, objective: object) -> None:
 
 def check_penalty(optimizer: Any, objective: Objective) -> None:
     """Refuses an l1 penalty that the optimizer cannot minimise with."""
-    if not optimizer.takes_l1 and checked_l1(objective) is not None:
+    if not optimizer.takes_l1 and check_l1(objective) is not None:
         raise ValueError(
             f"{_name(optimizer)} takes no l1 penalty, expected l1=0 or an optimizer that can, such as LBFGS."
         )
 
 
-def checked_start(objective: Objective, start: npt.ArrayLike) -> Vector:
+def check_start(objective: Objective, start: npt.ArrayLike) -> Vector:
     """A copy [D] of the weights to start from; finite, one for each weight of the objective."""
     weights = np.array(start, dtype=np.float64, order="C")
     if weights.shape != (objective.n_weights,):
         raise ValueError(
             f"The start has shape {weights.shape}, expected ({objective.n_weights},): one number per weight."
         )
-    _refuse_first(~np.isfinite(weights), weights, "The start", "a finite number")
+    _check_none(~np.isfinite(weights), weights, "The start", "a finite number")
     return weights
 
 
-def checked_l1(objective: Objective) -> Vector | None:
+def check_l1(objective: Objective) -> Vector | None:
     """The l1 strengths of an objective, [1] or [D]; None when nothing is penalised."""
     strengths = np.array(getattr(objective, "l1", 0.0), dtype=np.float64, order="C")
     if strengths.shape not in ((), (objective.n_weights,)):
@@ -90,13 +90,13 @@ def checked_l1(objective: Objective) -> Vector | None:
             f"l1 has shape {strengths.shape}, expected a number or one per weight: ({objective.n_weights},)."
         )
     strengths = np.atleast_1d(strengths)
-    _refuse_first(
+    _check_none(
         ~((strengths >= 0) & np.isfinite(strengths)), strengths, "l1", "a finite number that is not negative"
     )
     return strengths if strengths.any() else None
 
 
-def _refuse_first(bad: npt.NDArray[np.bool_], numbers: Vector, what: str, expected: str) -> None:
+def _check_none(bad: npt.NDArray[np.bool_], numbers: Vector, what: str, expected: str) -> None:
     """Complains about the first number that is bad, if any."""
     if bad.any():
         i = int(bad.argmax())

@@ -108,7 +108,7 @@ class _Descent(PassDescent):
         self.passes += 1.0
         return Place(weights, value, float(np.linalg.norm(gradient)))
 
-    def _copied(self, state: State) -> State:
+    def _copy_state(self, state: State) -> State:
         """Of the weights alone: the residuals are large, and nothing goes on after a pass that failed."""
         return {**state, "weights": state["weights"].copy(), "n_losses": np.zeros(1)}
 

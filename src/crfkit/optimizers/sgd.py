@@ -71,7 +71,7 @@ class _Descent(GradientDescent):
     def _first_state(self, start: Vector) -> State:
         return {"weights": start}
 
-    def _tried(self, rate: float, order: Order) -> Vector:
+    def _try_rate(self, rate: float, order: Order) -> Vector:
         state = {"weights": self.point.x.copy()}
         self._objective.run(
             _core.SGDRule(np.full(self._n_steps(len(order)), rate), self._batch), state, order
@@ -104,13 +104,13 @@ class _Descent(GradientDescent):
             return 0
         return max(self.n_passes - self._first_averaged(), 0) * self._n_steps(self._objective.n_sequences)
 
-    def _learned(self, state: State) -> Vector:
+    def _learned_weights(self, state: State) -> Vector:
         """The mean, where there is one."""
         n_averaged = self._n_averaged()
         return state["total"] / n_averaged if n_averaged else state["weights"]
 
-    def _restored(self, snapshot: Snapshot) -> State:
-        state = super()._restored(snapshot)
+    def _restore_state(self, snapshot: Snapshot) -> State:
+        state = super()._restore_state(snapshot)
         if self._n_averaged():
             state["total"] = snapshot.vector("total", len(state["weights"]))
         return state

@@ -47,11 +47,11 @@ class Snapshot(NamedTuple):
 
     def number(self, name: str) -> float:
         """A finite number."""
-        return float(self._checked(name, self._value(name), whole=False))
+        return float(self._check_number(name, self._value(name), whole=False))
 
     def count(self, name: str, least: int = 0) -> int:
         """A whole number of at least `least`."""
-        value = int(self._checked(name, self._value(name), whole=True))
+        value = int(self._check_number(name, self._value(name), whole=True))
         if value < least:
             raise SnapshotError(f"{name!r} is {value}, expected at least {least}")
         return value
@@ -66,11 +66,11 @@ class Snapshot(NamedTuple):
 
     def series(self, name: str) -> list[float]:
         """A list of finite numbers."""
-        return [float(self._checked(name, entry, whole=False)) for entry in self._of_type(name, list)]
+        return [float(self._check_number(name, entry, whole=False)) for entry in self._of_type(name, list)]
 
     def counts(self, name: str) -> list[int]:
         """A list of whole numbers."""
-        return [int(self._checked(name, entry, whole=True)) for entry in self._of_type(name, list)]
+        return [int(self._check_number(name, entry, whole=True)) for entry in self._of_type(name, list)]
 
     def part(self, name: str) -> Snapshot:
         """Numbers within numbers, with all arrays."""
@@ -88,7 +88,7 @@ class Snapshot(NamedTuple):
         return value
 
     @staticmethod
-    def _checked(name: str, value: Any, *, whole: bool) -> Any:
+    def _check_number(name: str, value: Any, *, whole: bool) -> Any:
         kinds = (int,) if whole else (int, float)
         good = isinstance(value, kinds) and not isinstance(value, bool) and abs(value) < 1 << 1000
         if not good or not isfinite(value):

@@ -110,11 +110,11 @@ class PassDescent(ABC):
 
     def advance(self) -> bool:
         """Makes one pass."""
-        state, order = self._copied(self._state), self._order()
+        state, order = self._copy_state(self._state), self._order()
         try:
             loss = self._objective.run(self._rule(order, state), state, order)
         except KeyboardInterrupt:
-            unfinished = self._learned(state)
+            unfinished = self._learned_weights(state)
             if self.n_passes == 0 and np.isfinite(unfinished).all():
                 self.point = Place(unfinished, nan)
             raise
@@ -148,7 +148,7 @@ class PassDescent(ABC):
     def _advice(self) -> str:
         return "its loss left the range of numbers"
 
-    def _copied(self, state: State) -> State:
+    def _copy_state(self, state: State) -> State:
         """For a pass to change."""
         return {name: array.copy() for name, array in state.items()}
 
@@ -164,13 +164,13 @@ class PassDescent(ABC):
         """Of the pass that led to this state, in passes over the data."""
         return 1.0
 
-    def _learned(self, state: State) -> Vector:
+    def _learned_weights(self, state: State) -> Vector:
         """The weights [D] to keep if it ended in this state."""
         return state["weights"]
 
     def _place(self, state: State, value: float) -> Place:
         """Where it is after a pass."""
-        return Place(self._learned(state), value)
+        return Place(self._learned_weights(state), value)
 
     def refine(self) -> bool:
         """Nothing becomes more exact."""
@@ -189,10 +189,10 @@ class PassDescent(ABC):
         """Resumes from a snapshot."""
         self.values = [nan, *snapshot.series("values")]
         self.passes, self.note = snapshot.number("passes"), snapshot.text("note")
-        self._state = self._restored(snapshot)
-        self.point = Place(self._learned(self._state), self.values[-1])
+        self._state = self._restore_state(snapshot)
+        self.point = Place(self._learned_weights(self._state), self.values[-1])
 
-    def _restored(self, snapshot: Snapshot) -> State:
+    def _restore_state(self, snapshot: Snapshot) -> State:
         """The state in a snapshot, which has the names and sizes of the first one."""
         found = {}
         for name, array in self._first_state(self.point.x).items():

@@ -50,14 +50,14 @@ class GradientDescent(PassDescent):
         """Starts at `start`, with a rate."""
         self.point = Place(start, nan)
         if isinstance(self._settings.rate, str):
-            found = search_rate(self._objective, self._tried, self.first_rate, self._settings.random_state)
+            found = search_rate(self._objective, self._try_rate, self.first_rate, self._settings.random_state)
             self.rate, self.passes, self.note = found
         else:
             self.rate = float(self._settings.rate)
         super().begin(start)
 
     @abstractmethod
-    def _tried(self, rate: float, order: Order) -> Vector:
+    def _try_rate(self, rate: float, order: Order) -> Vector:
         """The weights after steps with this rate from where it is."""
 
     def _value(self, loss: float, state: State) -> float:

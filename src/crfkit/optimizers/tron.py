@@ -128,7 +128,7 @@ class _Descent(NewtonDescent):
         """The first of ever shorter steps that f agrees with; None when rounding hides all they do."""
         self.refine_near_minimum()
         for _ in range(MOST_REJECTED):
-            found, trial, seen = self._tried()
+            found, trial, seen = self._try_step()
             if seen.hidden and self.objective.is_coarse:
                 self.refine()
             elif not seen.certain:
@@ -137,7 +137,7 @@ class _Descent(NewtonDescent):
                 return found
         return None
 
-    def _tried(self) -> tuple[Point, Trial, Fall]:
+    def _try_step(self) -> tuple[Point, Trial, Fall]:
         """The point at the end of a step; the radius follows from what became of it."""
         objective, point, n = self.objective, self.point, self.objective.n_threads
         first = self._radius == 0.0

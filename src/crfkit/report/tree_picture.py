@@ -62,7 +62,7 @@ def draw_tree(
     unknown = [name for name in tags if name not in TAGS]
     if unknown:
         raise InputError(f"tags has {unknown[0]!r}, expected some of {', '.join(TAGS)}")
-    above, below = (arcs_of(sentence), []) if gold is None else _compared(sentence, gold)
+    above, below = (arcs_of(sentence), []) if gold is None else _compare(sentence, gold)
     return TreePicture(_Drawing(sentence, above, below, tags, compared=gold is not None).svg())
 
 
@@ -81,7 +81,7 @@ def arcs_of(sentence: Sentence) -> list[Arc]:
     return found
 
 
-def _compared(sentence: Sentence, gold: Sentence) -> tuple[list[Arc], list[Arc]]:
+def _compare(sentence: Sentence, gold: Sentence) -> tuple[list[Arc], list[Arc]]:
     """The arcs of the sentence, marked where they are wrong, and the gold arcs of the words where they are."""
     if [word.form for word in sentence.words] != [word.form for word in gold.words]:
         raise InputError(

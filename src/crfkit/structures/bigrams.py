@@ -74,7 +74,7 @@ class Bigrams(Set[Pair]):
     def __init__(self, pairs: Iterable[Pair] = ()) -> None:
         after: dict[Hashable, set[Hashable]] = {}
         for pair in pairs:
-            first, second = _checked(pair)
+            first, second = _check_pair(pair)
             after.setdefault(first, set()).add(second)
         self._set_rows({label: frozenset(row) for label, row in after.items()})
 
@@ -192,7 +192,7 @@ class Bigrams(Set[Pair]):
         """The labels that occur, without START and END, sorted if they can be compared."""
         if self._labels is None:
             named = {*self._after, *(label for row in set(self._after.values()) for label in row)}
-            self._labels = _sorted(named - {START, END})
+            self._labels = _sort_labels(named - {START, END})
         return self._labels
 
     def missing(self, labels: Sequence[Hashable]) -> Iterator[Missing]:
@@ -245,7 +245,7 @@ class Bigrams(Set[Pair]):
         return as_html((START, *self.labels), (*self.labels, END), self.after)
 
 
-def _checked(pair: object) -> Pair:
+def _check_pair(pair: object) -> Pair:
     """The given pair, if it is a pair of labels; raises an error otherwise."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ValueError(f"Bigrams: got {pair!r}, expected pairs of labels (before, after).")
@@ -270,7 +270,7 @@ def _distinct(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return tuple(label for label in dict.fromkeys(labels) if label not in (START, END))
 
 
-def _sorted(labels: Iterable[Any]) -> tuple[Hashable, ...]:
+def _sort_labels(labels: Iterable[Any]) -> tuple[Hashable, ...]:
     """A sort key with the same order in every run, also for labels that cannot be compared."""
     try:
         return tuple(sorted(labels))

@@ -60,7 +60,7 @@ class Ngrams:
         for length in self.lengths:  # type: ignore[union-attr]
             runs, which, _ = places(ids, ptr, length)
             counts = np.bincount(which, minlength=len(runs)).astype(np.int64)
-            found += _chosen([(ANYWHERE, runs, counts)], length, self.min_count, self.most)
+            found += _choose([(ANYWHERE, runs, counts)], length, self.min_count, self.most)
         return found
 
 
@@ -112,7 +112,7 @@ class Affixes:
         """Those of label ids [T] as for `Ngrams`, or of the sequences that were given."""
         counts = np.ones(len(ptr) - 1)
         if self.of is not None:
-            ids, ptr, counts = self._encoded(labels)
+            ids, ptr, counts = self._encode(labels)
         found: list[Gram] = []
         for length in self.lengths:  # type: ignore[union-attr]
             long = np.flatnonzero(np.diff(ptr) >= length)  # sequences that are long enough
@@ -127,10 +127,10 @@ class Affixes:
                     distinct, which = _distinct(runs[known])
                     sums = np.bincount(which, counts[long][known], len(distinct))
                     ends.append((where, distinct, sums.astype(np.int64)))
-            found += _chosen(ends, length, self.min_count, self.most)
+            found += _choose(ends, length, self.min_count, self.most)
         return found
 
-    def _encoded(self, labels: Sequence[Hashable]) -> tuple[Int32s, Int64s, Float64s]:
+    def _encode(self, labels: Sequence[Hashable]) -> tuple[Int32s, Int64s, Float64s]:
         """The given sequences: label ids (−1: unknown to the model), their offsets, and their counts."""
         known = {label: i for i, label in enumerate(labels)}
         counted = dict(self.of) if isinstance(self.of, Mapping) else Counter(self.of or ())
@@ -180,7 +180,7 @@ def _distinct(runs: Int32s) -> tuple[Int32s, Int64s]:
     return runs[first], which
 
 
-def _chosen(
+def _choose(
     counted: Sequence[tuple[int, Int32s, Int64s]], length: int, min_count: ByLength, most: ByLength | None
 ) -> list[Gram]:
     """The grams of one length that the limits keep, of (where, runs, counts), the most frequent first."""

@@ -111,7 +111,7 @@ def automaton(pattern: Parsed, labels: Sequence[Hashable], effort: Effort | None
     positions = _Positions(label_ids(labels), len(labels), effort)
     whole = positions.add(pattern.body)
     classes = _classes(positions.sets, len(labels), effort)
-    return _smallest(*_determinised(positions, whole, classes, effort), classes)
+    return _smallest(*_determinise(positions, whole, classes, effort), classes)
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class _Positions:
                     first, last = first | part.first, last | part.last
                 return _Part(first, last, any(part.nullable for part in parts))
             case Repeat(item, least, most):
-                return self.in_order(self.repeated(item, least, most))
+                return self.in_order(self.repeat(item, least, most))
 
-    def repeated(self, item: Node, least: int, most: int | None) -> Iterable[_Part]:
+    def repeat(self, item: Node, least: int, most: int | None) -> Iterable[_Part]:
         """The copies of a repeated part."""
         for _ in range(least - (most is None)):
             yield self.add(item)
@@ -200,7 +200,7 @@ def _classes(sets: Iterable[int], n_labels: int, effort: Effort) -> list[int]:
     return classes
 
 
-def _determinised(
+def _determinise(
     positions: _Positions, whole: _Part, classes: Sequence[int], effort: Effort
 ) -> tuple[list[list[int | None]], list[bool]]:
     """Subset construction: the next state by class of labels (None: none), and which states accept. State 0 is the start."""
@@ -237,7 +237,7 @@ def _smallest(
     alive = _alive(nexts, accepts)
     if 0 not in alive:
         return None
-    block = _merged(nexts, accepts, alive)
+    block = _merge_states(nexts, accepts, alive)
     order = {block[0]: 0}  # blocks in the order of their discovery
     arcs: list[tuple[tuple[int, int], ...]] = []
     members = {b: q for q, b in reversed(list(enumerate(block))) if q in alive}
@@ -254,7 +254,9 @@ def _smallest(
     return Automaton(tuple(arcs), tuple(accepts[members[b]] for b in met))
 
 
-def _merged(nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], alive: set[int]) -> list[int]:
+def _merge_states(
+    nexts: Sequence[Sequence[int | None]], accepts: Sequence[bool], alive: set[int]
+) -> list[int]:
     """The block of each live state: states with the same future share a block (Hopcroft 1971)."""
     before: list[list[tuple[int, int]]] = [
         [] for _ in nexts

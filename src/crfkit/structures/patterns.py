@@ -210,7 +210,7 @@ class Patterns:
             raise ValueError(f"Patterns.grow is {self.grow!r}, expected Growth(…), True or None.")
 
     def __repr__(self) -> str:
-        words = ", ".join(map(_shown, self.patterns))
+        words = ", ".join(map(_format, self.patterns))
         changed = "".join(
             f", {name}={getattr(self, name)!r}"
             for name, default in (("start", True), ("end", True), ("max_states", MAX_STATES))
@@ -269,7 +269,7 @@ def _spec(given: object) -> Pattern | Ngrams | Affixes | Configurations:
     return given
 
 
-def _shown(spec: object) -> str:
+def _format(spec: object) -> str:
     if isinstance(spec, Pattern):
         return repr(spec.name)
     return repr(spec) if isinstance(spec, Ngrams | Affixes) else function_name(spec)

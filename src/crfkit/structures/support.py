@@ -70,7 +70,7 @@ class Support:
         at = self._dead_end(t)
         if at == 0:
             return "no label allowed at position 0 may begin a sequence"
-        before = f"{self._named(t[at - 1])} at position {at - 1}" if at else ""
+        before = f"{self._name_states(t[at - 1])} at position {at - 1}" if at else ""
         if at == len(t):
             return f"{before} may not end a sequence"
         return f"nothing {'allowed' if restricted else 'possible'} at position {at} may follow {before}"
@@ -86,7 +86,7 @@ class Support:
         ends = self.exists[-1, -1] if len(t) == 0 else (t[-1] & self.exists[:-1, -1]).any()
         return None if ends else len(t)
 
-    def _named(self, states: Bools) -> str:
+    def _name_states(self, states: Bools) -> str:
         ids = np.flatnonzero(states)
         more = f" and {len(ids) - _SHOWN} more labels" if len(ids) > _SHOWN else ""
         return ", ".join(str(self.labels[i]) for i in ids[:_SHOWN]) + more

@@ -18,7 +18,7 @@ class Trial(NamedTuple):
     rate: float
 
 
-def calibrated(objective: Objective, params: dict[str, Any], say: Callable[[str], None]) -> float:
+def calibrate(objective: Objective, params: dict[str, Any], say: Callable[[str], None]) -> float:
     """The learning rate after which one pass over some instances lowers their loss the most.
 
     From `calibration.eta` on it goes upwards by the factor `calibration.rate` while that lowers the loss, then downwards,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s
-from crfkit.compat.pycrfsuite.items import named
+from crfkit.compat.pycrfsuite.items import read_items
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Vocabulary
 from crfkit.structures import Chain
 
@@ -46,7 +46,7 @@ class Instances:
     def append(self, xseq: Any, yseq: Iterable[Any], group: int) -> None:
         """Add an instance; ValueError where items and labels are not as many."""
         names = [_label(label) for label in yseq]
-        states = FeatureList(*named(xseq).add_to(self.vocabulary))
+        states = FeatureList(*read_items(xseq).add_to(self.vocabulary))
         n_positions = len(states.position_ptr) - 1
         if n_positions != len(names):
             raise ValueError(
@@ -57,11 +57,11 @@ class Instances:
 
     def without(self, group: int) -> Examples:
         """The instances of all groups but one."""
-        return _joined([instance for instance in self.instances if instance.group != group])
+        return _join([instance for instance in self.instances if instance.group != group])
 
     def only(self, group: int) -> Examples:
         """The instances of one group."""
-        return _joined([instance for instance in self.instances if instance.group == group])
+        return _join([instance for instance in self.instances if instance.group == group])
 
 
 def _label(label: Any) -> str:
@@ -73,7 +73,7 @@ def _label(label: Any) -> str:
     return str(label)
 
 
-def _joined(instances: list[Instance]) -> Examples:
+def _join(instances: list[Instance]) -> Examples:
     """Instances as flat arrays."""
     labels = [instance.labels for instance in instances]
     states = [instance.states for instance in instances]
@@ -149,7 +149,7 @@ def _pair_frequencies(
     labels = np.repeat(examples.annotation.labels, np.diff(states.position_ptr)).astype(np.int64)
     codes, places = np.unique(states.ids * np.int64(n) + labels, return_inverse=True)
     sums = np.bincount(places, weights=states.values, minlength=len(codes)).astype(np.float64)
-    return _found(codes, sums, attributes * n + built.pair_labels)
+    return _look_up(codes, sums, attributes * n + built.pair_labels)
 
 
 def _arc_frequencies(examples: Examples, built: FeatureMap) -> npt.NDArray[np.float64]:
@@ -163,10 +163,10 @@ def _arc_frequencies(examples: Examples, built: FeatureMap) -> npt.NDArray[np.fl
     follows[ptr[:-1][ptr[:-1] < len(labels)]] = False  # a first position follows none
     after = np.flatnonzero(follows)
     codes, counts = np.unique(labels[after - 1] * n + labels[after], return_counts=True)
-    return _found(codes, counts.astype(np.float64), built.arc_before * np.int64(n) + built.arc_after)
+    return _look_up(codes, counts.astype(np.float64), built.arc_before * np.int64(n) + built.arc_after)
 
 
-def _found(
+def _look_up(
     codes: npt.NDArray[np.int64], sums: npt.NDArray[np.float64], wanted: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """The sum of each wanted code, 0 where it is not among the ascending codes."""

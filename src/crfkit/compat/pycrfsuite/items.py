@@ -31,7 +31,7 @@ class ItemSequence:
         if isinstance(pyseq, ItemSequence):
             self._names, self._attributes = pyseq._names, pyseq._attributes
             return
-        items = [item if type(item) in (dict, list) else _kept(item) for item in pyseq]
+        items = [item if type(item) in (dict, list) else _materialise(item) for item in pyseq]
         try:
             self._names = _core.NamedPositions(items)
             self._names.compact()
@@ -89,7 +89,7 @@ def attributes_of(item: Any) -> Attributes:
     return found
 
 
-def _kept(item: Any) -> Any:
+def _materialise(item: Any) -> Any:
     """An item that can be read more than once."""
     return list(item) if isinstance(item, Iterator) else item
 
@@ -102,7 +102,7 @@ def _text(name: Any) -> str:
     raise TypeError(f"expected a string, {type(name).__name__} found")
 
 
-def named(xseq: Any) -> _core.NamedPositions:
+def read_items(xseq: Any) -> _core.NamedPositions:
     """The attributes of a sequence, by name.
 
     Lists of strings and plain dicts are read by the native core. Whatever else python-crfsuite takes goes through

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crfkit import _core
 from crfkit.compat.crfsuite_opening import OpenedModel
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_lines
-from crfkit.compat.pycrfsuite.items import named
+from crfkit.compat.pycrfsuite.items import read_items
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,19 +56,19 @@ class Tagger:
 
     def labels(self) -> list[str]:
         """The labels of the model."""
-        return list(self._opened().labels)
+        return list(self._require_model().labels)
 
     def set(self, xseq: Any) -> None:
         """Make a sequence of items the instance that questions are about."""
-        model, positions = self._opened(), named(xseq)
+        model, positions = self._require_model(), read_items(xseq)
         if self._answerable(model, len(positions)):
             self._remember(model.ask(positions), len(positions))
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of the instance, which is `xseq` where one is given."""
-        model = self._opened()
+        model = self._require_model()
         if xseq is not None:
-            positions = named(xseq)
+            positions = read_items(xseq)
             if not self._answerable(model, len(positions)):
                 return []
             potentials, design, best = model.tag(positions)
@@ -96,7 +96,7 @@ class Tagger:
         import numpy as np
 
         labels = list(yseq)
-        self._opened()
+        self._require_model()
         if len(labels) != self._n_positions:
             raise ValueError(
                 f"The numbers of items and labels differ: |x| = {self._n_positions}, |y| = {len(labels)}"
@@ -111,7 +111,7 @@ class Tagger:
 
     def marginal(self, y: str, pos: int) -> float:
         """p(label at `pos` is y | instance)."""
-        self._opened()
+        self._require_model()
         if self._asked is None or self._n_positions == 0:
             return 0.0
         potentials, design = self._asked
@@ -124,7 +124,7 @@ class Tagger:
 
     def dump(self, filename: str | None = None) -> None:
         """Write the model as text, to a file or to standard output."""
-        lines = dump_lines(self._opened_for_dump().whole)
+        lines = dump_lines(self._require_open().whole)
         if filename is None:
             sys.stdout.writelines(lines)
             return
@@ -135,14 +135,14 @@ class Tagger:
 
     def info(self) -> ParsedDump:
         """Labels, attributes, transitions and state features of the model, with weights as `dump` writes them."""
-        return ParsedDump(self._opened_for_dump().whole)
+        return ParsedDump(self._require_open().whole)
 
-    def _opened(self) -> OpenedModel:
+    def _require_model(self) -> OpenedModel:
         if self._model is None:
             raise ValueError("The tagger is not opened")
         return self._model
 
-    def _opened_for_dump(self) -> OpenedModel:
+    def _require_open(self) -> OpenedModel:
         if self._model is None:
             raise RuntimeError("Tagger is closed")
         return self._model
@@ -152,6 +152,6 @@ class Tagger:
         if not isinstance(name, str):
             raise TypeError(f"expected a string, {type(label).__name__} found")
         try:
-            return self._opened().labels.index(name)
+            return self._require_model().labels.index(name)
         except ValueError:
             raise RuntimeError(f"Failed to convert into label identifier: {name}") from None

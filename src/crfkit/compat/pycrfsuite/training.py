@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.compat.pycrfsuite.calibration import calibrated
+from crfkit.compat.pycrfsuite.calibration import calibrate
 from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
@@ -71,7 +71,7 @@ class Training:
             self._say(f"Holdout group: {holdout + 1}\n")
             self._say("\n")
         examples = self._instances.without(holdout)
-        built = self._generated(examples)
+        built = self._generate_features(examples)
         if built is None:
             self._say("There is no data to train on\n")
             self._say(f"Total seconds required for training: {0.0:.3f}\n")
@@ -90,7 +90,7 @@ class Training:
         self._say("\n")
         return Learned(built, outcome.weights)
 
-    def _generated(self, examples: Examples) -> FeatureMap | None:
+    def _generate_features(self, examples: Examples) -> FeatureMap | None:
         """The features; None where no label exists."""
         params = self._params
         began = perf_counter()
@@ -172,7 +172,7 @@ class Training:
         calibration = {name: value for name, value in params.items() if name.startswith("calibration.")}
         calibration["calibration.samples"] = int(params["calibration.samples"])
         self._tell_settings("Calibrating the learning rate (eta)", calibration)
-        rate = calibrated(objective, params, self._say)
+        rate = calibrate(objective, params, self._say)
         self._say("\n")
         losses: list[float] = []
 
@@ -232,7 +232,7 @@ class Training:
     def _tell_settings(self, title: str, settings: dict[str, Any]) -> None:
         self._say(f"{title}\n")
         for name, value in settings.items():
-            self._say(f"{name}: {_shown(value)}\n")
+            self._say(f"{name}: {_format(value)}\n")
         self._say("\n")
 
     def _tell_iteration(self, word: str, step: Step, numbers: dict[str, str]) -> None:
@@ -252,7 +252,7 @@ def _memory(num_memories: int) -> int | None:
     return None if num_memories == ALGORITHMS["lbfgs"]["num_memories"].default else max(1, num_memories)
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:f}"
     return str(int(value)) if isinstance(value, bool) else str(value)

@@ -43,7 +43,7 @@ class FileResource:
     def name(self) -> str | None:
         """Its path; None for a temporary file that is not there and has no content."""
         if self._name is None and self._content is not None:
-            Path(self._created()).write_bytes(self._content)
+            Path(self._create()).write_bytes(self._content)
             self._content = None
         return self._name
 
@@ -54,9 +54,9 @@ class FileResource:
     def ensure_name(self) -> None:
         """Create an empty temporary file unless there is a file name."""
         if self._name is None:
-            self._created()
+            self._create()
 
-    def _created(self) -> str:
+    def _create(self) -> str:
         """The path of a new temporary file, which is this one from now on."""
         if not self.auto:
             raise ValueError("the model file has no name, and is not a temporary file")
@@ -99,7 +99,7 @@ class FileResource:
     def writing(self) -> Iterator[str]:
         """A path to write to; what is there afterwards is the content."""
         if self._name is not None or self.keep_tempfiles:
-            yield self._name or self._created()
+            yield self._name or self._create()
             self._content = None
             return
         with tempfile.TemporaryDirectory() as folder:

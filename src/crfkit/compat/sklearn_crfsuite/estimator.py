@@ -174,9 +174,9 @@ class CRF(BaseEstimator, Estimator):
 
     def predict(self, X: Iterable[Sequence[Any]]) -> Objects:
         """The best labels of each sequence: [N] lists, or [N, T] where all sequences have T items."""
-        return np.array(self._predicted(list(X)), dtype=object)
+        return np.array(self._predict_lists(list(X)), dtype=object)
 
-    def _predicted(self, sequences: list[Sequence[Any]]) -> list[list[str]]:
+    def _predict_lists(self, sequences: list[Sequence[Any]]) -> list[list[str]]:
         self._check_fitted()
         try:
             return self._crf().predict(sequences)
@@ -185,7 +185,7 @@ class CRF(BaseEstimator, Estimator):
 
     def predict_single(self, xseq: Sequence[Any]) -> list[str]:
         """The best labels of one sequence."""
-        return self._opened().tag(xseq)
+        return self._open_tagger().tag(xseq)
 
     def predict_marginals(self, X: Iterable[Sequence[Any]]) -> Objects:
         """{label: probability} for each item of each sequence, in the form of `predict`."""
@@ -193,20 +193,20 @@ class CRF(BaseEstimator, Estimator):
 
     def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[str, float]]:
         """{label: probability} for each item of one sequence."""
-        tagger, items = self._opened(), list(xseq)
+        tagger, items = self._open_tagger(), list(xseq)
         tagger.set(items)
         return [{label: tagger.marginal(label, i) for label in tagger.labels()} for i in range(len(items))]
 
     def score(self, X: Iterable[Sequence[Any]], y: Iterable[Sequence[str]]) -> float:
         """Share of right labels."""
         gold = np.array(list(chain.from_iterable(y)), dtype=object)
-        found = np.array(list(chain.from_iterable(self._predicted(list(X)))), dtype=object)
+        found = np.array(list(chain.from_iterable(self._predict_lists(list(X)))), dtype=object)
         return float(np.mean(gold == found)) if len(gold) else 0.0
 
     @property
     def tagger_(self) -> Tagger | None:
         """A tagger with the model; None where there is none yet."""
-        return self._opened() if self.__sklearn_is_fitted__() else None
+        return self._open_tagger() if self.__sklearn_is_fitted__() else None
 
     @property
     def classes_(self) -> list[str] | None:
@@ -238,7 +238,7 @@ class CRF(BaseEstimator, Estimator):
         """{(label before, label after): weight}, with six digits."""
         return self._dump().transitions if self.__sklearn_is_fitted__() else None
 
-    def _opened(self) -> Tagger:
+    def _open_tagger(self) -> Tagger:
         if self._tagger is None:
             self._check_fitted()
             self._tagger = Tagger()
@@ -247,7 +247,7 @@ class CRF(BaseEstimator, Estimator):
 
     def _dump(self) -> ParsedDump:
         if self._info is None:
-            self._info = self._opened().info()
+            self._info = self._open_tagger().info()
         return self._info
 
     def _crf(self) -> models.CRF:
