@@ -1,4 +1,4 @@
-"""Chains whose arcs do not all exist, in the Triton kernels on a CPU: run by `test_nn_triton.py` with TRITON_INTERPRET=1.
+"""Chains with forbidden transitions, in the Triton kernels on a CPU: run by `test_triton.py` with TRITON_INTERPRET=1.
 
 Where exp space is chosen is compared with powers of matrices in NumPy, and what it gives with log space in float64.
 """
@@ -14,12 +14,12 @@ from crfkit.nn.backends import decode as chain_paths
 from crfkit.nn.backends.torch_chain import TORCH
 from crfkit.nn.problem.chain import (
     ChainProblem,
-    alive_sites,
     constrained,
-    site_arcs,
-    site_states,
-    sites_of,
     to_positions,
+    token_emissions,
+    token_mask,
+    token_transitions,
+    tokens_first,
 )
 from crfkit.nn.problem.constraints import bigram_table
 from crfkit.nn.problem.gold_score import add_path, path_score
@@ -37,9 +37,9 @@ def exact(given: ChainProblem) -> ChainProblem:
     return ChainProblem(*(part if i > 3 or part is None else part.double() for i, part in enumerate(given)))
 
 
-def steps_to_all(arcs: np.ndarray, start: torch.Tensor | None, end: torch.Tensor | None) -> int:
+def steps_to_all(transitions: np.ndarray, start: torch.Tensor | None, end: torch.Tensor | None) -> int:
     """The least k ≤ 4 for which A^k has no zero, if ends can be reached in 1 … k − 1 steps from every label; else 0."""
-    A = (arcs > -np.inf).astype(int)
+    A = (transitions > -np.inf).astype(int)
     ends = [np.ones(len(A), int) if x is None else (x > -torch.inf).numpy().astype(int) for x in (start, end)]
     for k in range(1, 5):
         power = np.linalg.matrix_power(A, k)
@@ -51,16 +51,16 @@ def steps_to_all(arcs: np.ndarray, start: torch.Tensor | None, end: torch.Tensor
 
 
 def expected_periods(given: ChainProblem) -> list[int]:
-    """Sites from division to division, for tables that do not allow everything."""
+    """Tokens from division to division, for tables that do not allow everything."""
     truth = exact(given)
     with_ends, alone = (
-        site_states(one, torch.float64) for one in (truth, truth._replace(start=None, end=None))
+        token_emissions(one, torch.float64) for one in (truth, truth._replace(start=None, end=None))
     )
     periods = []
-    for b, n in enumerate(alive_sites(given).sum(1).tolist()):
-        arcs = (truth.arcs if truth.arcs.ndim == 2 else truth.arcs[b]).numpy()
-        k = steps_to_all(arcs, given.start, given.end)
-        rows = [x[x > -np.inf] for x in (arcs, *alone[b, :n].numpy(), *with_ends[b, :n].numpy())]
+    for b, n in enumerate(token_mask(given).sum(1).tolist()):
+        transitions = (truth.transitions if truth.transitions.ndim == 2 else truth.transitions[b]).numpy()
+        k = steps_to_all(transitions, given.start, given.end)
+        rows = [x[x > -np.inf] for x in (transitions, *alone[b, :n].numpy(), *with_ends[b, :n].numpy())]
         far = np.ptp(rows[0]) + max((np.ptp(row) for row in rows[1:]), default=0.0)
         if not torch.isfinite(alone[b, :n]).all():
             far = np.inf
@@ -74,9 +74,9 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     """The choice, and the log-likelihood of the best label sequence with its gradient."""
     B, truth = len(given.emissions), exact(given)
     upstream = torch.rand(B, generator=torch.Generator().manual_seed(0)).double() + 0.5
-    expected = TORCH.expectations(truth, upstream if given.arcs.ndim == 2 else None)
+    expected = TORCH.expectations(truth, upstream if given.transitions.ndim == 2 else None)
     best = chain_paths.viterbi(
-        site_states(truth, torch.float64), site_arcs(truth, torch.float64), alive_sites(given)
+        token_emissions(truth, torch.float64), token_transitions(truth, torch.float64), token_mask(given)
     )
     tags = to_positions(given, best).clamp_min(0)
     value, kept = DENSE.value(given, tags, keep=True)
@@ -86,14 +86,14 @@ def check(given: ChainProblem, name: str, tolerance: float = 1e-5, periods: list
     check_divisions(given, kept[0], chosen, name)
     log_p = path_score(truth, tags) - expected.log_partition
     close(f"{name}: value", value, log_p, max(10.0, path_score(truth, tags).abs().max().item()) * tolerance)
-    states = (-expected.states * upstream[:, None, None]).contiguous()
-    arcs = -expected.arcs * (upstream[:, None, None] if given.arcs.ndim == 3 else 1.0)
-    add_path(truth, tags, upstream, states, arcs)
-    found = DENSE.gradient(given, tags, upstream.to(given.arcs.dtype), kept)
-    close(f"{name}: emissions", found[0], states, tolerance)
-    close(f"{name}: arcs", found[1], arcs, tolerance)
-    if bool((found[1][given.arcs == -torch.inf] != 0).any()):
-        sys.exit(f"{name}: an arc that does not exist has a gradient")
+    emissions = (-expected.emissions * upstream[:, None, None]).contiguous()
+    transitions = -expected.transitions * (upstream[:, None, None] if given.transitions.ndim == 3 else 1.0)
+    add_path(truth, tags, upstream, emissions, transitions)
+    found = DENSE.gradient(given, tags, upstream.to(given.transitions.dtype), kept)
+    close(f"{name}: emissions", found[0], emissions, tolerance)
+    close(f"{name}: transitions", found[1], transitions, tolerance)
+    if bool((found[1][given.transitions == -torch.inf] != 0).any()):
+        sys.exit(f"{name}: a transition that does not exist has a gradient")
 
 
 def stored(given: ChainProblem, memory: torch.Tensor, name: str, size: int) -> torch.Tensor:
@@ -103,12 +103,12 @@ def stored(given: ChainProblem, memory: torch.Tensor, name: str, size: int) -> t
 
 
 def check_divisions(given: ChainProblem, memory: torch.Tensor, periods: list[int], name: str) -> None:
-    """The largest number of a message is between ½ and 1 where it is divided: forward from the first site, and backward."""
+    """The largest number of a message is between ½ and 1 where it is divided: forward from the first token, and backward."""
     B, T, L = given.shape
     forward, backward = (
         stored(given, memory, name, B * T * L).reshape(B, T, L) for name in ("forward", "backward")
     )
-    for b, n in enumerate(alive_sites(given).sum(1).tolist()):
+    for b, n in enumerate(token_mask(given).sum(1).tolist()):
         if periods[b]:
             tops = [forward[b, : n : periods[b]], backward[b, : max(n - 1, 0)].flip(0)[:: periods[b]]]
             if any(not 0.499 < top <= 1.001 for top in torch.cat(tops).amax(1).tolist()):
@@ -134,25 +134,30 @@ def scheme(
     seed: int,
     masks: str,
     dtype: torch.dtype = torch.float32,
-    own_arcs: bool = False,
+    own_transitions: bool = False,
 ) -> ChainProblem:
     """Random scores under a scheme of span labels."""
     rng = torch.Generator().manual_seed(seed)
     L, (B, T) = len(labels), (len(LENGTHS), int(LENGTHS.max()))
-    lengths = sites = None
+    lengths = positions = None
     if masks == "lengths":
         lengths = LENGTHS
     elif masks == "any":
-        lengths, sites = sites_of(torch.rand(B, T, generator=rng) < torch.linspace(0, 1, B)[:, None])
-    arcs = torch.randn(*([B] if own_arcs else []), L, L, generator=rng)
+        lengths, positions = tokens_first(torch.rand(B, T, generator=rng) < torch.linspace(0, 1, B)[:, None])
+    transitions = torch.randn(*([B] if own_transitions else []), L, L, generator=rng)
     start, end = torch.randn(2, L, generator=rng)
     table = bigram_table(name, L, labels)
-    arcs, start_scores, end_scores = constrained(table, arcs, start, end)
+    transitions, start_scores, end_scores = constrained(table, transitions, start, end)
     assert start_scores is not None
     assert end_scores is not None
     emissions = torch.randn(B, T, L, generator=rng)
     return ChainProblem(
-        emissions.to(dtype), arcs.to(dtype), start_scores.to(dtype), end_scores.to(dtype), lengths, sites
+        emissions.to(dtype),
+        transitions.to(dtype),
+        start_scores.to(dtype),
+        end_scores.to(dtype),
+        lengths,
+        positions,
     )
 
 
@@ -162,17 +167,19 @@ def check_random_tables() -> None:
     for seed in (1, 2, 7, 10, 14, 35):
         rng = torch.Generator().manual_seed(seed)
         L = 3 + seed % 4
-        arcs = torch.randn(L, L, generator=rng)
-        arcs[torch.rand(L, L, generator=rng) < 0.5] = -torch.inf
+        transitions = torch.randn(L, L, generator=rng)
+        transitions[torch.rand(L, L, generator=rng) < 0.5] = -torch.inf
         start, end = torch.randn(2, L, generator=rng)
         if seed % 3 == 1:
             end[torch.rand(L, generator=rng) < 0.5] = -torch.inf
         if seed % 3 == 2:
             start[torch.rand(L, generator=rng) < 0.5] = -torch.inf
-        start[0] = end[0] = arcs[0, 0] = 0.0  # there is a label sequence
-        seen.add((steps_to_all(arcs.numpy(), None, None), steps_to_all(arcs.numpy(), start, end)))
+        start[0] = end[0] = transitions[0, 0] = 0.0  # there is a label sequence
+        seen.add(
+            (steps_to_all(transitions.numpy(), None, None), steps_to_all(transitions.numpy(), start, end))
+        )
         given = ChainProblem(
-            torch.randn(2, 6, L, generator=rng), arcs, start, end, torch.tensor([6, 3]), None
+            torch.randn(2, 6, L, generator=rng), transitions, start, end, torch.tensor([6, 3]), None
         )
         check(given, f"random table {seed}")
     if seen != {(0, 0), (2, 2), (3, 0), (3, 3), (4, 4)}:
@@ -182,55 +189,62 @@ def check_random_tables() -> None:
 def check_spreads(dtype: torch.dtype, spreads: dict[float, int], tolerance: float) -> None:
     """States that are 0 or far below, at the edge of what each period allows."""
     table = bigram_table("bio", 5, BIO)
-    arcs, start, end = constrained(table, torch.zeros(5, 5, dtype=dtype), None, None)
+    transitions, start, end = constrained(table, torch.zeros(5, 5, dtype=dtype), None, None)
     for spread, period in spreads.items():
         rng = torch.Generator().manual_seed(7)
         emissions = -spread * torch.randint(0, 2, (1, 19, 5), generator=rng).to(dtype)
-        check(ChainProblem(emissions, arcs, start, end, None, None), f"spread {spread}", tolerance, [period])
+        check(
+            ChainProblem(emissions, transitions, start, end, None, None),
+            f"spread {spread}",
+            tolerance,
+            [period],
+        )
 
 
 def check_what_never_meets() -> None:
     """Two sets of labels: the one that is better at first falls behind, when exp space has lost the other."""
-    arcs = torch.full((4, 4), -torch.inf)
-    arcs[:2, :2] = arcs[2:, 2:] = 0.0
+    transitions = torch.full((4, 4), -torch.inf)
+    transitions[:2, :2] = transitions[2:, 2:] = 0.0
     emissions = torch.zeros(1, 21, 4)
     emissions[:, :11, 2:], emissions[:, 11:, :2] = -12.0, -14.0
-    given = ChainProblem(emissions, arcs, None, None, None, None)
+    given = ChainProblem(emissions, transitions, None, None, None, None)
     check(given, "two sets of labels", 3e-5, [0])
-    shared = arcs.clone()
+    shared = transitions.clone()
     shared[1, 2] = 0.0  # there is a way to the other set, and none back
-    check(given._replace(arcs=shared), "a way without return", 3e-5, [0])
+    check(given._replace(transitions=shared), "a way without return", 3e-5, [0])
 
 
-def check_far_arcs() -> None:
-    """All arcs exist, and lie farther apart than arcs alone may; and labels that sites do not allow."""
+def check_far_transitions() -> None:
+    """All transitions exist, and lie farther apart tha transitions alone may; and labels that tokens do not allow."""
     rng = torch.Generator().manual_seed(3)
-    arcs = 40 * torch.rand(4, 4, generator=rng)
-    arcs[0, 0], arcs[1, 1] = 0.0, 40.0
+    transitions = 40 * torch.rand(4, 4, generator=rng)
+    transitions[0, 0], transitions[1, 1] = 0.0, 40.0
     emissions = torch.randn(2, 11, 4, generator=rng)
-    check(ChainProblem(emissions, arcs, None, None, torch.tensor([11, 4]), None), "far arcs", 3e-5)
+    check(
+        ChainProblem(emissions, transitions, None, None, torch.tensor([11, 4]), None), "far transitions", 3e-5
+    )
     given = scheme(BIO, "bio", 4, "any")
-    assert given.sites is not None
+    assert given.positions is not None
     assert given.lengths is not None
     before = expected_periods(given)
-    given.emissions[3, given.sites[3, -1], 2] = -torch.inf  # no site of its sequence
-    given.emissions[4, given.sites[4, given.lengths[4] - 1], 2] = -torch.inf
+    given.emissions[3, given.positions[3, -1], 2] = -torch.inf  # no token of its sequence
+    given.emissions[4, given.positions[4, given.lengths[4] - 1], 2] = -torch.inf
     check(given, "labels that are not allowed", periods=[*before[:4], 0, before[5]])
 
 
 def main() -> None:
-    """Schemes of labels, random tables, and states at the edge of what is safe."""
+    """Schemes of labels, random tables, and emissions at the edge of what is safe."""
     for labels, name in ((BIO, "bio"), (IOBES, "iobes")):
         check(scheme(labels, name, 1, "lengths"), name)
         check(scheme(labels, name, 2, "any"), f"{name}, any mask")
     check(scheme(BIO, "bio", 3, "any", torch.float64), "bio, float64", 1e-10)
-    check(scheme(BIO, "bio", 4, "lengths", own_arcs=True), "bio, own arcs")
+    check(scheme(BIO, "bio", 4, "lengths", own_transitions=True), "bio, own transitions")
     check_total(scheme(BIO, "bio", 5, "lengths"), "bio")
     check_random_tables()
     check_spreads(torch.float32, {6.5: 8, 6.7: 4, 12.0: 2, 19.9: 1, 29.5: 1, 29.8: 0, 200.0: 0}, 1e-5)
     check_spreads(torch.float64, {330.0: 1, 331.0: 0}, 1e-10)
     check_what_never_meets()
-    check_far_arcs()
+    check_far_transitions()
     print("all kernels agree")
 
 

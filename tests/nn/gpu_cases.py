@@ -19,7 +19,7 @@ from crfkit.nn.problem.constraints import bigram_table
 SIZES = [(3, 1, 2), (4, 9, 9), (5, 13, 17), (3, 40, 64), (2, 7, 100), (3, 6, 200), (2, 20, 520)]  # B, T, L
 DOUBLE_SIZES = [(4, 9, 9), (2, 7, 100), (3, 6, 200)]  # in double precision as well
 MASKS = ("none", "ends", "any")
-FORMS = ("plain", "no ends", "own arcs", "by position", "allowed", "bigrams", "few bigrams", "never")
+FORMS = ("plain", "no ends", "own transitions", "by position", "allowed", "bigrams", "few bigrams", "never")
 CASES = list(itertools.product(SIZES, MASKS, FORMS))
 PROCESSES = 14
 Case = tuple[Callable[..., None], tuple[Any, ...]]  # a check and what it is given
@@ -36,7 +36,7 @@ def arguments(size: tuple[int, int, int], mask: str, form: str, seed: int = 0) -
 
     given: dict[str, Any] = {
         "emissions": normal(B, T, L),
-        "transitions": normal(*{"own arcs": (B,), "by position": (B, T - 1)}.get(form, ()), L, L),
+        "transitions": normal(*{"own transitions": (B,), "by position": (B, T - 1)}.get(form, ()), L, L),
         "start": None if form == "no ends" else normal(L),
         "end": None if form == "no ends" else normal(L),
     }
@@ -104,7 +104,7 @@ def check_chain(size: tuple[int, int, int], mask: str, form: str, dtype: torch.d
     for name, value in expected.items():
         largest = (
             float(value.nan_to_num(0, 0, 0).abs().max()) if value.numel() else 0.0
-        )  # one site has no arcs
+        )  # one token has no transitions
         scale = TOLERANCE[dtype] * max(1.0, largest)
         torch.testing.assert_close(found[name], value, atol=scale, rtol=0, msg=lambda m, n=name: f"{n}: {m}")
 

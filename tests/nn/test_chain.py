@@ -1,4 +1,4 @@
-"""`crfkit.nn.ChainDistribution` against brute force: every question, every kind of arcs and masks, by every backend."""
+"""`crfkit.nn.ChainDistribution` against brute force: every question and kind of problem, by every backend."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
     def choose(problem: Any, lists: bool = False) -> Any:
         problem = explicit(problem)
-        return CORE if request.param == "core" and problem.arcs.ndim < 4 else TORCH, problem
+        return CORE if request.param == "core" and problem.transitions.ndim < 4 else TORCH, problem
 
     monkeypatch.setattr(choice, "choose", choose)
     return request.param
@@ -50,20 +50,20 @@ def test_log_partition(given: ChainBatch) -> None:
 
 @pytest.mark.usefixtures("backend")
 def test_marginals(given: ChainBatch) -> None:
-    """Of labels and of arcs; 0 at positions that are off."""
+    """Of labels and of transitions; 0 at masked positions."""
     T, L = given.emissions.shape[1:]
     distribution = given.distribution()
-    found, by_arc = distribution.marginals().numpy(), distribution.arc_marginals().numpy()
+    found, by_transition = distribution.marginals().numpy(), distribution.transition_marginals().numpy()
     for b in possible(given):
         at, oracle = given.positions(b), given.oracle(b)
-        states = oracle.marginals[: len(at) * L].reshape(len(at), L)
+        emissions = oracle.marginals[: len(at) * L].reshape(len(at), L)
         expected = np.zeros((T, L))
-        expected[at] = states
+        expected[at] = emissions
         np.testing.assert_allclose(found[b], expected, **TOLERANCE)
-        arcs = oracle.marginals[len(at) * L :][: max(len(at) - 1, 0) * L * L].reshape(-1, L, L)
+        transitions = oracle.marginals[len(at) * L :][: max(len(at) - 1, 0) * L * L].reshape(-1, L, L)
         expected = np.zeros((max(T - 1, 0), L, L))
-        expected[at[1:] - 1] = arcs
-        np.testing.assert_allclose(by_arc[b], expected, **TOLERANCE)
+        expected[at[1:] - 1] = transitions
+        np.testing.assert_allclose(by_transition[b], expected, **TOLERANCE)
 
 
 @pytest.mark.usefixtures("backend")
@@ -73,11 +73,11 @@ def test_gradients_are_marginals_weighted_by_what_comes_back(given: ChainBatch) 
     distribution = ChainDistribution(**tensors)
     (distribution.log_partition() * weights).nan_to_num(neginf=0.0).sum().backward()
     exact = given.distribution()
-    marginals, arcs = exact.marginals() * weights[:, None, None], exact.arc_marginals()
-    arcs = arcs * weights[:, None, None, None]
+    marginals, transitions = exact.marginals() * weights[:, None, None], exact.transition_marginals()
+    transitions = transitions * weights[:, None, None, None]
     np.testing.assert_allclose(tensors["emissions"].grad, marginals, **TOLERANCE)
     by_shape = {2: (0, 1), 3: (1,), 4: ()}[given.transitions.ndim]
-    summed = arcs.sum(by_shape) if by_shape else arcs
+    summed = transitions.sum(by_shape) if by_shape else transitions
     np.testing.assert_allclose(tensors["transitions"].grad, summed, **TOLERANCE)
     for name, place in (("start", 0), ("end", -1)):
         if tensors[name] is not None:
@@ -192,7 +192,7 @@ def test_derivatives_of_marginals_and_entropy_by_differences() -> None:
 
     def answers(*scores: Any) -> Any:
         distribution = ChainDistribution(*scores)
-        return distribution.marginals(), distribution.arc_marginals(), distribution.entropy()
+        return distribution.marginals(), distribution.transition_marginals(), distribution.entropy()
 
     assert torch.autograd.gradcheck(answers, scores)
 
@@ -243,7 +243,7 @@ def test_lengths_are_the_mask_that_they_stand_for() -> None:
     by_mask = ChainDistribution(**scores, mask=torch.arange(4) < lengths[:, None])
     by_length = ChainDistribution(**scores, lengths=lengths)
     assert torch.equal(by_mask.lengths, by_length.lengths)
-    for answer in ("log_partition", "marginals", "arc_marginals", "argmax", "entropy"):
+    for answer in ("log_partition", "marginals", "transition_marginals", "argmax", "entropy"):
         np.testing.assert_allclose(getattr(by_mask, answer)(), getattr(by_length, answer)(), **TOLERANCE)
 
 
@@ -315,7 +315,7 @@ def test_questions_that_do_not_fit_are_refused_with_a_message() -> None:
     distribution = ChainDistribution(torch.zeros(2, 3, 2))
     with pytest.raises(ValueError, match="sample: n is -1"):
         distribution.sample(-1)
-    with pytest.raises(ValueError, match="other positions off"):
+    with pytest.raises(ValueError, match="another mask"):
         distribution.kl(ChainDistribution(torch.zeros(2, 3, 2), lengths=torch.tensor([3, 2])))
     same = ChainDistribution(torch.zeros(2, 3, 2), mask=torch.ones(2, 3))
     assert distribution.kl(same).tolist() == [0, 0]

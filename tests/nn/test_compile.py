@@ -15,11 +15,11 @@ INTEGERS = {
     "B",
     "T",
     "L",
-    "own_arcs",
+    "own_transitions",
     "n_chunks",
     "chunk",
     "n_tables",
-    "arcs_stride",
+    "transitions_stride",
     "first",
     "stop",
     "n_parts",
@@ -28,7 +28,7 @@ INTEGERS |= {
     "upstream_stride",
     "stride",
     "group",
-    "n_arcs",
+    "n_transitions",
     "size",
     "n_rows",
     "one_root",
@@ -36,8 +36,8 @@ INTEGERS |= {
     "share",
     "n_tiles",
 }
-INTEGERS |= {"by_row", "by_site", "by_before", "by_after"}
-POINTERS = {"lengths": "*i64", "sites": "*i64", "tags": "*i64", "labels": "*i64"}
+INTEGERS |= {"by_row", "by_token", "by_before", "by_after"}
+POINTERS = {"lengths": "*i64", "tokens": "*i64", "tags": "*i64", "labels": "*i64"}
 POINTERS |= {
     "counters": "*i32",
     "counts": "*i32",
@@ -72,7 +72,7 @@ def compile_kernel(
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     "absent",
-    [[], ["sites"], ["sites", "lengths"], ["tags", "bigrams"], ["start", "end", "d_start", "d_end"]],
+    [[], ["tokens"], ["tokens", "lengths"], ["tags", "bigrams"], ["start", "end", "d_start", "d_end"]],
     ids=str,
 )
 def test_chain_kernels(absent: list[str], precision: str) -> None:
@@ -95,7 +95,7 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize("absent", [[], ["tokens", "lengths"], ["tags"], ["start", "end"]], ids=str)
 @pytest.mark.parametrize("best", [False, True])
 def test_kernels_by_position(absent: list[str], best: bool) -> None:
     import triton.language as tl
@@ -111,7 +111,7 @@ def test_kernels_by_position(absent: list[str], best: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags", "counts"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize("absent", [[], ["tokens", "lengths"], ["tags", "counts"], ["start", "end"]], ids=str)
 def test_wide_kernels(absent: list[str]) -> None:
     from crfkit.nn.triton.wide import gradient as gradient
     from crfkit.nn.triton.wide import messages as messages
@@ -124,7 +124,7 @@ def test_wide_kernels(absent: list[str]) -> None:
         (messages.wide_messages_kernel, {"ROWS": 64, "BLOCK": 64, "SPLIT": 4, "WIDTH": 16, "TURNS": 4}),
         (messages.wide_values_kernel, {"BLOCK": 256}),
         (gradient.wide_gradient_kernel, {"BLOCK": 256, "STEP": 16}),
-        (gradient.wide_arcs_kernel, {"ROWS": 64, "COLUMNS": 32, "STEP": 32, "BLOCK": 256}),
+        (gradient.wide_transitions_kernel, {"ROWS": 64, "COLUMNS": 32, "STEP": 32, "BLOCK": 256}),
         (best.wide_best_kernel, {"ROWS": 8, "BLOCK": 16, "STEP": 32}),
         (best.wide_follow_kernel, {"BLOCK": 256}),
     ):
@@ -154,10 +154,10 @@ def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("absent", [[], ["sites", "lengths"], ["tags"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize("absent", [[], ["tokens", "lengths"], ["tags"], ["start", "end"]], ids=str)
 def test_sparse_kernels(absent: list[str]) -> None:
     from crfkit.nn.triton.sparse import backend as chain_sparse
-    from crfkit.nn.triton.sparse.gradient import sparse_arcs_kernel
+    from crfkit.nn.triton.sparse.gradient import sparse_transitions_kernel
     from crfkit.nn.triton.sparse.messages import (
         sparse_best_kernel,
         sparse_messages_kernel,
@@ -170,6 +170,6 @@ def test_sparse_kernels(absent: list[str]) -> None:
         (sparse_scores_kernel, {"STEP": 128}, 4),
         (sparse_messages_kernel, {}, chain_sparse.WARPS),
         (sparse_best_kernel, {}, chain_sparse.WARPS),
-        (sparse_arcs_kernel, {"ARCS": 64, "STEP": 16}, 4),
+        (sparse_transitions_kernel, {"ARCS": 64, "STEP": 16}, 4),
     ):
         compile_kernel(kernel, known | sizes, absent, "*fp32", n_warps)

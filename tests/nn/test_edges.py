@@ -34,7 +34,7 @@ def answers(distribution: ChainDistribution, tags: Any) -> dict[str, Any]:
         "of unknown": distribution.log_prob(torch.full_like(tags, -100)),
         "score": distribution.score(tags),
         "marginals": distribution.marginals(),
-        "arc_marginals": distribution.arc_marginals(),
+        "transition_marginals": distribution.transition_marginals(),
         "entropy": distribution.entropy(),
         "kl": distribution.kl(distribution),
         "argmax": distribution.argmax(),
@@ -44,20 +44,21 @@ def answers(distribution: ChainDistribution, tags: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("arcs", ["shared", "by sequence", "by position"])
+@pytest.mark.parametrize("transitions", ["shared", "by sequence", "by position"])
 @pytest.mark.parametrize("L", [1, 3])
 @pytest.mark.parametrize(("B", "T"), [(0, 3), (2, 0), (0, 0), (2, 1)])
 @pytest.mark.parametrize("differentiated", [False, True])
-def test_nothing_to_label(B: int, T: int, L: int, arcs: str, differentiated: bool) -> None:
+def test_nothing_to_label(B: int, T: int, L: int, transitions: str, differentiated: bool) -> None:
     shapes = {"shared": (L, L), "by sequence": (B, L, L), "by position": (B, max(T - 1, 0), L, L)}
     scores = [
-        torch.zeros(shape, requires_grad=differentiated) for shape in ((B, T, L), shapes[arcs], (L,), (L,))
+        torch.zeros(shape, requires_grad=differentiated)
+        for shape in ((B, T, L), shapes[transitions], (L,), (L,))
     ]
     tags = torch.zeros(B, T, dtype=torch.int64)
     found = answers(ChainDistribution(*scores), tags)
     values = ("log_partition", "log_prob", "of unknown", "score", "entropy", "kl")
     expected: dict[str, tuple[int, ...]] = dict.fromkeys(values, (B,))
-    expected |= {"marginals": (B, T, L), "arc_marginals": (B, max(T - 1, 0), L, L), "argmax": (B, T)}
+    expected |= {"marginals": (B, T, L), "transition_marginals": (B, max(T - 1, 0), L, L), "argmax": (B, T)}
     expected |= {"topk": (B, 3), "labels": (B, 3, T), "sample": (2, B, T)}
     assert {name: tuple(value.shape) for name, value in found.items()} == expected
     torch.testing.assert_close(found["log_partition"], torch.full((B,), T * float(np.log(L))))
@@ -123,21 +124,23 @@ def test_a_score_that_is_no_number_is_seen(place: str) -> None:
 
 @pytest.mark.parametrize("by_position", [True, False])
 @pytest.mark.parametrize("nothing", [torch.nan, torch.inf])
-def test_what_stands_at_arcs_that_nobody_takes_means_nothing(by_position: bool, nothing: float) -> None:
+def test_what_stands_at_transitions_that_nobody_takes_means_nothing(
+    by_position: bool, nothing: float
+) -> None:
     """In answers that are differentiated themselves: into positions that are off, and of sequences of one position."""
     rng = torch.Generator().manual_seed(0)
     shape = (2, 4, 3, 3) if by_position else (2, 3, 3)
-    emissions, arcs = torch.randn(2, 5, 3, generator=rng), torch.randn(shape, generator=rng)
-    other = arcs.clone()
+    emissions, transitions = torch.randn(2, 5, 3, generator=rng), torch.randn(shape, generator=rng)
+    other = transitions.clone()
     if by_position:
         other[0, 3:], other[1] = nothing, nothing
     else:
         other[1] = nothing
     found = []
-    for scores in (arcs, other):
+    for scores in (transitions, other):
         given = emissions.clone().requires_grad_()
         chains = ChainDistribution(given, scores, lengths=torch.tensor([4, 1]))
-        answers = [chains.marginals(), chains.arc_marginals(), chains.entropy(), chains.topk(2)[0]]
+        answers = [chains.marginals(), chains.transition_marginals(), chains.entropy(), chains.topk(2)[0]]
         answers += torch.autograd.grad(chains.log_partition().sum(), given, create_graph=True)
         slope = torch.autograd.grad(sum((part[part > -torch.inf] ** 2).sum() for part in answers), given)
         found.append([*answers, *slope, chains.sample(3, generator=torch.Generator().manual_seed(1))])
@@ -224,19 +227,19 @@ def test_without_gradients_and_in_inference_mode() -> None:
 def test_one_tensor_for_start_and_end(is_leaf: bool) -> None:
     """Each use of it is counted once, with and without a graph of the gradient."""
     torch.manual_seed(4)
-    emissions, arcs = torch.randn(2, 3, 4).double(), torch.randn(4, 4).double()
+    emissions, transitions = torch.randn(2, 3, 4).double(), torch.randn(4, 4).double()
     given = torch.randn(4, dtype=torch.float64, requires_grad=True)
     ends = given if is_leaf else 1 * given
     apart = [ends.detach().clone().requires_grad_() for _ in range(2)]
     expected = sum(
-        torch.autograd.grad(ChainDistribution(emissions, arcs, *apart).log_partition().sum(), apart)
+        torch.autograd.grad(ChainDistribution(emissions, transitions, *apart).log_partition().sum(), apart)
     )
     for create_graph in (False, True):
-        value = ChainDistribution(emissions, arcs, ends, ends).log_partition().sum()
+        value = ChainDistribution(emissions, transitions, ends, ends).log_partition().sum()
         [found] = torch.autograd.grad(value, [given], retain_graph=True, create_graph=create_graph)
         torch.testing.assert_close(found.detach(), expected)
     assert torch.autograd.gradgradcheck(
-        lambda ends: ChainDistribution(emissions, arcs, ends, ends).log_partition(), [given]
+        lambda ends: ChainDistribution(emissions, transitions, ends, ends).log_partition(), [given]
     )
 
 

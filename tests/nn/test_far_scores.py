@@ -32,8 +32,8 @@ def test_answers_with_a_gradient_are_those_without(kind: str, factor: float) -> 
     with torch.no_grad():
         plain = ChainDistribution(**tensors)
         other = ChainDistribution(**{**tensors, "emissions": 0.5 * tensors["emissions"]})
-        expected = [plain.marginals(), plain.arc_marginals(), plain.entropy(), plain.kl(other)]
-    answers = [found.marginals(), found.arc_marginals(), found.entropy(), found.kl(other)]
+        expected = [plain.marginals(), plain.transition_marginals(), plain.entropy(), plain.kl(other)]
+    answers = [found.marginals(), found.transition_marginals(), found.entropy(), found.kl(other)]
     for answer, value in zip(answers, expected, strict=True):
         torch.testing.assert_close(answer.detach(), value, rtol=1e-9, atol=1e-12 * factor)
     for answer, value in zip(answers[:2], expected[:2], strict=True):
@@ -44,9 +44,9 @@ def test_answers_with_a_gradient_are_those_without(kind: str, factor: float) -> 
 
 
 @pytest.mark.parametrize("far", [40.0, torch.inf])
-@pytest.mark.parametrize("arcs", ["shared", "by sequence", "by position"])
-def test_second_gradients_where_arcs_are_far_or_none(arcs: str, far: float) -> None:
-    tensors = batch(32, shape=(2, 3, 2), arcs=arcs).tensors()
+@pytest.mark.parametrize("transitions", ["shared", "by sequence", "by position"])
+def test_second_gradients_where_transitions_are_far_or_none(transitions: str, far: float) -> None:
+    tensors = batch(32, shape=(2, 3, 2), arcs=transitions).tensors()
     given = [tensors[name].detach().requires_grad_() for name in SCORES]
     apart = torch.tensor([[0.0, -far], [0.0, 0.0]], dtype=torch.float64)
     mask = torch.tensor([[True, True, True], [False, True, True]])
@@ -71,7 +71,7 @@ def test_scores_of_the_k_best_lead_back_to_all_scores() -> None:
 
 
 def test_samples_and_k_best_of_large_scores_keep_their_digits() -> None:
-    """1e5 more at every site changes no probability; a sum of 200 of them in float32 would be a multiple of 2."""
+    """1e5 more at every token changes no probability; a sum of 200 of them in float32 would be a multiple of 2."""
     rng = torch.Generator().manual_seed(0)
     emissions = (
         torch.randint(-200, 200, (1, 200, 3), generator=rng) / 128 + 1e5

@@ -53,7 +53,7 @@ def test_an_option_that_triton_does_not_know_is_not_used(monkeypatch: pytest.Mon
     launch.n_processors.cache_clear()
 
 
-def test_arcs_that_lie_farther_apart_than_32_bits_reach_are_left_to_others() -> None:
+def test_transitions_that_lie_farther_apart_than_32_bits_reach_are_left_to_others() -> None:
     shape = (2, 3, 100, 100)
     assert chain_positions.are_near(torch.empty(shape, device="meta"))
     assert chain_positions.are_near(torch.empty(1, 1, 1, 1, device="meta").expand(shape))

@@ -43,10 +43,10 @@ def test_constraints_hold_in_training_and_in_decoding(bigrams: str) -> None:
     emissions = 5 * torch.randn(20, 7, 5)
     for labels in layer.decode(emissions).tolist():
         assert known.allows([LABELS[label] for label in labels])
-    arcs = layer.distribution(emissions).arc_marginals()
+    transitions = layer.distribution(emissions).transition_marginals()
     forbidden = [(a, b) for a in range(5) for b in range(5) if (LABELS[a], LABELS[b]) not in known]
     assert forbidden
-    assert all((arcs[:, :, a, b] == 0).all() for a, b in forbidden)
+    assert all((transitions[:, :, a, b] == 0).all() for a, b in forbidden)
     layer(emissions, layer.decode(emissions)).backward()
     assert torch.isfinite(layer.transitions.grad).all()
     assert all(layer.transitions.grad[a, b] == 0 for a, b in forbidden)

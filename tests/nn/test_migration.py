@@ -50,18 +50,18 @@ def test_chains_from_torch_struct() -> None:
     zeros = torch.zeros(3, 6, 4)
     ours = [ChainDistribution(zeros, part.mT, lengths=lengths) for part in (potentials, others)]
     torch.testing.assert_close(ours[0].log_partition(), theirs[0].partition)
-    torch.testing.assert_close(ours[0].arc_marginals().mT, theirs[0].marginals, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(ours[0].transition_marginals().mT, theirs[0].marginals, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(ours[0].entropy(), theirs[0].entropy, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(ours[0].kl(ours[1]), theirs[0].kl(theirs[1]), atol=1e-4, rtol=1e-4)
     labels = ours[0].argmax()
     torch.testing.assert_close(ours[0].score(labels.clamp_min(0)).float(), theirs[0].max)
     torch.testing.assert_close(ours[0].topk(3)[0].T, theirs[0].kmax(3))
-    arcs = torch.zeros_like(potentials)
+    transitions = torch.zeros_like(potentials)
     for b, row in enumerate(labels.tolist()):
         for t in range(1, int(lengths[b])):
-            arcs[b, t - 1, row[t], row[t - 1]] = 1
-    torch.testing.assert_close(arcs, theirs[0].argmax)
-    torch.testing.assert_close(ours[0].log_prob(labels), theirs[0].log_prob(arcs))
+            transitions[b, t - 1, row[t], row[t - 1]] = 1
+    torch.testing.assert_close(transitions, theirs[0].argmax)
+    torch.testing.assert_close(ours[0].log_prob(labels), theirs[0].log_prob(transitions))
 
 
 @pytest.mark.parametrize("multiroot", [False, True])

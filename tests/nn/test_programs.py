@@ -69,7 +69,7 @@ def test_on_a_gpu(form: str) -> None:
 QUESTIONS: dict[str, Callable[[ChainDistribution], Any]] = {
     "log_partition": lambda d: d.log_partition(),
     "marginals": lambda d: d.marginals(),
-    "arc_marginals": lambda d: d.arc_marginals(),
+    "transition_marginals": lambda d: d.transition_marginals(),
     "entropy": lambda d: d.entropy(),
     "topk": lambda d: d.topk(3)[1],
     "score": lambda d: d.score(d.argmax().clamp_min(0)),

@@ -1,4 +1,4 @@
-"""The Triton kernels for trees on a CPU: run by `test_nn_triton.py` in a process of its own, with TRITON_INTERPRET=1.
+"""The Triton kernels for trees on a CPU: run by `test_triton.py` in a process of its own, with TRITON_INTERPRET=1.
 
 What the kernels answer is compared with brute force, and for sentences that are too long for it with the native core.
 """

@@ -46,7 +46,7 @@ def answers(device: str) -> dict[str, torch.Tensor]:
             "log p": distribution.log_prob(tags),
             "log p of some": distribution.log_prob(unknown),
             "marginals": distribution.marginals().square(),
-            "arc marginals": distribution.arc_marginals().square(),
+            "transition marginals": distribution.transition_marginals().square(),
             "entropy": distribution.entropy(),
         }
         for name, value in values.items():

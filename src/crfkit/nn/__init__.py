@@ -1,8 +1,8 @@
 """CRF layers for PyTorch: exact distributions over label sequences and trees whose scores a network computes.
 
     ChainCRF             a layer: learned transitions, log-likelihood, decoding
-    ChainDistribution    label sequences: log_partition, log_prob, marginals, arc_marginals, argmax, topk, sample,
-    entropy, kl
+    ChainDistribution    label sequences: log_partition, log_prob, marginals, transition_marginals, argmax, topk,
+                         sample, entropy, kl
     TreeDistribution     dependency trees: the same questions
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
 

@@ -15,13 +15,13 @@ from crfkit.nn.backends.torch_chain import differentiable_log_partition
 from crfkit.nn.distribution import Distribution
 from crfkit.nn.problem.chain import (
     ChainProblem,
-    alive_sites,
-    arcs_to_positions,
     compact,
     explicit,
     kept_positions,
-    sites_of,
     to_positions,
+    token_mask,
+    tokens_first,
+    transitions_to_positions,
 )
 from crfkit.nn.problem.checks import (
     check_device,
@@ -40,12 +40,12 @@ class ChainDistribution(Distribution):
 
     score(y) = start[y_1] + Σ_t emissions[t, y_t] + Σ_{t≥2} transitions[y_{t−1}, y_t] + end[y_n]
 
-    `emissions` [B, T, L]; `transitions` [L, L], [B, L, L], or [B, T − 1, L, L] with those into position t at t − 1; `start`
-    and `end` [L]. Which positions belong to a sequence is said by `lengths` [B] or by `mask` [B, T]: any mask, positions
-    that are off are left out, and their neighbours become neighbours. `bigrams` lists which neighbours exist (a scheme
-    such as "bio" with the names of the `labels`, `crfkit.Bigrams`, or bools), `allowed` [B, T, L] which labels a position
-    may have.
-    What is forbidden has probability 0 exactly, here and in training, and so has every part with the score −inf.
+    `emissions` [B, T, L]; `transitions` [L, L], [B, L, L], or [B, T − 1, L, L] with those into position t at t − 1;
+    `start` and `end` [L]. Which positions belong to a sequence is said by `lengths` [B] or by `mask` [B, T]: any
+    mask; masked positions are removed, and the positions on either side become adjacent. `bigrams` lists the allowed
+    pairs of labels (a scheme such as "bio" with the names of the `labels`, `crfkit.Bigrams`, or bools), `allowed` [B,
+    T, L] the allowed labels of each position. What is forbidden has probability 0 exactly, here and in training, and
+    so has every part with the score −inf.
 
     >>> scores = torch.zeros(1, 3, 2)  # 2³ label sequences, each with the score 0
     >>> ChainDistribution(scores, torch.zeros(2, 2)).log_partition().exp().round()
@@ -73,7 +73,7 @@ class ChainDistribution(Distribution):
         L = emissions.shape[2]
         transitions = checked_transitions(transitions, emissions)
         check_ends(start, end, emissions)
-        lengths, sites = _places(emissions, mask, lengths)
+        lengths, positions = _places(emissions, mask, lengths)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
                 raise ValueError(
@@ -83,7 +83,7 @@ class ChainDistribution(Distribution):
             check_device("allowed", allowed, emissions.device)
             emissions = emissions.masked_fill(~allowed, -torch.inf)
         table = bigram_table(bigrams, L, labels, emissions.device)
-        self._given = ChainProblem(emissions, transitions, start, end, lengths, sites, table)
+        self._given = ChainProblem(emissions, transitions, start, end, lengths, positions, table)
         self._allowed = allowed
         self._lists = False  # a layer, whose table stays, sets it: tiles of the bigrams may pay
         self._explicit: ChainProblem | None = None
@@ -99,7 +99,7 @@ class ChainDistribution(Distribution):
 
     @property
     def _problem(self) -> ChainProblem:
-        """The scores, −inf where an arc does not exist."""
+        """The scores, −inf for forbidden transitions."""
         if self._explicit is None:
             with torch.enable_grad():
                 self._explicit = explicit(self._given)
@@ -123,13 +123,13 @@ class ChainDistribution(Distribution):
 
     @property
     def transitions(self) -> Tensor:
-        """The scores of arcs, −inf where one does not exist."""
-        return self._problem.arcs
+        """The scores of transitions, −inf for forbidden ones."""
+        return self._problem.transitions
 
     @property
     def lengths(self) -> Tensor:
         """The number of positions that belong to each sequence, [B]."""
-        return alive_sites(self._given).sum(1)
+        return token_mask(self._given).sum(1)
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no label sequence is possible, 0 for an empty sequence."""
@@ -145,8 +145,8 @@ class ChainDistribution(Distribution):
         """log p(tags) [B], or the logarithm of what all label sequences that agree with the tags have together.
 
         `tags` are label ids [B, T], negative (such as −100) where the label is unknown, or the possible labels as bools
-        [B, T, L]. Tags at positions that are off mean nothing. `complete=True` says that no label is unknown, which spares
-        a look at the tags (and, on a GPU, waiting for them; if it is not true, the value there is NaN). `total=True` gives
+        [B, T, L]. Tags at masked positions are ignored. `complete=True` says that no label is unknown, which avoids
+        inspecting them (and, on a GPU, a synchronisation; if it is not true, the value there is NaN). `total=True` gives
         the sum over the sequences. NaN where no label sequence is possible at all.
         """
         if torch.compiler.is_compiling() and not _are_sets(tags):
@@ -185,7 +185,7 @@ class ChainDistribution(Distribution):
         return value, tuple(found if score is not None else None for found, score in wanted)
 
     def _existing(self) -> tuple[Tensor | None, ...]:
-        """Which emissions, arcs, first and last labels there are; None where all are, or gradients are 0 already."""
+        """Which emissions, transitions, first and last labels there are; None where all are, or gradients are 0 already."""
         backend, problem = self._chosen
         table = self._given.bigrams
         if table is None or (backend.masks_gradient and problem.bigrams is not None):
@@ -220,31 +220,31 @@ class ChainDistribution(Distribution):
         return tags.long().contiguous()
 
     def _check_known(self, tags: Tensor) -> None:
-        """Refuse unknown labels at sites, and those that do not exist."""
+        """Raise an error for unknown labels at tokens, and for those that do not exist."""
         if has_unknown(self._given, tags):
             raise ValueError(
                 f"tags: a label is negative, expected ids from 0 to {self._problem.shape[2] - 1} "
-                "at all positions that are on."
+                "at all unmasked positions."
             )
 
     def marginals(self) -> Tensor:
-        """P(y_t = label) [B, T, L], 0 at positions that are off; differentiable where a gradient is wanted."""
+        """P(y_t = label) [B, T, L], 0 at masked positions; differentiable where a gradient is wanted."""
         if self._differentiated:
             return to_positions(self._problem, self._moments()[1]).to(self._dtype)
         if torch.compiler.is_compiling():
-            return ops.expectations(self._asked).states
+            return ops.expectations(self._asked).emissions
         with torch.no_grad():
             backend, problem = self._chosen
-            return backend.expectations(problem).states
+            return backend.expectations(problem).emissions
 
-    def arc_marginals(self) -> Tensor:
-        """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is off or first."""
-        problem = self._problem._replace(arcs=self._arcs_by_position())
+    def transition_marginals(self) -> Tensor:
+        """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is masked or first."""
+        problem = self._problem._replace(transitions=self._transitions_by_position())
         if self._differentiated:
-            states, arcs = compact(problem)
-            found = _moments(states, arcs, problem.lengths)[2]
-            return arcs_to_positions(problem, found).to(self._dtype)
-        return _expectations(problem).arcs
+            emissions, transitions = compact(problem)
+            found = _moments(emissions, transitions, problem.lengths)[2]
+            return transitions_to_positions(problem, found).to(self._dtype)
+        return _expectations(problem).transitions
 
     def argmax(self) -> Tensor:
         """The best label sequence [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
@@ -255,11 +255,11 @@ class ChainDistribution(Distribution):
             return backend.argmax(problem)
 
     def _k_best(self, k: int) -> tuple[Tensor, Tensor]:
-        scores, labels = k_best(*compact(self._problem), alive_sites(self._problem), k)
+        scores, labels = k_best(*compact(self._problem), token_mask(self._problem), k)
         return scores, self._spread(labels)
 
     def _sample(self, n: int, generator: torch.Generator | None) -> Tensor:
-        labels = sample(*compact(self._problem), alive_sites(self._problem), n, generator)
+        labels = sample(*compact(self._problem), token_mask(self._problem), n, generator)
         return self._spread(labels.transpose(0, 1)).transpose(0, 1)
 
     def _part_scores(self) -> tuple[Tensor, ...]:
@@ -280,28 +280,28 @@ class ChainDistribution(Distribution):
         if not torch.compiler.is_compiling() and not torch.equal(
             kept_positions(mine), kept_positions(theirs)
         ):
-            raise ValueError("kl: the other distribution has other positions off, expected the same mask.")
+            raise ValueError("kl: the other distribution has another mask, expected the same.")
 
-    def _arcs_by_position(self) -> Tensor:
-        """The arcs as [B, T − 1, L, L], none of them copied."""
+    def _transitions_by_position(self) -> Tensor:
+        """The transitions as [B, T − 1, L, L], none of them copied."""
         B, T, L = self._problem.shape
-        arcs = self._problem.arcs
-        if arcs.ndim == 4:
-            return arcs
-        arcs = arcs if arcs.ndim == 2 else arcs[:, None]
-        return arcs.expand(B, max(T - 1, 0), L, L)
+        transitions = self._problem.transitions
+        if transitions.ndim == 4:
+            return transitions
+        transitions = transitions if transitions.ndim == 2 else transitions[:, None]
+        return transitions.expand(B, max(T - 1, 0), L, L)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor]:
-        """log Z [B], P(y_i) [B, T, L] and the marginals of arcs, added up where sites share arcs; in float64."""
+        """log Z [B], P(y_i) [B, T, L] and the marginals of transitions, summed where tokens share them; in float64."""
         with torch.set_grad_enabled(self._differentiated):
-            states, arcs = compact(self._problem)
-        return _moments(states, arcs, self._problem.lengths, keep_graph=self._differentiated)
+            emissions, transitions = compact(self._problem)
+        return _moments(emissions, transitions, self._problem.lengths, keep_graph=self._differentiated)
 
     def _spread(self, labels: Tensor) -> Tensor:
-        """Labels at sites [B, n, T] moved to their positions."""
-        if self._given.sites is None:
+        """Labels at tokens [B, n, T] moved to their positions."""
+        if self._given.positions is None:
             return labels
-        places = self._given.sites[:, None].expand(labels.shape)
+        places = self._given.positions[:, None].expand(labels.shape)
         return torch.full_like(labels, NOTHING).scatter(2, places, labels)
 
 
@@ -322,7 +322,7 @@ def _expectations(problem: ChainProblem) -> Expectations:
 def _places(
     emissions: Tensor, mask: Tensor | None, lengths: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Lengths [B] and sites [B, T], None where nothing is left out."""
+    """Lengths [B] and positions of tokens [B, T], None where no position is masked."""
     B, T, _ = emissions.shape
     if mask is not None and lengths is not None:
         raise ValueError("mask and lengths: got both, expected one of them.")
@@ -334,16 +334,16 @@ def _places(
         raise ValueError(f"mask: got {type(mask).__name__}, expected a tensor [B, T] = {[B, T]}.")
     if mask.shape != (B, T):
         raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
-    return sites_of(mask.to(emissions.device).bool())
+    return tokens_first(mask.to(emissions.device).bool())
 
 
 def _moments(
-    states: Tensor, arcs: Tensor, lengths: Tensor | None, keep_graph: bool = True
+    emissions: Tensor, transitions: Tensor, lengths: Tensor | None, keep_graph: bool = True
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """log Z [B], P(y_i) [B, T, L] and the marginals of arcs [B, L, L] or [B, T − 1, L, L] of a compact problem."""
-    if arcs.ndim == 2:
-        arcs = arcs.expand(len(states), *arcs.shape)
-    problem = ChainProblem(states, arcs, None, None, lengths, None)
+    """log Z [B], P(y_i) [B, T, L] and the marginals of transitions [B, L, L] or [B, T − 1, L, L] of a compact problem."""
+    if transitions.ndim == 2:
+        transitions = transitions.expand(len(emissions), *transitions.shape)
+    problem = ChainProblem(emissions, transitions, None, None, lengths, None)
     if not keep_graph:
         return tuple(_expectations(problem))
     if torch.compiler.is_compiling():  # a graph inside a compiled one would not be seen
@@ -354,11 +354,13 @@ def _moments(
 @torch.enable_grad()
 def _moments_with_graph(problem: ChainProblem) -> tuple[Tensor, Tensor, Tensor]:
     """The same with a graph, which leads to the scores where they have one."""
-    states, arcs = (part if part.requires_grad else part.detach().requires_grad_() for part in problem[:2])
-    log_z = differentiable_log_partition(problem._replace(emissions=states, arcs=arcs))
-    by_state, by_arc = torch.autograd.grad(
-        log_z.sum(), (states, arcs), create_graph=True, materialize_grads=True
+    emissions, transitions = (
+        part if part.requires_grad else part.detach().requires_grad_() for part in problem[:2]
+    )
+    log_z = differentiable_log_partition(problem._replace(emissions=emissions, transitions=transitions))
+    by_emission, by_transition = torch.autograd.grad(
+        log_z.sum(), (emissions, transitions), create_graph=True, materialize_grads=True
     )
     possible = torch.isfinite(log_z)
-    by_state = by_state * possible[:, None, None]
-    return log_z, by_state, by_arc * possible.reshape(-1, *[1] * (by_arc.ndim - 1))
+    by_emission = by_emission * possible[:, None, None]
+    return log_z, by_emission, by_transition * possible.reshape(-1, *[1] * (by_transition.ndim - 1))

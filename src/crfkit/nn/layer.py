@@ -173,7 +173,7 @@ class ChainCRF(nn.Module):
         lengths: Tensor | None = None,
         allowed: Tensor | None = None,
     ) -> Tensor:
-        """The best labels [B, T], or [T, B] with `batch_first=False`; −1 at positions that are off."""
+        """The best labels [B, T], or [T, B] with `batch_first=False`; −1 at masked positions."""
         labels = self.distribution(emissions, mask, lengths=lengths, allowed=allowed).argmax()
         return to_batch_first(labels, self.batch_first)
 

@@ -14,7 +14,7 @@ from crfkit.nn.layer import ChainCRF
 from crfkit.nn.problem.constraints import BigramsLike
 from crfkit.nn.problem.layout import check_layout
 
-IGNORED = -100  # the label of pieces that are left out
+IGNORED = -100  # the label of masked pieces
 SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"
 
 
@@ -41,7 +41,7 @@ class CRFForTokenClassification(nn.Module):
     [B, T, `hidden_size`], and a linear layer of its own makes emissions of it. The names of the `labels` are those of
     `encoder.config.id2label` where they are not given; `bigrams` as in `ChainCRF`.
 
-    Pieces that are labelled −100 (special tokens, all pieces of a word but the first) are left out: the CRF goes from one
+    Pieces that are labelled −100 (special tokens, all pieces of a word but the first) are masked: the CRF goes from one
     first piece to the next. Without labels, `word_mask` [B, T] says which pieces are kept, see `word_mask`; without
     either, all that `attention_mask` has.
     """
@@ -73,7 +73,7 @@ class CRFForTokenClassification(nn.Module):
         num_items_in_batch: Tensor | int | None = None,
         **inputs: Any,
     ) -> TokenLabels:
-        """`loss` = −log p(labels) by labelled token or `num_items_in_batch`; `logits`; `decoded` [B, T], −100 if left out.
+        """`loss` = −log p(labels) by labelled token or `num_items_in_batch`; `logits`; `decoded` [B, T], −100 if masked.
 
         With a `word_mask`, the label of a kept word may be unknown, −100: it is summed over. All other inputs go to the
         encoder as they are.
@@ -98,7 +98,7 @@ class CRFForTokenClassification(nn.Module):
         word_mask: Tensor | None = None,
         **inputs: Any,
     ) -> Tensor:
-        """The labels of the best label sequence [B, T]; −100 at pieces that are left out."""
+        """The labels of the best label sequence [B, T]; −100 at masked pieces."""
         emissions, _ = self._emissions(input_ids, attention_mask, None, inputs)
         mask = _kept(emissions, attention_mask, None, word_mask)
         return torch.where(mask, self.crf.decode(emissions, mask), IGNORED)
@@ -110,7 +110,7 @@ class CRFForTokenClassification(nn.Module):
         token_type_ids: Tensor | None,
         inputs: dict[str, Any],
     ) -> tuple[Tensor, dict[str, Any]]:
-        """The scores of labels [B, T, L], and what else the encoder was asked for."""
+        """The scores of labels [B, T, L], and the other outputs of the encoder."""
         given = {
             "input_ids": input_ids,
             "attention_mask": attention_mask,

@@ -23,9 +23,9 @@ Result = TypeVar("Result")
 class TreeDistribution(Distribution):
     """p(y) = exp(score(y)) / Z over the spanning trees y of each of B sentences; score(y) = Σ_m scores[y_m, m].
 
-    `scores` [B, n + 1, n + 1] by head and dependent, where 0 is the root; the diagonal and column 0 are ignored, and −inf
-    forbids an arc. `lengths` [B] are the words of each sentence (None: n). With `single_root` exactly one word has the root
-    as its head, else one or more.
+    `scores` [B, n + 1, n + 1] by head and dependent, where 0 is the root; the diagonal and column 0 are ignored, and
+    −inf forbids an arc. `lengths` [B] are the words of each sentence (None: n). With `single_root` exactly one word
+    has the root as its head, else one or more.
 
     >>> trees = TreeDistribution(torch.zeros(1, 4, 4))  # 3² trees over 3 words, one root each
     >>> trees.log_partition().exp().round()
@@ -75,8 +75,8 @@ class TreeDistribution(Distribution):
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p(heads) [B], or the logarithm of what all trees that agree with the known heads have together.
 
-        `heads` [B, n] are those of words 1 … n, 0 for the root, negative (such as −100) where unknown. −inf for heads that
-        are no tree, NaN where no tree exists at all.
+        `heads` [B, n] are those of words 1 … n, 0 for the root, negative (such as −100) where unknown. −inf for heads
+        that are no tree, NaN where no tree exists at all.
         """
         B, size = self._problem.scores.shape[:2]
         check_integers("heads", heads, (B, size - 1), "integers")
@@ -103,7 +103,7 @@ class TreeDistribution(Distribution):
         return self.marginals()
 
     def argmax(self) -> Tensor:
-        """The heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
+        """The heads of the best tree [B, n]; −1 beyond the end of a sentence, and where no tree exists."""
         return _uncompiled(self._argmax)()
 
     @torch.no_grad()

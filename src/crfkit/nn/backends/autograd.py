@@ -83,7 +83,7 @@ class _ChainTotal(torch.autograd.Function):
                 ctx.gradient = found
                 found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
                 return (*found, *[None] * (N_PARTS - 2))
-            # the graph was retained, and the first gradient belongs to whoever asked for it
+            # the graph was retained, and the first gradient belongs to its caller
             _, found = ctx.backend.total(problem, tags)
         ctx.backend.scale(found, upstream)
         return (*found, *[None] * (N_PARTS - 2))

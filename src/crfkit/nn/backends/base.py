@@ -13,17 +13,17 @@ from crfkit.nn.problem.chain import ChainProblem, in_working_precision, working_
 from crfkit.nn.problem.gold_score import add_path, path_score, sums_at_ends
 
 Gradient: TypeAlias = (
-    "Sequence[Any]"  # tensors by emissions, arcs, start and end; None where these are absent
+    "Sequence[Any]"  # tensors by emissions, transitions, start and end; None where these are absent
 )
-SAFE_SPREAD = 30.0  # of the arcs: exp space loses nothing that matters in float32
+SAFE_SPREAD = 30.0  # of the transitions: exp space loses nothing that matters in float32
 
 
 class Expectations(NamedTuple):
-    """log Z [B] in float64, P(y) at each position [B, T, L], and Σ_b weight_b Σ_i P(y_{i−1}, y_i) in the arcs' shape."""
+    """log Z [B] in float64, P(y) at each position [B, T, L], and Σ_b weight_b Σ_i P(y_{i−1}, y_i) as the transitions."""
 
     log_partition: Tensor
-    states: Tensor
-    arcs: Tensor
+    emissions: Tensor
+    transitions: Tensor
 
 
 class Backend(ABC):
@@ -64,19 +64,17 @@ class Backend(ABC):
         return value if upstream is None else value * upstream, found
 
     def scale(self, gradient: Gradient, upstream: Tensor) -> None:
-        """Multiply a gradient in place by a number [] on the device."""
-        for part in gradient:
-            if part is not None:
-                part.mul_(upstream)
+        """Multiply the gradient of `total` in place by a number [] on the device."""
+        raise NotImplementedError
 
     def expectations(self, problem: ChainProblem) -> Expectations:
         """log Z and the marginals, which are its gradient."""
-        # in the working precision, so that they are not rounded; arcs by position may be views, and stay as they are
-        if problem.arcs.ndim < 4:
+        # in the working precision, so that they are not rounded; transitions by position may be views, and stay as they are
+        if problem.transitions.ndim < 4:
             problem = in_working_precision(problem)
         log_z, kept = self.value(problem, None, True)
-        states, arcs, *_ = self.gradient(problem, None, None, kept)
-        return Expectations(log_z.double(), states, arcs)
+        emissions, transitions, *_ = self.gradient(problem, None, None, kept)
+        return Expectations(log_z.double(), emissions, transitions)
 
 
 class MarginalBackend(Backend):
@@ -88,7 +86,7 @@ class MarginalBackend(Backend):
 
     @abstractmethod
     def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
-        """log Z and the marginals; the arcs' are weighted by `weights` [B] (None: 1) and summed over what shares them."""
+        """log Z and the marginals; those of transitions are weighted by `weights` [B] (None: 1) before they are summed."""
 
     def value(
         self, problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
@@ -107,21 +105,21 @@ class MarginalBackend(Backend):
         self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
     ) -> Gradient:
         """Σ_b upstream_b (parts of the tags − marginals), or Σ_b upstream_b marginals without tags."""
-        states, arcs = kept
-        upstream = states.new_ones(()) if upstream is None else upstream
+        emissions, transitions = kept
+        upstream = emissions.new_ones(()) if upstream is None else upstream
         weights = upstream.expand(len(problem.emissions))
         sign = 1.0 if tags is None else -1.0
-        if problem.arcs.ndim > 2:
-            d_arcs = arcs * (sign * weights).reshape(-1, *[1] * (arcs.ndim - 1))
+        if problem.transitions.ndim > 2:
+            d_transitions = transitions * (sign * weights).reshape(-1, *[1] * (transitions.ndim - 1))
         elif len(weights) and not bool((weights == weights[0]).all()):  # sums over sequences, weighted anew
-            d_arcs = sign * self.expectations(problem, weights).arcs
+            d_transitions = sign * self.expectations(problem, weights).transitions
         else:
-            d_arcs = arcs * (sign * weights[:1].sum())
-        d_states = states * (sign * weights)[:, None, None]
+            d_transitions = transitions * (sign * weights[:1].sum())
+        d_emissions = emissions * (sign * weights)[:, None, None]
         if tags is not None:
-            d_states, d_arcs = d_states.contiguous(), d_arcs.contiguous()
-            add_path(problem, tags, weights, d_states, d_arcs)
-        return cast_like(problem, (d_states, d_arcs, *sums_at_ends(problem, d_states)))
+            d_emissions, d_transitions = d_emissions.contiguous(), d_transitions.contiguous()
+            add_path(problem, tags, weights, d_emissions, d_transitions)
+        return cast_like(problem, (d_emissions, d_transitions, *sums_at_ends(problem, d_emissions)))
 
 
 def cast_like(problem: ChainProblem, gradient: Gradient) -> Gradient:
@@ -132,9 +130,9 @@ def cast_like(problem: ChainProblem, gradient: Gradient) -> Gradient:
     ]
 
 
-def is_safe(arcs: Tensor) -> bool:
-    """Whether all arcs exist and none lies so far below the others that exp space could lose it."""
-    if arcs.numel() == 0:
+def is_safe(transitions: Tensor) -> bool:
+    """Whether all transitions exist and none lies so far below the others that exp space could lose it."""
+    if transitions.numel() == 0:
         return True
-    low, high = torch.aminmax(arcs)
+    low, high = torch.aminmax(transitions)
     return bool(high - low <= SAFE_SPREAD)  # NaN, of −inf − (−inf), is not

@@ -45,12 +45,16 @@ def choose_lists(problem: ChainProblem) -> Chosen | None:
     table = problem.bigrams
     if table is None or not problem.emissions.is_cuda or not triton_is_there():
         return None
-    if problem.arcs.ndim > 2 or problem.emissions.dtype == torch.float64 or problem.emissions.numel() == 0:
+    if (
+        problem.transitions.ndim > 2
+        or problem.emissions.dtype == torch.float64
+        or problem.emissions.numel() == 0
+    ):
         return None
     tiles = tiles_for(table)
     if tiles is None:
         return None
-    start, end = constrained_ends(table, problem.arcs, problem.start, problem.end)
+    start, end = constrained_ends(table, problem.transitions, problem.start, problem.end)
     return _kernels()[3](tiles), problem._replace(start=start, end=end)
 
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from crfkit.nn.backends.base import Expectations, MarginalBackend, is_safe
 from crfkit.nn.problem.chain import (
     ChainProblem,
-    alive_sites,
-    site_arcs,
-    site_states,
     to_positions,
+    token_emissions,
+    token_mask,
+    token_transitions,
     working_dtype,
 )
 
@@ -30,12 +30,12 @@ def core_is_there() -> bool:
 
 def answers(problem: ChainProblem) -> bool:
     """Whether the core answers for this problem."""
-    return problem.emissions.device.type == "cpu" and problem.arcs.ndim < 4 and core_is_there()
+    return problem.emissions.device.type == "cpu" and problem.transitions.ndim < 4 and core_is_there()
 
 
 def suits(problem: ChainProblem) -> bool:
     """Whether the core answers for this problem, and adds up faster than PyTorch."""
-    return answers(problem) and (problem.shape[2] <= FEW_LABELS or not is_safe(problem.arcs))
+    return answers(problem) and (problem.shape[2] <= FEW_LABELS or not is_safe(problem.transitions))
 
 
 class CoreBackend(MarginalBackend):
@@ -52,16 +52,16 @@ class CoreBackend(MarginalBackend):
     def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
         """log Z and the marginals; NaN where a score is."""
         found = _batch(problem).expectations(None if weights is None else weights.numpy())
-        log_z, states, arcs = map(torch.from_numpy, found)
-        states = to_positions(problem, states)
+        log_z, emissions, transitions = map(torch.from_numpy, found)
+        emissions = to_positions(problem, emissions)
         undefined = _undefined(problem)
         if undefined is None:
-            return Expectations(log_z, states, arcs)
-        rows = undefined.any() if arcs.ndim == 2 else undefined[:, None, None]
+            return Expectations(log_z, emissions, transitions)
+        rows = undefined.any() if transitions.ndim == 2 else undefined[:, None, None]
         return Expectations(
             log_z.masked_fill(undefined, torch.nan),
-            states.masked_fill(undefined[:, None, None], torch.nan),
-            arcs.masked_fill(rows, torch.nan),
+            emissions.masked_fill(undefined[:, None, None], torch.nan),
+            transitions.masked_fill(rows, torch.nan),
         )
 
     def argmax(self, problem: ChainProblem) -> Tensor:
@@ -80,9 +80,9 @@ def _undefined(problem: ChainProblem) -> Tensor | None:
     total = sum(float(part.detach().sum()) for part in problem[:4] if part is not None)
     if total == total:
         return None
-    parts = site_states(problem, torch.float64).isnan(), site_arcs(problem, torch.float64).isnan()
+    parts = token_emissions(problem, torch.float64).isnan(), token_transitions(problem, torch.float64).isnan()
     found = parts[0].flatten(1).any(1), parts[1].flatten(-2).any(-1)  # [B], and [] or [B]
-    return (found[0] | found[1]) & (alive_sites(problem).sum(1) > 0)
+    return (found[0] | found[1]) & (token_mask(problem).sum(1) > 0)
 
 
 def _batch(problem: ChainProblem) -> Any:
@@ -91,11 +91,11 @@ def _batch(problem: ChainProblem) -> Any:
 
     dtype = working_dtype(problem.emissions.dtype)
     emissions = problem.emissions.detach()
-    if problem.sites is not None:
-        emissions = emissions.gather(1, problem.sites[:, :, None].expand(problem.shape))
+    if problem.positions is not None:
+        emissions = emissions.gather(1, problem.positions[:, :, None].expand(problem.shape))
     scores: list[Any] = [  # [B, T, L], [L, L] or [B, L, L], [L], [L]
         None if part is None else part.detach().to(dtype).numpy()
-        for part in (emissions, problem.arcs, problem.start, problem.end)
+        for part in (emissions, problem.transitions, problem.start, problem.end)
     ]
     lengths = None if problem.lengths is None else problem.lengths.numpy()
     return ChainBatch(*scores, lengths=lengths, n_threads=torch.get_num_threads(), copy=False)

@@ -18,7 +18,8 @@ from crfkit.nn.backends.choice import Chosen, choose, choose_lists
 from crfkit.nn.problem.chain import ChainProblem, working_dtype
 from crfkit.nn.problem.gold_score import Term, likelihood_terms
 
-_PROBLEM = "Tensor emissions, Tensor arcs, Tensor? start, Tensor? end, Tensor? lengths, Tensor? sites, Tensor? bigrams"
+_SCORES = "Tensor emissions, Tensor transitions, Tensor? start, Tensor? end"
+_PROBLEM = f"{_SCORES}, Tensor? lengths, Tensor? positions, Tensor? bigrams"
 _TAGS = "Tensor? tags, bool complete"
 
 
@@ -63,7 +64,7 @@ def _value(*given: Any) -> Tensor:
 
 @_operation("chain_gradient", f"({_PROBLEM}, {_TAGS}, Tensor upstream) -> Tensor[]")
 def _gradient(*given: Any) -> list[Tensor]:
-    """By those of emissions, arcs, start and end that there are."""
+    """By those of emissions, transitions, start and end that there are."""
     *parts, tags, complete, upstream = given
     backend, problem = _chosen(parts)
     total: list[Tensor] = []
@@ -110,10 +111,10 @@ def _(*given: Any) -> Tensor:
 
 @_expectations.register_fake
 def _(*given: Any) -> tuple[Tensor, ...]:
-    emissions, arcs = given[:2]
+    emissions, transitions = given[:2]
     dtype = working_dtype(emissions.dtype)
     log_z = emissions.new_empty(emissions.shape[0], dtype=torch.float64)
-    return log_z, *(emissions.new_empty(part.shape, dtype=dtype) for part in (emissions, arcs))
+    return log_z, *(emissions.new_empty(part.shape, dtype=dtype) for part in (emissions, transitions))
 
 
 def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -1,15 +1,16 @@
 """Sums over the label sequences of a batch of chains in plain PyTorch, on any device.
 
-Messages are kept in exp space: at each site the largest score is subtracted before exp, and the message is divided by its
-sum, so that the loop over sites is matrix products. With U_i = exp(states_i − peak_i), W = exp(arcs − peak):
+Messages are kept in exp space: at each token the largest score is subtracted before exp, and the message is divided
+by its sum, so that the loop over tokens is matrix products. With U_i = exp(emissions_i − peak_i), W = exp(transitions
+− peak):
 
     forward_i  = (forward_{i−1} W) ∘ U_i / mass_i,     mass_i the sum of the numerator
     pushed_i   = U_i ∘ backward_i / mass_i,            backward_{i−1} = W pushed_i,      backward_{n−1} = 1
     P(y_i) = forward_i ∘ backward_i                    P(y_{i−1}, y_i) = forward_{i−1} W pushed_i
     log Z  = Σ_i (peak_i + log mass_i) + (n − 1) peak  in float64
 
-Where arcs do not exist or lie far apart a message may underflow that a later site makes likely again: those problems are
-done in log space, in float64.
+With forbidden or widely spread transitions, a message may underflow that a later token makes likely again: such
+problems are solved in log space, in float64.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from crfkit.nn.backends.base import Expectations, MarginalBackend, is_safe
 from crfkit.nn.backends.decode import viterbi
 from crfkit.nn.problem.chain import (
     ChainProblem,
-    alive_sites,
-    arcs_to_positions,
     compact,
-    site_arcs,
-    site_states,
     to_positions,
+    token_emissions,
+    token_mask,
+    token_transitions,
+    transitions_to_positions,
     working_dtype,
 )
 
@@ -44,19 +45,19 @@ class TorchBackend(MarginalBackend):
     def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
         """log Z and the marginals, in exp space where that is safe."""
         messages = _messages(problem)
-        states = to_positions(problem, messages.states())
-        arcs = messages.arcs(weights)
-        if problem.arcs.ndim == 4:
-            arcs = arcs_to_positions(problem, arcs)
-        return Expectations(messages.log_partition(), states, arcs)
+        emissions = to_positions(problem, messages.emissions())
+        transitions = messages.transitions(weights)
+        if problem.transitions.ndim == 4:
+            transitions = transitions_to_positions(problem, transitions)
+        return Expectations(messages.log_partition(), emissions, transitions)
 
     def argmax(self, problem: ChainProblem) -> Tensor:
         """Viterbi decoding; by the core where it answers, which is faster with any number of labels."""
         if core.answers(problem):
             return core.CORE.argmax(problem)
         dtype = working_dtype(problem.emissions.dtype)
-        states, arcs = site_states(problem, dtype), site_arcs(problem, dtype)
-        return to_positions(problem, viterbi(states, arcs, alive_sites(problem)))
+        emissions, transitions = token_emissions(problem, dtype), token_transitions(problem, dtype)
+        return to_positions(problem, viterbi(emissions, transitions, token_mask(problem)))
 
 
 TORCH = TorchBackend()
@@ -64,50 +65,52 @@ TORCH = TorchBackend()
 
 def _messages(problem: ChainProblem) -> _ScaledMessages | _LogMessages:
     """The messages of a problem, in exp space where that is safe."""
-    return (_ScaledMessages if is_safe(problem.arcs) else _LogMessages)(problem)
+    return (_ScaledMessages if is_safe(problem.transitions) else _LogMessages)(problem)
 
 
 def differentiable_log_partition(problem: ChainProblem) -> Tensor:
     """log Z [B] through operations that PyTorch differentiates as often as it likes; in float64."""
-    states, arcs = compact(problem)
-    if states.shape[1] == 0:
-        return states.sum((1, 2))
-    through = _by_products if is_safe(arcs.detach()) else _by_logarithms
-    return through(states, arcs, alive_sites(problem))
+    emissions, transitions = compact(problem)
+    if emissions.shape[1] == 0:
+        return emissions.sum((1, 2))
+    through = _by_products if is_safe(transitions.detach()) else _by_logarithms
+    return through(emissions, transitions, token_mask(problem))
 
 
-def _by_products(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
-    """log Z [B] of states [B, T, L] and arcs that all exist, in exp space; alive [B, T]."""
-    B, T, L = states.shape
-    peaks = _finite(states.detach().amax(2))  # [B, T]
+def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
+    """log Z [B] of emissions [B, T, L] and transitions that all exist, in exp space; alive [B, T]."""
+    B, T, L = emissions.shape
+    peaks = _finite(emissions.detach().amax(2))  # [B, T]
     peak = (
-        arcs.detach().amax((-2, -1), keepdim=True) if arcs.numel() else arcs.new_zeros(*arcs.shape[:-2], 1, 1)
+        transitions.detach().amax((-2, -1), keepdim=True)
+        if transitions.numel()
+        else transitions.new_zeros(*transitions.shape[:-2], 1, 1)
     )
-    weights = torch.exp(arcs - peak)
-    total = states.new_zeros(B)
-    message = states.new_full((B, 1, L), 1.0)
+    weights = torch.exp(transitions - peak)
+    total = emissions.new_zeros(B)
+    message = emissions.new_full((B, 1, L), 1.0)
     for i in range(T):
         pushed = message @ _at(weights, i - 1) if i else message
-        if i and arcs.ndim == 4:
-            total = total + torch.where(alive[:, i], peak[:, i - 1, 0, 0], 0.0)
+        if i and transitions.ndim == 4:
+            total = total + torch.where(is_token[:, i], peak[:, i - 1, 0, 0], 0.0)
         elif i:
-            total = total + torch.where(alive[:, i], peak.reshape(-1), 0.0)
-        new = pushed * torch.exp(states[:, i] - peaks[:, i, None])[:, None]
+            total = total + torch.where(is_token[:, i], peak.reshape(-1), 0.0)
+        new = pushed * torch.exp(emissions[:, i] - peaks[:, i, None])[:, None]
         mass = new.sum((1, 2))
         scale = peaks[:, i] + _log(mass)
-        total = total + torch.where(alive[:, i], scale, 0.0)
+        total = total + torch.where(is_token[:, i], scale, 0.0)
         divisor = torch.where(mass == 0, 1.0, mass)
-        message = torch.where(alive[:, i, None, None], new / divisor[:, None, None], message)
+        message = torch.where(is_token[:, i, None, None], new / divisor[:, None, None], message)
     return total
 
 
-def _by_logarithms(states: Tensor, arcs: Tensor, alive: Tensor) -> Tensor:
-    """The same in log space, for arcs that do not exist or lie far apart: B · T · L² numbers are kept for the gradient."""
-    message = states[:, 0]
-    for i in range(1, states.shape[1]):
-        reached = _log_sum(message[:, :, None] + _at(arcs, i - 1)) + states[:, i]
-        message = torch.where(alive[:, i, None], reached, message)
-    return torch.where(alive[:, 0], _log_sum(message), 0.0)
+def _by_logarithms(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
+    """The same in log space, for any transitions: B · T · L² numbers are kept for the gradient."""
+    message = emissions[:, 0]
+    for i in range(1, emissions.shape[1]):
+        reached = _log_sum(message[:, :, None] + _at(transitions, i - 1)) + emissions[:, i]
+        message = torch.where(is_token[:, i, None], reached, message)
+    return torch.where(is_token[:, 0], _log_sum(message), 0.0)
 
 
 def _log_sum(values: Tensor) -> Tensor:
@@ -127,9 +130,9 @@ def _finite(values: Tensor) -> Tensor:
     return torch.where(torch.isinf(values), torch.zeros_like(values), values)
 
 
-def _at(arcs: Tensor, i: int) -> Tensor:
-    """The arcs out of site i, [L, L] or [B, L, L]."""
-    return arcs[:, i] if arcs.ndim == 4 else arcs
+def _at(transitions: Tensor, i: int) -> Tensor:
+    """The transitions out of token i, [L, L] or [B, L, L]."""
+    return transitions[:, i] if transitions.ndim == 4 else transitions
 
 
 class _ScaledMessages:
@@ -138,79 +141,81 @@ class _ScaledMessages:
     def __init__(self, problem: ChainProblem) -> None:
         self.problem = problem
         dtype = working_dtype(problem.emissions.dtype)
-        states = site_states(problem, dtype).transpose(0, 1).contiguous()  # [T, B, L]
-        self.alive = alive_sites(problem).T[:, :, None]  # [T, B, 1]
-        arcs = site_arcs(problem, dtype)
+        emissions = token_emissions(problem, dtype).transpose(0, 1).contiguous()  # [T, B, L]
+        self.is_token = token_mask(problem).T[:, :, None]  # [T, B, 1]
+        transitions = token_transitions(problem, dtype)
         self.peak = (
-            arcs.amax((-2, -1), keepdim=True) if arcs.numel() else arcs.new_zeros(*arcs.shape[:-2], 1, 1)
+            transitions.amax((-2, -1), keepdim=True)
+            if transitions.numel()
+            else transitions.new_zeros(*transitions.shape[:-2], 1, 1)
         )
-        self.weights = torch.exp(arcs - self.peak)
-        self.peaks = _finite(states.amax(2, keepdim=True))  # [T, B, 1]
-        self.exp_states = torch.exp(states - self.peaks)  # U [T, B, L]
+        self.weights = torch.exp(transitions - self.peak)
+        self.peaks = _finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
+        self.exp_emissions = torch.exp(emissions - self.peaks)  # U [T, B, L]
         self.forward, self.mass = self._forward()
 
     def _push(self, message: Tensor, i: int, out: Tensor) -> Tensor:
-        """message [B, L] through the arcs out of site i."""
-        arcs = _at(self.weights, i)
-        if arcs.ndim == 2:
-            return torch.mm(message, arcs, out=out)
-        torch.bmm(message[:, None], arcs, out=out[:, None])
+        """message [B, L] through the transitions out of token i."""
+        transitions = _at(self.weights, i)
+        if transitions.ndim == 2:
+            return torch.mm(message, transitions, out=out)
+        torch.bmm(message[:, None], transitions, out=out[:, None])
         return out
 
     def _pull(self, message: Tensor, i: int, out: Tensor) -> Tensor:
-        """message [B, L] back through the arcs out of site i."""
-        arcs = _at(self.weights, i)
-        if arcs.ndim == 2:
-            return torch.mm(message, arcs.T, out=out)
-        torch.bmm(arcs, message[:, :, None], out=out[:, :, None])
+        """message [B, L] back through the transitions out of token i."""
+        transitions = _at(self.weights, i)
+        if transitions.ndim == 2:
+            return torch.mm(message, transitions.T, out=out)
+        torch.bmm(transitions, message[:, :, None], out=out[:, :, None])
         return out
 
     def _forward(self) -> tuple[Tensor, Tensor]:
         """The forward messages [T, B, L] and their sums before they were divided by them [T, B, 1]."""
-        forward = self.exp_states.clone()
+        forward = self.exp_emissions.clone()
         mass = forward.new_ones((*forward.shape[:2], 1))
         smallest = torch.finfo(forward.dtype).tiny
         before = None
-        for i, (new, states, total) in enumerate(zip(forward, self.exp_states, mass, strict=True)):
+        for i, (new, emissions, total) in enumerate(zip(forward, self.exp_emissions, mass, strict=True)):
             if before is not None:
-                self._push(before, i - 1, new).mul_(states)
+                self._push(before, i - 1, new).mul_(emissions)
             torch.sum(new, 1, keepdim=True, out=total).clamp_min_(smallest)
             before = new.div_(total)
         return forward, torch.where(mass <= smallest, 0.0, mass)  # NaN stays
 
     def log_partition(self) -> Tensor:
         scale = self.peaks.double() + torch.log(self.mass.double())
-        total = torch.where(self.alive, scale, 0.0).sum((0, 2))  # [B]
+        total = torch.where(self.is_token, scale, 0.0).sum((0, 2))  # [B]
         if self.weights.ndim == 4:
-            return total + torch.where(self.alive[1:, :, 0].T, self.peak[:, :, 0, 0].double(), 0.0).sum(1)
-        n_arcs = (self.alive.sum((0, 2)) - 1).clamp_min(0)
-        return total + n_arcs * self.peak.double().reshape(-1)
+            return total + torch.where(self.is_token[1:, :, 0].T, self.peak[:, :, 0, 0].double(), 0.0).sum(1)
+        n_transitions = (self.is_token.sum((0, 2)) - 1).clamp_min(0)
+        return total + n_transitions * self.peak.double().reshape(-1)
 
     def _backward(self) -> Tensor:
         """The backward messages [T, B, L]; fills in `pushed`."""
-        backward = torch.ones_like(self.exp_states)
-        inverse = torch.where(self.alive & (self.mass > 0), 1.0 / self.mass, 0.0)
-        # [T, B, L], 0 where there is no site; those of site 0 are not used
-        self.pushed = self.exp_states * inverse
-        off = None if self.problem.lengths is None else (~self.alive).to(backward.dtype).unbind()
+        backward = torch.ones_like(self.exp_emissions)
+        inverse = torch.where(self.is_token & (self.mass > 0), 1.0 / self.mass, 0.0)
+        # [T, B, L], 0 in the padding; those of token 0 are not used
+        self.pushed = self.exp_emissions * inverse
+        off = None if self.problem.lengths is None else (~self.is_token).to(backward.dtype).unbind()
         messages, pushed = backward.unbind(), self.pushed.unbind()
         for i in range(len(messages) - 1, 0, -1):
             self._pull(pushed[i].mul_(messages[i]), i - 1, messages[i - 1])
             if off is not None:
-                messages[i - 1].add_(off[i])  # 1 at the last site of a sequence
+                messages[i - 1].add_(off[i])  # 1 at the last token of a sequence
         return backward
 
-    def states(self) -> Tensor:
-        if len(self.exp_states) == 0:
-            self.pushed = self.exp_states
-            return self.exp_states.transpose(0, 1)
+    def emissions(self) -> Tensor:
+        if len(self.exp_emissions) == 0:
+            self.pushed = self.exp_emissions
+            return self.exp_emissions.transpose(0, 1)
         marginals = self._backward().mul_(self.forward)
         if self.problem.lengths is not None:
-            marginals = torch.where(self.alive, marginals, 0.0)
+            marginals = torch.where(self.is_token, marginals, 0.0)
         return marginals.transpose(0, 1).contiguous()
 
-    def arcs(self, weights: Tensor | None) -> Tensor:
-        """After `states`."""
+    def transitions(self, weights: Tensor | None) -> Tensor:
+        """After `emissions`."""
         left, right = self.forward[:-1], self.pushed[1:]  # [T − 1, B, L]
         if weights is not None:
             right = right * weights.to(right.dtype)[:, None]
@@ -225,54 +230,56 @@ class _ScaledMessages:
 
 
 class _LogMessages:
-    """The messages in log space, in float64: exact where arcs do not exist, and for scores of any size."""
+    """The messages in log space, in float64: exact with forbidden transitions, and for scores of any size."""
 
     def __init__(self, problem: ChainProblem) -> None:
         self.problem, self.dtype = problem, working_dtype(problem.emissions.dtype)
-        self.states_ = site_states(problem, torch.float64)  # [B, T, L]
-        self.arcs_ = site_arcs(problem, torch.float64)
-        self.alive = alive_sites(problem)  # [B, T]
-        self.lengths = self.alive.sum(1)
-        T = self.states_.shape[1]
-        forward = list(self.states_[:, :1].unbind(1))
+        self.emissions_ = token_emissions(problem, torch.float64)  # [B, T, L]
+        self.transitions_ = token_transitions(problem, torch.float64)
+        self.is_token = token_mask(problem)  # [B, T]
+        self.lengths = self.is_token.sum(1)
+        T = self.emissions_.shape[1]
+        forward = list(self.emissions_[:, :1].unbind(1))
         for i in range(1, T):
-            reached = torch.logsumexp(forward[-1][:, :, None] + _at(self.arcs_, i - 1), 1)
-            forward.append(torch.where(self.alive[:, i, None], reached + self.states_[:, i], forward[-1]))
+            reached = torch.logsumexp(forward[-1][:, :, None] + _at(self.transitions_, i - 1), 1)
+            forward.append(
+                torch.where(self.is_token[:, i, None], reached + self.emissions_[:, i], forward[-1])
+            )
         self.forward = forward  # T × [B, L]
 
     def log_partition(self) -> Tensor:
         if not self.forward:
-            return self.states_.new_zeros(len(self.states_))
+            return self.emissions_.new_zeros(len(self.emissions_))
         return torch.where(self.lengths > 0, torch.logsumexp(self.forward[-1], 1), 0.0)
 
     def _backward(self) -> list[Tensor]:
-        """T × [B, L], last site first."""
+        """T × [B, L], last token first."""
         T = len(self.forward)
         backward = [torch.zeros_like(self.forward[0])] if T else []
         for i in range(T - 1, 0, -1):
-            pushed = self.states_[:, i] + backward[-1]
-            earlier = torch.logsumexp(_at(self.arcs_, i - 1) + pushed[:, None, :], 2)
-            backward.append(torch.where(self.alive[:, i, None], earlier, backward[-1]))
+            pushed = self.emissions_[:, i] + backward[-1]
+            earlier = torch.logsumexp(_at(self.transitions_, i - 1) + pushed[:, None, :], 2)
+            backward.append(torch.where(self.is_token[:, i, None], earlier, backward[-1]))
         return backward
 
-    def states(self) -> Tensor:
+    def emissions(self) -> Tensor:
         self.backward = self._backward()[::-1]
         self.total = self.log_partition()
-        self.possible = self.alive & (self.total != -torch.inf)[:, None]  # [B, T]
+        self.possible = self.is_token & (self.total != -torch.inf)[:, None]  # [B, T]
         if not self.forward:
-            return self.states_.to(self.dtype)
+            return self.emissions_.to(self.dtype)
         logs = (
             torch.stack(self.forward, 1) + torch.stack(self.backward, 1) - _finite(self.total)[:, None, None]
         )
         return torch.where(self.possible[:, :, None], torch.exp(logs), 0.0).to(self.dtype)
 
-    def arcs(self, weights: Tensor | None) -> Tensor:
-        """After `states`."""
-        sums = torch.zeros_like(self.arcs_)
+    def transitions(self, weights: Tensor | None) -> Tensor:
+        """After `emissions`."""
+        sums = torch.zeros_like(self.transitions_)
         for i in range(1, len(self.forward)):
-            arcs = _at(self.arcs_, i - 1)
-            pushed = self.states_[:, i] + self.backward[i] - _finite(self.total)[:, None]
-            marginals = torch.exp(self.forward[i - 1][:, :, None] + arcs + pushed[:, None, :])
+            transitions = _at(self.transitions_, i - 1)
+            pushed = self.emissions_[:, i] + self.backward[i] - _finite(self.total)[:, None]
+            marginals = torch.exp(self.forward[i - 1][:, :, None] + transitions + pushed[:, None, :])
             marginals = torch.where(self.possible[:, i, None, None], marginals, 0.0)
             if weights is not None:
                 marginals = marginals * weights[:, None, None]

@@ -1,6 +1,7 @@
 """Sums over the spanning trees of a batch of sentences by a determinant in float64 (Koo et al. 2007).
 
-With weights A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of the root's arcs,
+With weights A = exp(scores − peaks), peak_m the largest score of an arc into word m, and r the weights of the root's
+arcs,
 
     K = diag(Σ_h A_hm) − A,  row 1 replaced by r,       Z = det K · exp Σ_m peak_m          with one word below the root
     K = diag(r_m + Σ_h A_hm) − A                        Z = det K · exp Σ_m peak_m          with any number
@@ -69,7 +70,7 @@ def is_safe(problem: TreeProblem) -> Tensor:
     exists = arcs_of(problem)
     scores = problem.scores.double()
     low, high = (scores.masked_fill(~exists, value) for value in (torch.inf, -torch.inf))
-    spread = high.amax(1) - low.amin(1)  # −inf for words that are none, inf where an arc does not exist
+    spread = high.amax(1) - low.amin(1)  # −inf beyond the end, inf where an arc does not exist
     return (spread <= SAFE_SPREAD).all(1)
 
 
@@ -83,7 +84,7 @@ def _kirchhoff(problem: TreeProblem) -> tuple[Tensor, Tensor, Tensor]:
     peaks = torch.where(torch.isinf(peaks), 0.0, peaks)  # [B, n]
     weights = torch.exp(scores - peaks[:, None])
     inner, root = weights[:, 1:], weights[:, 0]  # [B, n, n], [B, n]
-    outside = (words > word_counts(problem)[:, None]).double()  # words that are none: 1 on the diagonal
+    outside = (words > word_counts(problem)[:, None]).double()  # beyond the end: 1 on the diagonal
     diagonal = inner.sum(1) + outside
     if not problem.single_root:
         return torch.diag_embed(diagonal + root) - inner, weights, peaks

@@ -203,7 +203,7 @@ def _select(problem: TreeProblem, possible: Tensor) -> tuple[Any, Any]:
 
 
 def _sums(problem: TreeProblem) -> tuple[Tensor, Tensor]:
-    """Exact for scores of any spread; NaN for sentences with an arc whose score is not a number, which the core refuses."""
+    """log Z and marginals, exact for any spread; NaN where the score of an arc is, for which the core raises an error."""
     undefined = (problem.scores.isnan() & arcs_of(problem)).flatten(1).any(1)
     if undefined.any():
         rows = undefined[:, None, None]

@@ -1,8 +1,8 @@
-"""Lists of the bigrams that exist, for chains with many labels and few bigrams.
+"""Lists of the allowed bigrams, for chains with many labels and few bigrams.
 
-For each label the labels that may come before it, and for each those that may come after it, cut into tiles of equal size:
-a tile has lists of one width, 8, 16, 32 …, padded to it, so that all of its numbers are worked on at once whatever their
-lists' lengths.
+For each label the labels that may come before it, and for each those that may come after it, cut into tiles of equal
+size: a tile has lists of one width, 8, 16, 32 …, padded to it, so that all of its numbers are worked on at once
+whatever their lists' lengths.
 
     tiles [2, 1 + n, TILE + TILE / 8] int16: labels before, then labels after; [d, 0, c] is the first tile of width 8 · 2^c.
     [d, 1 + i]: TILE / width lists of tile i, one after the other, −1 in the padding; then the labels that have these lists.
@@ -22,15 +22,15 @@ from torch import Tensor
 
 SHORTEST = 8  # width of a list
 TILE = 4096  # labels in the lists of a tile, where that holds the widest list
-WIDTHS = 16  # bounds that tiles have room for
-FEW_LABELS = 128  # up to which all pairs are looked at faster
+WIDTHS = 16  # widths that tiles may have
+FEW_LABELS = 128  # up to which all pairs are faster
 MOST_LABELS = 8192
 ATTRIBUTE = "crfkit_bigram_tiles"  # of a storage: by offset and length of a table, its version and its tiles
 FEW = 0.25  # share of the pairs up to which lists pay, for losses and best label sequences alike
 
 
 def tiles_for(table: Tensor) -> Tensor | None:
-    """Tiles of the bigrams of a table [L + 1, L + 1], START and END left out; None where all pairs are as good as lists.
+    """Tiles of the bigrams of a table [L + 1, L + 1], without START and END; None where all pairs are as good as lists.
 
     None as well for tables whose changes PyTorch does not count, or with gaps in memory, and while a CUDA graph is
     captured that has not seen the table.
@@ -53,7 +53,7 @@ def tiles_for(table: Tensor) -> Tensor | None:
 
 
 def _tiles(exists: Tensor) -> Tensor | None:
-    """Tiles of the pairs that exist [L, L] on their device, where they are few."""
+    """Tiles of the allowed pairs [L, L] on their device, where they are few."""
     in_memory = exists.detach().cpu().numpy()
     if in_memory.sum() > FEW * in_memory.size:
         return None
@@ -61,7 +61,7 @@ def _tiles(exists: Tensor) -> Tensor | None:
 
 
 def tiles_of(exists: npt.NDArray[np.bool_], size: int = TILE) -> npt.NDArray[np.int16]:
-    """Tiles of the pairs that exist [L, L], with `size` labels or, where a list may be longer, as many as that."""
+    """Tiles of the allowed pairs [L, L], with `size` labels or, where a list may be longer, as many as that."""
     size = max(size, 1 << (len(exists) - 1).bit_length(), SHORTEST * WIDTHS)
     both = [_lists(exists.T, size), _lists(exists, size)]
     n_tiles = max(len(tiles) for _, tiles in both)

@@ -1,6 +1,8 @@
-"""A batch of chains as every path through this room sees it: scores, lengths, and which positions are sites.
+"""A batch of chains as every backend sees it: scores, lengths, and the positions of the tokens.
 
-Letters: B sequences, T positions, L labels. Sequence b has `lengths[b]` sites; its i-th site is position `sites[b, i]`.
+Masked positions are removed: the others are the tokens of a sequence, which become adjacent.
+
+Letters: B sequences, T positions, L labels. Sequence b has `lengths[b]` tokens; its i-th token is at `positions[b, i]`.
 """
 
 from __future__ import annotations
@@ -14,20 +16,21 @@ from torch import Tensor
 class ChainProblem(NamedTuple):
     """The scores of a batch of chains.
 
-    score(y) = start[y_1] + Σ_i emissions[site_i, y_i] + Σ_{i≥2} arcs[y_{i−1}, y_i] + end[y_n]
+    score(y) = start[y_1] + Σ_i emissions[positions_i, y_i] + Σ_{i≥2} transitions[y_{i−1}, y_i] + end[y_n]
 
-    With four axes, `arcs[b, t − 1]` holds the arcs into position t.
+    With four axes, `transitions[b, t − 1]` holds the transitions into position t.
     """
 
     emissions: Tensor  # [B, T, L]
-    arcs: Tensor  # [L, L], [B, L, L] or [B, T − 1, L, L]
+    transitions: Tensor  # [L, L], [B, L, L] or [B, T − 1, L, L]
     start: Tensor | None  # [L]
     end: Tensor | None  # [L]
     lengths: Tensor | None  # [B] int64; None: all T
-    sites: Tensor | None  # [B, T] int64, a permutation of the positions; None: 0 … T − 1
-    bigrams: Tensor | None = (
-        None  # bool [L + 1, L + 1]: the arcs and ends that exist, whatever the others score
-    )
+    positions: (
+        Tensor | None
+    )  # [B, T] int64: those of the tokens in order, then the masked ones; None: 0 … T − 1
+    # bool [L + 1, L + 1], START last row, END last column: allowed transitions and ends; scores of others are ignored
+    bigrams: Tensor | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -37,37 +40,40 @@ class ChainProblem(NamedTuple):
 
 
 def explicit(problem: ChainProblem) -> ChainProblem:
-    """The same problem with −inf for arcs and ends that do not exist: all but the kernels for tables want it so."""
+    """The same problem with −inf for forbidden transitions and ends, as most backends take it."""
     if problem.bigrams is None:
         return problem
-    arcs, start, end = constrained(problem.bigrams, problem.arcs, problem.start, problem.end)
-    return problem._replace(arcs=arcs, start=start, end=end, bigrams=None)
+    transitions, start, end = constrained(problem.bigrams, problem.transitions, problem.start, problem.end)
+    return problem._replace(transitions=transitions, start=start, end=end, bigrams=None)
 
 
 def constrained(
-    table: Tensor | None, arcs: Tensor, start: Tensor | None, end: Tensor | None
+    table: Tensor | None, transitions: Tensor, start: Tensor | None, end: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """The scores of arcs, start and end, with −inf for what the table [L + 1, L + 1] forbids."""
+    """The scores of transitions, start and end, with −inf for what the table [L + 1, L + 1] forbids."""
     if table is None:
-        return arcs, start, end
-    return (torch.where(table[:-1, :-1], arcs, -torch.inf), *constrained_ends(table, arcs, start, end))
+        return transitions, start, end
+    return (
+        torch.where(table[:-1, :-1], transitions, -torch.inf),
+        *constrained_ends(table, transitions, start, end),
+    )
 
 
 def constrained_ends(
-    table: Tensor, arcs: Tensor, start: Tensor | None, end: Tensor | None
+    table: Tensor, transitions: Tensor, start: Tensor | None, end: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The scores of start and end, 0 where they are absent, with −inf for what the table forbids."""
-    zero = arcs.new_zeros(()) if start is None or end is None else None
+    zero = transitions.new_zeros(()) if start is None or end is None else None
     return (
         torch.where(table[-1, :-1], zero if start is None else start, -torch.inf),
         torch.where(table[:-1, -1], zero if end is None else end, -torch.inf),
     )
 
 
-def sites_of(mask: Tensor) -> tuple[Tensor, Tensor]:
+def tokens_first(mask: Tensor) -> tuple[Tensor, Tensor]:
     """The number of kept positions [B], and the positions [B, T] with the kept ones first, in their order."""
-    sites = torch.argsort((~mask).to(torch.uint8), dim=1, stable=True)
-    return mask.sum(1), sites
+    positions = torch.argsort((~mask).to(torch.uint8), dim=1, stable=True)
+    return mask.sum(1), positions
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -76,13 +82,13 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def in_working_precision(problem: ChainProblem) -> ChainProblem:
-    """The same problem with emissions and arcs as sums are made of them: what is made in their type is not rounded."""
+    """The same problem with scores in the precision of the sums, so that gradients in their type are not rounded."""
     dtype = working_dtype(problem.emissions.dtype)
-    return problem._replace(emissions=problem.emissions.to(dtype), arcs=problem.arcs.to(dtype))
+    return problem._replace(emissions=problem.emissions.to(dtype), transitions=problem.transitions.to(dtype))
 
 
-def alive_sites(problem: ChainProblem) -> Tensor:
-    """Which of T places are sites of a sequence: bool [B, T], a prefix of each row."""
+def token_mask(problem: ChainProblem) -> Tensor:
+    """Which of T places are tokens of a sequence: bool [B, T], a prefix of each row."""
     B, T, _ = problem.shape
     places = torch.arange(T, device=problem.emissions.device)
     if problem.lengths is None:
@@ -92,67 +98,72 @@ def alive_sites(problem: ChainProblem) -> Tensor:
 
 def kept_positions(problem: ChainProblem) -> Tensor:
     """Which positions belong to a sequence: bool [B, T]."""
-    return to_positions(problem, alive_sites(problem))
+    return to_positions(problem, token_mask(problem))
 
 
-def site_states(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
-    """The scores of labels at sites [B, T, L], start and end folded in; 0 at places that are no sites."""
+def token_emissions(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
+    """The scores of labels at tokens [B, T, L], start and end folded in; 0 in the padding."""
     B, T, L = problem.shape
-    states = problem.emissions
-    if problem.sites is not None:
-        states = states.gather(1, problem.sites[:, :, None].expand(B, T, L))
-    states = states.to(dtype)
+    emissions = problem.emissions
+    if problem.positions is not None:
+        emissions = emissions.gather(1, problem.positions[:, :, None].expand(B, T, L))
+    emissions = emissions.to(dtype)
     if T == 0 or (problem.lengths is None and problem.start is None and problem.end is None):
-        return states
+        return emissions
     if problem.lengths is None:
-        states = states.clone()
+        emissions = emissions.clone()
     else:
-        states = states.masked_fill(~alive_sites(problem)[:, :, None], 0.0)
+        emissions = emissions.masked_fill(~token_mask(problem)[:, :, None], 0.0)
     if problem.start is not None:
-        states[:, 0] += problem.start.to(dtype)
+        emissions[:, 0] += problem.start.to(dtype)
     if problem.end is not None and problem.lengths is None:
-        states[:, -1] += problem.end.to(dtype)
+        emissions[:, -1] += problem.end.to(dtype)
     elif problem.end is not None and problem.lengths is not None:
-        last = (problem.lengths - 1)[:, None] == torch.arange(T, device=states.device)  # [B, T]
-        states = torch.where(last[:, :, None], states + problem.end.to(dtype), states)
-    return states
+        last = (problem.lengths - 1)[:, None] == torch.arange(T, device=emissions.device)  # [B, T]
+        emissions = torch.where(last[:, :, None], emissions + problem.end.to(dtype), emissions)
+    return emissions
 
 
-def site_arcs(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
-    """The arcs [L, L], [B, L, L] or [B, T − 1, L, L]; with four axes, [b, i − 1] are those into site i."""
-    arcs = problem.arcs.to(dtype)
-    if arcs.ndim < 4 or problem.sites is None:
-        return arcs
-    return arcs.gather(1, _arc_places(problem, arcs))
+def token_transitions(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
+    """The transitions [L, L], [B, L, L] or [B, T − 1, L, L]; with four axes, [b, i − 1] are those into token i."""
+    transitions = problem.transitions.to(dtype)
+    if transitions.ndim < 4 or problem.positions is None:
+        return transitions
+    return transitions.gather(1, _transition_places(problem, transitions))
 
 
-def _arc_places(problem: ChainProblem, arcs: Tensor) -> Tensor:
-    """Where the arcs into sites 1 … T − 1 stand: [B, T − 1, L, L]."""
-    assert problem.sites is not None
-    places = (problem.sites[:, 1:] - 1).clamp_min(0)
-    return places[:, :, None, None].expand(arcs.shape)
+def _transition_places(problem: ChainProblem, transitions: Tensor) -> Tensor:
+    """Where the transitions into tokens 1 … T − 1 stand: [B, T − 1, L, L]."""
+    assert problem.positions is not None
+    places = (problem.positions[:, 1:] - 1).clamp_min(0)
+    return places[:, :, None, None].expand(transitions.shape)
 
 
 def compact(problem: ChainProblem) -> tuple[Tensor, Tensor]:
-    """States [B, T, L] with start and end folded in, and arcs, at sites, in float64; 0 where nothing comes of them."""
-    states, arcs = site_states(problem, torch.float64), site_arcs(problem, torch.float64)
-    if problem.lengths is None or arcs.ndim == 2:
-        return states, arcs
-    used = alive_sites(problem)[:, 1:]  # [B, T − 1]
-    used = used[:, :, None, None] if arcs.ndim == 4 else used.any(1)[:, None, None]
-    return states, torch.where(used, arcs, 0.0)
+    """Emissions [B, T, L] with start and end folded in, and transitions, of tokens, in float64; 0 in the padding."""
+    emissions, transitions = (
+        token_emissions(problem, torch.float64),
+        token_transitions(problem, torch.float64),
+    )
+    if problem.lengths is None or transitions.ndim == 2:
+        return emissions, transitions
+    used = token_mask(problem)[:, 1:]  # [B, T − 1]
+    used = used[:, :, None, None] if transitions.ndim == 4 else used.any(1)[:, None, None]
+    return emissions, torch.where(used, transitions, 0.0)
 
 
 def to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
-    """Values at sites [B, T, …] moved back to their positions."""
-    if problem.sites is None:
+    """Values at tokens [B, T, …] moved back to their positions."""
+    if problem.positions is None:
         return values
-    places = problem.sites.reshape(*problem.sites.shape, *[1] * (values.ndim - 2)).expand(values.shape)
+    places = problem.positions.reshape(*problem.positions.shape, *[1] * (values.ndim - 2)).expand(
+        values.shape
+    )
     return torch.zeros_like(values).scatter(1, places, values)
 
 
-def arcs_to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
-    """Values of the arcs into sites [B, T − 1, L, L], 0 where there is no site, moved back to their positions."""
-    if problem.sites is None:
+def transitions_to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
+    """Values of the transitions into tokens [B, T − 1, L, L], 0 in the padding, moved back to their positions."""
+    if problem.positions is None:
         return values
-    return torch.zeros_like(values).scatter_add(1, _arc_places(problem, values), values)
+    return torch.zeros_like(values).scatter_add(1, _transition_places(problem, values), values)

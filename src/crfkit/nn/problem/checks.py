@@ -1,6 +1,6 @@
-"""What is refused of the arguments of a distribution, in words, before a kernel or the core sees it.
+"""Checks of the arguments of a distribution, before a kernel or the core sees them.
 
-Values are looked at only where that makes no GPU wait, and never in a compiled program.
+Values are inspected only where that needs no synchronisation with a GPU, and never in a compiled program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def check_scores(name: str, scores: Any, device: torch.device | None = None) -> None:
-    """Refuse what is not a tensor of real numbers, on the `device` of the other scores."""
+    """Raise an error for what is not a tensor of real numbers, on the `device` of the other scores."""
     if not isinstance(scores, Tensor):
         raise ValueError(f"{name}: got {type(scores).__name__}, expected a tensor.")
     if not scores.is_floating_point():
@@ -24,7 +24,7 @@ def check_scores(name: str, scores: Any, device: torch.device | None = None) -> 
 
 
 def check_device(name: str, given: Tensor, device: torch.device) -> None:
-    """Refuse a tensor that lies elsewhere than the scores it belongs to."""
+    """Raise an error for a tensor on another device than the scores it belongs to."""
     if given.device != device:
         raise ValueError(f"{name}: got a tensor on {given.device}, expected {device}, where the scores are.")
 
@@ -45,7 +45,7 @@ def checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor
 
 
 def check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> None:
-    """Refuse scores of the ends that do not go with the emissions."""
+    """Raise an error for scores of the ends that do not go with the emissions."""
     L = emissions.shape[2]
     for name, scores in (("start", start), ("end", end)):
         if scores is None:
@@ -56,7 +56,7 @@ def check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> N
 
 
 def check_integers(name: str, given: Any, shape: tuple[int, ...], what: str) -> None:
-    """Refuse what is not a tensor of integers with this shape."""
+    """Raise an error for what is not a tensor of integers with this shape."""
     if not isinstance(given, Tensor):
         raise ValueError(f"{name}: got {type(given).__name__}, expected a tensor of {what} {list(shape)}.")
     if given.shape != shape or given.is_floating_point():

@@ -1,4 +1,4 @@
-"""Which neighbours exist: sets of bigrams as tables that forbid arcs."""
+"""Which neighbours exist: sets of bigrams as tables that forbid transitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bigram_table(
     if labels is not None and len(labels) != n_labels:
         raise ValueError(f"labels: got {len(labels)} of them, the scores have {n_labels}.")
     if isinstance(bigrams, str) and labels is None:
-        raise ValueError(f"bigrams={bigrams!r} speaks of names: pass labels=[…], the name of each label.")
+        raise ValueError(f"bigrams={bigrams!r} needs names: pass labels=[…], the name of each label.")
     if bigrams == "observed":
         raise ValueError(
             'bigrams="observed": pass Bigrams.observed(y), with the label sequences of the data.'

@@ -10,7 +10,7 @@ LAYOUTS = {True: "[B, T, L]", False: "[T, B, L]"}  # of emissions, by `batch_fir
 
 
 def check_emissions(emissions: Any, n_labels: int, batch_first: bool) -> None:
-    """Refuse emissions that do not have three dimensions, the last of them the labels of the layer."""
+    """Raise an error for emissions that do not have three dimensions, the last of them the labels of the layer."""
     if isinstance(emissions, Tensor) and (emissions.ndim != 3 or emissions.shape[2] != n_labels):
         raise ValueError(
             f"emissions: got shape {list(emissions.shape)}, expected {LAYOUTS[batch_first]} with the layer's "
@@ -19,9 +19,9 @@ def check_emissions(emissions: Any, n_labels: int, batch_first: bool) -> None:
 
 
 def check_layout(name: str, given: Any, emissions: Any, batch_first: bool = True) -> None:
-    """Refuse tags, a mask or allowed labels whose first two dimensions are not those of the emissions."""
+    """Raise an error for tags, a mask or allowed labels whose first two dimensions are not those of the emissions."""
     if not isinstance(given, Tensor) or not isinstance(emissions, Tensor):
-        return  # absent, or refused by the distribution
+        return  # absent, or an error of the distribution
     expected = list(emissions.shape[:2])
     if list(given.shape[:2]) != expected:
         swapped = list(given.shape[:2]) == expected[::-1]
@@ -32,9 +32,9 @@ def check_layout(name: str, given: Any, emissions: Any, batch_first: bool = True
 
 
 def check_lengths(lengths: Any, emissions: Any, batch_first: bool) -> None:
-    """Refuse lengths of another number of sequences than the emissions have."""
+    """Raise an error for lengths of another number of sequences than the emissions have."""
     if not isinstance(lengths, Tensor) or not isinstance(emissions, Tensor) or lengths.ndim != 1:
-        return  # absent, or refused by the distribution
+        return  # absent, or an error of the distribution
     B, T = emissions.shape[:2] if batch_first else emissions.shape[1::-1]
     (found,) = lengths.shape
     if found != B:

@@ -1,8 +1,8 @@
 """Low-overhead kernel launches.
 
-`kernel[grid](…)` looks at every argument on every call, which takes longer than small kernels run. A `Launch` remembers what
-was compiled for a kind of arguments, and hands the next ones of that kind to it directly. Where Triton is of a version
-whose compiled kernels are not known here, or interprets them, launches are the ordinary ones.
+`kernel[grid](…)` inspects every argument on every call, which takes longer than small kernels run. A `Launch`
+remembers what was compiled for a kind of arguments, and hands the next ones of that kind to it directly. Where Triton
+is of a version whose compiled kernels are not known here, or interprets them, launches are the ordinary ones.
 """
 
 from __future__ import annotations

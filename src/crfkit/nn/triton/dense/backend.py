@@ -22,7 +22,10 @@ from crfkit.nn.triton.launch import Launch, begins_of, on_its_device
 
 MOST_LABELS = 128
 BUSY = 528  # programs that keep a large device busy
-CHUNKS = 16, 8  # of a sequence that are followed back at once, and sites behind one from which it is followed
+CHUNKS = (
+    16,
+    8,
+)  # of a sequence that are followed back at once, and tokens behind one from which it is followed
 SCALED = 4096  # numbers that a program multiplies at once
 REAL = {torch.float64: tl.float64, torch.float32: tl.float32}  # the types that sums are made in
 SHOWN = 1024  # numbers that a program makes explicit
@@ -32,13 +35,15 @@ ADDED = 16, 128  # numbers of a program that adds up parts, and parts that it re
 class Workspace(NamedTuple):
     """What the kernels hand on to each other, in one allocation: where each array begins, as an address."""
 
-    weights: int  # [n_tables, 2, BLOCK²] W = exp(arcs − peak) and its transpose, in the order of `spread`
-    scores: int  # [n_tables, 2, BLOCK²] the arcs and their transpose, with rows padded to BLOCK
-    facts: int  # [n_tables, N_FACTS] what is known of the arcs, see `tables`
+    weights: (
+        int  # [n_tables, 2, BLOCK²] W = exp(transitions − peak) and its transpose, in the order of `spread`
+    )
+    scores: int  # [n_tables, 2, BLOCK²] the transitions and their transpose, with rows padded to BLOCK
+    facts: int  # [n_tables, N_FACTS] what is known of the transitions, see `tables`
     counter: int  # [1] sequences that are done
     gold: int  # [B, 2] the scores of the tags, each as a number and what its rounding took
     peaks: int  # [B, T] the largest emission of each position
-    periods: int  # [B] sites from division to division, 0 where messages are logarithms
+    periods: int  # [B] tokens from division to division, 0 where messages are logarithms
     values: int  # [B]
     forward: int  # [B, T, L] messages
     backward: int  # [B, T, L]
@@ -64,9 +69,9 @@ class _Shape(NamedTuple):
     """How programs share the work on BLOCK labels."""
 
     block: int  # labels, padded
-    warps: int  # that share the arcs
+    warps: int  # that share the transitions
     lanes: int  # threads that share a column of them
-    step: int  # sites a turn of the gradient's kernel
+    step: int  # tokens a turn of the gradient's kernel
     gradient_warps: int
 
 
@@ -112,34 +117,34 @@ class _Pass:
         self.problem, self.tags = in_full(self.given), tags
         self.B, self.T, self.L = problem.emissions.shape
         self.kind, self.real = kind_of(self.problem, tags), working_dtype(problem.emissions.dtype)
-        self.own_arcs = int(problem.arcs.ndim > 2)
+        self.own_transitions = int(problem.transitions.ndim > 2)
         (self.block, self.warps, self.lanes, self.step, _), self.launches = _prepared(self.L)
         n_chunks = max(1, min(BUSY // self.B, -(-self.T // (2 * self.step))))
         self.chunk = (
             -(-self.T // (n_chunks * self.step)) * self.step
-        )  # sites of a program of the gradient's kernel
+        )  # tokens of a program of the gradient's kernel
         self.n_chunks = -(-self.T // self.chunk)
 
     def begins(self, keep: bool, gradient: bool) -> list[int]:
         """The arrays of the workspace: with messages, if they are kept, and with parts of a gradient."""
-        n_tables, n_parts = self.B if self.own_arcs else 1, self.B * self.n_chunks * gradient
+        n_tables, n_parts = self.B if self.own_transitions else 1, self.B * self.n_chunks * gradient
         return _begins(n_tables, self.B, self.T, self.L, self.block, self.B * keep, n_parts)
 
     def forward(
         self, keep: bool, total: bool, share: int = 1, gradient: bool = False
     ) -> tuple[Tensor, Tensor]:
         """The values [B], or their sum / share, [], and the memory of the workspace."""
-        emissions, arcs, start, end, lengths, sites, _ = self.problem
+        emissions, transitions, start, end, lengths, positions, _ = self.problem
         B, T, L, tags, real = self.B, self.T, self.L, self.tags, REAL[self.real]
         begins = self.begins(keep, gradient)
         memory = torch.empty(begins[-1], dtype=self.real, device=emissions.device)
         work = in_memory(memory, begins)
-        n_tables, rows = B if self.own_arcs else 1, 4096 // self.block
+        n_tables, rows = B if self.own_transitions else 1, 4096 // self.block
         n_programs = n_tables + (0 if tags is None else B) + -(-B * T // rows)
         gold = None if tags is None else work.gold
         self.launches.tables(
             (n_programs, 1, 1), self.kind,
-            (emissions, arcs, start, end, lengths, sites, tags, *work[:3], gold, work.counter, work.peaks),
+            (emissions, transitions, start, end, lengths, positions, tags, *work[:3], gold, work.counter, work.peaks),
             (B, T, n_tables), (L, self.block, rows, real, self.warps, self.lanes), memory,
         )  # fmt: skip
         found = memory.new_empty(() if total else B)  # the device works by now
@@ -148,18 +153,18 @@ class _Pass:
         self.launches.messages(
             (B, 1 + keep, 1), (self.kind, keep, total),
             (
-                emissions, start, end, lengths, sites, *work[:3], gold, work.counter, work.peaks, work.periods, *messages,
-                values, added,
+                emissions, start, end, lengths, positions, *work[:3], gold, work.counter, work.peaks, work.periods,
+                *messages, values, added,
             ),
-            (B, T, self.own_arcs, share), (L, self.block, real, self.warps, self.lanes), memory,
+            (B, T, self.own_transitions, share), (L, self.block, real, self.warps, self.lanes), memory,
         )  # fmt: skip
         return found, memory
 
     def gradient(
         self, memory: Tensor, begins: list[int], upstream: Tensor | None, share: int = 1
     ) -> Gradient:
-        """The gradient by emissions, arcs, start and end, weighted by `upstream`, or by 1 / share."""
-        emissions, arcs, _, end, lengths, sites, _ = self.problem
+        """The gradient by emissions, transitions, start and end, weighted by `upstream`, or by 1 / share."""
+        emissions, transitions, _, end, lengths, positions, _ = self.problem
         B, T, L, real = self.B, self.T, self.L, REAL[self.real]
         work, n_parts = in_memory(memory, begins), B * self.n_chunks
         sums: Any = work.sums
@@ -171,39 +176,50 @@ class _Pass:
         launch(
             (B, self.n_chunks, 1), (self.kind, None if upstream is None else upstream.dtype),
             (
-                emissions, end, lengths, sites, self.tags, work.scores, work.facts, work.periods, work.forward,
+                emissions, end, lengths, positions, self.tags, work.scores, work.facts, work.periods, work.forward,
                 work.backward, work.scale, upstream, d_emissions, sums,
             ),
             (
-                T, self.own_arcs, self.n_chunks, self.chunk,
+                T, self.own_transitions, self.n_chunks, self.chunk,
                 upstream.stride(0) if upstream is not None and upstream.ndim else 0, share,
             ),
             (L, self.block, self.step, real, self.real == torch.float32), memory,
         )  # fmt: skip
-        if self.own_arcs:
+        if self.own_transitions:
             return d_emissions, *self._sums_by_sequence(sums.sum(1))
-        d_arcs = torch.empty_like(arcs)
+        d_transitions = torch.empty_like(transitions)
         d_start, d_end = (None if part is None else torch.empty_like(part) for part in self.given[2:4])
         kind = (
             self.kind,
             *(None if part is None else part.dtype for part in (d_start, d_end, self.given.bigrams)),
         )
         self.launches.sums(
-            (-(-(L + 2) * L // ADDED[0]), 1, 1), kind, (sums, d_arcs, d_start, d_end, self.given.bigrams),
+            (-(-(L + 2) * L // ADDED[0]), 1, 1), kind, (sums, d_transitions, d_start, d_end, self.given.bigrams),
             (n_parts,), (L, *ADDED), memory,
         )  # fmt: skip
-        return d_emissions, d_arcs, d_start, d_end
+        return d_emissions, d_transitions, d_start, d_end
 
     def _sums_by_sequence(self, sums: Tensor) -> Gradient:
-        """The gradient by arcs of their own, start and end, from its sums [B, L + 2, L] over each sequence."""
+        """The gradient by transitions of their own, start and end, from its sums [B, L + 2, L] over each sequence."""
         L, lengths = self.L, self.problem.lengths
-        if lengths is not None:  # the arcs of sequences that have none may be no numbers
+        if lengths is not None:  # the transitions of sequences that have none may be no numbers
             sums[:, :L].masked_fill_((lengths < 2)[:, None, None], 0.0)
         by_ends = zip(self.problem[2:4], (sums[:, L], sums[:, L + 1]), strict=True)
         return sums[:, :L], *(None if part is None else by.sum(0) for part, by in by_ends)
 
 
-class DenseBackend(Backend):
+class KernelBackend(Backend):
+    """What all backends of a GPU share."""
+
+    def scale(self, gradient: Gradient, upstream: Tensor) -> None:
+        """Multiply a gradient in place by a number on the device, which is the current one; 1 is not multiplied by."""
+        size, L = gradient[0].numel(), len(gradient[1])
+        kind = (L, *(None if part is None else part.dtype for part in gradient), upstream.dtype)
+        grid = (min(2 * BUSY, -(-size // SCALED)), 1, 1)
+        _SCALE(grid, kind, (*gradient, upstream), (size,), (L, SCALED))
+
+
+class DenseBackend(KernelBackend):
     """Up to 128 labels, transitions shared by all positions of a sequence."""
 
     name = "dense"
@@ -212,12 +228,12 @@ class DenseBackend(Backend):
     def suits(self, problem: ChainProblem) -> bool:
         """Whether there are kernels for this problem."""
         B, T, L = problem.emissions.shape
-        usual = problem.emissions.is_cuda and problem.arcs.ndim < 4
+        usual = problem.emissions.is_cuda and problem.transitions.ndim < 4
         return usual and 1 < L <= MOST_LABELS and T > 0 and B > 0
 
     def has_total(self, problem: ChainProblem) -> bool:
-        """With one table of arcs, and gradients that can be scaled without losing digits."""
-        return problem.arcs.ndim == 2 and problem.emissions.dtype in REAL
+        """With one table of transitions, and gradients that can be scaled without losing digits."""
+        return problem.transitions.ndim == 2 and problem.emissions.dtype in REAL
 
     @on_its_device
     def value(
@@ -231,7 +247,7 @@ class DenseBackend(Backend):
     def gradient(
         self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
     ) -> Gradient:
-        """The gradient by emissions [B, T, L], arcs, start [L] and end [L]."""
+        """The gradient by emissions [B, T, L], transitions, start [L] and end [L]."""
         (memory,), run = kept, _Pass(problem, tags)
         upstream = memory.new_ones(()) if upstream is None else upstream
         return run.gradient(memory, run.begins(True, False), upstream)
@@ -245,10 +261,6 @@ class DenseBackend(Backend):
         value, memory = run.forward(True, True, share, gradient=True)
         return value, run.gradient(memory, run.begins(True, True), None, share)
 
-    def scale(self, gradient: Gradient, upstream: Tensor) -> None:
-        """Multiply a gradient in place by a number on the device, which is the current one."""
-        scale_gradient(gradient, upstream)
-
     @on_its_device
     def argmax(self, problem: ChainProblem) -> Tensor:
         """Viterbi decoding, with backtracking in parallel over chunks."""
@@ -259,7 +271,7 @@ class DenseBackend(Backend):
         real = working_dtype(emissions.dtype)
         scores = emissions.new_empty((B, T, L), dtype=real)
         labels = emissions.new_empty((B, T), dtype=torch.int64)
-        stride = 0 if problem.arcs.ndim == 2 else L * L
+        stride = 0 if problem.transitions.ndim == 2 else L * L
         launches.best(
             (B, 1, 1), kind_of(problem, None), (*problem[:6], scores, labels), (T, stride),
             (L, block, REAL[real], warps, lanes, *CHUNKS),
@@ -267,26 +279,21 @@ class DenseBackend(Backend):
         return labels
 
 
-def scale_gradient(gradient: Gradient, upstream: Tensor) -> None:
-    """Multiply a gradient in place by a number on the device, which is the current one."""
-    size, L = gradient[0].numel(), len(gradient[1])
-    kind = (L, *(None if part is None else part.dtype for part in gradient), upstream.dtype)
-    grid = (min(2 * BUSY, -(-size // SCALED)), 1, 1)
-    _SCALE(grid, kind, (*gradient, upstream), (size,), (L, SCALED))
-
-
 def in_full(problem: ChainProblem) -> ChainProblem:
-    """The same problem with −inf for arcs and ends that its table of bigrams forbids; the device is the current one."""
-    _, arcs, start, end, _, _, table = problem
+    """The same problem with −inf for what its table of bigrams forbids; the device is the current one."""
+    _, transitions, start, end, _, _, table = problem
     if table is None:
         return problem
-    L = len(arcs)
+    L = len(transitions)
     full = [
-        torch.empty_like(part) for part in (arcs, *(arcs[0] if end is None else end for end in (start, end)))
+        torch.empty_like(part)
+        for part in (transitions, *(transitions[0] if end is None else end for end in (start, end)))
     ]
-    kind = (L, *(None if part is None else part.dtype for part in (arcs, start, end)))
-    _EXPLICIT((-(-((L + 1) ** 2) // SHOWN), 1, 1), kind, (arcs, start, end, table, *full), (), (L, SHOWN))
-    return problem._replace(arcs=full[0], start=full[1], end=full[2], bigrams=None)
+    kind = (L, *(None if part is None else part.dtype for part in (transitions, start, end)))
+    _EXPLICIT(
+        (-(-((L + 1) ** 2) // SHOWN), 1, 1), kind, (transitions, start, end, table, *full), (), (L, SHOWN)
+    )
+    return problem._replace(transitions=full[0], start=full[1], end=full[2], bigrams=None)
 
 
 def plain(problem: ChainProblem) -> ChainProblem:
@@ -299,14 +306,14 @@ def plain(problem: ChainProblem) -> ChainProblem:
 
 def kind_of(problem: ChainProblem, tags: Tensor | None) -> tuple[Any, ...]:
     """What kernels are compiled for: the number of labels, the types of the scores, and which parts there are."""
-    emissions, arcs, start, end, lengths, sites, _ = problem
+    emissions, transitions, start, end, lengths, positions, _ = problem
     return (
         emissions.shape[2],
         emissions.dtype,
-        arcs.dtype,
+        transitions.dtype,
         None if start is None else start.dtype,
         None if end is None else end.dtype,
         lengths is None,
-        sites is None,
+        positions is None,
         tags is None,
     )

@@ -1,4 +1,4 @@
-"""The Triton kernel that makes scores of arcs and ends explicit: −inf for what a table of bigrams forbids."""
+"""The Triton kernel that writes −inf for the transitions and ends that a table of bigrams forbids."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from crfkit.nn.triton.dense.tables import NEVER
 
 @triton.jit
 def explicit_kernel(
-    arcs, start, end, bigrams, full_arcs, full_start, full_end, L: tl.constexpr, BLOCK: tl.constexpr
+    transitions,
+    start,
+    end,
+    bigrams,
+    full_transitions,
+    full_start,
+    full_end,
+    L: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
-    """Programs [blocks of the table]: arcs [L, L], start [L] and end [L], 0 where they are absent, as the table has them.
+    """Programs [blocks of the table]: transitions [L, L], start [L] and end [L] (absent: 0), −inf where forbidden.
 
     bigrams [L + 1, L + 1] has START in its last row and END in its last column.
     """
@@ -20,8 +28,8 @@ def explicit_kernel(
     before, after = place // (L + 1), place % (L + 1)
     exists = tl.load(bigrams + place, mask=place < (L + 1) * (L + 1), other=0) != 0
     inside, first, last = (before < L) & (after < L), (before == L) & (after < L), (before < L) & (after == L)
-    score = tl.load(arcs + before * L + after, mask=inside & exists, other=NEVER)
-    tl.store(full_arcs + before * L + after, score, mask=inside)
+    score = tl.load(transitions + before * L + after, mask=inside & exists, other=NEVER)
+    tl.store(full_transitions + before * L + after, score, mask=inside)
     at_start = tl.where(exists, 0.0, NEVER)
     if start is not None:
         at_start = tl.load(start + after, mask=first & exists, other=NEVER)

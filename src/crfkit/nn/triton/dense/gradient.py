@@ -1,7 +1,7 @@
-"""The Triton kernel that makes a gradient of the messages of a chain (`chain_kernels`).
+"""The Triton kernels for the gradient, from the messages of `messages`.
 
     P(y_i) = V_i ∘ B_i / mass_i,     mass_i = Σ V_i ∘ B_i                    V forward, B backward messages
-    P(y_{i−1}, y_i) = V_{i−1} W exp(states_i − scale_i) ∘ B_i / mass_i
+    P(y_{i−1}, y_i) = V_{i−1} W exp(emissions_i − scale_i) ∘ B_i / mass_i
 
 The sum over i of the second is one matrix product of V_{i−1} and what follows it, in three passes of TF32 that keep the
 digits of float32.
@@ -43,14 +43,17 @@ def _finished(
 
 
 @triton.jit
-def _seen_arcs(tags, sites, row, begin, stop, T, L: tl.constexpr, label, BLOCK: tl.constexpr):
-    """How often the tags of the sites begin … stop − 1 have each arc [BLOCK, BLOCK]."""
+def _seen_transitions(tags, positions, row, begin, stop, T, L: tl.constexpr, label, BLOCK: tl.constexpr):
+    """How often the tags of the tokens begin … stop − 1 have each transition [BLOCK, BLOCK]."""
     STEP: tl.constexpr = 64
     seen = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     for first in range(begin, stop, STEP):
         t = first + tl.arange(0, STEP)
         linked = (t < stop) & (t > 0)
-        after, before = tags_of(tags, sites, row, t, linked, T), tags_of(tags, sites, row, t - 1, linked, T)
+        after, before = (
+            tags_of(tags, positions, row, t, linked, T),
+            tags_of(tags, positions, row, t - 1, linked, T),
+        )
         left = (label[:, None] == before[None, :]).to(tl.bfloat16)
         right = (label[None, :] == after[:, None]).to(tl.bfloat16)
         seen = tl.dot(left, right, seen)
@@ -59,10 +62,11 @@ def _seen_arcs(tags, sites, row, begin, stop, T, L: tl.constexpr, label, BLOCK: 
 
 @triton.jit
 def _chunk_scaled(
-    emissions, last, sites, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T, begin, stop,
-    bound, L: tl.constexpr, label, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
+    emissions, last, positions, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T, begin,
+    stop, bound, L: tl.constexpr, label, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr,
+    DOT: tl.constexpr,
 ):  # fmt: skip
-    """The gradient at the sites from `begin` to `bound`, STEP at once, of messages in exp space; its sums over them."""
+    """The gradient at the tokens from `begin` to `bound`, STEP at once, of messages in exp space; its sums over them."""
     known = label < L
     expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
     at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
@@ -70,7 +74,7 @@ def _chunk_scaled(
         t = first + tl.arange(0, STEP)
         inside, on = t < bound, t < stop
         linked, here = on & (t > 0), on[:, None] & known[None, :]
-        p = positions_of(sites, row, t, inside, T)
+        p = positions_of(positions, row, t, inside, T)
         cell = t[:, None] * L + label[None, :]
         x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
         f = tl.load(forward + cell, mask=here, other=0.0)
@@ -84,7 +88,7 @@ def _chunk_scaled(
         f *= by_f[:, None] * b
         by_mass = inverse(tl.sum(f, axis=1))
         x += tl.where((t == n - 1)[:, None], last[None, :], 0.0) - shift[:, None]
-        # exp(states_i − scale_i) ∘ B_i / mass_i, which follows V_{i−1} W
+        # exp(emissions_i − scale_i) ∘ B_i / mass_i, which follows V_{i−1} W
         pushed = tl.exp(tl.where(linked[:, None], x, NEVER)) * b * (by_mass * by_f)[:, None]
         at_start, at_end = _finished(
             f * by_mass[:, None], weight, tags, d_emissions, at_start, at_end, row, t, p, n, on, inside, T, L, label,
@@ -98,10 +102,10 @@ def _chunk_scaled(
 
 @triton.jit
 def _chunk_in_log_space(
-    emissions, last, sites, tags, scores, forward, backward, scale, d_emissions, weight, row, n, T, begin, stop,
+    emissions, last, positions, tags, scores, forward, backward, scale, d_emissions, weight, row, n, T, begin, stop,
     bound, L: tl.constexpr, label, BLOCK: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
-    """The same of messages that are logarithms, site by site."""
+    """The same of messages that are logarithms, token by token."""
     known = label < L
     expected = tl.zeros([BLOCK, BLOCK], dtype=REAL)
     at_start, at_end = tl.zeros([BLOCK], dtype=REAL), tl.zeros([BLOCK], dtype=REAL)
@@ -109,7 +113,7 @@ def _chunk_in_log_space(
     for i in range(begin, bound):
         t = i + tl.arange(0, 1)
         on = t < stop
-        p = positions_of(sites, row, t, t < bound, T)
+        p = positions_of(positions, row, t, t < bound, T)
         here = tl.broadcast_to(on, [BLOCK]) & known
         b = tl.load(backward + i * L + label, mask=here & tl.broadcast_to(t < n - 1, [BLOCK]), other=0.0)
         f = tl.load(forward + i * L + label, mask=here, other=NEVER) + b
@@ -128,22 +132,23 @@ def _chunk_in_log_space(
     return expected, at_start, at_end
 
 
-@triton.jit(do_not_specialize=["T", "own_arcs", "n_chunks", "chunk", "upstream_stride", "share"])
+@triton.jit(do_not_specialize=["T", "own_transitions", "n_chunks", "chunk", "upstream_stride", "share"])
 def gradient_kernel(
-    emissions, end, lengths, sites, tags, scores, facts, periods, forward, backward, scale, upstream, d_emissions,
-    sums, T, own_arcs, n_chunks, chunk, upstream_stride, share, L: tl.constexpr, BLOCK: tl.constexpr,
+    emissions, end, lengths, positions, tags, scores, facts, periods, forward, backward, scale, upstream, d_emissions,
+    sums, T, own_transitions, n_chunks, chunk, upstream_stride, share, L: tl.constexpr, BLOCK: tl.constexpr,
     STEP: tl.constexpr, REAL: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, n_chunks]: the gradient at the positions of one chunk of sites, and its sums over them.
+    """Programs [B, n_chunks]: the gradient at the positions of one chunk of tokens, and its sums over them.
 
-    It is weighted by the upstream gradient of each value, `upstream` with its stride, or by 1 / share where this is absent.
-    sums [B, n_chunks, L + 2, L]: of the arcs, and of the scores of first and of last labels. The others: see `Workspace`.
+    It is weighted by the upstream gradient of each value, `upstream` with its stride, or by 1 / share where this is
+    absent. sums [B, n_chunks, L + 2, L]: of the transitions, and of the scores of first and of last labels. The
+    others: see `Workspace`.
     """
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     known = label < L
-    scores += row * own_arcs * (2 * BLOCK * BLOCK)
+    scores += row * own_transitions * (2 * BLOCK * BLOCK)
     emissions += row * T * L
     forward += row * T * L
     backward += row * T * L
@@ -157,18 +162,18 @@ def gradient_kernel(
     begin, bound = part * chunk, tl.minimum((part + 1) * chunk, T)
     stop = tl.minimum(n, bound)
     if tl.load(periods + row) > 0:
-        peak = tl.load(facts + row * own_arcs * N_FACTS + PEAK)
+        peak = tl.load(facts + row * own_transitions * N_FACTS + PEAK)
         expected, at_start, at_end = _chunk_scaled(
-            emissions, last, sites, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T,
+            emissions, last, positions, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T,
             begin, stop, bound, L, label, BLOCK, STEP, REAL, DOT,
         )  # fmt: skip
     else:
         expected, at_start, at_end = _chunk_in_log_space(
-            emissions, last, sites, tags, scores, forward, backward, scale, d_emissions, weight, row, n, T, begin,
+            emissions, last, positions, tags, scores, forward, backward, scale, d_emissions, weight, row, n, T, begin,
             stop, bound, L, label, BLOCK, REAL,
         )  # fmt: skip
     if tags is not None:
-        expected -= _seen_arcs(tags, sites, row, begin, stop, T, L, label, BLOCK)
+        expected -= _seen_transitions(tags, positions, row, begin, stop, T, L, label, BLOCK)
     out = sums + (row * n_chunks + part) * (L + 2) * L
     pair = known[:, None] & known[None, :]
     tl.store(out + label[:, None] * L + label[None, :], expected * weight, mask=pair)
@@ -178,9 +183,17 @@ def gradient_kernel(
 
 @triton.jit(do_not_specialize=["n_parts"])
 def sums_kernel(
-    sums, d_arcs, d_start, d_end, bigrams, n_parts, L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr
+    sums,
+    d_transitions,
+    d_start,
+    d_end,
+    bigrams,
+    n_parts,
+    L: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEP: tl.constexpr,
 ):
-    """Programs [blocks of numbers]: sums [n_parts, L + 2, L] added up to d_arcs [L, L], d_start [L] and d_end [L].
+    """Programs [blocks of numbers]: sums [n_parts, L + 2, L] added up to d_transitions [L, L], d_start [L] and d_end [L].
 
     Any of these three may be absent. They are 0 for what bigrams [L + 1, L + 1], where it is given, forbids.
     """
@@ -197,8 +210,8 @@ def sums_kernel(
         at_end = row > L
         there = tl.where(at_end, column, row) * (L + 1) + tl.where(at_end, L, column)
         found = tl.where(tl.load(bigrams + there, mask=place < size, other=0) != 0, found, 0.0)
-    if d_arcs is not None:
-        tl.store(d_arcs + place, found.to(d_arcs.dtype.element_ty), mask=place < L * L)
+    if d_transitions is not None:
+        tl.store(d_transitions + place, found.to(d_transitions.dtype.element_ty), mask=place < L * L)
     if d_start is not None:
         at_start = (place >= L * L) & (place < L * L + L)
         tl.store(d_start + place - L * L, found.to(d_start.dtype.element_ty), mask=at_start)
@@ -217,12 +230,14 @@ def _scale(numbers, size, factor, STEP: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["size"])
-def scale_kernel(d_emissions, d_arcs, d_start, d_end, upstream, size, L: tl.constexpr, STEP: tl.constexpr):
+def scale_kernel(
+    d_emissions, d_transitions, d_start, d_end, upstream, size, L: tl.constexpr, STEP: tl.constexpr
+):
     """Programs [any]: gradients multiplied in place by one number, where it is not 1; d_emissions has `size` numbers."""
     factor = tl.load(upstream)
     if factor != 1.0:
         _scale(d_emissions, size, factor, STEP)
-        _scale(d_arcs, L * L, factor, STEP)
+        _scale(d_transitions, L * L, factor, STEP)
         if d_start is not None:
             _scale(d_start, L, factor, STEP)
         if d_end is not None:

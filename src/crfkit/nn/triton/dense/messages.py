@@ -1,4 +1,4 @@
-"""The Triton kernel that makes the messages of chains of up to 128 labels, with the recursions of `chain_kernels`."""
+"""The Triton kernel for forward–backward with up to 128 labels, by the recursions of `tables`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from crfkit.nn.triton.dense.tables import (
     spread,
     square,
 )
-from crfkit.nn.triton.scaling import sites_per_division, spread_of, widest_of
+from crfkit.nn.triton.scaling import spread_of, tokens_per_division, widest_of
 
 
 @triton.jit
@@ -35,25 +35,26 @@ def _pushed_in_log_space(message, table):
 
 
 @triton.jit
-def _site(emissions, peaks, sites, row, t, T, L: tl.constexpr, label, REAL: tl.constexpr):
-    """The emissions of site t of a sequence [BLOCK], −inf in the padding, and the largest, for each label.
+def _token(emissions, peaks, positions, row, t, T, L: tl.constexpr, label, REAL: tl.constexpr):
+    """The emissions of token t of a sequence [BLOCK], −inf in the padding, and the largest, for each label.
 
-    Numbers that are the same for all threads would be waited for as soon as they are asked for, so the largest is not.
+    Numbers that are the same for all threads would be waited for as soon as they are loaded, so each label loads the
+    largest.
     """
-    p = position_of(sites, row, tl.maximum(t, 0), T)
+    p = position_of(positions, row, tl.maximum(t, 0), T)
     x = tl.load(emissions + p * L + label, mask=label < L, other=NEVER).to(REAL)
     return x, tl.load(peaks + p + tl.where(label + T < 0, label, 0))
 
 
 @triton.jit
-def _four_sites(
-    emissions, peaks, sites, row, t, T, L: tl.constexpr, label, STEP: tl.constexpr, REAL: tl.constexpr
+def _four_tokens(
+    emissions, peaks, positions, row, t, T, L: tl.constexpr, label, STEP: tl.constexpr, REAL: tl.constexpr
 ):
-    """The emissions of the sites t, t + STEP, t + 2 STEP and t + 3 STEP, and their largest ones."""
-    x1, m1 = _site(emissions, peaks, sites, row, t, T, L, label, REAL)
-    x2, m2 = _site(emissions, peaks, sites, row, t + STEP, T, L, label, REAL)
-    x3, m3 = _site(emissions, peaks, sites, row, t + 2 * STEP, T, L, label, REAL)
-    x4, m4 = _site(emissions, peaks, sites, row, t + 3 * STEP, T, L, label, REAL)
+    """The emissions of the tokens t, t + STEP, t + 2 STEP and t + 3 STEP, and their largest ones."""
+    x1, m1 = _token(emissions, peaks, positions, row, t, T, L, label, REAL)
+    x2, m2 = _token(emissions, peaks, positions, row, t + STEP, T, L, label, REAL)
+    x3, m3 = _token(emissions, peaks, positions, row, t + 2 * STEP, T, L, label, REAL)
+    x4, m4 = _token(emissions, peaks, positions, row, t + 3 * STEP, T, L, label, REAL)
     return x1, x2, x3, x4, m1, m2, m3, m4
 
 
@@ -82,7 +83,7 @@ def _divided(message, scale, due):
 
 @triton.jit
 def _keep(out, into, t, message, scale, L: tl.constexpr, label):
-    """Store the message of site t, and its scale, where they are wanted."""
+    """Store the message of token t, and its scale, where they are wanted."""
     if out is not None:
         tl.store(out + t * L, message, mask=label < L)
         tl.store(into + t + label, scale, mask=label == 0)
@@ -90,24 +91,24 @@ def _keep(out, into, t, message, scale, L: tl.constexpr, label):
 
 @triton.jit
 def _forward_scaled(
-    emissions, peaks, weights, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, into,
+    emissions, peaks, weights, period, positions, row, n, T, L: tl.constexpr, label, start, end, out, into,
     BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Forward messages in exp space; their scales, and the logarithm of the last one's sum, added up in float64."""
+    """Forward messages in exp space; their scales, and the logarithm of the last one's sum, summed in float64."""
     w = spread(weights, BLOCK, WARPS, LANES)
-    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, REAL)
+    x = row_of(emissions, positions, row, 0, n, T, L, label, start, end, REAL)
     m = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
     v = tl.exp(x - m)
     total = m.to(tl.float64)
     if n > 0:
         _keep(out, into, 0, v, m, L, label)
-    x1, x2, x3, x4, m1, m2, m3, m4 = _four_sites(emissions, peaks, sites, row, 1, T, L, label, 1, REAL)
+    x1, x2, x3, x4, m1, m2, m3, m4 = _four_tokens(emissions, peaks, positions, row, 1, T, L, label, 1, REAL)
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
-    # Four sites a turn, with one division of the four where the period is 4 or 8, and two where it is 2. What the next
+    # Four tokens a turn, with one division of the four where the period is 4 or 8, and two where it is 2. What the next
     # four need is loaded before these four are done, which hides the latency of memory.
     for t in range(1, 4 * in_fours, 4):
-        x5, x6, x7, x8, m5, m6, m7, m8 = _four_sites(
-            emissions, peaks, sites, row, t + 4, T, L, label, 1, REAL
+        x5, x6, x7, x8, m5, m6, m7, m8 = _four_tokens(
+            emissions, peaks, positions, row, t + 4, T, L, label, 1, REAL
         )
         v = _pushed(v, w) * tl.exp(x1 - m1)
         _keep(out, into, t, v, m1, L, label)
@@ -115,39 +116,39 @@ def _forward_scaled(
         _keep(out, into, t + 1, v, m2, L, label)
         v = _pushed(v, w) * tl.exp(x3 - m3)
         _keep(out, into, t + 2, v, m3, L, label)
-        due = ((t + 3) & (period - 1)) == 0  # of periods 2, 4 and 8: at sites that they divide
+        due = ((t + 3) & (period - 1)) == 0  # of periods 2, 4 and 8: at tokens that they divide
         v, m4 = _divided(_pushed(v, w) * tl.exp(x4 - m4), m4, due)
         _keep(out, into, t + 3, v, m4, L, label)
         total += m1.to(tl.float64) + m2.to(tl.float64) + (m3.to(tl.float64) + m4.to(tl.float64))
         x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
-    x = row_of(emissions, sites, row, 1 + 4 * in_fours, n, T, L, label, start, end, REAL)
-    y = row_of(emissions, sites, row, 2 + 4 * in_fours, n, T, L, label, start, end, REAL)
+    x = row_of(emissions, positions, row, 1 + 4 * in_fours, n, T, L, label, start, end, REAL)
+    y = row_of(emissions, positions, row, 2 + 4 * in_fours, n, T, L, label, start, end, REAL)
     for t in range(1 + 4 * in_fours, n):  # one by one: the last ones, or all of them
-        next_y = row_of(emissions, sites, row, t + 2, n, T, L, label, start, end, REAL)
+        next_y = row_of(emissions, positions, row, t + 2, n, T, L, label, start, end, REAL)
         m = finite(tl.max(x, axis=0)) + tl.zeros([BLOCK], dtype=REAL)
         v, m = _divided(_pushed(v, w) * tl.exp(x - m), m, True)
         total += m.to(tl.float64)
         _keep(out, into, t, v, m, L, label)
         x, y = y, next_y
-    # log Z but for the peak of the arcs: Σ_i scale_i + log Σ V_{n−1}
+    # log Z but for the peak of the transitions: Σ_i scale_i + log Σ V_{n−1}
     return tl.max(total, axis=0) + tl.log(tl.sum(v, axis=0)).to(tl.float64)
 
 
 @triton.jit
 def _forward_in_log_space(
-    emissions, scores, sites, row, n, T, L: tl.constexpr, label, start, end, out, into, BLOCK: tl.constexpr,
+    emissions, scores, positions, row, n, T, L: tl.constexpr, label, start, end, out, into, BLOCK: tl.constexpr,
     REAL: tl.constexpr,
 ):  # fmt: skip
     """The same with logarithms: scale_i is the largest of V_i before it is subtracted."""
     table = square(scores, BLOCK)
-    x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, REAL)
+    x = row_of(emissions, positions, row, 0, n, T, L, label, start, end, REAL)
     m = finite(tl.max(x, axis=0))
     v = x - m
     total = m.to(tl.float64)
     if n > 0:
         _keep(out, into, 0, v, m, L, label)
     for t in range(1, n):
-        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, REAL)
+        x = row_of(emissions, positions, row, t, n, T, L, label, start, end, REAL)
         v = _pushed_in_log_space(v, table) + x
         m = finite(tl.max(v, axis=0))
         v -= m
@@ -158,21 +159,23 @@ def _forward_in_log_space(
 
 @triton.jit
 def _backward_scaled(
-    emissions, peaks, weights, period, sites, row, n, T, L: tl.constexpr, label, start, end, out, BLOCK: tl.constexpr,
-    REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
+    emissions, peaks, weights, period, positions, row, n, T, L: tl.constexpr, label, start, end, out,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Backward messages in exp space, of sites 0 … n − 2; they have no scales, as probabilities are divided by sums."""
+    """Backward messages in exp space, of tokens 0 … n − 2; they have no scales, as probabilities are divided by sums."""
     known = label < L
     w = spread(weights + BLOCK * BLOCK, BLOCK, WARPS, LANES)
-    x = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, REAL)
+    x = row_of(emissions, positions, row, n - 1, n, T, L, label, start, end, REAL)
     v, _ = _divided(_pushed(tl.exp(x - finite(tl.max(x, axis=0))), w), x, True)
     tl.store(out + (n - 2) * L, v, mask=known)
-    x1, x2, x3, x4, m1, m2, m3, m4 = _four_sites(emissions, peaks, sites, row, n - 2, T, L, label, -1, REAL)
+    x1, x2, x3, x4, m1, m2, m3, m4 = _four_tokens(
+        emissions, peaks, positions, row, n - 2, T, L, label, -1, REAL
+    )
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
     for i in range(0, 4 * in_fours, 4):
         t = n - 2 - i  # B_{t−1} = W (E_t ∘ B_t), and so on
-        x5, x6, x7, x8, m5, m6, m7, m8 = _four_sites(
-            emissions, peaks, sites, row, t - 4, T, L, label, -1, REAL
+        x5, x6, x7, x8, m5, m6, m7, m8 = _four_tokens(
+            emissions, peaks, positions, row, t - 4, T, L, label, -1, REAL
         )
         v = _pushed(v * tl.exp(x1 - m1), w)
         tl.store(out + (t - 1) * L, v, mask=known)
@@ -184,11 +187,11 @@ def _backward_scaled(
         tl.store(out + (t - 4) * L, v, mask=known)
         x1, x2, x3, x4, m1, m2, m3, m4 = x5, x6, x7, x8, m5, m6, m7, m8
     t = n - 2 - 4 * in_fours
-    x = row_of(emissions, sites, row, tl.maximum(t, 0), n, T, L, label, start, end, REAL)
-    y = row_of(emissions, sites, row, tl.maximum(t - 1, 0), n, T, L, label, start, end, REAL)
+    x = row_of(emissions, positions, row, tl.maximum(t, 0), n, T, L, label, start, end, REAL)
+    y = row_of(emissions, positions, row, tl.maximum(t - 1, 0), n, T, L, label, start, end, REAL)
     for i in range(4 * in_fours, n - 2):
         t = n - 2 - i
-        next_y = row_of(emissions, sites, row, tl.maximum(t - 2, 0), n, T, L, label, start, end, REAL)
+        next_y = row_of(emissions, positions, row, tl.maximum(t - 2, 0), n, T, L, label, start, end, REAL)
         v, _ = _divided(_pushed(v * tl.exp(x - finite(tl.max(x, axis=0))), w), x, True)
         tl.store(out + (t - 1) * L, v, mask=known)
         x, y = y, next_y
@@ -196,7 +199,7 @@ def _backward_scaled(
 
 @triton.jit
 def _backward_in_log_space(
-    emissions, scores, sites, row, n, T, L: tl.constexpr, label, start, end, out, BLOCK: tl.constexpr,
+    emissions, scores, positions, row, n, T, L: tl.constexpr, label, start, end, out, BLOCK: tl.constexpr,
     REAL: tl.constexpr,
 ):  # fmt: skip
     """The same with logarithms."""
@@ -205,35 +208,35 @@ def _backward_in_log_space(
     v = tl.where(known, 0.0, NEVER).to(REAL)
     for i in range(1, n):
         t = n - i
-        x = row_of(emissions, sites, row, t, n, T, L, label, start, end, REAL)
+        x = row_of(emissions, positions, row, t, n, T, L, label, start, end, REAL)
         v = _pushed_in_log_space(v + x, table)
         v -= finite(tl.max(v, axis=0))
         tl.store(out + (t - 1) * L, v, mask=known)
 
 
 @triton.jit
-def _period_of_states(
-    emissions, peaks, facts, sites, row, n, T, L: tl.constexpr, label, start, end, BLOCK: tl.constexpr,
+def _period_of_emissions(
+    emissions, peaks, facts, positions, row, n, T, L: tl.constexpr, label, start, end, BLOCK: tl.constexpr,
     REAL: tl.constexpr,
 ):  # fmt: skip
-    """How many sites there are from division to division in a sequence whose arcs alone do not decide, 0 for log space."""
+    """Tokens from division to division in a sequence whose transitions alone do not decide; 0 for log space."""
     steps, period = tl.load(facts + STEPS).to(tl.int32), tl.full([], 0, tl.int32)
     if (steps > 0) & (n > 0):
-        apart = widest_of(emissions, peaks, sites, row, n, T, L, label, BLOCK, REAL)
-        x = row_of(emissions, sites, row, 0, n, T, L, label, start, end, REAL)
-        y = row_of(emissions, sites, row, n - 1, n, T, L, label, start, end, REAL)
+        apart = widest_of(emissions, peaks, positions, row, n, T, L, label, BLOCK, REAL)
+        x = row_of(emissions, positions, row, 0, n, T, L, label, start, end, REAL)
+        y = row_of(emissions, positions, row, n - 1, n, T, L, label, start, end, REAL)
         apart = tl.maximum(apart, tl.maximum(spread_of(x), spread_of(y)))
-        period = sites_per_division(steps, tl.load(facts + APART) + apart)
+        period = tokens_per_division(steps, tl.load(facts + APART) + apart)
     return period
 
 
-@triton.jit(do_not_specialize=["B", "T", "own_arcs", "share"])
+@triton.jit(do_not_specialize=["B", "T", "own_transitions", "share"])
 def messages_kernel(
-    emissions, start, end, lengths, sites, weights, scores, facts, gold, counter, peaks, periods, forward, backward,
-    scale, values, total, B, T, own_arcs, share, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
-    WARPS: tl.constexpr, LANES: tl.constexpr,
+    emissions, start, end, lengths, positions, weights, scores, facts, gold, counter, peaks, periods, forward,
+    backward, scale, values, total, B, T, own_transitions, share, L: tl.constexpr, BLOCK: tl.constexpr,
+    REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, roles]: forward messages and log Z; backward messages, which for last sites are ones and not stored.
+    """Programs [B, roles]: forward messages and log Z; backward messages, which for last tokens are ones and not stored.
 
     See `Workspace`. Messages are stored where `forward` is given, values are less log Z where `gold` is, and total [] is
     their sum / share.
@@ -242,15 +245,15 @@ def messages_kernel(
     n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
-    weights += row * own_arcs * (2 * BLOCK * BLOCK)
-    scores += row * own_arcs * (2 * BLOCK * BLOCK)
-    facts += row * own_arcs * N_FACTS
+    weights += row * own_transitions * (2 * BLOCK * BLOCK)
+    scores += row * own_transitions * (2 * BLOCK * BLOCK)
+    facts += row * own_transitions * N_FACTS
     emissions += row * T * L
     peaks += row * T
     place = facts + PERIOD
     if tl.load(place) == 0:
-        found = _period_of_states(
-            emissions, peaks, facts, sites, row, n, T, L, label, first, last, BLOCK, REAL
+        found = _period_of_emissions(
+            emissions, peaks, facts, positions, row, n, T, L, label, first, last, BLOCK, REAL
         )
         tl.store(periods + row, found.to(REAL))
         tl.debug_barrier()
@@ -264,12 +267,12 @@ def messages_kernel(
         tl.store(periods + row, period.to(REAL))
         if period > 0:
             log_z = _forward_scaled(
-                emissions, peaks, weights, period, sites, row, n, T, L, label, first, last, out, into, BLOCK, REAL,
-                WARPS, LANES,
+                emissions, peaks, weights, period, positions, row, n, T, L, label, first, last, out, into, BLOCK,
+                REAL, WARPS, LANES,
             ) + (n - 1).to(tl.float64) * tl.load(facts + PEAK).to(tl.float64)  # fmt: skip
         else:
             log_z = _forward_in_log_space(
-                emissions, scores, sites, row, n, T, L, label, first, last, out, into, BLOCK, REAL
+                emissions, scores, positions, row, n, T, L, label, first, last, out, into, BLOCK, REAL
             )
         value = tl.where(n > 0, log_z, 0.0)
         if gold is not None:
@@ -281,10 +284,10 @@ def messages_kernel(
         out = backward + row * T * L + label
         if period > 0:
             _backward_scaled(
-                emissions, peaks, weights, period, sites, row, n, T, L, label, first, last, out, BLOCK, REAL, WARPS,
-                LANES,
+                emissions, peaks, weights, period, positions, row, n, T, L, label, first, last, out, BLOCK, REAL,
+                WARPS, LANES,
             )  # fmt: skip
         else:
             _backward_in_log_space(
-                emissions, scores, sites, row, n, T, L, label, first, last, out, BLOCK, REAL
+                emissions, scores, positions, row, n, T, L, label, first, last, out, BLOCK, REAL
             )

@@ -1,16 +1,16 @@
 """Triton kernels for chains of up to 128 labels: tables, and messages in both directions.
 
-One program has one sequence (and one direction), with exp(arcs) on chip. Messages are kept in exp space, and are divided now
-and then by a power of two near their largest number:
+One program has one sequence (and one direction), with exp(transitions) on chip. Messages are kept in exp space, and
+are rescaled periodically by a power of two near their largest number, which costs no digits:
 
-    V_i = (V_{i−1} W) ∘ exp(states_i − m_i) / 2^k_i,        W = exp(arcs − peak), m_i the largest emission of site i
-    V_i = exp(states_i − scale_i) ∘ (V_{i−1} W),                                                scale_i = m_i + k_i log 2
-    log Z = Σ_i scale_i + (n − 1) peak + log Σ V_{n−1}       added up in float64
+    V_i = (V_{i−1} W) ∘ exp(emissions_i − m_i) / 2^k_i,    W = exp(transitions − peak), m_i = max emissions_i
+        = (V_{i−1} W) ∘ exp(emissions_i − scale_i),        scale_i = m_i + k_i log 2
+    log Z = Σ_i scale_i + (n − 1) peak + log Σ V_{n−1}       summed in float64
 
-How often: arcs whose scores lie s nats apart make numbers e^s times smaller from site to site at most, and 60 nats are well
-within float32. Where arcs do not exist or lie farther apart than SAFE_SPREAD, the states of a sequence decide as well
-(`exp_space`), and where they lie too far apart, messages are logarithms, made in log space. Programs find that out for
-themselves, and nothing has to be asked from outside.
+How often: transitions whose scores lie s nats apart make numbers at most e^s times smaller from token to token, and
+60 nats are well within float32. With transitions that are forbidden or lie farther apart than SAFE_SPREAD, the
+emissions of a sequence decide as well (`scaling`), and where these lie too far apart, messages are logarithms. All
+this is decided on the device.
 """
 
 from __future__ import annotations
@@ -24,18 +24,14 @@ SAFE_SPREAD = tl.constexpr(30.0)
 UNDIVIDED_SPREAD = tl.constexpr(60.0)
 NEVER = tl.constexpr(float("-inf"))
 LOG_2 = tl.constexpr(0.6931471805599453)
-# what is known of a table of arcs: its largest score; positions from division to division, 0 where emissions decide;
-# then, steps from every label to every label; and how far the scores that exist lie apart
+# facts of a table of transitions: its largest score; tokens from division to division, 0 where emissions decide; in that
+# case, the steps from every label to every label; and the spread of the allowed scores
 PEAK, PERIOD, STEPS, APART, N_FACTS = (tl.constexpr(i) for i in range(5))
 
 
 @triton.jit
-def length_of(
-    lengths,
-    row,
-    T,
-):
-    """The number of sites of a sequence."""
+def length_of(lengths, row, T):
+    """The number of tokens of a sequence."""
     n = T
     if lengths is not None:
         n = tl.load(lengths + row).to(tl.int32)
@@ -43,38 +39,33 @@ def length_of(
 
 
 @triton.jit
-def position_of(
-    sites,
-    row,
-    t,
-    T,
-):
-    """The position of site t of a sequence."""
-    if sites is not None:
-        position = tl.load(sites + row * T + tl.minimum(t, T - 1)).to(tl.int32)
+def position_of(positions, row, t, T):
+    """The position of token t of a sequence."""
+    if positions is not None:
+        position = tl.load(positions + row * T + tl.minimum(t, T - 1)).to(tl.int32)
     else:
         position = tl.minimum(t, T - 1)
     return position
 
 
 @triton.jit
-def positions_of(sites, row, t, on, T):
-    """The positions of sites t [STEP] of the sequences `row`, where they are `on`."""
+def positions_of(positions, row, t, on, T):
+    """The positions of tokens t [STEP] of the sequences `row`, where they are `on`."""
     position = t
-    if sites is not None:
-        position = tl.load(sites + row * T + t, mask=on, other=0).to(tl.int32)
+    if positions is not None:
+        position = tl.load(positions + row * T + t, mask=on, other=0).to(tl.int32)
     return position
 
 
 @triton.jit
-def tags_of(tags, sites, row, t, on, T):
-    """The tags at sites t [STEP] of the sequences `row`; −1 where they are not `on`."""
-    return tl.load(tags + row * T + positions_of(sites, row, t, on, T), mask=on, other=-1).to(tl.int32)
+def tags_of(tags, positions, row, t, on, T):
+    """The tags at tokens t [STEP] of the sequences `row`; −1 where they are not `on`."""
+    return tl.load(tags + row * T + positions_of(positions, row, t, on, T), mask=on, other=-1).to(tl.int32)
 
 
 @triton.jit
 def lengths_of(lengths, row, exists, T):
-    """The numbers of sites of sequences `row` [ROWS], 0 where one does not exist."""
+    """The numbers of tokens of sequences `row` [ROWS], 0 where one does not exist."""
     n = tl.zeros_like(row) + T
     if lengths is not None:
         n = tl.load(lengths + row, mask=exists, other=0)
@@ -82,9 +73,9 @@ def lengths_of(lengths, row, exists, T):
 
 
 @triton.jit
-def row_of(emissions, sites, row, t, n, T, L: tl.constexpr, label, start, end, REAL: tl.constexpr):
-    """The scores of site t of a sequence with start and end folded in [BLOCK], −inf in the padding."""
-    p = position_of(sites, row, t, T)
+def row_of(emissions, positions, row, t, n, T, L: tl.constexpr, label, start, end, REAL: tl.constexpr):
+    """The scores of token t of a sequence with start and end folded in [BLOCK], −inf in the padding."""
+    p = position_of(positions, row, t, T)
     x = tl.load(emissions + p * L + label, mask=label < L, other=NEVER).to(REAL)
     return x + tl.where(t == 0, start, 0.0) + tl.where(t == n - 1, end, 0.0)
 
@@ -113,12 +104,13 @@ def inverse(x):
 
 @triton.jit
 def gold_role(
-    emissions, arcs, bigrams, sites, tags, row, n, T, L: tl.constexpr, start, end, gold, counts, REAL: tl.constexpr,
+    emissions, transitions, bigrams, positions, tags, row, n, T, L: tl.constexpr, start, end, gold, counts,
+    REAL: tl.constexpr,
 ):  # fmt: skip
-    """score(tags) of one sequence, as a number and what its rounding took; its arcs are counted, if somebody counts.
+    """score(tags) of one sequence, as a number and what its rounding took; its transitions are added to `counts`.
 
-    bigrams [L + 1, L + 1], where it is given, says which arcs exist: tags with others have −inf. Labels that do not exist
-    make it NaN, and nothing is read or counted where they would stand.
+    bigrams [L + 1, L + 1], where it is given, says which transitions exist: tags with others have −inf. Labels that
+    do not exist make it NaN, and are neither read nor counted.
     """
     STEP: tl.constexpr = 128
     place = tl.arange(0, STEP)
@@ -127,18 +119,20 @@ def gold_role(
         t = first + place
         on = t < n
         linked = on & (t > 0)
-        p = positions_of(sites, row, t, on, T)
+        p = positions_of(positions, row, t, on, T)
         y = tl.load(tags + row * T + p, mask=on, other=0)  # in 64 bits, as any number may stand there
         total += tl.where((y < 0) | (y >= L), float("nan"), 0.0)
         x, y = (
-            tl.minimum(tl.maximum(tags_of(tags, sites, row, t - 1, linked, T), 0), L - 1),
+            tl.minimum(tl.maximum(tags_of(tags, positions, row, t - 1, linked, T), 0), L - 1),
             tl.minimum(tl.maximum(y, 0), L - 1),
         )
         total += tl.load(emissions + (row * T + p) * L + y, mask=on, other=0.0).to(tl.float64)
-        arc = tl.load(arcs + x * L + y, mask=linked, other=0.0).to(tl.float64)
+        transition = tl.load(transitions + x * L + y, mask=linked, other=0.0).to(tl.float64)
         if bigrams is not None:
-            arc = tl.where(tl.load(bigrams + x * (L + 1) + y, mask=linked, other=1) != 0, arc, NEVER)
-        total += arc
+            transition = tl.where(
+                tl.load(bigrams + x * (L + 1) + y, mask=linked, other=1) != 0, transition, NEVER
+            )
+        total += transition
         if counts is not None:
             tl.atomic_add(counts + x * L + y, 1, mask=linked)
         if start is not None:
@@ -193,8 +187,9 @@ def _spread_place(k, j, BLOCK: tl.constexpr, WARPS: tl.constexpr, LANES: tl.cons
 def spread(table, BLOCK: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr):
     """A table [BLOCK, BLOCK] from memory where every thread finds its columns in one piece.
 
-    Loaded as they lie in memory, four numbers go to a thread, the next four to the next one, and so on. So the order there
-    says which thread has what: LANES neighbours share a column, which keeps the sums over rows within threads, or nearly.
+    Loaded as they lie in memory, four numbers go to a thread, the next four to the next one, and so on. So the order
+    there says which thread has what: LANES neighbours share a column, which keeps the sums over rows within threads,
+    or nearly.
     """
     flat = tl.load(table + tl.arange(0, BLOCK * BLOCK))
     turns: tl.constexpr = BLOCK * LANES // (32 * WARPS)
@@ -211,14 +206,14 @@ def square(table, BLOCK: tl.constexpr):
 
 @triton.jit
 def _table_role(
-    arcs, start, end, weights, scores, facts, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
+    transitions, start, end, weights, scores, facts, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
     WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Arcs [L, L] as the other kernels want them."""
+    """Weights, scores and facts of transitions [L, L], see `Workspace`."""
     label = tl.arange(0, BLOCK)
     k, j = label[:, None], label[None, :]
     pair = (k < L) & (j < L)
-    x = tl.load(arcs + k * L + j, mask=pair, other=NEVER).to(REAL)
+    x = tl.load(transitions + k * L + j, mask=pair, other=NEVER).to(REAL)
     peak = tl.max(tl.max(x, axis=1), axis=0)
     apart = peak - tl.min(tl.min(tl.where(pair, x, float("inf")), axis=1), axis=0)
     w = tl.exp(x - finite(peak))
@@ -241,8 +236,8 @@ def _table_role(
 
 @triton.jit(do_not_specialize=["B", "T", "n_tables"])
 def tables_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, weights, scores, facts, gold, counter, peaks, B, T, n_tables,
-    L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
+    emissions, transitions, start, end, lengths, positions, tags, weights, scores, facts, gold, counter, peaks, B, T,
+    n_tables, L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
     """Programs [n_tables + B (with tags) + blocks of rows]: fill in the first part of the workspace, see `Workspace`."""
@@ -250,8 +245,8 @@ def tables_kernel(
     if task < n_tables:
         SIZE: tl.constexpr = 2 * BLOCK * BLOCK
         _table_role(
-            arcs + task * L * L, start, end, weights + task * SIZE, scores + task * SIZE, facts + task * N_FACTS, L,
-            BLOCK, REAL, WARPS, LANES,
+            transitions + task * L * L, start, end, weights + task * SIZE, scores + task * SIZE,
+            facts + task * N_FACTS, L, BLOCK, REAL, WARPS, LANES,
         )  # fmt: skip
         if task == 0:
             tl.store(counter, 0.0)
@@ -259,8 +254,8 @@ def tables_kernel(
         row = task - n_tables
         n = length_of(lengths, row, T)
         gold_role(
-            emissions, arcs + tl.where(n_tables > 1, row * L * L, 0), None, sites, tags, row, n, T, L, start, end,
-            gold, None, REAL,
+            emissions, transitions + tl.where(n_tables > 1, row * L * L, 0), None, positions, tags, row, n, T, L,
+            start, end, gold, None, REAL,
         )  # fmt: skip
     else:
         block = task - n_tables

@@ -1,9 +1,10 @@
-"""The Triton kernel that finds the best label sequence of a chain of up to 128 labels.
+"""The Triton kernel for Viterbi decoding with up to 128 labels.
 
-Forward, it stores the scores of the best beginnings, V_i(b) = max_a V_{i−1}(a) + arcs(a, b) + states_i(b). Backward, the
-label before y is argmax_a V_{i−1}(a) + arcs(a, y). That is one site after the other, so the sequence is cut into chunks that
-are followed at the same time, each from the best label of a site a little behind it: ways back soon join the right one.
-Where the chunk before a cut does not go on as the chunk behind it began, it is followed again, until the two ways join.
+Forward, it stores the scores of the best prefixes, V_i(b) = max_a V_{i−1}(a) + transitions(a, b) + emissions_i(b).
+Backward, the label before y is argmax_a V_{i−1}(a) + transitions(a, y). That is one token after the other, so the
+sequence is cut into chunks that are followed at the same time, each from the best label of a token a little behind
+it: paths back soon join the right one. Where the chunk before a cut does not continue as the chunk behind it began,
+it is followed again, until both paths join.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from crfkit.nn.triton.dense.tables import NEVER, ends_of, finite, length_of, pos
 
 @triton.jit
 def _table(
-    arcs, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr
+    transitions,
+    L: tl.constexpr,
+    BLOCK: tl.constexpr,
+    REAL: tl.constexpr,
+    WARPS: tl.constexpr,
+    LANES: tl.constexpr,
 ):
-    """Arcs [BLOCK, BLOCK], −inf in the padding, of which every thread has its columns in one piece, as in `spread`.
+    """Transitions [BLOCK, BLOCK], −inf in the padding, of which every thread has its columns in one piece, as in `spread`.
 
     Numbers that do not lie side by side in memory go to the threads one by one.
     """
@@ -28,42 +34,42 @@ def _table(
     lane, warp, turn = place % 32, (place // 32) % WARPS, place // (32 * WARPS)
     k = (((turn // 4) % turns) * LANES + lane % LANES) * 4 + turn % 4
     j = ((turn // (4 * turns)) * WARPS + warp) * lanes + lane // LANES
-    flat = tl.load(arcs + k * L + j, mask=(k < L) & (j < L), other=NEVER).to(REAL)
+    flat = tl.load(transitions + k * L + j, mask=(k < L) & (j < L), other=NEVER).to(REAL)
     parts = tl.reshape(flat, [BLOCK * LANES // (32 * WARPS), turns, 4, WARPS, lanes, LANES])
     return tl.reshape(tl.permute(parts, [1, 5, 2, 0, 3, 4]), [BLOCK, BLOCK])
 
 
 @triton.jit
-def _four_rows(emissions, sites, row, t, n, T, L: tl.constexpr, label, first, last, REAL: tl.constexpr):
-    """The scores of the sites t … t + 3."""
-    x1 = row_of(emissions, sites, row, t, n, T, L, label, first, last, REAL)
-    x2 = row_of(emissions, sites, row, t + 1, n, T, L, label, first, last, REAL)
-    x3 = row_of(emissions, sites, row, t + 2, n, T, L, label, first, last, REAL)
-    x4 = row_of(emissions, sites, row, t + 3, n, T, L, label, first, last, REAL)
+def _four_rows(emissions, positions, row, t, n, T, L: tl.constexpr, label, first, last, REAL: tl.constexpr):
+    """The scores of the tokens t … t + 3."""
+    x1 = row_of(emissions, positions, row, t, n, T, L, label, first, last, REAL)
+    x2 = row_of(emissions, positions, row, t + 1, n, T, L, label, first, last, REAL)
+    x3 = row_of(emissions, positions, row, t + 2, n, T, L, label, first, last, REAL)
+    x4 = row_of(emissions, positions, row, t + 3, n, T, L, label, first, last, REAL)
     return x1, x2, x3, x4
 
 
 @triton.jit
 def _step(v, table, x, scores, t, L: tl.constexpr, label):
-    """V_t(b) = max_a V_{t−1}(a) + arcs(a, b) + states_t(b), stored."""
+    """V_t(b) = max_a V_{t−1}(a) + transitions(a, b) + emissions_t(b), stored."""
     v = tl.max(v[:, None] + table, axis=0) + x
     tl.store(scores + t * L + label, v, mask=label < L)
     return v
 
 
 @triton.jit
-def _best_beginnings(
-    emissions, arcs, sites, scores, row, n, T, L: tl.constexpr, label, first, last, BLOCK: tl.constexpr,
+def _best_prefixes(
+    emissions, transitions, positions, scores, row, n, T, L: tl.constexpr, label, first, last, BLOCK: tl.constexpr,
     REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
-    """Scores of the best beginnings, stored [T, L]."""
-    table = _table(arcs, L, BLOCK, REAL, WARPS, LANES)
-    v = row_of(emissions, sites, row, 0, n, T, L, label, first, last, REAL)
+    """Scores of the best prefixes by their last label, stored [T, L]."""
+    table = _table(transitions, L, BLOCK, REAL, WARPS, LANES)
+    v = row_of(emissions, positions, row, 0, n, T, L, label, first, last, REAL)
     tl.store(scores + label, v, mask=label < L)
-    x1, x2, x3, x4 = _four_rows(emissions, sites, row, 1, n, T, L, label, first, last, REAL)
-    for t in range(1, n - 3, 4):  # what the next four sites need is loaded before these four are done
-        x5, x6, x7, x8 = _four_rows(emissions, sites, row, t + 4, n, T, L, label, first, last, REAL)
-        if (t & 4) == 0:  # now and then, to keep the digits
+    x1, x2, x3, x4 = _four_rows(emissions, positions, row, 1, n, T, L, label, first, last, REAL)
+    for t in range(1, n - 3, 4):  # what the next four tokens need is loaded before these four are done
+        x5, x6, x7, x8 = _four_rows(emissions, positions, row, t + 4, n, T, L, label, first, last, REAL)
+        if (t & 4) == 0:  # every other turn, which keeps the scores small and their digits
             x1 -= finite(tl.max(v, axis=0))
         v = _step(v, table, x1, scores, t, L, label)
         v = _step(v, table, x2, scores, t + 1, L, label)
@@ -71,36 +77,36 @@ def _best_beginnings(
         v = _step(v, table, x4, scores, t + 3, L, label)
         x1, x2, x3, x4 = x5, x6, x7, x8
     for t in range(1 + 4 * ((n - 1) // 4), n):
-        x = row_of(emissions, sites, row, t, n, T, L, label, first, last, REAL)
+        x = row_of(emissions, positions, row, t, n, T, L, label, first, last, REAL)
         v = _step(v, table, x, scores, t, L, label)
 
 
 @triton.jit
-def _before(arcs, scores, t, y, L: tl.constexpr, label):
-    """The label before y [CHUNKS] on the best way, at sites t [CHUNKS]."""
+def _before(transitions, scores, t, y, L: tl.constexpr, label):
+    """The label before y [CHUNKS] on the best path, at tokens t [CHUNKS]."""
     known = (label < L)[None, :]
     begun = tl.load(scores + t[:, None] * L + label[None, :], mask=known, other=NEVER)
-    column = tl.load(arcs + label[None, :] * L + y[:, None], mask=known, other=NEVER).to(begun.dtype)
+    column = tl.load(transitions + label[None, :] * L + y[:, None], mask=known, other=NEVER).to(begun.dtype)
     return tl.argmax(begun + column, axis=1, tie_break_left=True).to(tl.int32)
 
 
 @triton.jit
 def _follow_again(
-    arcs, scores, labels, sites, row, n, T, L: tl.constexpr, label, length, CHUNKS: tl.constexpr
+    transitions, scores, labels, positions, row, n, T, L: tl.constexpr, label, length, CHUNKS: tl.constexpr
 ):
-    """Follow chunk after chunk from the last to the first, each until its way joins the one that is stored."""
+    """Follow chunk after chunk from the last to the first, each until its path joins the stored one."""
     for i in range(CHUNKS - 1):
         first = (CHUNKS - 2 - i) * length
         t = first + length - 1
         joined = t >= n - 1
-        p = position_of(sites, row, tl.minimum(t + 1, n - 1), T)
+        p = position_of(positions, row, tl.minimum(t + 1, n - 1), T)
         y = tl.load(labels + p).to(tl.int32)
         while (t >= first) & (joined == 0):
             place = t + tl.zeros_like(label)
             begun = tl.load(scores + place * L + label, mask=label < L, other=NEVER)
-            column = tl.load(arcs + label * L + y, mask=label < L, other=NEVER).to(begun.dtype)
+            column = tl.load(transitions + label * L + y, mask=label < L, other=NEVER).to(begun.dtype)
             y = tl.argmax(begun + column, axis=0, tie_break_left=True).to(tl.int32)
-            p = position_of(sites, row, t, T)
+            p = position_of(positions, row, t, T)
             joined = tl.load(labels + p).to(tl.int32) == y
             tl.debug_barrier()
             tl.store(labels + p, y)
@@ -108,14 +114,15 @@ def _follow_again(
             t -= 1
 
 
-@triton.jit(do_not_specialize=["T", "arcs_stride"])
+@triton.jit(do_not_specialize=["T", "transitions_stride"])
 def best_kernel(
-    emissions, arcs, start, end, lengths, sites, scores, labels, T, arcs_stride, L: tl.constexpr, BLOCK: tl.constexpr,
-    REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr, BEHIND: tl.constexpr,
+    emissions, transitions, start, end, lengths, positions, scores, labels, T, transitions_stride, L: tl.constexpr,
+    BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr, CHUNKS: tl.constexpr,
+    BEHIND: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off; scores [B, T, L] are for its own use.
+    """Programs [B]: the best labels [B, T] by position, −1 at masked positions; scores [B, T, L] are for its own use.
 
-    CHUNKS of a sequence are followed at the same time, from BEHIND sites behind them.
+    CHUNKS of a sequence are followed at the same time, from BEHIND tokens behind them.
     """
     row = tl.program_id(0).to(tl.int64)
     n = length_of(lengths, row, T)
@@ -123,13 +130,27 @@ def best_kernel(
     first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
     emissions += row * T * L
     scores += row * T * L
-    arcs += row * arcs_stride
+    transitions += row * transitions_stride
     labels += row * T
     for off in range(n, T):
-        tl.store(labels + position_of(sites, row, off, T), -1)
+        tl.store(labels + position_of(positions, row, off, T), -1)
     if n > 0:
-        _best_beginnings(
-            emissions, arcs, sites, scores, row, n, T, L, label, first, last, BLOCK, REAL, WARPS, LANES
+        _best_prefixes(
+            emissions,
+            transitions,
+            positions,
+            scores,
+            row,
+            n,
+            T,
+            L,
+            label,
+            first,
+            last,
+            BLOCK,
+            REAL,
+            WARPS,
+            LANES,
         )
         tl.debug_barrier()
         chunk = tl.arange(0, CHUNKS)
@@ -142,21 +163,21 @@ def best_kernel(
         y = tl.argmax(begun, axis=1, tie_break_left=True).to(tl.int32)
         for _ in range(length + BEHIND):
             inside = (t >= bottom) & (t <= top)
-            tl.store(labels + positions_of(sites, row, t, inside, T), y, mask=inside)
+            tl.store(labels + positions_of(positions, row, t, inside, T), y, mask=inside)
             going = t > bottom
             t = tl.where(going, t - 1, t)
-            y = tl.where(going, _before(arcs, scores, tl.maximum(t, 0), y, L, label), y)
+            y = tl.where(going, _before(transitions, scores, tl.maximum(t, 0), y, L, label), y)
         tl.debug_barrier()
         p, q = (
-            position_of(sites, row, tl.maximum(top, 0), T),
-            position_of(sites, row, tl.minimum(top + 1, n - 1), T),
+            position_of(positions, row, tl.maximum(top, 0), T),
+            position_of(positions, row, tl.minimum(top + 1, n - 1), T),
         )
         cut = (top < n - 1) & (top >= bottom)
-        y = _before(arcs, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
+        y = _before(transitions, scores, tl.maximum(top, 0), tl.load(labels + q).to(tl.int32), L, label)
         wrong = cut & (y != tl.load(labels + p).to(tl.int32))
         ends = tl.load(scores + (n - 1) * L + label, mask=label < L, other=NEVER)
         if tl.max(ends, axis=0) == NEVER:  # there is no label sequence
             for off in range(n):
-                tl.store(labels + position_of(sites, row, off, T), -1)
+                tl.store(labels + position_of(positions, row, off, T), -1)
         elif tl.max(wrong.to(tl.int32), axis=0) > 0:
-            _follow_again(arcs, scores, labels, sites, row, n, T, L, label, length, CHUNKS)
+            _follow_again(transitions, scores, labels, positions, row, n, T, L, label, length, CHUNKS)

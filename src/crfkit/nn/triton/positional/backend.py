@@ -12,13 +12,13 @@ from torch import Tensor
 
 from crfkit.nn.backends.base import Backend, Gradient
 from crfkit.nn.problem.chain import ChainProblem, working_dtype
-from crfkit.nn.problem.gold_score import path_score, sums_at_ends, tags_at_sites
+from crfkit.nn.problem.gold_score import path_score, sums_at_ends, tags_of_tokens
 from crfkit.nn.triton.dense.backend import MOST_LABELS, REAL, kind_of
 from crfkit.nn.triton.launch import Launch, on_its_device
 from crfkit.nn.triton.positional.kernels import position_gradient_kernel, position_messages_kernel
 from crfkit.nn.triton.wide.backend import follow
 
-FARTHEST = 2**31 - 1  # numbers between arcs in memory that kernels reach with 32 bits
+FARTHEST = 2**31 - 1  # numbers between transitions in memory that kernels reach with 32 bits
 
 
 class _Launches(NamedTuple):
@@ -36,10 +36,10 @@ def _launches(n_labels: int) -> _Launches:
     return _Launches(block, Launch(position_messages_kernel, warps), Launch(position_gradient_kernel, warps))
 
 
-def are_near(arcs: Tensor) -> bool:
-    """Whether kernels reach all arcs: one sequence or position further, or L labels."""
-    by_row, by_site, by_before, by_after = arcs.stride()
-    return max(by_row, by_site, arcs.shape[-1] * max(by_before, by_after)) <= FARTHEST
+def are_near(transitions: Tensor) -> bool:
+    """Whether kernels reach all transitions: one sequence or position further, or L labels."""
+    by_row, by_position, by_before, by_after = transitions.stride()
+    return max(by_row, by_position, transitions.shape[-1] * max(by_before, by_after)) <= FARTHEST
 
 
 class PositionalBackend(Backend):
@@ -50,8 +50,8 @@ class PositionalBackend(Backend):
     def suits(self, problem: ChainProblem) -> bool:
         """Whether there are kernels for this problem."""
         B, T, L = problem.shape
-        usual = problem.emissions.is_cuda and problem.arcs.ndim == 4
-        return usual and 1 < L <= MOST_LABELS and T > 1 and B > 0 and are_near(problem.arcs)
+        usual = problem.emissions.is_cuda and problem.transitions.ndim == 4
+        return usual and 1 < L <= MOST_LABELS and T > 1 and B > 0 and are_near(problem.transitions)
 
     @on_its_device
     def value(
@@ -65,7 +65,7 @@ class PositionalBackend(Backend):
         log_z = problem.emissions.new_empty(B, dtype=torch.float64)
         launches.messages(
             (B, 1 + keep, 1), (kind_of(problem, None), keep, False), (*problem[:6], messages, log_z, None),
-            (B, T, *problem.arcs.stride()), (L, launches.block, REAL[real]),
+            (B, T, *problem.transitions.stride()), (L, launches.block, REAL[real]),
         )  # fmt: skip
         values = log_z if tags is None else _scores(problem, tags) - log_z
         return (values.sum() if total else values).to(real), () if messages is None else (messages,)
@@ -74,19 +74,19 @@ class PositionalBackend(Backend):
     def gradient(
         self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
     ) -> Gradient:
-        """The gradient by emissions [B, T, L], arcs [B, T − 1, L, L], start [L] and end [L]."""
+        """The gradient by emissions [B, T, L], transitions [B, T − 1, L, L], start [L] and end [L]."""
         (messages,), problem = kept, _plain(problem)
         upstream = messages.new_ones(()) if upstream is None else upstream
         B, T, L = problem.shape
         launches = _launches(L)
-        d_emissions, d_arcs = messages.new_empty((B, T, L)), messages.new_empty((B, T - 1, L, L))
+        d_emissions, d_transitions = messages.new_empty((B, T, L)), messages.new_empty((B, T - 1, L, L))
         launches.gradient(
             (B, T, 1), (kind_of(problem, tags), upstream.dtype),
-            (*problem[:6], tags, messages, upstream, d_emissions, d_arcs),
-            (B, T, *problem.arcs.stride(), upstream.stride(0) if upstream.ndim else 0),
+            (*problem[:6], tags, messages, upstream, d_emissions, d_transitions),
+            (B, T, *problem.transitions.stride(), upstream.stride(0) if upstream.ndim else 0),
             (L, launches.block, REAL[messages.dtype]),
         )  # fmt: skip
-        return d_emissions, d_arcs, *sums_at_ends(problem, d_emissions)
+        return d_emissions, d_transitions, *sums_at_ends(problem, d_emissions)
 
     @on_its_device
     def argmax(self, problem: ChainProblem) -> Tensor:
@@ -97,7 +97,7 @@ class PositionalBackend(Backend):
         scores = problem.emissions.new_empty((2, B, L), dtype=real)
         pointers = problem.emissions.new_empty((B, T, L), dtype=torch.int16)
         launches.messages(
-            (B, 1, 1), (kind, False, True), (*problem[:6], None, scores, pointers), (B, T, *problem.arcs.stride()),
+            (B, 1, 1), (kind, False, True), (*problem[:6], None, scores, pointers), (B, T, *problem.transitions.stride()),
             (L, launches.block, REAL[real]),
         )  # fmt: skip
         return follow(problem, kind, scores, pointers)
@@ -105,12 +105,12 @@ class PositionalBackend(Backend):
 
 def _scores(problem: ChainProblem, tags: Tensor) -> Tensor:
     """score(tags) [B] in float64; NaN where a label does not exist."""
-    labels, L = tags_at_sites(problem, tags), problem.shape[2]
+    labels, L = tags_of_tokens(problem, tags), problem.shape[2]
     wrong = ((labels < 0) | (labels >= L)).any(1)
     return path_score(problem, tags.clamp(0, L - 1)).masked_fill(wrong, torch.nan)
 
 
 def _plain(problem: ChainProblem) -> ChainProblem:
-    """The same scores, without gaps in memory except between the arcs."""
+    """The same scores, without gaps in memory except between the transitions."""
     parts = (part if part is None else part.contiguous() for part in problem)
-    return ChainProblem(*parts)._replace(arcs=problem.arcs)
+    return ChainProblem(*parts)._replace(transitions=problem.transitions)

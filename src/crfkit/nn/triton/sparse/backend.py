@@ -1,7 +1,7 @@
 """The backend for chains with many labels and few allowed bigrams on a GPU.
 
-Arcs that do not exist are not looked at, and may have any score. Time and memory go with the bigrams that exist
-(`bigram_tiles`), but for the gradient by arcs, which has zeros for the others.
+Forbidden transitions are not read, and may have any score. Time and memory are proportional to the allowed bigrams
+(`bigram_tiles`), except for the gradient by transitions, which has zeros for the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crfkit.nn.problem.bigram_tiles import SHORTEST
 from crfkit.nn.problem.chain import ChainProblem
 from crfkit.nn.triton.dense.backend import kind_of, plain
 from crfkit.nn.triton.launch import n_processors, on_its_device
-from crfkit.nn.triton.sparse.gradient import sparse_arcs_kernel
+from crfkit.nn.triton.sparse.gradient import sparse_transitions_kernel
 from crfkit.nn.triton.sparse.messages import sparse_best_kernel, sparse_messages_kernel, sparse_scores_kernel
 from crfkit.nn.triton.wide.backend import WideBackend, launch_of
 from crfkit.nn.triton.wide.messages import ARRIVALS
@@ -27,7 +27,7 @@ from crfkit.nn.triton.wide.messages import ARRIVALS
 WARPS, REGISTERS = 16, 128  # of a program that has lists, all that a processor has, and of a thread
 MOST_PARTS = 8  # programs that share the lists of a sequence
 STEP = 128  # pairs whose scores a program gets
-ARCS = (64, 16)  # arcs of a program of their gradient, and places that it reads at once
+TRANSITIONS = (64, 16)  # transitions of a program of their gradient, and places that it reads at once
 
 
 class _Cut(NamedTuple):
@@ -55,7 +55,7 @@ def _parts(n_chains: int, n_tiles: int, device: torch.device) -> int:
 
 
 class SparseBackend(WideBackend):
-    """Many labels and few bigrams: lists of those that exist, float32 or less."""
+    """Many labels and few bigrams: lists of those allowed, float32 or less."""
 
     name = "sparse"
 
@@ -64,7 +64,7 @@ class SparseBackend(WideBackend):
         self.tiles = tiles
 
     def _lists(self, problem: ChainProblem) -> tuple[Tensor, _Cut]:
-        """The lists of the bigrams that exist."""
+        """The lists of the allowed bigrams."""
         _, rows, size = self.tiles.shape
         return self.tiles, _cut(rows - 1, size, problem.emissions.shape[2])
 
@@ -88,7 +88,7 @@ class SparseBackend(WideBackend):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The values [B], or their sum []; with `keep`, as the wide backend, and the scores of the lists."""
         problem = plain(problem)
-        emissions, _, start, end, lengths, sites, _ = problem
+        emissions, _, start, end, lengths, positions, _ = problem
         B, T, L = emissions.shape
         (lists, cut), device = self._lists(problem), emissions.device
         parts = _parts((1 + keep) * B, cut.n_tiles, device)
@@ -101,17 +101,17 @@ class SparseBackend(WideBackend):
         values, added = torch.empty(B, **real), torch.empty((), **real) if total else None
         launch_of(sparse_messages_kernel, WARPS, waits, maxnreg=REGISTERS)(
             (B * parts, 1 + keep, 1), (kind_of(problem, tags), cut, total, parts),
-            (emissions, start, end, lengths, sites, lists, scores, gold, counters, messages, scale, values, added),
+            (emissions, start, end, lengths, positions, lists, scores, gold, counters, messages, scale, values, added),
             (B, T, cut.n_tiles), (L, cut.block, cut.tile, cut.powers, parts, waits),
         )  # fmt: skip
         # the peaks of emissions are not used: messages are logarithms
         kept = (scale, counters, messages, scale, scores) if keep else ()
         return values if added is None else added, kept
 
-    def _empty_arcs(self, arcs: Tensor) -> Tensor:
-        return torch.zeros_like(arcs)
+    def _empty_transitions(self, transitions: Tensor) -> Tensor:
+        return torch.zeros_like(transitions)
 
-    def _gradient_by_arcs(
+    def _gradient_by_transitions(
         self,
         problem: ChainProblem,
         tags: Tensor | None,
@@ -122,10 +122,10 @@ class SparseBackend(WideBackend):
     ) -> None:
         B, T, L = problem.emissions.shape
         (lists, cut), (_, _, messages, _, scores) = self._lists(problem), kept
-        launch_of(sparse_arcs_kernel, 4)(
-            (1 + cut.n_tiles * cut.tile // ARCS[0], 1, 1), (kind, cut),
-            (problem.lengths, problem.sites, tags, lists, scores, messages, *found),
-            (B, T, cut.n_tiles, stride), (L, *ARCS, cut.block, cut.tile),
+        launch_of(sparse_transitions_kernel, 4)(
+            (1 + cut.n_tiles * cut.tile // TRANSITIONS[0], 1, 1), (kind, cut),
+            (problem.lengths, problem.positions, tags, lists, scores, messages, *found),
+            (B, T, cut.n_tiles, stride), (L, *TRANSITIONS, cut.block, cut.tile),
         )  # fmt: skip
 
     def total(self, problem: ChainProblem, tags: Tensor | None, share: int = 1) -> tuple[Tensor, Gradient]:
@@ -133,7 +133,7 @@ class SparseBackend(WideBackend):
         return Backend.total(self, problem, tags, share)
 
     def _write_pointers(self, problem: ChainProblem, kind: Any, scores: Tensor, pointers: Tensor) -> None:
-        emissions, _, start, end, lengths, sites, _ = problem
+        emissions, _, start, end, lengths, positions, _ = problem
         B, T, L = emissions.shape
         lists, cut = self._lists(problem)
         parts = _parts(B, cut.n_tiles, emissions.device)
@@ -142,7 +142,7 @@ class SparseBackend(WideBackend):
         launch_of(sparse_best_kernel, WARPS, waits, maxnreg=REGISTERS)(
             (B * parts, 1, 1), (kind, cut, parts),
             (
-                emissions, start, end, lengths, sites, lists, self._scores(problem, None, None, None), counters, scores,
+                emissions, start, end, lengths, positions, lists, self._scores(problem, None, None, None), counters, scores,
                 pointers,
             ),
             (B, T, cut.n_tiles), (L, cut.block, cut.tile, cut.powers, parts, waits),

@@ -1,8 +1,8 @@
-"""The Triton kernel that makes the gradient by arcs of a chain with few bigrams, from what `wide_gradient_kernel` left.
+"""The Triton kernel for the gradient by transitions with few bigrams, from what `wide_gradient_kernel` left.
 
-    P(y_{i−1} = a, y_i = b) = exp(F_{i−1}(a) + arcs(a, b) + pushed_i(b))
+    P(y_{i−1} = a, y_i = b) = exp(F_{i−1}(a) + transitions(a, b) + pushed_i(b))
 
-added up over all places for the bigrams that exist, each by one program and in one order.
+summed over all tokens for the allowed bigrams, each by one program and in a fixed order.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from crfkit.nn.triton.wide.gradient import added_ends, weight_of
 
 
 @triton.jit(do_not_specialize=["B", "T", "n_tiles", "stride"])
-def sparse_arcs_kernel(
-    lengths, sites, tags, neighbours, scores, messages, upstream, d_emissions, d_arcs, d_start, d_end, B, T, n_tiles,
-    stride, L: tl.constexpr, ARCS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
+def sparse_transitions_kernel(
+    lengths, positions, tags, neighbours, scores, messages, upstream, d_emissions, d_transitions, d_start, d_end, B,
+    T, n_tiles, stride, L: tl.constexpr, TRANSITIONS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
 ):  # fmt: skip
-    """Programs [1 + n_tiles TILE / ARCS]: by the ends, then by the bigrams that exist; d_arcs [L, L] are zeros."""
+    """Programs [1 + n_tiles TILE / TRANSITIONS]: by the ends, then by the allowed bigrams; d_transitions has zeros."""
     task = tl.program_id(0) - 1
     if task < 0:
-        added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, BLOCK)
+        added_ends(lengths, positions, d_emissions, d_start, d_end, B, T, L, BLOCK)
     else:
-        parts: tl.constexpr = TILE // ARCS
-        before, after = listed(neighbours, task // parts, (task % parts) * ARCS, TILE, ARCS)
+        parts: tl.constexpr = TILE // TRANSITIONS
+        before, after = listed(neighbours, task // parts, (task % parts) * TRANSITIONS, TILE, TRANSITIONS)
         exists = before >= 0
-        w = tl.load(scores + task * ARCS + tl.arange(0, ARCS))
-        found = tl.zeros([STEP, ARCS], dtype=tl.float32)
+        w = tl.load(scores + task * TRANSITIONS + tl.arange(0, TRANSITIONS))
+        found = tl.zeros([STEP, TRANSITIONS], dtype=tl.float32)
         for row in range(tl.where(tl.max(before, axis=0) >= 0, B, 0)):
             n = length_of(lengths, row, T)
             first = tl.cast(row, tl.int64) * T
@@ -42,10 +43,10 @@ def sparse_arcs_kernel(
                 q = tl.load(pushed + t[:, None] * L + after[None, :], mask=here, other=NEVER)
                 share = tl.exp(f + w[None, :] + q)
                 if tags is not None:
-                    y = tags_of(tags, sites, first // T, t, t < n, T)
-                    x = tags_of(tags, sites, first // T, t - 1, t < n, T)
+                    y = tags_of(tags, positions, first // T, t, t < n, T)
+                    x = tags_of(tags, positions, first // T, t - 1, t < n, T)
                     seen = here & (x[:, None] == before[None, :]) & (y[:, None] == after[None, :])
                     share -= tl.where(seen, 1.0, 0.0)
                 found += weight * share
         added = tl.sum(found, axis=0)
-        tl.store(d_arcs + before * L + after, added.to(d_arcs.dtype.element_ty), mask=exists)
+        tl.store(d_transitions + before * L + after, added.to(d_transitions.dtype.element_ty), mask=exists)

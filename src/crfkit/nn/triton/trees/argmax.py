@@ -1,11 +1,11 @@
 """The Triton kernel for best spanning trees: Chu–Liu–Edmonds in O(n²), one program for each sentence.
 
-Every word takes its best head in turn, along a path from word to head. Where the path closes a cycle, the cycle becomes one
-node: its row of scores is the largest, over its members, of score − score of the arc that the member gives up. The path ends
-at the root, or at a node from which the root was reached before. Where exactly one word may hang on the root, a node takes
-the root's arc only if no other is left: trees are compared by their number of arcs from the root first, and by their scores
-then. In the end the arcs of the outermost nodes are in the tree, and within a cycle those of all members but the one that
-is entered.
+Every word takes its best head in turn, along a path from word to head. Where the path closes a cycle, the cycle
+becomes one node: its row of scores is the largest, over its members, of score − score of the arc that the member
+gives up. The path ends at the root, or at a node from which the root was reached before. Where exactly one word may
+hang on the root, a node takes the root's arc only if no other is left: trees are compared by their number of arcs
+from the root first, and by their scores then. In the end the arcs of the outermost nodes are in the tree, and within
+a cycle those of all members but the one that is entered.
 
 Words and heads are counted from 0 here, and the root is −1. What is known of the node of a word lies in vectors over the
 words: `row` is the row that has its scores, and a name for the node. Buffers of a program: rows [n, N] of scores by head,
@@ -17,9 +17,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import length_of
+from crfkit.nn.triton.dense.tables import NEVER, length_of
 
-NEVER = tl.constexpr(float("-inf"))
 NEW, ON_PATH, REACHED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 
 
@@ -63,7 +62,7 @@ def _open(heads, node_heads, entered, around, n, n_nodes, N: tl.constexpr):
 def best_tree_kernel(
     scores, lengths, work, nodes, heads, size, one_root, N: tl.constexpr, TILE: tl.constexpr
 ):
-    """Programs [B]: the heads of the best tree [B, n]; −1 for words that are none, and where no tree exists."""
+    """Programs [B]: the heads of the best tree [B, n]; −1 beyond the end of a sentence, and where no tree exists."""
     sentence = tl.program_id(0).to(tl.int64)
     n = length_of(lengths, sentence, size - 1)
     scores += sentence * size * size

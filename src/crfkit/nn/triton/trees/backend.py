@@ -1,8 +1,9 @@
 """Trees on a GPU: sums by the elimination of words, best trees by contraction; no host–device synchronisation.
 
-Sums with marginals are made in registers up to 128 words (`tree_register_kernel`): in float32 where they are wanted in it
-and its range allows, else in float64. Beyond, and for log Z alone, they are made through memory in float64, and what float64
-cannot hold in log space, through memory as well (`tree_elimination_kernel`). Each kernel marks what it leaves to the next.
+Sums with marginals are made in registers up to 128 words (`registers`): in float32 where they are wanted
+in it and its range allows, else in float64. Beyond, and for log Z alone, they are made through memory in float64, and
+what float64 cannot hold in log space, through memory as well (`elimination`). Each kernel marks what it
+leaves to the next.
 """
 
 from __future__ import annotations

@@ -8,18 +8,19 @@ X[m, i] is the weight of the arc into word m from head i, rho_m that from the ro
 
 where rho_k belongs to d_k unless exactly one word hangs on the root (Grassmann, Taksar and Heyman 1985; the Markov-chain
 tree theorem). A word that only the root can be the head of (d_k = 0) is the root's only one: its arcs become those of the
-root, and from there on rho_k belongs to d_k. Rows of words that went out are kept up to date: they say where a walk from
+root, and from there on rho_k belongs to d_k. Rows of eliminated words are kept up to date: they say where a walk from
 word to head comes out, so that with only j left, rho_m is the probability that it ends at the root without passing j, and
 
     P(m → j) = weight(m → j) rho_m / rho_j,     P(0 → j) = weight(0 → j) / rho_j
 
-To have every j left last once, the words are halved again and again: by their lowest bit, the next one, and so on. Level by
-level there are twice as many branches c with half as many columns; a program has those of the even or of the odd words.
-Only sums, products and quotients of numbers ≥ 0 are made, in float64; where these could fade, in log space instead.
+To have every j left last once, the words are halved again and again: by their lowest bit, the next one, and so on.
+Level by level there are twice as many branches c with half as many columns; a program has those of the even or of the
+odd words. Only sums, products and quotients of numbers ≥ 0 are made, in float64; where these could fade, in log space
+instead.
 
-Letters: n words, padded to N = 2^LEVELS; C branches with M columns, C M = N. Column c M + p is, in branch c, a word that it
-keeps (p < M / 2) or one that it takes out. Buffers of a program: vectors [N], then rho [n, C] with the stride N, then X
-twice [n, N].
+Letters: n words, padded to N = 2^LEVELS; C branches with M columns, C M = N. Column c M + p is, in branch c, a word
+that it keeps (p < M / 2) or one that it takes out. Buffers of a program: vectors [N], then rho [n, C] with the stride
+N, then X twice [n, N].
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from crfkit.nn.triton.dense.tables import length_of
+from crfkit.nn.triton.dense.tables import NEVER, finite, length_of
 
-NEVER = tl.constexpr(float("-inf"))
 # nats between arcs into a word, in float64
 WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)
 TOLERANCE = tl.constexpr(1e-9)  # of sums of probabilities
@@ -38,17 +38,11 @@ PIVOTS, PEAKS, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i 
 
 
 @triton.jit
-def _finite(x):
-    """A peak that may be subtracted: 0 for −inf."""
-    return tl.where(x == NEVER, 0.0, x)
-
-
-@triton.jit
 def _plus(x, y, LOG: tl.constexpr):
     """x + y of weights."""
     if LOG:
         top, low = tl.maximum(x, y), tl.minimum(x, y)
-        result = top + tl.log(1.0 + tl.exp(low - _finite(top)))
+        result = top + tl.log(1.0 + tl.exp(low - finite(top)))
     else:
         result = x + y
     return result
@@ -79,7 +73,7 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
     total = tl.zeros_like(q)
     if level == 0:
         if LOG:
-            peak = _finite(tl.max(q, axis=0))
+            peak = finite(tl.max(q, axis=0))
             total += tl.log(tl.sum(tl.exp(q - peak), axis=0)) + peak
         else:
             total += tl.sum(q, axis=0)
@@ -90,7 +84,7 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
             x = tl.load(rows[:, None] + p[None, :], mask=_is_left(p, k, low, high)[None, :], other=ZERO)
             sums = _plus(sums, x, LOG)
         if LOG:
-            peaks = _finite(tl.max(sums, axis=1))
+            peaks = finite(tl.max(sums, axis=1))
             total += tl.log(tl.sum(tl.exp(sums - peaks[:, None]), axis=1)) + peaks
         else:
             total += tl.sum(sums, axis=1)
@@ -103,8 +97,8 @@ def fill_weights(
 ):
     """Writes weights, the largest into each word being 1; columns are the words `head` [N].
 
-    The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way, and NaN where
-    a score is none; and how many arcs do not exist.
+    The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way, and NaN
+    where a score is not a number; and how many arcs do not exist.
     """
     spread, holes = tl.zeros([TILE], dtype=tl.float64), tl.zeros([TILE], dtype=tl.int32)
     unknown = tl.zeros([TILE], dtype=tl.int32)
@@ -115,7 +109,7 @@ def fill_weights(
         at = scores + (head[None, :] + 1) * size + m[:, None] + 1
         x = tl.load(at, mask=exists, other=NEVER).to(tl.float64)  # [TILE, N]
         root = tl.load(scores + m + 1, mask=here, other=NEVER).to(tl.float64)
-        peak = _finite(tl.maximum(tl.max(x, axis=1), root))
+        peak = finite(tl.maximum(tl.max(x, axis=1), root))
         least = tl.minimum(
             tl.min(tl.where(x == NEVER, peak[:, None], x), axis=1), tl.where(root == NEVER, peak, root)
         )
@@ -312,11 +306,11 @@ def _every_word_last(
     TILE: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
     """Halves the words until every one was left last, and writes the marginals; what `gradient` says of them."""
-    room = (size - 1) * N
+    half = (size - 1) * N
     for level in range(LEVELS):
-        here = X + (level % 2) * room
+        here = X + (level % 2) * half
         if level > 0:
-            state = _split(X + (1 - level % 2) * room, here, rho, vectors, state, n, level, N, LEVELS, TILE)
+            state = _split(X + (1 - level % 2) * half, here, rho, vectors, state, n, level, N, LEVELS, TILE)
         state = _halve(here, rho, vectors, state, n, side, level, N, LEVELS, TILE, LOG)
     tl.store(vectors + STATES * N + tl.arange(0, N), state)
     tl.debug_barrier()

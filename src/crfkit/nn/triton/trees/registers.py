@@ -1,9 +1,10 @@
-"""The elimination of `tree_elimination_kernel`, every word left last once, with the numbers of a program in registers.
+"""The elimination of `elimination`, with every word left last once and the numbers of a program in registers.
 
-All of X lies in one tile [N, C, M] by word, branch and place; what a step needs of it, the row of the word that goes out and
-its column, is put into memory a step ahead, in two slots by turns, so that a step waits once. The places of a branch are in
-the order of their reversed bits: the word at place t of the M that a branch of level l − 1 kept is lowest + 2^l reversed(t),
-and the next halving, by the next bit of the words, is one by the highest bit of the places.
+All of X lies in one tile [N, C, M] by word, branch and place; what a step needs of it, the row of the word to
+eliminate and its column, is put into memory a step ahead, in two slots by turns, so that a step waits once. The
+places of a branch are in the order of their reversed bits: the word at place t of the M that a branch of level l − 1
+kept is lowest + 2^l reversed(t), and the next halving, by the next bit of the words, is one by the highest bit of the
+places.
 
 Where numbers pass between threads they do so through memory, and what is read in one half of a step is not written in it:
 a thread may run ahead of others that hold the same.
@@ -115,7 +116,7 @@ def _take_out(x, r, slot, word, k, N: tl.constexpr, C: tl.constexpr, M: tl.const
 
 @triton.jit
 def _places(p, side, LEVEL: tl.constexpr, N: tl.constexpr):
-    """Of the branches of a level [C]: the one before, the first word to go out; where places p [M] lie in it, [C, M]."""
+    """Of the branches of a level [C]: the one before, the first word to eliminate; where places p [M] lie in it, [C, M]."""
     C: tl.constexpr = 1 << LEVEL
     HALF: tl.constexpr = (N >> LEVEL) // 2
     c = tl.arange(0, C)
@@ -142,7 +143,7 @@ def _halve(
 ):
     """Takes half of the columns out of every branch of a level; `before` has what the branches of the last one kept.
 
-    Each level is a function of its own, which the compiler looks at alone: that takes it half of the time.
+    Each level is a function of its own, which the compiler sees alone: that halves its time.
     """
     C: tl.constexpr = 1 << LEVEL
     M: tl.constexpr = N >> LEVEL

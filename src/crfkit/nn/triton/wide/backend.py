@@ -10,11 +10,11 @@ import torch
 import triton
 from torch import Tensor
 
-from crfkit.nn.backends.base import Backend, Gradient
+from crfkit.nn.backends.base import Gradient
 from crfkit.nn.problem.chain import ChainProblem
-from crfkit.nn.triton.dense.backend import kind_of, plain, scale_gradient
+from crfkit.nn.triton.dense.backend import KernelBackend, kind_of, plain
 from crfkit.nn.triton.launch import Launch, n_processors, on_its_device
-from crfkit.nn.triton.wide.gradient import wide_arcs_kernel, wide_gradient_kernel
+from crfkit.nn.triton.wide.gradient import wide_gradient_kernel, wide_transitions_kernel
 from crfkit.nn.triton.wide.messages import (
     ARRIVALS,
     wide_messages_kernel,
@@ -28,8 +28,8 @@ MOST_LABELS = 8192
 TILES = ((16, 16), (16, 32), (32, 32), (64, 32), (64, 64))  # sequences and labels of a program
 BEST_TILES = ((8, 16), (16, 16), (16, 32))
 SPLIT = 8  # parts of a product, and warps that make them
-ON_CHIP = 16384  # numbers of exp(arcs) that a program can keep
-ARCS = (64, 32, 32)  # a tile of the gradient by arcs, and places that it reads at once
+ON_CHIP = 16384  # numbers of exp(transitions) that a program can keep
+TRANSITIONS = (64, 32, 32)  # a tile of the gradient by transitions, and places that it reads at once
 AT_ONCE = 4096  # numbers of a program that goes through rows of labels
 
 
@@ -39,7 +39,7 @@ def launch_of(kernel: Any, n_warps: int, waits: bool = False, **options: Any) ->
     return Launch(kernel, n_warps, waits=waits, **options)
 
 
-class WideBackend(Backend):
+class WideBackend(KernelBackend):
     """More than 128 labels, one table of transitions, float32 or less."""
 
     name = "wide"
@@ -48,7 +48,7 @@ class WideBackend(Backend):
     def suits(self, problem: ChainProblem) -> bool:
         """Whether there are kernels for this problem."""
         B, T, L = problem.emissions.shape
-        usual = problem.arcs.ndim == 2 and problem.emissions.dtype != torch.float64
+        usual = problem.transitions.ndim == 2 and problem.emissions.dtype != torch.float64
         return usual and FEW_LABELS < L <= MOST_LABELS and B > 0 and T > 0
 
     def has_total(self, problem: ChainProblem) -> bool:
@@ -61,7 +61,7 @@ class WideBackend(Backend):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The values [B], or their sum []; with `keep`, peaks [B, T], counters, messages [2, B, T, L], scale [B, T].
 
-        Behind the counters, with `keep` and `total`, is how often the tags have an arc [L, L].
+        Behind the counters, with `keep` and `total`, is how often the tags have a transition [L, L].
         """
         problem = plain(problem)
         emissions, _, _, _, lengths, _, _ = problem
@@ -71,10 +71,10 @@ class WideBackend(Backend):
         counters = torch.zeros(_head(B) + counted * L * L, dtype=torch.int32, device=emissions.device)
         gold = None if tags is None else torch.empty((B, 2), **real)
         peaks, scale = torch.empty((B, T), **real), torch.empty((B, T), **real)
-        n_arcs, rows = -(-L * L // AT_ONCE), max(1, AT_ONCE // block)
+        n_transitions, rows = -(-L * L // AT_ONCE), max(1, AT_ONCE // block)
         launch_of(wide_tables_kernel, 4, num_stages=1)(
-            (n_arcs + (0 if tags is None else B) + -(-B * T // rows), 1, 1), (kind, counted),
-            (*problem[:6], tags, gold, peaks, counters, counters[_head(B) :] if counted else None), (B, T, n_arcs),
+            (n_transitions + (0 if tags is None else B) + -(-B * T // rows), 1, 1), (kind, counted),
+            (*problem[:6], tags, gold, peaks, counters, counters[_head(B) :] if counted else None), (B, T, n_transitions),
             (L, block, rows),
         )  # fmt: skip
         messages = torch.empty((1 + keep, B, T, L), **real)
@@ -101,33 +101,33 @@ class WideBackend(Backend):
     def gradient(
         self, problem: ChainProblem, tags: Tensor | None, upstream: Tensor | None, kept: Sequence[Tensor]
     ) -> Gradient:
-        """The gradient by emissions [B, T, L], arcs, start [L] and end [L]; what was kept is used up."""
+        """The gradient by emissions [B, T, L], transitions, start [L] and end [L]; what was kept is used up."""
         problem = plain(problem)
-        emissions, arcs, start, end, lengths, sites, _ = problem
+        emissions, transitions, start, end, lengths, positions, _ = problem
         B, T, L = emissions.shape
         block = triton.next_power_of_2(L)
         rows = max(1, AT_ONCE // block)
         peaks, counters, messages, scale = kept[:4]
-        d_emissions, d_arcs = torch.empty_like(emissions), self._empty_arcs(arcs)
+        d_emissions, d_transitions = torch.empty_like(emissions), self._empty_transitions(transitions)
         d_start, d_end = (None if part is None else torch.empty_like(part) for part in (start, end))
         stride = upstream.stride(0) if upstream is not None and upstream.ndim else 0
         kind = (kind_of(problem, tags), None if upstream is None else upstream.dtype)
         launch_of(wide_gradient_kernel, 4, num_stages=1)(
             (-(-B * T // rows), 1, 1), kind,
             (
-                emissions, start, end, lengths, sites, tags, peaks, counters, messages, scale, upstream, d_emissions,
+                emissions, start, end, lengths, positions, tags, peaks, counters, messages, scale, upstream, d_emissions,
             ),
             (B, T, stride), (L, rows, block),
         )  # fmt: skip
-        found = (upstream, d_emissions, d_arcs, d_start, d_end)
-        self._gradient_by_arcs(problem, tags, kept, kind, stride, found)
+        found = (upstream, d_emissions, d_transitions, d_start, d_end)
+        self._gradient_by_transitions(problem, tags, kept, kind, stride, found)
         return found[1:]
 
-    def _empty_arcs(self, arcs: Tensor) -> Tensor:
-        """Where the gradient by arcs is written."""
-        return torch.empty_like(arcs)
+    def _empty_transitions(self, transitions: Tensor) -> Tensor:
+        """Where the gradient by transitions is written."""
+        return torch.empty_like(transitions)
 
-    def _gradient_by_arcs(
+    def _gradient_by_transitions(
         self,
         problem: ChainProblem,
         tags: Tensor | None,
@@ -136,20 +136,20 @@ class WideBackend(Backend):
         stride: int,
         found: Any,
     ) -> None:
-        """Write the gradient by arcs and ends; `found` has the upstream gradient, then those by the four scores."""
-        _, arcs, _, _, lengths, sites, _ = problem
+        """Write the gradient by transitions and ends; `found` has the upstream gradient, then those by the four scores."""
+        _, transitions, _, _, lengths, positions, _ = problem
         B, T, L = problem.emissions.shape
         _, counters, messages, _ = kept
         counts = counters[_head(B) :] if found[0] is None and tags is not None else None
-        launch_of(wide_arcs_kernel, 4, num_stages=4)(
-            (-(-L // ARCS[0]) + 1, -(-L // ARCS[1]), 1), kind,
-            (arcs, lengths, sites, tags, counters, counts, messages, *found),
-            (B, T, stride), (L, *ARCS, triton.next_power_of_2(L)),
+        launch_of(wide_transitions_kernel, 4, num_stages=4)(
+            (-(-L // TRANSITIONS[0]) + 1, -(-L // TRANSITIONS[1]), 1), kind,
+            (transitions, lengths, positions, tags, counters, counts, messages, *found),
+            (B, T, stride), (L, *TRANSITIONS, triton.next_power_of_2(L)),
         )  # fmt: skip
 
     @on_its_device
     def total(self, problem: ChainProblem, tags: Tensor | None, share: int = 1) -> tuple[Tensor, Gradient]:
-        """Σ_b value_b / share, [], and its gradient; arcs of the tags are counted once for all."""
+        """Σ_b value_b / share, [], and its gradient; transitions of the tags are counted once for all."""
         if tags is None or not self.has_total(problem):
             return super().total(problem, tags, share)
         found, kept = self.value(problem, tags, True, total=True)
@@ -159,10 +159,6 @@ class WideBackend(Backend):
             self.scale(by_scores, factor)
             found *= factor
         return found, by_scores
-
-    def scale(self, gradient: Gradient, upstream: Tensor) -> None:
-        """Multiply a gradient in place by a number on the device, which is the current one."""
-        scale_gradient(gradient, upstream)
 
     @on_its_device
     def argmax(self, problem: ChainProblem) -> Tensor:
@@ -191,14 +187,14 @@ def follow(problem: ChainProblem, kind: Any, scores: Tensor, pointers: Tensor) -
     B, T, L = problem.shape
     labels = torch.empty((B, T), dtype=torch.int64, device=scores.device)
     launch_of(wide_follow_kernel, 4, num_stages=1)(
-        (B, 1, 1), kind, (problem.lengths, problem.sites, scores, pointers, labels), (B, T),
+        (B, 1, 1), kind, (problem.lengths, problem.positions, scores, pointers, labels), (B, T),
         (L, max(16, triton.next_power_of_2(L))),
     )  # fmt: skip
     return labels
 
 
 def _head(B: int) -> int:
-    """How many counters there are before those of arcs, which begin where wide loads can."""
+    """How many counters there are before those of transitions, which begin where wide loads can."""
     return -(-(ARRIVALS.value + 2 * B) // 4) * 4
 
 

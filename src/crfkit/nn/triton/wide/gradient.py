@@ -1,10 +1,11 @@
-"""Triton kernels that make a gradient of the messages of a chain with many labels (`wide_kernel`).
+"""Triton kernels for the gradient of chains with many labels, from the messages of `messages`.
 
     P(y_i) = F_i ∘ Q_i / U_i / mass_i,                          mass_i = Σ F_i ∘ Q_i / U_i
     P(y_{i−1}, y_i) = F_{i−1} W pushed_i,                       pushed_i = Q_i exp(m_i − scale_i) / mass_i
 
-The first kernel puts pushed in the place of Q. The sum of the second over all sites is one matrix product, in three passes
-of TF32 that keep the digits of float32. With logarithms pushed_i = Q_i − scale_i − log mass_i, and every arc is an exp.
+The first kernel puts pushed in the place of Q. The sum of the second over all tokens is one matrix product, in three
+passes of TF32 that keep the digits of float32. With logarithms pushed_i = Q_i − scale_i − log mass_i, and every
+transition is an exp.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from crfkit.nn.triton.dense.tables import (
     positions_of,
     tags_of,
 )
-from crfkit.nn.triton.wide.messages import LOGARITHMS, MODE, site_scores
+from crfkit.nn.triton.wide.messages import LOGARITHMS, MODE, token_scores
 
 
 @triton.jit
@@ -38,12 +39,12 @@ def weight_of(upstream, tags, row, stride, on):
 
 @triton.jit(do_not_specialize=["B", "T", "stride"])
 def wide_gradient_kernel(
-    emissions, start, end, lengths, sites, tags, peaks, counters, messages, scale, upstream, d_emissions, B, T,
+    emissions, start, end, lengths, positions, tags, peaks, counters, messages, scale, upstream, d_emissions, B, T,
     stride, L: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of places]: the gradient by emissions, and pushed (weighted, but for logarithms) instead of Q.
 
-    F of places that are no sites becomes 0, and pushed such that it counts for nothing.
+    In the padding F becomes 0, and pushed such that it adds nothing.
     """
     place = (tl.program_id(0) * STEP + tl.arange(0, STEP)).to(tl.int64)
     inside = place < tl.cast(B, tl.int64) * T
@@ -53,7 +54,7 @@ def wide_gradient_kernel(
     label = tl.arange(0, BLOCK)
     is_label = (label < L)[None, :]
     safe = tl.load(counters + MODE) < LOGARITHMS
-    x, m = site_scores(emissions, peaks, sites, start, end, row, t, on, n, T, L, label)
+    x, m = token_scores(emissions, peaks, positions, start, end, row, t, on, n, T, L, label)
     weight = weight_of(upstream, tags, row, stride, on)
     shift = tl.load(scale + place, mask=on, other=0.0)
     cell = place[:, None] * L + label[None, :]
@@ -78,9 +79,9 @@ def wide_gradient_kernel(
         top += tl.where(mass > 0, tl.log(mass), 0.0)
         gradient = tl.exp(both - top[:, None])
         pushed = tl.where(linked & (mass > 0)[:, None], q - (shift + top)[:, None], NEVER)
-    p = positions_of(sites, row, t, inside, T)
+    p = positions_of(positions, row, t, inside, T)
     if tags is not None:
-        y = tags_of(tags, sites, row, t, on, T)
+        y = tags_of(tags, positions, row, t, on, T)
         gradient -= tl.where(label[None, :] == y[:, None], 1.0, 0.0)
     gradient = tl.where(on[:, None], gradient * weight[:, None], 0.0)
     written = inside[:, None] & is_label
@@ -92,16 +93,16 @@ def wide_gradient_kernel(
 
 @triton.jit
 def _seen(
-    lengths, sites, tags, upstream, stride, before, after, B, T, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    lengths, positions, tags, upstream, stride, before, after, B, T, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """How often the tags have the arcs of one tile, weighted [ROWS, COLUMNS]."""
+    """How often the tags have the transitions of one tile, weighted [ROWS, COLUMNS]."""
     STEP: tl.constexpr = 32
     seen = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
     for begin in range(0, B * T, STEP):
         place = begin + tl.arange(0, STEP)
         row, t = place // T, place % T
         linked = (place < B * T) & (t > 0) & (t < lengths_of(lengths, row, place < B * T, T))
-        y, x = tags_of(tags, sites, row, t, linked, T), tags_of(tags, sites, row, t - 1, linked, T)
+        y, x = tags_of(tags, positions, row, t, linked, T), tags_of(tags, positions, row, t - 1, linked, T)
         weight = weight_of(upstream, tags, row, stride, linked)
         left = tl.where(before[:, None] == x[None, :], weight[None, :], 0.0)
         right = tl.where(after[None, :] == y[:, None], 1.0, 0.0)
@@ -110,13 +111,13 @@ def _seen(
 
 
 @triton.jit
-def added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L: tl.constexpr, BLOCK: tl.constexpr):
-    """The gradient by start and end: what first and last sites have together."""
+def added_ends(lengths, positions, d_emissions, d_start, d_end, B, T, L: tl.constexpr, BLOCK: tl.constexpr):
+    """The gradient by start and end: what first and last tokens have together."""
     label = tl.arange(0, BLOCK)
     first, last = tl.zeros([BLOCK], dtype=tl.float32), tl.zeros([BLOCK], dtype=tl.float32)
     for row in range(B):
         n = length_of(lengths, row, T)
-        p, q = position_of(sites, row, 0, T), position_of(sites, row, tl.maximum(n - 1, 0), T)
+        p, q = position_of(positions, row, 0, T), position_of(positions, row, tl.maximum(n - 1, 0), T)
         base = d_emissions + tl.cast(row, tl.int64) * T * L + label
         here = (label < L) & (label * 0 + n > 0)
         first += tl.load(base + p * L, mask=here, other=0.0).to(tl.float32)
@@ -128,25 +129,26 @@ def added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L: tl.constexp
 
 
 @triton.jit(do_not_specialize=["B", "T", "stride"])
-def wide_arcs_kernel(
-    arcs, lengths, sites, tags, counters, counts, messages, upstream, d_emissions, d_arcs, d_start, d_end, B, T,
-    stride, L: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
+def wide_transitions_kernel(
+    transitions, lengths, positions, tags, counters, counts, messages, upstream, d_emissions, d_transitions, d_start,
+    d_end, B, T, stride, L: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Programs [tiles of labels before + 1, tiles of labels after]: the gradient by arcs; one of the last, by the ends.
+    """Programs [tiles of labels before + 1, tiles of labels after]: the gradient by transitions; one more, by the ends.
 
-    counts [L, L], of the arcs that the tags have, may stand for the tags where all weights are 1.
+    counts [L, L], of the transitions that the tags have, may stand for the tags where all weights are 1.
     """
     last_row: tl.constexpr = (L + ROWS - 1) // ROWS
     if tl.program_id(0) == last_row:
         if tl.program_id(1) == 0:
-            added_ends(lengths, sites, d_emissions, d_start, d_end, B, T, L, BLOCK)
+            added_ends(lengths, positions, d_emissions, d_start, d_end, B, T, L, BLOCK)
     else:
         before = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
         after = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
         is_before, is_after = before < L, after < L
         pair = is_before[:, None] & is_after[None, :]
         place = before[:, None] * L + after[None, :]
-        w = tl.load(arcs + place, mask=pair, other=NEVER).to(tl.float32)
+        w = tl.load(transitions + place, mask=pair, other=NEVER).to(tl.float32)
         found = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
         n_places = tl.cast(B, tl.int64) * T
         pushed = messages + n_places * L
@@ -177,5 +179,5 @@ def wide_arcs_kernel(
         if tags is not None and counts is not None:
             found += tl.load(counts + place, mask=pair, other=0).to(tl.float32)
         elif tags is not None:
-            found -= _seen(lengths, sites, tags, upstream, stride, before, after, B, T, ROWS, COLUMNS)
-        tl.store(d_arcs + place, found.to(d_arcs.dtype.element_ty), mask=pair)
+            found -= _seen(lengths, positions, tags, upstream, stride, before, after, B, T, ROWS, COLUMNS)
+        tl.store(d_transitions + place, found.to(d_transitions.dtype.element_ty), mask=pair)

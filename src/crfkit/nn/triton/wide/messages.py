@@ -1,14 +1,17 @@
-"""Triton kernels for chains with many labels: what all want to know, messages, and values.
+"""Triton kernels for chains with many labels: preparation, forward–backward, and values.
 
-All programs of a batch go from site to site together. Each has a block of labels, a group of sequences and a direction, with
-its part of exp(arcs) on chip. What the others found for the site before is read once all have stored it: they wait for each
-other at a counter, which needs all of them to be on the device at once, or else every site is a launch of its own.
+All programs of a batch go from token to token together. Each has a block of labels, a group of sequences and a
+direction, with its part of exp(transitions) on chip. What the others found for the token before is read once all have
+stored it: they wait for each other at a counter, which needs all of them to be on the device at once, or else every
+token is a launch of its own.
 
-    F_i = (F_{i−1} W) ∘ U_i / 2^k_i,     U_i = exp(states_i − m_i), W = exp(arcs), scale_i = m_i + k_i log 2
+    F_i = (F_{i−1} W) ∘ U_i / 2^k_i,     U_i = exp(emissions_i − m_i), W = exp(transitions), scale_i = m_i + k_i log 2
     Q_i = (Q_{i+1} Wᵀ) ∘ U_i / 2^k'_i    the backward message times U_i
-    log Z = Σ_i scale_i + log Σ F_{n−1}  added up in float64
+    log Z = Σ_i scale_i + log Σ F_{n−1}  summed in float64
 
-Where arcs do not exist or are large, messages are logarithms: F_i = states_i + log Σ exp(F_{i−1} + arcs) − scale_i.
+With forbidden or large transitions, messages are logarithms:
+
+    F_i = emissions_i + log Σ exp(F_{i−1} + transitions) − scale_i
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from crfkit.nn.triton.dense.tables import (
     positions_of,
 )
 
-SMALL = tl.constexpr(8.0)  # arcs up to this let messages be divided at every fourth site alone
-LARGE = tl.constexpr(30.0)  # arcs and ends beyond this are done in log space
+SMALL = tl.constexpr(8.0)  # transitions up to this let messages be divided at every fourth token alone
+LARGE = tl.constexpr(30.0)  # transitions and ends beyond this are done in log space
 MODE, FINISHED, ARRIVALS = (
     tl.constexpr(i) for i in range(3)
 )  # counters: how sums are made; sequences done; programs
@@ -44,33 +47,35 @@ def _mode(scores, place, size):
     return tl.max(tl.where(x <= SMALL, 0, tl.where(x <= LARGE, DIVIDED, LOGARITHMS)), axis=0)
 
 
-@triton.jit(do_not_specialize=["B", "T", "n_arcs"])
+@triton.jit(do_not_specialize=["B", "T", "n_transitions"])
 def wide_tables_kernel(
-    emissions, arcs, start, end, lengths, sites, tags, gold, peaks, counters, counts, B, T, n_arcs, L: tl.constexpr,
-    BLOCK: tl.constexpr, STEP: tl.constexpr,
+    emissions, transitions, start, end, lengths, positions, tags, gold, peaks, counters, counts, B, T, n_transitions,
+    L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """Programs [n_arcs + B (with tags) + blocks of rows].
+    """Programs [n_transitions + B (with tags) + blocks of rows].
 
-    gold [B, 2]: the scores of the tags; peaks [B, T]: the largest emission of each position; counts [L, L]: how often the
-    tags have an arc. counters[MODE] becomes DIVIDED where messages have to be divided at every site, LOGARITHMS where exp
-    space is not safe.
+    gold [B, 2]: the scores of the tags; peaks [B, T]: the largest emission of each position; counts [L, L]: how often
+    the tags have a transition. counters[MODE] becomes DIVIDED where messages have to be divided at every token,
+    LOGARITHMS where exp space is not safe.
     """
     task = tl.program_id(0).to(tl.int64)
     label = tl.arange(0, BLOCK)
-    if task < n_arcs:
-        mode = _mode(arcs, task * 4096 + tl.arange(0, 4096), L * L)
+    if task < n_transitions:
+        mode = _mode(transitions, task * 4096 + tl.arange(0, 4096), L * L)
         if start is not None:
             mode = tl.maximum(mode, _mode(start, label, L))
         if end is not None:
             mode = tl.maximum(mode, _mode(end, label, L))
         if mode > 0:
             tl.atomic_max(counters + MODE, mode)
-    elif tags is not None and task < n_arcs + B:
-        row = task - n_arcs
+    elif tags is not None and task < n_transitions + B:
+        row = task - n_transitions
         n = length_of(lengths, row, T)
-        gold_role(emissions, arcs, None, sites, tags, row, n, T, L, start, end, gold, counts, tl.float32)
+        gold_role(
+            emissions, transitions, None, positions, tags, row, n, T, L, start, end, gold, counts, tl.float32
+        )
     else:
-        block = task - n_arcs
+        block = task - n_transitions
         if tags is not None:
             block -= B
         peaks_role(
@@ -104,9 +109,9 @@ def wait_for(counter, number, WAIT: tl.constexpr):
 
 
 @triton.jit
-def site_scores(emissions, peaks, sites, start, end, row, target, on, n, T, L: tl.constexpr, label):
-    """The scores of sites `target` [ROWS] with start and end folded in [ROWS, BLOCK], and the largest emissions [ROWS]."""
-    p = positions_of(sites, row, target, on, T)
+def token_scores(emissions, peaks, positions, start, end, row, target, on, n, T, L: tl.constexpr, label):
+    """The scores of tokens `target` [ROWS] with start and end folded in [ROWS, BLOCK], and the largest emissions [ROWS]."""
+    p = positions_of(positions, row, target, on, T)
     here = on[:, None] & (label < L)[None, :]
     x = tl.load(emissions + ((row * T + p) * L)[:, None] + label[None, :], mask=here, other=NEVER).to(
         tl.float32
@@ -124,13 +129,13 @@ def site_scores(emissions, peaks, sites, start, end, row, target, on, n, T, L: t
 
 
 @triton.jit
-def _weights(arcs, direction, label, begin, L: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr):
-    """The arcs between all labels, in SPLIT parts of WIDTH from `begin`, and a block [SPLIT, WIDTH, BLOCK]."""
+def _weights(transitions, direction, label, begin, L: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr):
+    """The transitions between all labels, in SPLIT parts of WIDTH from `begin`, and a block [SPLIT, WIDTH, BLOCK]."""
     k = begin + tl.arange(0, SPLIT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
     by_k, by_label = tl.where(direction == 0, L, 1), tl.where(direction == 0, 1, L)
     here = (k < L)[:, :, None] & (label < L)[None, None, :]
     place = k[:, :, None] * by_k + (label * by_label)[None, None, :]
-    return tl.load(arcs + place, mask=here, other=NEVER).to(tl.float32)
+    return tl.load(transitions + place, mask=here, other=NEVER).to(tl.float32)
 
 
 @triton.jit
@@ -144,7 +149,7 @@ def _power(messages):
 def _old(
     own, cell, on, begin, L: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr, EMPTY: tl.constexpr
 ):
-    """Messages of known sites at `cell` [ROWS], in SPLIT parts of WIDTH labels [SPLIT, ROWS, WIDTH]."""
+    """Messages of known tokens at `cell` [ROWS], in SPLIT parts of WIDTH labels [SPLIT, ROWS, WIDTH]."""
     k = begin + tl.arange(0, SPLIT)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
     here = (k < L)[:, None, :] & on[None, :, None]
     return tl.load(own + cell[None, :, None] + k[:, None, :], mask=here, other=EMPTY, cache_modifier=".cg")
@@ -152,9 +157,9 @@ def _old(
 
 @triton.jit
 def _logarithms(
-    own, arcs, direction, label, cell, on, L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
+    own, transitions, direction, label, cell, on, L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """log Σ_a exp(message(a) + arcs(a, b)) less the largest message [ROWS, BLOCK], and that [ROWS]."""
+    """log Σ_a exp(message(a) + transitions(a, b)) less the largest message [ROWS, BLOCK], and that [ROWS]."""
     STEP: tl.constexpr = 32
     tops = tl.full([ROWS, STEP], NEVER, tl.float32)
     for begin in range(0, L, STEP):
@@ -163,21 +168,21 @@ def _logarithms(
     peaks = tl.full([ROWS, STEP, BLOCK], NEVER, tl.float32)
     for begin in range(0, L, STEP):
         v = tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP])
-        w = tl.reshape(_weights(arcs, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
+        w = tl.reshape(_weights(transitions, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
         peaks = tl.maximum(peaks, v[:, :, None] + w[None, :, :])
     peak = finite(tl.max(peaks, axis=1))
     masses = tl.zeros([ROWS, STEP, BLOCK], dtype=tl.float32)
     for begin in range(0, L, STEP):
         v = tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP])
-        w = tl.reshape(_weights(arcs, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
+        w = tl.reshape(_weights(transitions, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
         masses += tl.exp(v[:, :, None] + (w[None, :, :] - peak[:, None, :]))
     return tl.log(tl.sum(masses, axis=1)) + (peak - top[:, None]), top
 
 
 @triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
 def wide_messages_kernel(
-    emissions, arcs, start, end, lengths, sites, peaks, counters, messages, scale, B, T, first, stop, group,
-    L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr,
+    emissions, transitions, start, end, lengths, positions, peaks, counters, messages, scale, B, T, first, stop,
+    group, L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr,
     TURNS: tl.constexpr, WAIT: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of labels, directions, groups of rows from `group`]: turns first … stop − 1; turn 0 begins.
@@ -194,13 +199,13 @@ def wide_messages_kernel(
     counter = counters + ARRIVALS + own_group * 2 + direction
     mode = tl.load(counters + MODE)
     safe = mode < LOGARITHMS
-    weights = _weights(arcs, direction, label, 0, L, SPLIT, WIDTH)
+    weights = _weights(transitions, direction, label, 0, L, SPLIT, WIDTH)
     if safe:
         weights = tl.exp(weights)
     for turn in range(first, stop):
         on = exists & (turn < n)
         target = tl.where(direction == 0, turn, n - 1 - turn)
-        x, m = site_scores(emissions, peaks, sites, start, end, row, target, on, n, T, L, label)
+        x, m = token_scores(emissions, peaks, positions, start, end, row, target, on, n, T, L, label)
         if turn == 0:
             new = tl.where(safe, tl.exp(x - m[:, None]), x - m[:, None])
         else:
@@ -212,7 +217,7 @@ def wide_messages_kernel(
                 for piece in range(TURNS):
                     if TURNS > 1:
                         weights = tl.exp(
-                            _weights(arcs, direction, label, piece * SPLIT * WIDTH, L, SPLIT, WIDTH)
+                            _weights(transitions, direction, label, piece * SPLIT * WIDTH, L, SPLIT, WIDTH)
                         )
                     v = _old(own, cell, on, piece * SPLIT * WIDTH, L, SPLIT, WIDTH, 0.0)
                     if (turn % 4 == 0) | (mode == DIVIDED):
@@ -222,7 +227,7 @@ def wide_messages_kernel(
                 new = tl.sum(reached, axis=0) * tl.exp2(-power)[:, None] * tl.exp(x - m[:, None])
                 m += power * LOG_2
             else:
-                pushed, top = _logarithms(own, arcs, direction, label, cell, on, L, ROWS, BLOCK)
+                pushed, top = _logarithms(own, transitions, direction, label, cell, on, L, ROWS, BLOCK)
                 new = pushed + x
                 m = top
         here = on[:, None] & (label < L)[None, :]

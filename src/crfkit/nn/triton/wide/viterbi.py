@@ -1,6 +1,6 @@
-"""Triton kernels that find the best label sequence of a chain with many labels.
+"""Triton kernels for Viterbi decoding with many labels.
 
-Programs go from site to site together, as in `wide_kernel`, and store for each label the best label before it. Another
+Programs go from token to token together, as in `messages`, and store for each label the best label before it. Another
 kernel follows these back.
 """
 
@@ -10,12 +10,12 @@ import triton
 import triton.language as tl
 
 from crfkit.nn.triton.dense.tables import NEVER, finite, length_of, lengths_of, position_of
-from crfkit.nn.triton.wide.messages import arrive, site_scores, wait_for
+from crfkit.nn.triton.wide.messages import arrive, token_scores, wait_for
 
 
 @triton.jit
 def _begun(old, row, exists, begin, L: tl.constexpr, STEP: tl.constexpr):
-    """The scores of the best ways to the labels from `begin`, at the site before [ROWS, STEP]."""
+    """The scores of the best paths to the labels from `begin`, at the token before [ROWS, STEP]."""
     k = begin + tl.arange(0, STEP)
     here = exists[:, None] & (k < L)[None, :]
     return tl.load(old + row[:, None] * L + k[None, :], mask=here, other=NEVER, cache_modifier=".cg")
@@ -23,13 +23,13 @@ def _begun(old, row, exists, begin, L: tl.constexpr, STEP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
 def wide_best_kernel(
-    emissions, arcs, start, end, lengths, sites, counters, scores, pointers, B, T, first, stop, group,
+    emissions, transitions, start, end, lengths, positions, counters, scores, pointers, B, T, first, stop, group,
     L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, WAIT: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of labels, groups of rows from `group`]: turns first … stop − 1.
 
-    scores [2, B, L]: of the best ways to each label at the last site and the one before it, less the best of all now and
-    then; pointers [B, T, L]: the label before, among equals the lower one.
+    scores [2, B, L]: of the best paths to each label at the last token and the one before it, less the best of all
+    now and then; pointers [B, T, L]: the label before, among equals the lower one.
     """
     block, own_group = tl.program_id(0), group + tl.program_id(1)
     label = block * BLOCK + tl.arange(0, BLOCK)
@@ -41,7 +41,7 @@ def wide_best_kernel(
     for turn in range(first, stop):
         on = exists & (turn < n)
         target = turn + row * 0
-        new, _ = site_scores(emissions, None, sites, start, end, row, target, on, n, T, L, label)
+        new, _ = token_scores(emissions, None, positions, start, end, row, target, on, n, T, L, label)
         here = exists[:, None] & (label < L)[None, :]
         if turn > 0:
             wait_for(counter, turn * tl.num_programs(0), WAIT)
@@ -54,10 +54,12 @@ def wide_best_kernel(
                 k = begin + tl.arange(0, STEP)
                 following = _begun(old, row, exists, begin + STEP, L, STEP)
                 pair = (k < L)[:, None] & (label < L)[None, :]
-                w = tl.load(arcs + k[:, None] * L + label[None, :], mask=pair, other=NEVER).to(tl.float32)
-                ways = v[:, :, None] + w[None, :, :]
-                befores = tl.where(ways > bests, begin, befores)
-                bests = tl.maximum(bests, ways)
+                w = tl.load(transitions + k[:, None] * L + label[None, :], mask=pair, other=NEVER).to(
+                    tl.float32
+                )
+                paths = v[:, :, None] + w[None, :, :]
+                befores = tl.where(paths > bests, begin, befores)
+                bests = tl.maximum(bests, paths)
                 tops = tl.maximum(tops, v)
                 v = following
             best = tl.max(bests, axis=1)
@@ -76,8 +78,10 @@ def wide_best_kernel(
 
 
 @triton.jit(do_not_specialize=["B", "T"])
-def wide_follow_kernel(lengths, sites, scores, pointers, labels, B, T, L: tl.constexpr, BLOCK: tl.constexpr):
-    """Programs [B]: the best labels [B, T] by position, −1 at positions that are off, or where no label sequence is
+def wide_follow_kernel(
+    lengths, positions, scores, pointers, labels, B, T, L: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Programs [B]: the best labels [B, T] by position, −1 at masked positions, or where no label sequence is
     possible.
     """
     row = tl.program_id(0).to(tl.int64)
@@ -88,9 +92,9 @@ def wide_follow_kernel(lengths, sites, scores, pointers, labels, B, T, L: tl.con
     y = tl.argmax(ends, axis=0, tie_break_left=True).to(tl.int32)
     possible = tl.max(ends, axis=0) > NEVER
     for t in range(n, T):
-        tl.store(labels + row * T + position_of(sites, row, t, T), -1)
+        tl.store(labels + row * T + position_of(positions, row, t, T), -1)
     for i in range(n):
         t = n - 1 - i
-        tl.store(labels + row * T + position_of(sites, row, t, T), tl.where(possible, y, -1))
+        tl.store(labels + row * T + position_of(positions, row, t, T), tl.where(possible, y, -1))
         if t > 0:
             y = tl.load(pointers + (row * T + t) * L + y).to(tl.int32)
