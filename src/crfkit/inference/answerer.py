@@ -20,16 +20,13 @@ class Sets(Protocol):
     @property
     def position_ptr(self) -> Int64s:
         """[T + 1]."""
-        ...
 
     @property
     def labels(self) -> Int32s:
         """[nnz]."""
-        ...
 
     def between(self, begin: int, end: int) -> Sets:
         """Those of the positions `begin`, …, `end` − 1."""
-        ...
 
 
 class LatticeSlice(Protocol):
@@ -38,12 +35,10 @@ class LatticeSlice(Protocol):
     @property
     def lattices(self) -> _core.Lattices:
         """Nodes and arcs."""
-        ...
 
     @property
     def active(self) -> list[_core.ActiveFeatures]:
         """Features of each node and of each arc."""
-        ...
 
 
 class Potentials(Protocol):
@@ -51,7 +46,6 @@ class Potentials(Protocol):
 
     def score(self, data: Any, n_threads: int) -> Iterable[_core.ScoredSequences]:
         """The sequences with their scores, in one or more parts."""
-        ...
 
 
 class ChainPotentials:
@@ -81,12 +75,10 @@ class Trellises(Protocol):
     @property
     def trellises(self) -> _core.Trellises:
         """All label sequences of each sequence."""
-        ...
 
     @property
     def functions(self) -> _core.FunctionSlices | None:
         """In place of features."""
-        ...
 
 
 class PatternPotentials:
@@ -116,7 +108,6 @@ class LatticeSlices(Protocol):
 
     def slices(self) -> Iterator[LatticeSlice]:
         """One pass over the data."""
-        ...
 
 
 class FunctionPotentials:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s
+from crfkit.arrays import Float64s, offsets
 from crfkit.data import InputError
 from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import (
@@ -303,12 +303,8 @@ class CRF(Estimator, Generic[Label]):
         ask = self._ask(X, allowed)
         uniforms = random.random(n * int(ask.ptr[-1]))
         with ask.explained():
-            ids = ask.answerer.sample(
-                ask.design, n, uniforms, ask.n_threads
-            )  # sequence by sequence [n, length]
-        lengths = np.diff(ask.ptr)
-        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.repeat(lengths, n))])
-        drawn = ask.model.decode(ids, ptr)
+            ids = ask.answerer.sample(ask.design, n, uniforms, ask.n_threads)  # by sequence [n, length]
+        drawn = ask.model.decode(ids, offsets(np.repeat(np.diff(ask.ptr), n)))
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
 
     def log_probability(self, X: Sequence[Any], y: Sequence[Any], *, allowed: Allowed = None) -> Float64s:

@@ -64,11 +64,9 @@ class Estimator:
         # Whole parameters first, so that a setting inside one is not lost when both are given.
         for name in sorted(params, key=lambda name: "__" in name):
             owner, _, setting = name.partition("__")
-            value = (
-                dataclasses.replace(getattr(self, owner), **{setting: params[name]})
-                if setting
-                else params[name]
-            )
+            value = params[name]
+            if setting:
+                value = dataclasses.replace(getattr(self, owner), **{setting: value})
             setattr(self, owner, value)
         return self
 

@@ -101,17 +101,14 @@ class Place(Protocol):
     @property
     def x(self) -> Vector:
         """[D]."""
-        ...
 
     @property
     def value(self) -> float:
         """The objective, l1 included; NaN where it is not known."""
-        ...
 
     @property
     def norm(self) -> float:
         """Of the gradient, or of the pseudo-gradient with l1; NaN where it is not known."""
-        ...
 
 
 class Descent(Protocol):
@@ -120,43 +117,34 @@ class Descent(Protocol):
     @property
     def point(self) -> Place:
         """Where it is, after `begin` or `restore`."""
-        ...
 
     values: list[float]  # the objective by iteration, as it would be computed now
 
     @property
     def passes(self) -> float:
         """Over the data, until now."""
-        ...
 
     @property
     def n_evaluations(self) -> int:
         """Calls of value_and_gradient."""
-        ...
 
     def begin(self, start: Vector) -> None:
         """Starts at `start`, which is iteration 0."""
-        ...
 
     def advance(self) -> bool:
         """Goes on to the next point; False when there is none."""
-        ...
 
     def refine(self) -> bool:
         """Works more exactly from now on, as far as that is possible; True when anything has changed."""
-        ...
 
     def best(self) -> Vector:
         """The weights [D] to keep if it ended here; also in the middle of a step, and before the start is known."""
-        ...
 
     def snapshot(self) -> Snapshot:
         """All that the next steps depend on."""
-        ...
 
     def restore(self, snapshot: Snapshot) -> None:
         """Resumes from a snapshot."""
-        ...
 
 
 class Optimizer(ABC):

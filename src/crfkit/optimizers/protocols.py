@@ -41,11 +41,9 @@ class Objective(Protocol):
     @property
     def n_weights(self) -> int:
         """D."""
-        ...
 
     def value_and_gradient(self, weights: Vector, /) -> tuple[float, Vector]:
         """f(w) and its gradient [D]: a new array at every call, since the optimizer keeps it."""
-        ...
 
 
 def check_match(optimizer: Any, objective: object) -> None:

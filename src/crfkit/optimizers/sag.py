@@ -23,7 +23,6 @@ class AveragedObjective(Objective, StochasticObjective, Protocol):
 
     def n_residuals(self) -> int:
         """How many numbers the residuals of all sequences are."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ class StepObjective(Protocol):
     @property
     def n_weights(self) -> int:
         """D."""
-        ...
 
     def run(self, rule: _core.StepRule, state: State, order: Order, /) -> float:
         """Takes the steps of one pass over the sequences of `order`, and changes the arrays of `state` in place.
@@ -46,7 +45,6 @@ class StepObjective(Protocol):
         Returns the sum of the losses, each before its step. Where KeyboardInterrupt ends the pass, the state is that after
         the steps so far.
         """
-        ...
 
 
 class StochasticObjective(StepObjective, Protocol):

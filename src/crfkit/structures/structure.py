@@ -29,7 +29,6 @@ class Structure(Protocol):
         `labels` are the L labels in the order of their ids; `outputs` the training outputs, one per sequence: label
         ids, −1 where unknown, or the labels that are possible at each position.
         """
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,13 @@ encoded, which weights there are, the penalty of each, the objective, what answe
 how weights pass from one model to the next. The others add weights of their own behind these.
 """
 
-from crfkit.models.potentials.features import NOT_LOCAL, FeaturePotentials, LocalPotentials, TrainingData
+from crfkit.models.potentials.features import (
+    NOT_LOCAL,
+    FeaturePotentials,
+    Learning,
+    LocalPotentials,
+    TrainingData,
+)
 from crfkit.models.potentials.functions import FunctionPotentials
 from crfkit.models.potentials.graphs import GraphPotentials
 from crfkit.models.potentials.patterns import PatternPotentials
@@ -17,6 +23,7 @@ __all__ = [
     "FeaturePotentials",
     "FunctionPotentials",
     "GraphPotentials",
+    "Learning",
     "LocalPotentials",
     "PatternPotentials",
     "TrainingData",

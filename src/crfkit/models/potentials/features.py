@@ -43,6 +43,18 @@ class TrainingData(NamedTuple):
     read: Any = None  # what the potentials have read of it beside the features: the values of functions, starts of patterns
 
 
+class Learning(NamedTuple):
+    """What potentials are learned from."""
+
+    encoder: Encoder
+    feature_map: FeatureMap
+    labels: Labels
+    settings: CRFSettings
+    data: TrainingData
+    base: FeaturePotentials | None  # those of a model that is trained further
+    n_threads: int
+
+
 @dataclass(frozen=True, eq=False)
 class FeaturePotentials:
     """Weights for (feature, label), (column of a dense block, label), transitions, and (feature, transition)."""
@@ -67,18 +79,9 @@ class FeaturePotentials:
         return encoder, encoder.cut(dataset, settings.min_count) if settings.min_count > 1 else dataset
 
     @classmethod
-    def learn(
-        cls,
-        encoder: Encoder,
-        feature_map: FeatureMap,
-        labels: Labels,
-        settings: CRFSettings,
-        data: TrainingData,
-        base: FeaturePotentials | None,
-        n_threads: int,
-    ) -> tuple[FeaturePotentials, TrainingData]:
+    def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
         """The potentials that training data call for, beside those of a base, and the data as these read it."""
-        return cls(encoder, feature_map), data
+        return cls(given.encoder, given.feature_map), given.data
 
     @property
     def output_names(self) -> Sequence[str]:
@@ -185,9 +188,7 @@ class FeaturePotentials:
         used_pairs = weights[: map_.n_pairs] != 0.0
         used_triples = weights[map_.triples_begin : map_.n_weights] != 0.0
         smaller, used_own = self._prune_own(weights[map_.n_weights :] != 0.0)
-        between = np.ones(
-            map_.triples_begin - map_.n_pairs, dtype=np.bool_
-        )  # dense blocks and transitions stay
+        between = np.ones(map_.triples_begin - map_.n_pairs, np.bool_)  # dense blocks and transitions stay
         used = np.concatenate([used_pairs, between, used_triples, used_own])
         n_used = int(np.count_nonzero(used))
         if n_used == len(weights) or n_used < fewest_weights(map_.n_labels):

@@ -10,10 +10,10 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s
-from crfkit.features import Dataset, Encoder, FeatureMap, FunctionData, FunctionMap, Labels, Outputs, Template
+from crfkit.features import Dataset, Encoder, FunctionData, FunctionMap, Outputs, Template
 from crfkit.inference import Answerer
 from crfkit.models.files import function_file
-from crfkit.models.potentials.features import FeaturePotentials, TrainingData
+from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.objective import Loss
 
@@ -35,18 +35,9 @@ class FunctionPotentials(FeaturePotentials):
         return Encoder(template), settings.functions.dataset(X)
 
     @classmethod
-    def learn(
-        cls,
-        encoder: Encoder,
-        feature_map: FeatureMap,
-        labels: Labels,
-        settings: CRFSettings,
-        data: TrainingData,
-        base: FeaturePotentials | None,
-        n_threads: int,
-    ) -> tuple[FeaturePotentials, TrainingData]:
+    def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
         """The outputs that the functions have on the training data, and their values."""
-        functions = settings.functions
+        functions, feature_map, base = given.settings.functions, given.feature_map, given.base
         assert functions is not None
         if not functions.arcs:
             none = np.zeros(0, np.int32)
@@ -57,9 +48,9 @@ class FunctionPotentials(FeaturePotentials):
             for own in outputs:
                 if own.function.name in known:
                     own.adopt(known[own.function.name])
-        map_ = FunctionMap(functions, outputs, labels.classes, settings.chain, feature_map)
-        values = FunctionData(map_, data.dataset, n_threads, learn=True)
-        return cls(encoder, feature_map, map_), data._replace(read=values)
+        map_ = FunctionMap(functions, outputs, given.labels.classes, given.settings.chain, feature_map)
+        values = FunctionData(map_, given.data.dataset, given.n_threads, learn=True)
+        return cls(given.encoder, feature_map, map_), given.data._replace(read=values)
 
     @property
     def output_names(self) -> list[str]:

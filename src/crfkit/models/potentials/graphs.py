@@ -9,11 +9,10 @@ from typing import Any
 
 from crfkit import inference
 from crfkit.arrays import Float64s
-from crfkit.features import Dataset, Encoder, FeatureMap, GraphMap, Labels
+from crfkit.features import Dataset, GraphMap
 from crfkit.inference import Answerer
 from crfkit.models.files import graph_file
-from crfkit.models.potentials.features import FeaturePotentials, TrainingData
-from crfkit.models.settings import CRFSettings
+from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
 from crfkit.objective import Loss
 from crfkit.structures import Chain, GraphStructure
 
@@ -25,21 +24,13 @@ class GraphPotentials(FeaturePotentials):
     graphs: GraphMap
 
     @classmethod
-    def learn(
-        cls,
-        encoder: Encoder,
-        feature_map: FeatureMap,
-        labels: Labels,
-        settings: CRFSettings,
-        data: TrainingData,
-        base: FeaturePotentials | None,
-        n_threads: int,
-    ) -> tuple[FeaturePotentials, TrainingData]:
+    def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
         """The weights that the graphs of the training data have."""
-        structure = settings.structure
+        structure, classes = given.settings.structure, given.labels.classes
         assert isinstance(structure, GraphStructure)
-        known = () if base is None else base.structure_names
-        return cls(encoder, feature_map, GraphMap.learn(structure, labels.classes, data.dataset, known)), data
+        known = () if given.base is None else given.base.structure_names
+        graphs = GraphMap.learn(structure, classes, given.data.dataset, known)
+        return cls(given.encoder, given.feature_map, graphs), given.data
 
     @property
     def structure_names(self) -> tuple[str, ...]:

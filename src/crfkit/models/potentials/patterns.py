@@ -13,10 +13,8 @@ from crfkit.arrays import Bools, Float64s
 from crfkit.features import (
     Dataset,
     Encoder,
-    FeatureMap,
     FunctionData,
     FunctionMap,
-    Labels,
     PatternData,
     PatternMap,
     Template,
@@ -24,7 +22,7 @@ from crfkit.features import (
 from crfkit.inference import Answerer
 from crfkit.models.files import pattern_file
 from crfkit.models.files.pattern_file import StoredPatterns
-from crfkit.models.potentials.features import FeaturePotentials, TrainingData
+from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
 from crfkit.models.potentials.functions import FunctionPotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.objective import Loss
@@ -59,32 +57,23 @@ class PatternPotentials(FeaturePotentials):
         return _kind_beside(settings).encode_training(X, settings, template, base)
 
     @classmethod
-    def learn(
-        cls,
-        encoder: Encoder,
-        feature_map: FeatureMap,
-        labels: Labels,
-        settings: CRFSettings,
-        data: TrainingData,
-        base: FeaturePotentials | None,
-        n_threads: int,
-    ) -> tuple[FeaturePotentials, TrainingData]:
+    def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
         """The patterns that the training data have, and where each may begin."""
-        structure = settings.structure
+        structure, before = given.settings.structure, given.base
         assert isinstance(structure, Patterns)
-        before = base if isinstance(base, PatternPotentials) else None
-        kind, base = _kind_beside(settings), base if before is None else before.beside
-        beside, data = kind.learn(encoder, feature_map, labels, settings, data, base, n_threads)
+        if isinstance(before, PatternPotentials):
+            given = given._replace(base=before.beside)
+        beside, data = _kind_beside(given.settings).learn(given)
         patterns, starts = PatternMap.learn(
             structure,
-            labels.classes,
+            given.labels.classes,
             replace(data.dataset, inputs=data.inputs),
             data.annotation,
-            columns=encoder.template is not None,
-            base=None if before is None else before.patterns,
+            columns=given.encoder.template is not None,
+            base=before.patterns if isinstance(before, PatternPotentials) else None,
         )
         functions = beside.functions if isinstance(beside, FunctionPotentials) else None
-        found = cls(encoder, beside.feature_map, patterns, functions)
+        found = cls(given.encoder, beside.feature_map, patterns, functions)
         return found, data._replace(read=_Read(starts, data.read))
 
     @property

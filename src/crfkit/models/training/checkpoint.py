@@ -95,12 +95,9 @@ class CheckpointRun:
             try:
                 with disk.replacing(checkpoint.path) as stream:
                     stream.write(data)
-            except (
-                InputError
-            ) as error:  # such as a full disk: the training run is worth more than its checkpoint
-                warnings.warn(
-                    f"no checkpoint was written, training goes on: {error}", CheckpointFailed, stacklevel=2
-                )
+            except InputError as error:  # such as a full disk: the run is worth more than its checkpoint
+                message = f"no checkpoint was written, training goes on: {error}"
+                warnings.warn(message, CheckpointFailed, stacklevel=2)
 
         return dataclasses.replace(watch, save=save, every=checkpoint.every, resume=resume)
 

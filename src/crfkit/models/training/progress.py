@@ -97,15 +97,7 @@ class Report:
         pace = Pace()
 
         def tell(step: Step) -> bool:
-            progress = Progress(
-                step.iteration,
-                step.seconds,
-                step.objective,
-                step.gradient_norm,
-                step.dev_score,
-                step.improved,
-                step.passes,
-            )
+            progress = Progress(**{name: getattr(step, name) for name in Progress._fields})
             if heard:
                 level = logging.INFO if pace.is_due(progress) else logging.DEBUG
                 self._say(level, progress.line(), progress=progress)

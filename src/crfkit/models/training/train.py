@@ -34,15 +34,12 @@ class TrainableModel(Protocol):
     @property
     def n_weights(self) -> int:
         """D."""
-        ...
 
     def transfer_weights(self, old: Self, weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another model has too, and 0."""
-        ...
 
     def prune(self, weights: Float64s) -> tuple[Self, Float64s]:
         """The same model without weights that are exactly 0, and the weights that are left."""
-        ...
 
 
 class EncodedTask(Protocol[Model_co]):
@@ -51,28 +48,22 @@ class EncodedTask(Protocol[Model_co]):
     @property
     def model(self) -> Model_co:
         """Without its weights."""
-        ...
 
     @property
     def labels(self) -> str:
         """How many there are, for people: "9 labels"."""
-        ...
 
     def objective(self, n_threads: int, start: Float64s | None) -> Objective:
         """What training minimises; from these weights, where that takes values and gradients of all data alone."""
-        ...
 
     def choose(self) -> Choice:
         """The optimizer that suits the data, where "auto" is asked for."""
-        ...
 
     def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
         """The score of weights on held-out data, if there are such."""
-        ...
 
     def fingerprint(self) -> dict[str, str]:
         """The data, for a checkpoint to compare."""
-        ...
 
 
 class Task(Protocol[Model_co]):
@@ -81,20 +72,16 @@ class Task(Protocol[Model_co]):
     @property
     def sequences(self) -> str:
         """How many there are, for people: "14,041 sequences"."""
-        ...
 
     @property
     def settings(self) -> CRFSettings | ParserSettings:
         """The parameters of the estimator."""
-        ...
 
     def check(self, plan: Plan[Any]) -> None:
         """Refuse a dev set and a metric that have no meaning, before any work."""
-        ...
 
     def encode(self, plan: Plan[Any], n_threads: int) -> EncodedTask[Model_co]:
         """Learns the model from the data, and warns of what is odd about them."""
-        ...
 
 
 class Weighted(NamedTuple, Generic[Model]):

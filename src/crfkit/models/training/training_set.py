@@ -28,7 +28,7 @@ from crfkit.features import (
 )
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import bind_chain, check_gold, find_labels_gone, without_labels
-from crfkit.models.potentials import TrainingData, potentials_for
+from crfkit.models.potentials import Learning, TrainingData, potentials_for
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.warm_start import widen
 from crfkit.structures import Bigrams, Chain
@@ -96,7 +96,7 @@ def learn(
     if base is not None:
         feature_map = widen(feature_map, labels, base.potentials.feature_map, base.labels)
     data = TrainingData(X, dataset, annotation)
-    learned, data = kind.learn(encoder, feature_map, labels, settings, data, potentials, n_threads)
+    learned, data = kind.learn(Learning(encoder, feature_map, labels, settings, data, potentials, n_threads))
     return TrainingSet(ChainModel(labels, settings.chain, learned, dictionary), data, kept)
 
 
