@@ -51,50 +51,41 @@ if TYPE_CHECKING:
     )
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name imports its own package.
-_PACKAGES = (
-    "compat",
-    "data",
-    "evaluation",
-    "features",
-    "inference",
-    "models",
-    "nn",
-    "objective",
-    "optimizers",
-    "report",
-    "structures",
-)
-_PACKAGE_OF = {
-    "AROW": "optimizers",
-    "AdaGrad": "optimizers",
-    "Affixes": "structures",
-    "AveragedPerceptron": "optimizers",
-    "Bigrams": "structures",
-    "CRF": "models",
-    "Chain": "structures",
-    "ChainScores": "structures",
-    "Checkpoint": "models",
-    "END": "structures",
-    "FeatureFunction": "features",
-    "FeatureFunctions": "features",
-    "Growth": "structures",
-    "InputError": "data",
-    "LBFGS": "optimizers",
-    "Newton": "optimizers",
-    "Ngrams": "structures",
-    "Parser": "models",
-    "PassiveAggressive": "optimizers",
-    "Pattern": "structures",
-    "Patterns": "structures",
-    "SAG": "optimizers",
-    "SGD": "optimizers",
-    "SpanningTree": "structures",
-    "START": "structures",
-    "StopReason": "optimizers",
-    "TRON": "optimizers",
-    "TagDictionary": "features",
-    "Template": "features",
-    "load": "models",
+_NAMES = {
+    "compat": [],
+    "data": ["InputError"],
+    "evaluation": [],
+    "features": ["FeatureFunction", "FeatureFunctions", "TagDictionary", "Template"],
+    "inference": [],
+    "models": ["CRF", "Checkpoint", "Parser", "load"],
+    "nn": [],
+    "objective": [],
+    "optimizers": [
+        "AROW",
+        "AdaGrad",
+        "AveragedPerceptron",
+        "LBFGS",
+        "Newton",
+        "PassiveAggressive",
+        "SAG",
+        "SGD",
+        "StopReason",
+        "TRON",
+    ],
+    "report": [],
+    "structures": [
+        "Affixes",
+        "Bigrams",
+        "Chain",
+        "ChainScores",
+        "END",
+        "Growth",
+        "Ngrams",
+        "Pattern",
+        "Patterns",
+        "START",
+        "SpanningTree",
+    ],
 }
 
 __all__ = [
@@ -144,11 +135,7 @@ __all__ = [
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and know then which names there are not
     __getattr__ = lazy_names(
-        globals(),
-        {
-            **{package: f"crfkit.{package}" for package in _PACKAGES},
-            **{name: f"crfkit.{package}" for name, package in _PACKAGE_OF.items()},
-        },
+        globals(), {f"crfkit.{package}": [package, *names] for package, names in _NAMES.items()}
     )
 
 

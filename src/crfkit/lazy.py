@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
@@ -23,12 +23,13 @@ class lazy_property(cached_property[Value]):  # noqa: N801
         self.lock = nullcontext()
 
 
-def lazy_names(namespace: dict[str, Any], modules: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(namespace: dict[str, Any], names: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a module: imports each name from the module that has it, the first time it is used.
 
     namespace : the `globals()` of the module, which keep what was imported
-    modules : {name: module that has it}; a module that ends with the name itself is what the name stands for
+    names : {module: names that it has}; where a module ends with the name itself, the name is the module
     """
+    modules = {name: module for module, listed in names.items() for name in listed}
 
     def get(name: str) -> Any:
         if name not in modules:

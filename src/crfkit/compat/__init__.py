@@ -27,13 +27,11 @@ if not TYPE_CHECKING:  # a program that opens a model and labels one sequence ne
     __getattr__ = lazy_names(
         globals(),
         {
-            "MAGIC": "crfkit.compat.model_files",
-            "crfsuite_bytes": "crfkit.compat.crfsuite_file",
-            "install": "crfkit.compat.installation",
-            "read_crfpp": "crfkit.compat.crfpp_file",
-            "read_crfsuite": "crfkit.compat.crfsuite_file",
-            "read_wapiti": "crfkit.compat.wapiti_file",
-            "with_columns": "crfkit.compat.template_model",
-            "write_crfsuite": "crfkit.compat.crfsuite_file",
+            "crfkit.compat.crfpp_file": ["read_crfpp"],
+            "crfkit.compat.crfsuite_file": ["crfsuite_bytes", "read_crfsuite", "write_crfsuite"],
+            "crfkit.compat.installation": ["install"],
+            "crfkit.compat.model_files": ["MAGIC"],
+            "crfkit.compat.template_model": ["with_columns"],
+            "crfkit.compat.wapiti_file": ["read_wapiti"],
         },
     )

@@ -50,5 +50,4 @@ _LAZY = {  # what only labels reads no files of these kinds
 }
 
 if not TYPE_CHECKING:
-    modules = {name: f"crfkit.data.{module}" for module, names in _LAZY.items() for name in names}
-    __getattr__ = lazy_names(globals(), modules)
+    __getattr__ = lazy_names(globals(), {f"crfkit.data.{module}": names for module, names in _LAZY.items()})

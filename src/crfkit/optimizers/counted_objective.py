@@ -21,9 +21,7 @@ class Point(NamedTuple):
     value: float  # F(x)
     penalty: float  # P(x), 0 without l1
     gradient: Vector  # [D]  ∇f(x)
-    descent: (
-        Vector  # [D]  ∇F(x), with l1 the pseudo-gradient; its opposite is the direction of steepest descent
-    )
+    descent: Vector  # [D]  ∇F(x), with l1 the pseudo-gradient; steepest descent goes along its opposite
     norm: float  # |descent|
 
     def is_finite(self) -> bool:

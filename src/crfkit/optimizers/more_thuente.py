@@ -191,7 +191,7 @@ def _cubic_minimum(a: Sample, b: Sample) -> float:
 
 
 def _quadratic_minimum(a: Sample, b: Sample) -> float:
-    """Minimum of the parabola with the value and slope of a and the value of b, above a's Hessian–vector product."""
+    """Minimum of the parabola with the value and slope of a and the value of b, which lies above the line through a."""
     h = b.t - a.t
     return a.t + a.slope * h * h / (2.0 * (a.slope * h - (b.value - a.value)))
 

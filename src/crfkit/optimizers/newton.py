@@ -27,15 +27,8 @@ FLATTEST = 1e-16  # d·H d / d·d up to which there is no curvature to go by
 class Newton(TruncatedNewton):
     """Truncated Newton with a backtracking line search, as today's linear solvers do it.
 
-    It stops as soon as one of these holds:
-
-    - |g| ≤ tolerance · |g at the start|,
-    - the objective fell by no more than change · |objective| over the last `period` iterations
-      (`change=0` switches this off),
-    - `max_iterations` are done.
-
-    Where the Hessian has a direction of negative curvature, as with partial labels, the direction found until then is kept.
-    It takes no l1 penalty.
+    It stops by the same rules as `LBFGS`. Where the Hessian has a direction of negative curvature, as with partial labels,
+    the direction found until then is kept. It takes no l1 penalty.
     """
 
     change: float = 1e-12

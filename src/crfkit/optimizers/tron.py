@@ -30,16 +30,9 @@ MOST_REJECTED = 60  # Δ is a quarter to the sixtieth then
 class TRON(TruncatedNewton):
     """Trust-region Newton (Lin and Moré 1999), with exact Hessian·vector products.
 
-    It stops as soon as one of these holds:
-
-    - |g| ≤ tolerance · |g at the start|,
-    - the objective fell by no more than change · |objective| over the last `period` iterations
-      (`change=0` switches this off),
-    - `max_iterations` are done.
-
-    An iteration takes one gradient and as many Hessian products as its linear system needs. Near the minimum the gradient
-    norm falls faster and faster. Where the Hessian has a direction of negative curvature, as with partial labels, a step
-    goes along it to the edge of the trust region. It takes no l1 penalty.
+    It stops by the same rules as `LBFGS`. An iteration takes one gradient and as many Hessian–vector products as its linear
+    system needs. Near the minimum the gradient norm falls faster and faster. Where the Hessian has a direction of negative
+    curvature, as with partial labels, a step goes along it to the edge of the trust region. It takes no l1 penalty.
     """
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:

@@ -1,7 +1,7 @@
 """python-crfsuite's interface: `import crfkit.compat.pycrfsuite as pycrfsuite`, and nothing else changes.
 
-Model files are CRFsuite's own. What is different: training uses all processors, and bad input is an error in
-words, never a crash.
+Model files are CRFsuite's own. What is different: training uses all processors, and bad input raises an
+error, never crashes.
 """
 
 from typing import TYPE_CHECKING
@@ -30,8 +30,8 @@ if not TYPE_CHECKING:  # what only labels needs no trainer
     __getattr__ = lazy_names(
         globals(),
         {
-            "_logparser": "crfkit.compat.pycrfsuite._logparser",
-            **dict.fromkeys(("BaseTrainer", "CRFSuiteError", "Trainer"), "crfkit.compat.pycrfsuite.trainer"),
+            "crfkit.compat.pycrfsuite._logparser": ["_logparser"],
+            "crfkit.compat.pycrfsuite.trainer": ["BaseTrainer", "CRFSuiteError", "Trainer"],
         },
     )
 

@@ -15,7 +15,5 @@ CRFSUITE_VERSION = "0.12.2"
 __all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]
 
 if not TYPE_CHECKING:  # what only labels needs no trainer
-    __getattr__ = lazy_names(
-        globals(),
-        dict.fromkeys(("BaseTrainer", "CRFSuiteError", "Trainer"), "crfkit.compat.pycrfsuite.trainer"),
-    )
+    _LAZY = {"crfkit.compat.pycrfsuite.trainer": ["BaseTrainer", "CRFSuiteError", "Trainer"]}
+    __getattr__ = lazy_names(globals(), _LAZY)
