@@ -47,7 +47,7 @@ Columns columns_of(const Maybe<std::int64_t>& ids, std::int64_t n_columns, std::
         if (n_weights != n_columns)
             throw std::invalid_argument("there are " + std::to_string(n_columns) + " columns for " +
                                         std::to_string(n_weights) + " weights");
-        return {};
+        return {nullptr, n_columns};
     }
     const auto n = static_cast<std::int64_t>(ids->size());
     if (n > n_columns)
@@ -112,6 +112,7 @@ nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s
     const std::int64_t n = length(x);
     const Columns columns = columns_of(ids, pairs.n_columns, n);
     NewArray<double> v_columns({static_cast<std::size_t>(columns.ids ? pairs.n_columns : 0)});
+    if (columns.ids) std::fill(v_columns.data() + columns.n, v_columns.data() + pairs.n_columns, 0.0);
     const PairSource source{x.data(),           checked("x_before", x_before, n),
                             checked("g", g, n), checked("g_before", g_before, n),
                             checked("v", v, n), columns,
@@ -133,12 +134,14 @@ nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vecto
     return new_array(unlocked([&] { return row_products(pairs, columns, n_threads); }));
 }
 
-nb::object bound_gram(const Rows& rows, std::int64_t n_rows, int n_threads) {
+nb::object bound_gram(const Rows& rows, std::int64_t n_rows, std::int64_t n_columns, int n_threads) {
     const PairRows pairs = pair_rows(rows, n_rows);
+    if (n_columns < 0 || n_columns > pairs.n_columns)
+        throw std::invalid_argument("n_columns must be at most the number of columns");
     check_threads(n_threads);
     const auto n = static_cast<std::size_t>(n_rows);
     return filled<double>({n / 2, n, 2}, [&](double* out) {
-        const std::vector<double> sums = gram(pairs, n_threads);
+        const std::vector<double> sums = gram(pairs, n_columns, n_threads);
         std::copy(sums.begin(), sums.end(), out);
     });
 }
@@ -177,8 +180,10 @@ void bind_vectors(nb::module_& m) {
           "Writes s = x − x_before and y = g − g_before to rows s_row and s_row + 1. Returns the products of "
           "the first n_rows rows with y (as rounded in its row) and with v, s·s, and with ids, "
           "where column j of the rows is weight ids[j], v in these columns.");
-    m.def("pairs_gram", &bound_gram, "rows"_a.noconvert(), "n_rows"_a, "n_threads"_a,
-          "[pairs, n_rows, 2]: the products of the first n_rows rows with y and with s of each pair.");
+    m.def(
+        "pairs_gram", &bound_gram, "rows"_a.noconvert(), "n_rows"_a, "n_columns"_a, "n_threads"_a,
+        "[pairs, n_rows, 2]: the products of the first n_rows rows with y and with s of each pair, over the "
+        "first n_columns columns.");
     m.def("pairs_products", &bound_row_products, "rows"_a.noconvert(), "n_rows"_a, "v"_a, "n_threads"_a,
           "The products of the first n_rows rows with v.");
     m.def(

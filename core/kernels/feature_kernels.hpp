@@ -50,9 +50,49 @@ inline void sum_rows_of_position(const Real* rows, std::int32_t stride, const st
     }
 }
 
+// Rows of NV vectors: a position's row stays in registers while rows and single weights are added.
+template <class Real, int NV>
+void score_narrow_positions(const PositionFeatures<Real>& f, std::int64_t n_positions, const Real* base,
+                            Real* states) {
+    using Ints = typename Lanes<Real>::Ints;
+    constexpr int lanes = Lanes<Real>::count;
+    Ints label_of[NV];
+    for (int i = 0; i < NV * lanes; ++i) label_of[i / lanes][i % lanes] = i;
+    for (std::int64_t t = 0; t < n_positions; ++t) {
+        Vector<Real> sums[NV];
+        for (int j = 0; j < NV; ++j) sums[j] = load(base + j * lanes);
+        for (std::int64_t i = f.row_ptr[t]; i < f.row_ptr[t + 1]; ++i) {
+            const Real* row = f.rows + static_cast<std::int64_t>(f.row_ids[i]) * (NV * lanes);
+            if (f.row_values) {
+                const Vector<Real> factor = broadcast(f.row_values[i]);
+                for (int j = 0; j < NV; ++j) sums[j] += factor * load(row + j * lanes);
+            } else {
+                for (int j = 0; j < NV; ++j) sums[j] += load(row + j * lanes);
+            }
+        }
+        for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
+            const Real weight = f.weights[f.entry_ids[i]];
+            const Vector<Real> score = broadcast(f.entry_values ? f.entry_values[i] * weight : weight);
+            const Ints label = f.entry_labels[i] - Ints{};
+            for (int j = 0; j < NV; ++j) sums[j] += label_of[j] == label ? score : Vector<Real>{};
+        }
+        for (int j = 0; j < NV; ++j) store<Real>(states + (t * NV + j) * lanes, sums[j]);
+    }
+}
+
 template <class Real>
 void score_positions(const PositionFeatures<Real>& f, std::int64_t n_positions, std::int32_t stride,
                      const Real* base, Real* states) {
+    switch (stride / Lanes<Real>::count) {
+        case 1:
+            return score_narrow_positions<Real, 1>(f, n_positions, base, states);
+        case 2:
+            return score_narrow_positions<Real, 2>(f, n_positions, base, states);
+        case 3:
+            return score_narrow_positions<Real, 3>(f, n_positions, base, states);
+        default:
+            break;
+    }
     for (std::int64_t t = 0; t < n_positions; ++t) {
         const std::int64_t first = f.row_ptr[t], n = f.row_ptr[t + 1] - first;
         Real* out = states + t * stride;
@@ -132,11 +172,23 @@ template <class Real, int NV>
 inline void sum_residual_rows(const PositionLists<Real>& lists, std::int64_t list, const Real* residuals,
                               std::int32_t stride, double* sums) {
     constexpr int lanes = Lanes<Real>::count;
+    constexpr int sets = NV == 1 ? 4 : NV == 2 ? 2 : 1;  // independent sums hide the latency of additions
     const std::int64_t last = lists.ptr[list + 1];
     for (std::int64_t begin = lists.ptr[list]; begin < last; begin += kFlush) {
         const std::int64_t end = begin + kFlush < last ? begin + kFlush : last;
         Vector<Real> part[NV] = {};
-        for (std::int64_t i = begin; i < end; ++i) {
+        std::int64_t i = begin;
+        if (sets > 1 && !lists.values && end - begin >= 2 * sets) {
+            Vector<Real> more[sets][NV] = {};
+            for (; i + sets <= end; i += sets)
+                for (int k = 0; k < sets; ++k) {
+                    const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i + k]) * stride;
+                    for (int j = 0; j < NV; ++j) more[k][j] += load(row + j * lanes);
+                }
+            for (int k = 0; k < sets; ++k)
+                for (int j = 0; j < NV; ++j) part[j] += more[k][j];
+        }
+        for (; i < end; ++i) {
             const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i]) * stride;
             if (lists.values) {
                 const Vector<Real> factor = broadcast(lists.values[i]);

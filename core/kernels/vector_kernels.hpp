@@ -152,25 +152,17 @@ inline void add_row_products(const float* tile, const PairRows& pairs, std::int6
     }
 }
 
-// How many of the columns from `tile` on are weights.
-inline std::int64_t n_weights_at(const Columns& columns, std::int64_t tile, std::int64_t width) {
-    const std::int64_t n = columns.n - tile;
-    return n < 0 ? 0 : smaller(n, width);
-}
-
 // s, y and v of one tile of columns.
 inline void write_columns(const PairSource& source, std::int64_t tile, std::int64_t width, float* s,
                           float* y) {
     const std::int64_t* ids = source.columns.ids + tile;
     double* v = source.v_columns + tile;
-    const std::int64_t n = n_weights_at(source.columns, tile, width);
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < width; ++i) {
         const std::int64_t k = ids[i];
         s[i] = static_cast<float>(source.x[k] - source.x_before[k]);
         y[i] = static_cast<float>(source.g[k] - source.g_before[k]);
         v[i] = source.v[k];
     }
-    for (std::int64_t i = n; i < width; ++i) s[i] = y[i] = 0.0f, v[i] = 0.0;
 }
 
 inline void write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
@@ -257,8 +249,7 @@ inline void combine(const PairRows& pairs, const Combination& combination, std::
                         combination.coefficients + row, width, d);
         sums[0] += dot(d, v, width);
         if (columns.ids)
-            for (std::int64_t i = 0; i < n_weights_at(columns, tile, width); ++i)
-                out[columns.ids[tile + i]] = d[i];
+            for (std::int64_t i = 0; i < width; ++i) out[columns.ids[tile + i]] = d[i];
     }
 }
 

@@ -70,7 +70,7 @@ std::vector<double> orthant_step(const OrthantPath& path, double t, std::int64_t
 std::vector<double> write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
                                int n_threads) {
     const auto kernel = vector_kernels().write_pair;
-    return over_blocks(pairs.n_columns, 2 * pairs.n_rows + 1, n_threads,
+    return over_blocks(source.columns.n, 2 * pairs.n_rows + 1, n_threads,
                        [&](std::int64_t first, std::int64_t count, double* sums) {
                            kernel(pairs, s_row, source, first, count, sums);
                        });
@@ -87,10 +87,10 @@ std::vector<double> row_products(const PairRows& pairs, const double* v, int n_t
     return once;
 }
 
-std::vector<double> gram(const PairRows& pairs, int n_threads) {
+std::vector<double> gram(const PairRows& pairs, std::int64_t n_columns, int n_threads) {
     const auto kernel = vector_kernels().gram;
     return over_blocks(
-        pairs.n_columns, pairs.n_rows * pairs.n_rows, n_threads,
+        n_columns, pairs.n_rows * pairs.n_rows, n_threads,
         [&](std::int64_t first, std::int64_t count, double* sums) { kernel(pairs, first, count, sums); });
 }
 
@@ -98,7 +98,7 @@ std::vector<double> gram(const PairRows& pairs, int n_threads) {
 double combine(const PairRows& pairs, const Combination& combination, double* out, int n_threads) {
     const auto kernel = vector_kernels().combine;
     return over_blocks(
-        pairs.n_columns, 1, n_threads,
+        combination.columns.n, 1, n_threads,
         [&](std::int64_t first, std::int64_t count, double* sums) {
             kernel(pairs, combination, first, count, out, sums);
         },

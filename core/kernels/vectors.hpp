@@ -33,11 +33,11 @@ struct PairRows {
     std::int64_t n_columns;  // C
 };
 
-// Which weight each column of the pairs is: column j is weight ids[j], and 0 from n on; ids null: column j is
-// weight j.
+// Which weight each column of the pairs is: column j < n is weight ids[j], or weight j where ids is null. The
+// columns from n on are not in use, and 0.
 struct Columns {
-    const std::int64_t* ids = nullptr;
-    std::int64_t n = 0;
+    const std::int64_t* ids;
+    std::int64_t n;
 };
 
 // What a pair is made of: s = x − x_before and y = g − g_before; v is the gradient whose products are wanted.
@@ -48,7 +48,7 @@ struct PairSource {
     const double* g_before;
     const double* v;
     Columns columns;
-    double* v_columns;  // [C] out, where columns.ids is given: v in the columns of the pairs
+    double* v_columns;  // [C] out, where columns.ids is given: v in the columns in use
 };
 
 // A combination of rows and of the gradient: d = Σ_k coefficients_k rows_k + factor·v.
@@ -107,8 +107,8 @@ std::vector<double> write_pair(const PairRows& pairs, std::int64_t s_row, const 
 // The products of all rows with v, [n_rows].
 std::vector<double> row_products(const PairRows& pairs, const double* v, int n_threads);
 
-// The products of all rows with y and with s of each pair: [n_rows / 2, n_rows, 2].
-std::vector<double> gram(const PairRows& pairs, int n_threads);
+// The products of all rows with y and with s of each pair, over the first columns: [n_rows / 2, n_rows, 2].
+std::vector<double> gram(const PairRows& pairs, std::int64_t n_columns, int n_threads);
 
 // out = d at the weights that have a column; returns d·v.
 double combine(const PairRows& pairs, const Combination& combination, double* out, int n_threads);

@@ -97,6 +97,7 @@ def test_pairs_of_some_weights(n: int) -> None:
         return np.concatenate([array[ids], np.zeros(width - len(ids))])
 
     rows = np.asarray(r.normal(size=(6, width)), np.float32)
+    rows[:, len(ids) :] = 0.0  # columns that are not in use
     expected_rows = rows.copy()
     expected = _core.pairs_write(
         expected_rows, 6, 2, columns(x), columns(x_before), columns(g), columns(g_before), columns(v), 1
@@ -104,24 +105,25 @@ def test_pairs_of_some_weights(n: int) -> None:
     with_y, with_v, ss, v_columns = _core.pairs_write(rows, 6, 2, x, x_before, g, g_before, v, 1, ids)
     assert rows.tobytes() == expected_rows.tobytes()
     assert v_columns.tobytes() == columns(v).tobytes()
-    assert (with_y.tobytes(), with_v.tobytes(), ss) == (
-        expected[0].tobytes(),
-        expected[1].tobytes(),
-        expected[2],
-    )
+    np.testing.assert_allclose(with_y, expected[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(with_v, expected[1], rtol=1e-12, atol=1e-12)
+    assert ss == pytest.approx(expected[2], rel=1e-12)
     coefficients = np.linspace(-1, 1, 6)
     found, slope = _core.pairs_combine(rows, coefficients, v_columns, -0.6, 1, ids, n)
     d, expected_slope = _core.pairs_combine(rows, coefficients, columns(v), -0.6, 1)
     whole = np.zeros(n)
     whole[ids] = d[: len(ids)]
-    assert found.tobytes() == whole.tobytes()
-    assert slope == expected_slope
+    np.testing.assert_allclose(found, whole, rtol=1e-12, atol=1e-12)
+    assert slope == pytest.approx(expected_slope, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_products_among_pairs(n: int) -> None:
     rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
-    gram = _core.pairs_gram(rows, 6, 1)
+    gram = _core.pairs_gram(rows, 6, rows.shape[1], 1)
+    fewer = rows.shape[1] // 2
+    first = np.ascontiguousarray(rows[:, :fewer])
+    assert _core.pairs_gram(rows, 6, fewer, 1).tobytes() == _core.pairs_gram(first, 6, fewer, 1).tobytes()
     exact = rows[:6].astype(np.float64)
     assert gram.shape == (3, 6, 2)
     np.testing.assert_allclose(gram[:, :, 0], exact[1::2] @ exact.T, rtol=1e-10, atol=1e-10)
@@ -138,7 +140,7 @@ def everything(n: int, n_threads: int = 1) -> Vector:
         rows,
         *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, n_threads),
         _core.pairs_products(rows, 8, g, n_threads),
-        _core.pairs_gram(rows, 8, n_threads).ravel(),
+        _core.pairs_gram(rows, 8, rows.shape[1], n_threads).ravel(),
         *_core.vector_products(x, g, n_threads),
         _core.vector_step(x, g, 0.3, n_threads),
         _core.vector_penalty(x, l1, n_threads),

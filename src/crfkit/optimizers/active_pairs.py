@@ -109,7 +109,7 @@ class ActivePairs:
         self._is_active[:] = False
         self._ids = self._ids[kept]
         self._is_active[self._ids] = True
-        self._pairs.select(kept, n_columns(len(kept)))
+        self._pairs.select(kept)
 
 
 def n_columns(n_active: int) -> int:

@@ -40,6 +40,7 @@ class Pairs:
         self._yy = np.zeros((0, 0))  # [c, c]  y_i · y_j
         self._order: list[int] = []  # the slots in use, oldest pair first
         self._n_slots = 0  # slots written so far: rows 0 … 2·n_slots − 1 hold numbers
+        self._n_used = n_weights  # columns that are not 0
         self._products: tuple[Vector, Vector] | None = None  # the last v, and rows · v
         self._n_threads = n_threads
         self._grow(min(memory, FIRST_SLOTS))
@@ -54,6 +55,7 @@ class Pairs:
 
     def clear(self) -> None:
         """Forgets all pairs."""
+        self._rows[: 2 * self._n_slots] = 0.0  # what is not written again, in columns that are not in use yet
         self._order, self._n_slots, self._products = [], 0, None
 
     def add(
@@ -66,6 +68,7 @@ class Pairs:
         """
         slot = self._slot_to_write()
         n = self._n_slots
+        self._n_used = self.n_weights if ids is None else len(ids)
         with_y, with_v, ss, columns = _core.pairs_write(
             self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads, ids
         )
@@ -116,7 +119,7 @@ class Pairs:
         if not (sy.diagonal()[order] > 0).all() or not (yy.diagonal()[order] > 0).all():
             raise SnapshotError("its pairs have no curvature")
         self._grow(n_capacity)
-        self._n_slots, self._order = n_slots, order
+        self._n_slots, self._order, self._n_used = n_slots, order, self.n_weights
         self._rows[:n_rows] = rows
         self._sy[:], self._yy[:] = sy, yy
         self._products = (v, snapshot.vector("pairs.products", n_rows))
@@ -124,18 +127,18 @@ class Pairs:
     def widen(self, n_weights: int) -> None:
         """Makes the vectors longer: the pairs have zeros at the end."""
         rows = np.zeros((len(self._rows), n_weights), np.float32)
-        rows[: 2 * self._n_slots, : self.n_weights] = self._rows[: 2 * self._n_slots]
+        used = np.s_[: 2 * self._n_slots, : self._n_used]
+        rows[used] = self._rows[used]
         self._rows, self._products = rows, None
 
-    def select(self, columns: npt.NDArray[np.int64], n_weights: int) -> None:
-        """Keeps these weights alone, with zeros behind them up to `n_weights`; pairs that are of no use then go."""
-        n_rows = 2 * self._n_slots
-        rows = np.zeros((len(self._rows), n_weights), np.float32)
-        for row in range(n_rows):
-            np.take(self._rows[row], columns, out=rows[row, : len(columns)], mode="clip")
-        self._rows, self._products = rows, None
-        n = self._n_slots
-        gram = _core.pairs_gram(rows, n_rows, self._n_threads)  # [n, 2n, 2]
+    def select(self, columns: npt.NDArray[np.int64]) -> None:
+        """Keeps these weights alone, with zeros behind them; pairs that are of no use then go."""
+        n, n_rows = self._n_slots, 2 * self._n_slots
+        for row in self._rows[:n_rows, : self._n_used]:
+            kept = row[columns]
+            row[: len(kept)], row[len(kept) :] = kept, 0.0
+        self._products = None
+        gram = _core.pairs_gram(self._rows, n_rows, len(columns), self._n_threads)  # [n, 2n, 2]
         self._sy[:n, :n], self._yy[:n, :n] = gram[:, 0::2, 0].T, gram[:, 1::2, 0].T
         for slot in list(self._order):
             ss = float(gram[slot, 2 * slot, 1])
@@ -163,8 +166,9 @@ class Pairs:
         n_now = len(self._sy)
         if n <= n_now:
             return
-        rows = np.empty((2 * n, self._rows.shape[1]), np.float32)
-        rows[: 2 * self._n_slots] = self._rows[: 2 * self._n_slots]
+        rows = np.zeros((2 * n, self._rows.shape[1]), np.float32)
+        used = np.s_[: 2 * self._n_slots, : self._n_used]
+        rows[used] = self._rows[used]
         self._rows = rows
         self._sy, self._yy = (np.pad(table, (0, n - n_now)) for table in (self._sy, self._yy))
 
