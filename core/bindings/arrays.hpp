@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "bindings/lock_release.hpp"
 
 namespace crfkit {
@@ -38,11 +39,6 @@ std::span<const Number> view(const nanobind::ndarray<const Number, Kind...>& arr
 template <class Number>
 std::span<const Number> view(const Maybe<Number>& array) {
     return array ? view(*array) : std::span<const Number>{};
-}
-
-template <class Number>
-std::vector<Number> copy(std::span<const Number> values) {
-    return {values.begin(), values.end()};
 }
 
 // A new array that Python owns, filled by the caller.

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/lists.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
@@ -22,21 +23,9 @@ void check_annotation(const Layout& layout, const Design& design, const Annotati
     if (static_cast<std::int64_t>(gold.labels.size()) != n_positions)
         throw std::invalid_argument("there are " + std::to_string(gold.labels.size()) + " labels for " +
                                     std::to_string(n_positions) + " positions");
-    for (const std::int32_t label : gold.labels)
-        if (label < -1 || label >= layout.n_labels)
-            throw std::invalid_argument("label id " + std::to_string(label) + " is out of range");
-    if (gold.set_ptr.empty()) return;
-    if (static_cast<std::int64_t>(gold.set_ptr.size()) != n_positions + 1 || gold.set_ptr.front() != 0 ||
-        gold.set_ptr.back() != static_cast<std::int64_t>(gold.set_labels.size()))
-        throw std::invalid_argument(
-            "set_ptr must have one entry more than there are positions and end at the labels");
-    for (std::int64_t t = 0; t < n_positions; ++t) {
-        if (gold.set_ptr[t + 1] < gold.set_ptr[t]) throw std::invalid_argument("set_ptr must not decrease");
-        for (std::int64_t i = gold.set_ptr[t]; i < gold.set_ptr[t + 1]; ++i)
-            if (gold.set_labels[i] < 0 || gold.set_labels[i] >= layout.n_labels ||
-                (i > gold.set_ptr[t] && gold.set_labels[i] <= gold.set_labels[i - 1]))
-                throw std::invalid_argument("set_labels must be ascending label ids within each position");
-    }
+    check_range(gold.labels, -1, layout.n_labels, "labels");
+    if (!gold.set_ptr.empty())
+        check_label_lists(gold.set_ptr, gold.set_labels, n_positions, layout.n_labels, "set");
 }
 
 void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads) {

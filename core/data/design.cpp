@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/lists.hpp"
 #include "base/threads.hpp"
 
 namespace crfkit {
@@ -18,21 +19,10 @@ void fill(Buffer<Number>& to, std::span<const Number> from) {
     std::copy(from.begin(), from.end(), to.begin());
 }
 
-void check(const FeatureList& list, std::int64_t n_positions, std::int64_t n_features, const char* what) {
-    const std::string name(what);
-    if (static_cast<std::int64_t>(list.position_ptr.size()) != n_positions + 1)
-        throw std::invalid_argument(name + ": position_ptr has " + std::to_string(list.position_ptr.size()) +
-                                    " entries, expected " + std::to_string(n_positions + 1));
-    if (list.position_ptr.front() != 0 ||
-        list.position_ptr.back() != static_cast<std::int64_t>(list.ids.size()))
-        throw std::invalid_argument(name + ": position_ptr must start at 0 and end at the number of ids");
-    for (std::int64_t i = 0; i < n_positions; ++i)
-        if (list.position_ptr[i + 1] < list.position_ptr[i])
-            throw std::invalid_argument(name + ": position_ptr must not decrease");
-    for (const std::int32_t id : list.ids)
-        if (id < 0 || id >= n_features)
-            throw std::invalid_argument(name + ": feature id " + std::to_string(id) + ", expected 0 to " +
-                                        std::to_string(n_features - 1));
+void check(const FeatureList& list, std::int64_t n_positions, std::int64_t n_features,
+           const std::string& name) {
+    check_pointers(list.position_ptr, n_positions, list.ids.size(), name + ": position_ptr");
+    check_range(list.ids, 0, n_features, name + ": ids");
     if (!list.values.empty() && list.values.size() != list.ids.size())
         throw std::invalid_argument(name + ": values and ids must have the same length");
 }
@@ -47,15 +37,12 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
       allowed(std::move(allowed_labels)),
       layout_(std::move(model)) {
     const Layout& layout = *layout_;
-    if (sequence_ptr.empty() || sequence_ptr.front() != 0)
-        throw std::invalid_argument("sequence_ptr must start at 0");
-    for (std::size_t n = 1; n < sequence_ptr.size(); ++n)
-        if (sequence_ptr[n] < sequence_ptr[n - 1])
-            throw std::invalid_argument("sequence_ptr must not decrease");
+    check_pointers(sequence_ptr, sequence_ptr.empty() ? 0 : sequence_ptr.back(), "sequence_ptr");
     if (n_positions() > INT32_MAX)
         throw std::invalid_argument("more than 2,147,483,647 positions in one data set");
     check(states, n_positions(), layout.n_features(), "state features");
-    check_allowed();
+    if (!allowed.empty())
+        check_label_lists(allowed.ptr, allowed.labels, n_positions(), layout.n_labels, "allowed");
     const bool with_arc_features = !arc_features.position_ptr.empty() && layout.n_arc_features() > 0;
     const bool plain = !with_arc_features && blocks.empty();
     if (!plain && !layout.facets.empty())
@@ -96,22 +83,6 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
             throw std::invalid_argument("dense block " + std::to_string(k) + " has the wrong size");
         dense.emplace_back(static_cast<std::int64_t>(blocks[k].size()));
         std::copy(blocks[k].begin(), blocks[k].end(), dense.back().begin());
-    }
-}
-
-void Design::check_allowed() const {
-    if (allowed.empty()) return;
-    const auto& [ptr, labels] = allowed;
-    if (static_cast<std::int64_t>(ptr.size()) != n_positions() + 1 || ptr.front() != 0 ||
-        ptr.back() != static_cast<std::int64_t>(labels.size()))
-        throw std::invalid_argument(
-            "allowed_ptr must have one entry more than there are positions and end at the labels");
-    for (std::int64_t t = 0; t < n_positions(); ++t) {
-        if (ptr[t + 1] < ptr[t]) throw std::invalid_argument("allowed_ptr must not decrease");
-        for (std::int64_t i = ptr[t]; i < ptr[t + 1]; ++i)
-            if (labels[i] < 0 || labels[i] >= layout_->n_labels || (i > ptr[t] && labels[i] <= labels[i - 1]))
-                throw std::invalid_argument(
-                    "allowed_labels must be ascending label ids within each position");
     }
 }
 

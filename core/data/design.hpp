@@ -77,7 +77,6 @@ class Design {
     std::vector<Buffer<double>> dense;  // [T, K] each
 
   private:
-    void check_allowed() const;
     void split_states(const Layout& layout, const FeatureList& states, int n_threads);
     std::shared_ptr<const Layout> layout_;
 };

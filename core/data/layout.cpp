@@ -3,49 +3,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
+
+#include "base/lists.hpp"
 
 namespace crfkit {
 namespace {
 
-void check_pointers(std::span<const std::int64_t> ptr, std::size_t n_items, const char* name) {
-    if (ptr.empty() || ptr.front() != 0 || ptr.back() != static_cast<std::int64_t>(n_items))
-        throw std::invalid_argument(std::string(name) +
-                                    " must start at 0 and end at the number of its items");
-    for (std::size_t i = 1; i < ptr.size(); ++i)
-        if (ptr[i] < ptr[i - 1]) throw std::invalid_argument(std::string(name) + " must not decrease");
-}
-
-void check_range(std::span<const std::int32_t> values, std::int64_t end, const char* name) {
-    for (const std::int32_t v : values)
-        if (v < 0 || v >= end)
-            throw std::invalid_argument(std::string(name) + " has the value " + std::to_string(v) +
-                                        ", expected 0 to " + std::to_string(end - 1));
-}
-
-void check_ascending(std::span<const std::int64_t> ptr, std::span<const std::int32_t> values,
-                     const char* name) {
-    for (std::size_t f = 0; f + 1 < ptr.size(); ++f)
-        for (std::int64_t p = ptr[f] + 1; p < ptr[f + 1]; ++p)
-            if (values[p] <= values[p - 1])
-                throw std::invalid_argument(std::string(name) + " must be ascending within each feature");
-}
-
 void check_facets(const Facets& facets, std::int32_t n_labels) {
     if (facets.empty()) return;
-    if (static_cast<std::int64_t>(facets.ptr.size()) != n_labels + 1 || facets.n < 1 ||
-        facets.n > INT32_MAX - n_labels - 1)
-        throw std::invalid_argument("facets: expected one list for each label");
-    check_pointers(facets.ptr, facets.ids.size(), "facets");
-    check_ascending(facets.ptr, facets.ids, "facets");
-    for (const std::int32_t id : facets.ids)
-        if (id <= n_labels || id > n_labels + facets.n)
-            throw std::invalid_argument("facet " + std::to_string(id) + " is out of range");
-}
-
-template <class Number>
-std::vector<Number> copy(std::span<const Number> values) {
-    return {values.begin(), values.end()};
+    if (facets.n < 1 || facets.n > INT32_MAX - n_labels - 1)
+        throw std::invalid_argument("facets: there are too many, or none");
+    check_pointers(facets.ptr, n_labels, facets.ids.size(), "facet_ptr");
+    check_range(facets.ids, n_labels + 1, n_labels + facets.n + 1, "facet_ids");
+    check_ascending(facets.ptr, facets.ids, "facet_ids");
 }
 
 }  // namespace
@@ -61,18 +31,18 @@ Layout::Layout(std::int32_t labels, std::span<const std::int64_t> pairs_at,
         throw std::invalid_argument("more than 30,000 labels: the arcs would not fit in memory");
     check_pointers(pairs_at, pairs.size(), "pair_ptr");
     check_facets(facets, labels);
-    check_range(pairs, facets.empty() ? labels : n_outcomes(), "pair_labels");
+    check_range(pairs, 0, facets.empty() ? labels : n_outcomes(), "pair_labels");
     if (!facets.empty() &&
         std::any_of(pairs.begin(), pairs.end(), [&](std::int32_t outcome) { return outcome <= labels; }))
         throw std::invalid_argument("pair_labels: where labels have facets, expected facets alone");
     check_ascending(pairs_at, pairs, "pair_labels");
     check_pointers(triples_at, triples.size(), "arc_ptr");
-    check_range(triples, static_cast<std::int64_t>(labels) * labels, "arc_triples");
+    check_range(triples, 0, static_cast<std::int64_t>(labels) * labels, "arc_triples");
     check_ascending(triples_at, triples, "arc_triples");
     if (before.size() != after.size())
         throw std::invalid_argument("arc_before and arc_after must have the same length");
-    check_range(before, n_outcomes(), "arc_before");
-    check_range(after, n_outcomes(), "arc_after");
+    check_range(before, 0, n_outcomes(), "arc_before");
+    check_range(after, 0, n_outcomes(), "arc_after");
     for (std::size_t i = 0; i < before.size(); ++i)
         if (before[i] == labels && after[i] == labels)
             throw std::invalid_argument(

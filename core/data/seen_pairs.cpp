@@ -8,30 +8,11 @@
 
 #include "base/interruption.hpp"
 #include "base/key_hash.hpp"
+#include "base/lists.hpp"
 
 namespace crfkit {
 
 namespace {
-
-// n + 1 offsets that rise from 0 to `last`.
-void check_offsets(std::span<const std::int64_t> ptr, std::int64_t n, std::int64_t last,
-                   const std::string& name) {
-    const bool right_size = static_cast<std::int64_t>(ptr.size()) == n + 1;
-    if (!right_size || ptr.front() != 0 || ptr.back() != last || !std::is_sorted(ptr.begin(), ptr.end())) {
-        throw std::invalid_argument(name + " must rise from 0 to " + std::to_string(last) + " in " +
-                                    std::to_string(n) + " steps");
-    }
-}
-
-void check_range(std::span<const std::int32_t> numbers, std::int64_t lowest, std::int64_t n,
-                 const std::string& name) {
-    for (const std::int32_t number : numbers) {
-        if (number < lowest || number >= n) {
-            throw std::invalid_argument(name + " " + std::to_string(number) + " is outside " +
-                                        std::to_string(lowest) + ".." + std::to_string(n - 1));
-        }
-    }
-}
 
 // A label (or a pair of labels, written as two digits in base L) that is possible at a position.
 struct Sighting {
@@ -82,10 +63,9 @@ SeenPairs collect(const FeatureSpans& features, const std::vector<Sighting>& sig
 }  // namespace
 
 void FeatureSpans::check() const {
-    if (position_ptr.empty()) throw std::invalid_argument("position_ptr must have at least one entry");
     if (n_features < 0) throw std::invalid_argument("n_features must not be negative");
-    check_offsets(position_ptr, n_positions(), ids.size(), "position_ptr");
-    check_range(ids, 0, n_features, "feature id");
+    check_pointers(position_ptr, ids.size(), "position_ptr");
+    check_range(ids, 0, n_features, "ids");
 }
 
 void LabelSpans::check(std::int64_t n_positions) const {
@@ -94,10 +74,8 @@ void LabelSpans::check(std::int64_t n_positions) const {
                                     " positions, but there are " + std::to_string(n_positions));
     }
     if (n_labels < 0) throw std::invalid_argument("n_labels must not be negative");
-    check_range(labels, -1, n_labels, "label");
-    if (set_ptr.empty()) return;
-    check_offsets(set_ptr, n_positions, set_labels.size(), "set_ptr");
-    check_range(set_labels, 0, n_labels, "label");
+    check_range(labels, -1, n_labels, "labels");
+    if (!set_ptr.empty()) check_label_lists(set_ptr, set_labels, n_positions, n_labels, "set");
 }
 
 std::span<const std::int32_t> LabelSpans::at(std::int64_t position) const {
@@ -122,9 +100,7 @@ SeenPairs seen_arc_pairs(std::span<const std::int64_t> sequence_ptr, const Featu
                          const LabelSpans& labels) {
     features.check();
     labels.check(features.n_positions());
-    if (sequence_ptr.empty()) throw std::invalid_argument("sequence_ptr must have at least one entry");
-    check_offsets(sequence_ptr, static_cast<std::int64_t>(sequence_ptr.size()) - 1, features.n_positions(),
-                  "sequence_ptr");
+    check_pointers(sequence_ptr, static_cast<std::size_t>(features.n_positions()), "sequence_ptr");
     if (labels.n_labels > 46340) throw std::invalid_argument("pairs of more than 46340 labels do not fit");
     std::vector<Sighting> sightings;
     for (std::size_t n = 0; n + 1 < sequence_ptr.size(); ++n) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/interned_lists.hpp"
+#include "base/lists.hpp"
 
 namespace crfkit {
 namespace {
@@ -12,20 +13,6 @@ namespace {
 constexpr std::int64_t kEdgesPerConfiguration = 16;  // to be followed for each that may be found
 
 [[noreturn]] void fail(const std::string& what) { throw std::invalid_argument("pattern matcher: " + what); }
-
-void check_pointers(const std::vector<std::int64_t>& ptr, std::size_t n_items, const char* name) {
-    if (ptr.empty() || ptr.front() != 0 || ptr.back() != static_cast<std::int64_t>(n_items) ||
-        !std::is_sorted(ptr.begin(), ptr.end()))
-        fail(std::string(name) + " must rise from 0 to the number of its items");
-}
-
-void check_range(const std::vector<std::int32_t>& values, std::int32_t first, std::int64_t end,
-                 const char* name) {
-    for (const std::int32_t v : values)
-        if (v < first || v >= end)
-            fail(std::string(name) + " has the value " + std::to_string(v) + ", expected " +
-                 std::to_string(first) + " to " + std::to_string(end - 1));
-}
 
 void check_disjoint(const PatternMatcher& matcher) {
     std::vector<std::int32_t> reader(static_cast<std::size_t>(matcher.n_labels),
@@ -38,11 +25,6 @@ void check_disjoint(const PatternMatcher& matcher) {
                          std::to_string(label) + ", expected disjoint sets");
                 reader[label] = q;
             }
-}
-
-template <class Number>
-std::vector<Number> copy(std::span<const Number> values) {
-    return {values.begin(), values.end()};
 }
 
 }  // namespace
@@ -61,15 +43,15 @@ PatternMatcher::PatternMatcher(std::int32_t labels, std::span<const std::int64_t
       activates(copy(weights)),
       last_only(copy(at_last)) {
     if (labels < 1) fail("there are no labels");
-    check_pointers(set_ptr, set_labels.size(), "set_ptr");
-    check_pointers(out_ptr, out_set.size(), "out_ptr");
+    check_pointers(set_ptr, set_labels.size(), "pattern matcher: set_ptr");
+    check_pointers(out_ptr, out_set.size(), "pattern matcher: out_ptr");
     if (out_next.size() != out_set.size()) fail("out_set and out_next must have the same length");
     if (out_ptr.size() != activates.size() + 1 || last_only.size() != activates.size())
         fail("out_ptr, activates and last_only must be of the same number of states");
-    check_range(set_labels, 0, labels, "set_labels");
-    check_range(out_set, 0, n_sets(), "out_set");
-    check_range(out_next, 0, n_states(), "out_next");
-    check_range(activates, -1, INT32_MAX, "activates");
+    check_range(set_labels, 0, labels, "pattern matcher: set_labels");
+    check_range(out_set, 0, n_sets(), "pattern matcher: out_set");
+    check_range(out_next, 0, n_states(), "pattern matcher: out_next");
+    check_range(activates, -1, INT32_MAX, "pattern matcher: activates");
     for (std::int32_t s = 0; s < n_sets(); ++s) {
         const auto set = labels_of(s);
         if (set.empty() || std::adjacent_find(set.begin(), set.end(), std::greater_equal<>()) != set.end())

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/interruption.hpp"
+#include "base/lists.hpp"
 #include "trees/arc_features.hpp"
 
 namespace crfkit {
@@ -55,17 +56,7 @@ ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vect
       pair_labels(std::move(of_pairs)),
       n_labels_(n_labels) {
     if (n_labels < 1) throw std::invalid_argument("there must be at least one label");
-    if (static_cast<std::int64_t>(pair_ptr.size()) != labels.size() + 1 || pair_ptr.front() != 0 ||
-        pair_ptr.back() != static_cast<std::int64_t>(pair_labels.size()))
-        throw std::invalid_argument("pair_ptr must have one entry more than there are features of labels");
-    for (std::size_t f = 0; f + 1 < pair_ptr.size(); ++f) {
-        if (pair_ptr[f + 1] < pair_ptr[f] || pair_ptr[f + 1] > pair_ptr.back())
-            throw std::invalid_argument("pair_ptr must not decrease");
-        for (std::int64_t i = pair_ptr[f]; i < pair_ptr[f + 1]; ++i)
-            if (pair_labels[i] < 0 || pair_labels[i] >= n_labels ||
-                (i > pair_ptr[f] && pair_labels[i] <= pair_labels[i - 1]))
-                throw std::invalid_argument("the labels of a feature must ascend and exist");
-    }
+    check_label_lists(pair_ptr, pair_labels, labels.size(), n_labels, "pair");
 }
 
 ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,

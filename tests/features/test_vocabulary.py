@@ -230,21 +230,21 @@ LABELS = np.array([0, -1], dtype=np.int32)
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"position_ptr": np.array([], dtype=np.int64)}, "position_ptr must have at least one entry"),
+        ({"position_ptr": np.array([], dtype=np.int64)}, "position_ptr must rise"),
         (
             {"position_ptr": np.array([0, 2, 1], dtype=np.int64)},
-            "position_ptr must rise from 0 to 2 in 2 steps",
+            "position_ptr must rise from 0 to the number of its items, which is 2",
         ),
         ({"position_ptr": np.array([0, 3, 2], dtype=np.int64)}, "position_ptr must rise"),
         ({"position_ptr": np.array([-1, 0, 2], dtype=np.int64)}, "position_ptr must rise"),
-        ({"ids": np.array([0, 2], dtype=np.int32)}, r"feature id 2 is outside 0\.\.1"),
-        ({"ids": np.array([0, -1], dtype=np.int32)}, "feature id -1 is outside"),
-        ({"labels": np.array([0, 3], dtype=np.int32)}, r"label 3 is outside -1\.\.2"),
+        ({"ids": np.array([0, 2], dtype=np.int32)}, "ids has the value 2, expected 0 to 1"),
+        ({"ids": np.array([0, -1], dtype=np.int32)}, "ids has the value -1"),
+        ({"labels": np.array([0, 3], dtype=np.int32)}, "labels has the value 3, expected -1 to 2"),
         ({"labels": np.array([0], dtype=np.int32)}, "labels for 1 positions, but there are 2"),
         ({"n_features": -1}, "n_features must not be negative"),
         ({"n_labels": -1}, "n_labels must not be negative"),
-        ({"set_ptr": PTR[:2], "set_labels": IDS}, "set_ptr must rise from 0 to 2 in 2 steps"),
-        ({"set_ptr": PTR, "set_labels": LABELS}, "label -1 is outside"),
+        ({"set_ptr": PTR[:2], "set_labels": IDS}, "set_ptr has 2 entries, expected 3"),
+        ({"set_ptr": PTR, "set_labels": LABELS}, "set_labels has the value -1"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(changed: dict[str, Any], complaint: str) -> None:
@@ -262,11 +262,11 @@ def test_arrays_that_do_not_fit_are_refused(changed: dict[str, Any], complaint: 
 
 
 def test_a_sequence_offset_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="sequence_ptr must rise from 0 to 2"):
+    with pytest.raises(ValueError, match=r"sequence_ptr must rise from 0 to .* 2"):
         _core.seen_arc_pairs(np.array([0, 3], dtype=np.int64), PTR, IDS, LABELS, 2, 3)
     with pytest.raises(ValueError, match="pairs of more than 46340 labels do not fit"):
         _core.seen_arc_pairs(np.array([0, 2], dtype=np.int64), PTR, IDS, LABELS, 2, 50_000)
-    with pytest.raises(ValueError, match="feature id 1 is outside"):
+    with pytest.raises(ValueError, match="ids has the value 1"):
         _core.renamed_features(PTR, IDS, None, np.array([0], dtype=np.int32))
     with pytest.raises(ValueError, match="values must have one entry for each id"):
         _core.renamed_features(PTR, IDS, np.ones(1), np.array([0, 1], dtype=np.int32))
