@@ -14,7 +14,6 @@ import click
 from crfkit.cli.options import safety_of
 from crfkit.cli.progress import Display, SecondsLeft
 from crfkit.cli.streams import BAD_INPUT, check_output, complain
-from crfkit.cli.structures import grown_words
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 # Exit status after Ctrl-C (128 + SIGINT) and after SIGTERM: a script that goes on would take the model for finished.
 INTERRUPTED, TERMINATED = 130, 143
+_SHOWN = 8  # patterns of a round that are named
 _TERMINATION = "crfkit.termination"  # in the context of the command
 
 
@@ -111,7 +111,7 @@ def keep_model(
         found = _save(partial(model.save, metadata=metadata), path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     if isinstance(model, CRF):
-        for line in grown_words(model):
+        for line in _grown_words(model):
             say(line)
         sizes = f"{model.n_features_:,} features, {sizes}"
     if model.optimizer == "auto":
@@ -137,3 +137,15 @@ def _save(save: Callable[[Path], None], path: Path) -> Path:
             raise
         complain(f"crfkit: {error}; the model is in {other}")
         return other
+
+
+def _grown_words(crf: CRF) -> Iterator[str]:
+    """What is to be said of the rounds in which patterns grew, if they did."""
+    for number, found in enumerate(getattr(crf, "growth_", ())):
+        shown = "; ".join(found.joined[:_SHOWN]) + "; …" * (len(found.joined) > _SHOWN)
+        joined = f", {len(found.joined):,} new: {shown}" if found.joined else ""
+        yield (
+            f"round {number}: {found.n_patterns:,} patterns, {found.n_states:.1f} states a position; "
+            "held-out log-likelihood "
+            f"{found.log_likelihood:.1f}, score {found.score:.4f}{joined}"
+        )

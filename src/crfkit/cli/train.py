@@ -38,13 +38,15 @@ from crfkit.cli.options import (
 )
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import check_outputs, end_interrupted, ended_from_outside, fit, train_and_save
-from crfkit.cli.structures import order_options, structure_of
 from crfkit.data import InputError
 
 if TYPE_CHECKING:
     from crfkit.evaluation import Metric
     from crfkit.features import Template
     from crfkit.models import CRF
+    from crfkit.structures import Chain, Patterns
+
+MAX_ORDER = 20  # labels before one that it may depend on
 
 
 def train(
@@ -175,7 +177,20 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     metavar="WHAT",
     help="Sequences outside the bigrams: error, extend, skip or soft.",
 )
-@order_options
+@click.option(
+    "--order",
+    default="1",
+    show_default=True,
+    metavar="N",
+    help="Labels before one that it depends on; auto: find the patterns that pay.",
+)
+@click.option(
+    "--ngram-count",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="With --order: leave out runs of labels seen less often.",
+)
 @allowed_column_option
 @optimizer_options("lbfgs")
 @safety_options
@@ -323,3 +338,18 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
         min_count=options["min_count"],
         n_threads=options["threads"],
     )
+
+
+def structure_of(options: dict[str, Any]) -> Chain | Patterns:
+    """The structure that the options ask for."""
+    from crfkit.structures import Chain, Growth, Ngrams, Patterns
+
+    chain = (options["start"], options["end"], options["bigrams"], options["unseen"])
+    order, min_count = options["order"], options["ngram_count"]
+    if order == "auto":
+        return Patterns([], *chain, grow=Growth(min_count=min_count))
+    if not order.isdecimal() or not 1 <= int(order) <= MAX_ORDER:
+        raise InputError(f"--order {order}: expected a number from 1 to {MAX_ORDER}, or auto")
+    if int(order) == 1:
+        return Chain(*chain)
+    return Patterns([Ngrams(range(3, int(order) + 2), min_count=min_count)], *chain)

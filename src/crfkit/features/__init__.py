@@ -19,7 +19,7 @@ from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
-from crfkit.features.templates import NAMED_LINE, Line, Macro, Program, Template, Transform
+from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
     KnownTrees,
     check_trees,
@@ -54,18 +54,14 @@ __all__ = [
     "GraphMap",
     "KnownTrees",
     "Labels",
-    "Line",
-    "Macro",
     "MergedFeatures",
     "Outputs",
     "PatternData",
     "PatternMap",
-    "Program",
     "Slice",
     "Strength",
     "TagDictionary",
     "Template",
-    "Transform",
     "Treebank",
     "Vocabulary",
     "WapitiPatterns",

@@ -59,13 +59,9 @@ def growth_of(structure: object) -> Growth | None:
     return growth if isinstance(growth, Growth) else None
 
 
+@terminable()
 def grow(task: CRFTask, plan: ChainPlan) -> Grown:
     """Grow patterns on a part of the data, measured on the rest; then train on all of it."""
-    with terminable():
-        return _grow(task, plan)
-
-
-def _grow(task: CRFTask, plan: ChainPlan) -> Grown:
     task.settings.check()
     task.check(plan)
     plan.check()
