@@ -9,8 +9,9 @@
 #include "data/blocks.hpp"
 #include "lattice/batch_evaluator.hpp"
 #include "lattice/evaluator.hpp"
+#include "lattice/lattice_parts.hpp"
 #include "lattice/mistakes.hpp"
-#include "lattice/sequence_loss.hpp"
+#include "training/part_loss.hpp"
 
 namespace crfkit {
 namespace {
@@ -66,7 +67,8 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
     LatticeLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
                 bool single_precision, int threads)
         : ChainLoss(std::move(layout), std::move(design), std::move(gold), single_precision, threads),
-          data_(*layout_, arcs_, *design_, n_threads) {}
+          data_(*layout_, arcs_, *design_, n_threads),
+          parts_(*layout_, *design_, gold_, data_) {}
 
     template <class Real>
     std::unique_ptr<LatticeEvaluator<Real>> open() {
@@ -74,8 +76,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
         return std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, data_, blocks_);
     }
     const SequenceSource& sequences() override {
-        if (!sequences_)
-            sequences_ = std::make_unique<LatticeSequences>(*layout_, *design_, gold_, data_, n_threads);
+        if (!sequences_) sequences_ = std::make_unique<PartSequences>(parts_);
         return *sequences_;
     }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
@@ -84,6 +85,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
 
   private:
     LatticeData data_;
+    LatticeParts parts_;
     std::vector<LatticeBlock> blocks_;
 };
 
@@ -105,7 +107,8 @@ class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
             sequences_ = std::make_unique<ChainSequences>(*layout_, *rows_, gold_, n_threads);
         } else if (!sequences_) {
             data_.emplace(*layout_, arcs_, *design_, n_threads);
-            sequences_ = std::make_unique<LatticeSequences>(*layout_, *design_, gold_, *data_, n_threads);
+            parts_.emplace(*layout_, *design_, gold_, *data_);
+            sequences_ = std::make_unique<PartSequences>(*parts_);
         }
         return *sequences_;
     }
@@ -115,8 +118,9 @@ class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
 
   private:
     std::vector<BatchBlock> batches_;
-    std::optional<Design> rows_;  // these two for single sequences
+    std::optional<Design> rows_;  // these three for single sequences
     std::optional<LatticeData> data_;
+    std::optional<LatticeParts> parts_;
 };
 
 }  // namespace

@@ -78,17 +78,27 @@ void PathShape::find_oldest() {
 }
 
 ScoredArrayGraph::ScoredArrayGraph(const ArrayGraph& graph, std::span<const double> scores)
-    : shape_(graph), order_(&graph.arc_order), arcs_(scores.size()) {
+    : shape_(graph), order_(&graph.arc_order), own_arcs_(scores.size()), arcs_(own_arcs_) {
     if (static_cast<std::int64_t>(scores.size()) != graph.n_arcs())
         throw std::invalid_argument("there are " + std::to_string(scores.size()) + " scores, expected " +
                                     std::to_string(graph.n_arcs()) + ", one for each arc");
-    for (std::size_t e = 0; e < scores.size(); ++e) arcs_[e] = scores[graph.arc_order[e]];
+    for (std::size_t e = 0; e < scores.size(); ++e) own_arcs_[e] = scores[graph.arc_order[e]];
     exponentiate();
 }
 
-ScoredArrayGraph::ScoredArrayGraph(const PathShape& shape, std::vector<double> arcs,
-                                   std::vector<double> nodes)
-    : shape_(shape), arcs_(std::move(arcs)), nodes_(std::move(nodes)) {
+ScoredArrayGraph::ScoredArrayGraph(const PathShape& shape, std::span<const double> arcs,
+                                   std::span<const double> nodes)
+    : shape_(shape), arcs_(arcs), nodes_(nodes) {
+    exponentiate();
+}
+
+ScoredArrayGraph::ScoredArrayGraph(const PathShape& shape, std::vector<double>&& arcs,
+                                   std::vector<double>&& nodes)
+    : shape_(shape),
+      own_arcs_(std::move(arcs)),
+      own_nodes_(std::move(nodes)),
+      arcs_(own_arcs_),
+      nodes_(own_nodes_) {
     exponentiate();
 }
 
@@ -97,6 +107,7 @@ ScoredArrayGraph::ScoredArrayGraph(const PathShape& shape, std::vector<double> a
 void ScoredArrayGraph::exponentiate() {
     const auto silent = [&](std::int64_t e) { return !shape_.silent.empty() && shape_.silent[e]; };
     weights_.resize(arcs_.size());
+    maxima_.reserve(static_cast<std::size_t>(n_levels()));
     for (std::int64_t t = 0; t < n_levels(); ++t) {
         double maximum = kAbsent;
         const std::int64_t first = shape_.in_ptr[shape_.level_ptr[t]];

@@ -56,8 +56,11 @@ class ScoredArrayGraph {
     // scores [arcs] in the order in which the arcs were given; −inf: absent. Nodes have none. `graph` must
     // outlive it.
     ScoredArrayGraph(const ArrayGraph& graph, std::span<const double> scores);
-    // arcs [arcs], nodes [nodes] in the order of the shape, which must outlive it.
-    ScoredArrayGraph(const PathShape& shape, std::vector<double> arcs, std::vector<double> nodes);
+    // arcs [arcs], nodes [nodes] in the order of the shape. The shape must outlive it, and scores that are
+    // not handed over.
+    ScoredArrayGraph(const PathShape& shape, std::span<const double> arcs, std::span<const double> nodes);
+    ScoredArrayGraph(const PathShape& shape, std::vector<double>&& arcs, std::vector<double>&& nodes);
+    ScoredArrayGraph(ScoredArrayGraph&&) = default;
 
     struct Arcs {
         std::int64_t n, first;
@@ -108,9 +111,11 @@ class ScoredArrayGraph {
 
     const PathShape& shape_;
     const std::vector<std::int64_t>* order_ = nullptr;  // [arcs] given number of each; null: the same
-    std::vector<double> arcs_, weights_;                // [arcs]
-    std::vector<double> nodes_;                         // [nodes] empty: all 0
-    std::vector<double> maxima_;                        // [levels]
+    std::vector<double> own_arcs_, own_nodes_;
+    std::span<const double> arcs_;   // [arcs]
+    std::span<const double> nodes_;  // [nodes] empty: all 0
+    std::vector<double> weights_;    // [arcs]
+    std::vector<double> maxima_;     // [levels]
 };
 
 }  // namespace crfkit

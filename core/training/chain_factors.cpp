@@ -68,9 +68,13 @@ void DesignFactors::add_label(std::int64_t t, std::int32_t b, Parts& parts) {
             if (const double value = design_.dense[block][position * n_columns + c]; value != 0)
                 parts.add_feature(layout_.dense_begin(block) + c * L + b, value);
     }
-    if (t == 0)
+    add_ends(t == 0, position + 1 == design_.sequence_ptr[n_ + 1], b, parts);
+}
+
+void DesignFactors::add_ends(bool first, bool last, std::int32_t b, Parts& parts) const {
+    if (first)
         for (const std::int64_t weight : model_.of_start(b)) parts.add_feature(weight, 1);
-    if (position + 1 == design_.sequence_ptr[n_ + 1])
+    if (last)
         for (const std::int64_t weight : model_.of_end(b)) parts.add_feature(weight, 1);
 }
 

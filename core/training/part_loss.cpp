@@ -31,12 +31,15 @@ void each_item(const PartLists& lists, std::int64_t i, const Function& function)
 void PartScores::set(const Parts& parts, const double* weights) {
     nodes.assign(static_cast<std::size_t>(parts.n_nodes()), 0.0);
     arcs.assign(static_cast<std::size_t>(parts.n_arcs()), 0.0);
-    std::vector<double> of_factors(static_cast<std::size_t>(parts.factors.size()), 0.0);
-    for (std::size_t f = 0; f < of_factors.size(); ++f)
+    factors.resize(static_cast<std::size_t>(parts.factors.size()));
+    for (std::size_t f = 0; f < factors.size(); ++f) {
+        double sum = 0;
         for (std::int64_t k = parts.factors.ptr[f]; k < parts.factors.ptr[f + 1]; ++k)
-            of_factors[f] += parts.values[k] * weights[parts.factors.ids[k]];
-    each_item(parts.node_factors, [&](std::int64_t j, std::int64_t f) { nodes[j] += of_factors[f]; });
-    each_item(parts.arc_factors, [&](std::int64_t e, std::int64_t f) { arcs[e] += of_factors[f]; });
+            sum += parts.values[k] * weights[parts.factors.ids[k]];
+        factors[f] = sum;
+    }
+    each_item(parts.node_factors, [&](std::int64_t j, std::int64_t f) { nodes[j] += factors[f]; });
+    each_item(parts.arc_factors, [&](std::int64_t e, std::int64_t f) { arcs[e] += factors[f]; });
 }
 
 // Nodes keep their order and levels, so that all pointers are numbers of nodes that are kept before.

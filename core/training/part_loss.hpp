@@ -24,7 +24,7 @@ struct PartScores {
     void set(const Parts& parts, const double* weights);
     ScoredArrayGraph graph(const Parts& parts) const { return {parts, arcs, nodes}; }
 
-    std::vector<double> nodes, arcs;  // [nodes], [arcs]
+    std::vector<double> factors, nodes, arcs;  // [factors], [nodes], [arcs]
 };
 
 // What is left of a sequence when only allowed nodes and arcs are, and of these only what START leads to.

@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "data/design.hpp"
 #include "paths/array_graph.hpp"
 
 namespace crfkit {
@@ -52,6 +53,15 @@ class Parts : public PathShape {
     void add_feature(std::int64_t weight, double value) {
         factors.add(weight);
         values.push_back(value);
+    }
+    // Entries begin … end − 1 of a list of weights.
+    void add_features(const ActiveIds& list, std::int64_t begin, std::int64_t end) {
+        factors.ids.insert(factors.ids.end(), list.ids.begin() + begin, list.ids.begin() + end);
+        factors.ptr.back() += end - begin;
+        if (list.values.size() > 0)
+            values.insert(values.end(), list.values.begin() + begin, list.values.begin() + end);
+        else
+            values.resize(values.size() + static_cast<std::size_t>(end - begin), 1.0);
     }
 
     void begin_level();
