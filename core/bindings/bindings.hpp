@@ -22,7 +22,6 @@ void bind_trellis(nanobind::module_& m);    // patterns, and the trellises in wh
 void bind_output_graphs(nanobind::module_& m);      // graphs of label sequences, and data sets of such
 void bind_losses(nanobind::module_& m);             // losses of data sets, and the objective
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them
-void bind_partition(nanobind::module_& m);          // how large trellises are, as Qian et al. (2009) count
 void bind_step_rules(nanobind::module_& m);         // stochastic training methods
 
 }  // namespace crfkit

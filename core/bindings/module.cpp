@@ -25,7 +25,6 @@ NB_MODULE(_core, m) {
     crfkit::bind_paths(m);
     crfkit::bind_trellis(m);
     crfkit::bind_trellis_questions(m);
-    crfkit::bind_partition(m);
     crfkit::bind_losses(m);
     crfkit::bind_output_graphs(m);
 }

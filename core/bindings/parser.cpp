@@ -72,8 +72,7 @@ void bind_data(nb::module_& m) {
             },
             "sentences"_a)
         .def_prop_ro("n_sentences", &Treebank::n_sentences)
-        .def_prop_ro("sentence_ptr", [](const Treebank& self) { return new_array(self.sentence_ptr); })
-        .def_prop_ro("arc_ptr", [](const Treebank& self) { return new_array(arc_places(self)); });
+        .def_prop_ro("sentence_ptr", [](const Treebank& self) { return new_array(self.sentence_ptr); });
     nb::class_<ArcLayout>(m, "ArcLayout")
         .def(
             "__init__",
@@ -103,7 +102,27 @@ void bind_data(nb::module_& m) {
         .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
 }
 
+// [n + 1, n + 1] of each sentence, or [n + 1, n + 1, R] where labelled: views of one array, which fill(data)
+// fills.
+template <class Fill>
+nb::list by_sentence(const TreeParser& parser, const Treebank& treebank, bool labelled, const Fill& fill) {
+    const auto R = static_cast<std::size_t>(labelled ? parser.layout().n_labels() : 1);
+    const std::vector<std::int64_t> places = arc_places(treebank);
+    double* numbers = nullptr;
+    const nb::object all = filled<double>({static_cast<std::size_t>(places.back()) * R},
+                                          [&](double* out) { fill(numbers = out); });
+    nb::list out;
+    for (std::int64_t n = 0; n < treebank.n_sentences(); ++n) {
+        const auto side = static_cast<std::size_t>(treebank.length(n) + 1);
+        const std::size_t shape[] = {side, side, R};
+        out.append(nb::cast(nb::ndarray<nb::numpy, double>(numbers + static_cast<std::size_t>(places[n]) * R,
+                                                           labelled ? 3 : 2, shape, all)));
+    }
+    return out;
+}
+
 void bind_answers(nb::module_& m) {
+    const auto threads = "n_threads"_a = 1;
     nb::class_<TreeParser>(m, "TreeParser")
         .def(
             "__init__",
@@ -113,20 +132,22 @@ void bind_answers(nb::module_& m) {
             },
             "layout"_a, "w"_a, "one_root"_a)
         .def(
-            "best",
+            "decode",
             [](const TreeParser& self, const Treebank& treebank, bool minimum_risk, int n_threads) {
                 const auto n_words = static_cast<std::size_t>(treebank.n_words());
                 NewArray<std::int32_t> heads({n_words}), labels({n_words});
                 unlocked([&] { self.best(treebank, minimum_risk, heads.data(), labels.data(), n_threads); });
                 return nb::make_tuple(heads.take(), labels.take());
             },
-            "treebank"_a, "minimum_risk"_a, "n_threads"_a)
+            "treebank"_a, "minimum_risk"_a = false, threads,
+            "Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.")
         .def(
             "k_best",
             [](const TreeParser& self, const Treebank& treebank, std::int64_t k, int n_threads) {
                 return as_list(unlocked([&] { return self.k_best(treebank, k, n_threads); }));
             },
-            "treebank"_a, "k"_a, "n_threads"_a)
+            "treebank"_a, "k"_a, threads,
+            "(score, heads, labels) of the k best trees of each sentence, best first.")
         .def(
             "log_partitions",
             [](const TreeParser& self, const Treebank& treebank, const Maybe<std::int32_t>& heads,
@@ -141,25 +162,23 @@ void bind_answers(nb::module_& m) {
                     self.log_partitions(treebank, heads && labels ? &known : nullptr, out, n_threads);
                 });
             },
-            "treebank"_a, "heads"_a.none(), "labels"_a.none(), "n_threads"_a)
+            "treebank"_a, "heads"_a = nb::none(), "labels"_a = nb::none(), threads,
+            "log Z of every sentence, [N]; with heads and labels (−1: unknown), over the trees that agree.")
         .def(
             "marginals",
             [](const TreeParser& self, const Treebank& treebank, bool labelled, int n_threads) {
-                const std::int64_t size =
-                    arc_places(treebank).back() * (labelled ? self.layout().n_labels() : 1);
-                return filled<double>({static_cast<std::size_t>(size)}, [&](double* out) {
-                    self.marginals(treebank, labelled, out, n_threads);
-                });
+                return by_sentence(self, treebank, labelled,
+                                   [&](double* out) { self.marginals(treebank, labelled, out, n_threads); });
             },
-            "treebank"_a, "labelled"_a, "n_threads"_a)
+            "treebank"_a, "labelled"_a = false, threads,
+            "P(h → m) of every sentence, or P(h → m with label r).")
         .def(
             "scores",
             [](const TreeParser& self, const Treebank& treebank, int n_threads) {
-                const std::int64_t size = arc_places(treebank).back() * self.layout().n_labels();
-                return filled<double>({static_cast<std::size_t>(size)},
-                                      [&](double* out) { self.scores(treebank, out, n_threads); });
+                return by_sentence(self, treebank, true,
+                                   [&](double* out) { self.scores(treebank, out, n_threads); });
             },
-            "treebank"_a, "n_threads"_a);
+            "treebank"_a, threads, "Scores of the labelled arcs of every sentence.");
 }
 
 }  // namespace

@@ -27,24 +27,22 @@ RuleState state_of(std::int64_t n_weights, const StateArrays& given) {
     return {n_weights, std::move(arrays)};
 }
 
-double run_along_gradients(Objective& objective, const GradientRule& rule, const Array<double>& l1,
-                           const StateArrays& arrays, const Array<std::int32_t>& order) {
+// One pass by any rule: along the gradients of single sequences, or after mistakes.
+double run(Objective& objective, const StepRule& rule, const Array<double>& l1, const StateArrays& arrays,
+           const Array<std::int32_t>& order) {
     if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());
     const RuleState state = state_of(objective.n_weights(), arrays);
     double loss = 0;
     const LockRelease release;
-    objective.with_sequences([&](const SequenceSource& sequences) {
-        loss = rule.run(sequences, {view(l1), objective.l2()}, state, view(order), objective.n_threads());
-    });
-    return loss;
-}
-
-double run_on_mistakes(Objective& objective, const MistakeRule& rule, const Array<double>&,
-                       const StateArrays& arrays, const Array<std::int32_t>& order) {
-    const RuleState state = state_of(objective.n_weights(), arrays);
-    double loss = 0;
-    const LockRelease release;
-    objective.with_mistakes([&](Online& online) { loss = online.run(rule, state, view(order)); });
+    if (const auto* along = dynamic_cast<const GradientRule*>(&rule))
+        objective.with_sequences([&](const SequenceSource& sequences) {
+            loss =
+                along->run(sequences, {view(l1), objective.l2()}, state, view(order), objective.n_threads());
+        });
+    else
+        objective.with_mistakes([&](Online& online) {
+            loss = online.run(dynamic_cast<const MistakeRule&>(rule), state, view(order));
+        });
     return loss;
 }
 
@@ -54,12 +52,6 @@ std::int64_t n_residuals(Objective& objective) {
     objective.with_sequences(
         [&](const SequenceSource& sequences) { n = sequences.residual_ptr(objective.n_threads()).back(); });
     return n;
-}
-
-// The arrays of the state are changed in place, so none may be converted.
-template <class Run>
-void bind_run(nb::module_& m, const Run& run) {
-    m.def("run", run, "objective"_a, "rule"_a, "l1"_a, "state"_a.noconvert(), "order"_a);
 }
 
 void bind_rules(nb::module_& m) {
@@ -90,8 +82,8 @@ void bind_rules(nb::module_& m) {
 
 void bind_step_rules(nb::module_& m) {
     bind_rules(m);
-    bind_run(m, run_along_gradients);
-    bind_run(m, run_on_mistakes);
+    // The arrays of the state are changed in place, so none may be converted.
+    m.def("run", &run, "objective"_a, "rule"_a, "l1"_a, "state"_a.noconvert(), "order"_a);
     m.def("n_residuals", n_residuals, "objective"_a);
 }
 

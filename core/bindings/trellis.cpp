@@ -99,10 +99,7 @@ void bind_trellis(nb::module_& m) {
                 after.insert(after.end(), self.bigrams.in_ptr[b + 1] - self.bigrams.in_ptr[b], b);
             return nb::make_tuple(new_array(self.bigrams.in_before), new_array(after));
         });
-}
-
-// (cells, grouped transitions, spans) of each position of one sequence, as Qian et al. (2009) count.
-void bind_partition(nb::module_& m) {
+    // (cells, grouped transitions, spans) of each position of one sequence, as Qian et al. (2009) count.
     m.def(
         "pattern_partition",
         [](const PatternMatcher& matcher, const Array<std::int64_t>& start_ptr,

@@ -269,8 +269,6 @@ class Treebank:
     def n_sentences(self) -> int: ...
     @property
     def sentence_ptr(self) -> Int64s: ...  # [N + 1] words
-    @property
-    def arc_ptr(self) -> Int64s: ...  # [N + 1] arcs, (T + 1)² of each sentence
 
 class ArcLayout:
     def __init__(
@@ -300,15 +298,23 @@ class ArcLayout:
 
 class TreeParser:
     def __init__(self, layout: ArcLayout, w: Float64s, one_root: bool) -> None: ...
-    def best(self, treebank: Treebank, minimum_risk: bool, n_threads: int) -> tuple[Int32s, Int32s]: ...
+    def decode(
+        self, treebank: Treebank, minimum_risk: bool = False, n_threads: int = 1
+    ) -> tuple[Int32s, Int32s]: ...
     def k_best(
-        self, treebank: Treebank, k: int, n_threads: int
+        self, treebank: Treebank, k: int, n_threads: int = 1
     ) -> list[list[tuple[float, Int32s, Int32s]]]: ...
     def log_partitions(
-        self, treebank: Treebank, heads: Int32s | None, labels: Int32s | None, n_threads: int
+        self,
+        treebank: Treebank,
+        heads: Int32s | None = None,
+        labels: Int32s | None = None,
+        n_threads: int = 1,
     ) -> Float64s: ...
-    def marginals(self, treebank: Treebank, labelled: bool, n_threads: int) -> Float64s: ...
-    def scores(self, treebank: Treebank, n_threads: int) -> Float64s: ...
+    def marginals(
+        self, treebank: Treebank, labelled: bool = False, n_threads: int = 1
+    ) -> list[Float64s]: ...  # [T + 1, T + 1], labelled [T + 1, T + 1, R]
+    def scores(self, treebank: Treebank, n_threads: int = 1) -> list[Float64s]: ...  # [T + 1, T + 1, R]
 
 class ScoredSequences:  # a data set at the weights of a trained model
     @property
