@@ -1,6 +1,6 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
-from crfkit._core import Treebank
+from crfkit._core import Treebank, Vocabulary
 from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
@@ -16,7 +16,7 @@ from crfkit.features.import_paths import import_path, loaded, placeholder
 from crfkit.features.labels import Labels, checked_lists
 from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
-from crfkit.features.penalties import Strength, penalty_vector
+from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
@@ -28,7 +28,6 @@ from crfkit.features.treebank import (
     known_trees,
     labels_of,
 )
-from crfkit.features.vocabulary import Vocabulary, block_of
 from crfkit.features.wapiti_patterns import WapitiPatterns
 from crfkit.features.wapiti_tokens import WapitiTokens
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.features.dataset import FeatureList
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, is_sparse, unusable_sequence
-from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described
 
 ROWS = "x"  # the name of a block that has none of its own

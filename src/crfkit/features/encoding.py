@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.features.blocks import (
@@ -24,7 +25,6 @@ from crfkit.features.blocks import (
 from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.given_sequences import check_sequences, is_sparse, listed
 from crfkit.features.templates import Template
-from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wapiti_tokens import WapitiTokens
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.features.functions import FeatureFunction
 from crfkit.features.given_sequences import is_sparse
-from crfkit.features.vocabulary import Vocabulary
 from crfkit.features.wording import described, shown
 from crfkit.structures import END, START
 

@@ -8,46 +8,52 @@ A feature function is a block by its name. "default" holds for every block that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping
 
 import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.data import InputError
+from crfkit.features.encoding import Encoder
 from crfkit.features.feature_map import FeatureMap
 
 Strength = float | Mapping[str, float]
+
+_BLOCK_END = re.compile("[:=]")
+
+
+def block_of(feature: str) -> str:
+    """The block of a feature, by which penalties can differ: "w:Rome" → "w", "suffix=me" → "suffix", "bias" → "bias"."""
+    return _BLOCK_END.split(feature, maxsplit=1)[0]
 
 
 def penalty_vector(
     name: str,
     strength: Strength,
     feature_map: FeatureMap,
-    feature_names: Sequence[str],
-    arc_feature_names: Sequence[str],
-    block_of: Callable[[str], str],
-    functions: Mapping[str, int] | None = None,
+    encoder: Encoder,
+    others: Mapping[str, int],
 ) -> Float64s:
     """The strength of each weight: float64[1] when all are equal, else float64[D].
 
-    `functions` has the number of outputs of each feature function, whose weights lie behind the others.
+    `others` are blocks of weights behind those of the feature map, such as feature functions: name → number of weights.
     """
-    outputs = functions or {}
     if not isinstance(strength, Mapping):
         return np.array([_checked(name, "", strength)])
     strengths = {block: _checked(name, f"[{block!r}]", value) for block, value in strength.items()}
     default = strengths.pop("default", 1.0 if name == "l2" else 0.0)
     arcs = strengths.get("arcs", default)
-    state_blocks = [block_of(feature) for feature in feature_names]
-    arc_blocks = [block_of(feature) for feature in arc_feature_names]
-    known = {*state_blocks, *arc_blocks, *feature_map.dense, *outputs, "arcs", "start", "end"}
+    state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
+    arc_blocks = [block_of(feature) for feature in encoder.arc_vocabulary.names()]
+    known = {*state_blocks, *arc_blocks, *feature_map.dense, *others, "arcs", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:
         raise InputError(
             f"{name} names the block {unknown[0]!r}, which no feature belongs to; the blocks are: "
             f"{', '.join(sorted(known)[:40])}, and 'default' for the rest."
         )
-    out = np.empty(feature_map.n_weights + sum(outputs.values()))
+    out = np.empty(feature_map.n_weights + sum(others.values()))
     per_feature = np.array([strengths.get(block, default) for block in state_blocks], dtype=np.float64)
     out[: feature_map.n_pairs] = np.repeat(per_feature, np.diff(feature_map.pair_ptr))
     for block, columns in feature_map.dense.items():
@@ -62,8 +68,8 @@ def penalty_vector(
     out[feature_map.triples_begin : feature_map.n_weights] = np.repeat(
         per_arc_feature, np.diff(feature_map.arc_ptr)
     )
-    per_function = np.array([strengths.get(name, default) for name in outputs], dtype=np.float64)
-    out[feature_map.n_weights :] = np.repeat(per_function, list(outputs.values()))
+    per_function = np.array([strengths.get(name, default) for name in others], dtype=np.float64)
+    out[feature_map.n_weights :] = np.repeat(per_function, list(others.values()))
     return out
 
 

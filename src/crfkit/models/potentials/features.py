@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,7 +19,6 @@ from crfkit.features import (
     MergedFeatures,
     Strength,
     Template,
-    block_of,
     penalty_vector,
 )
 from crfkit.inference import Answerer, ChainPotentials
@@ -150,10 +149,7 @@ class FeaturePotentials:
 
     def penalty(self, name: str, strength: Strength) -> Float64s:
         """The strength of each weight, [D] or [1]."""
-        by_block = isinstance(strength, Mapping)
-        names = self.encoder.vocabulary.names() if by_block else ()
-        arc_names = self.encoder.arc_vocabulary.names() if by_block else ()
-        return penalty_vector(name, strength, self.feature_map, names, arc_names, block_of, self.own_blocks)
+        return penalty_vector(name, strength, self.feature_map, self.encoder, self.own_blocks)
 
     def find_touched(self, data: TrainingData) -> Bools:
         """Which weights [D] the data have a say in: those of features that occur, and all transitions."""
