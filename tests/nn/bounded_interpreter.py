@@ -210,8 +210,8 @@ def check_what_never_meets() -> None:
     given = ChainProblem(emissions, transitions, None, None, None, None)
     check(given, "two sets of labels", 3e-5, [0])
     shared = transitions.clone()
-    shared[1, 2] = 0.0  # there is a way to the other set, and none back
-    check(given._replace(transitions=shared), "a way without return", 3e-5, [0])
+    shared[1, 2] = 0.0  # a transition to the other set, and none back
+    check(given._replace(transitions=shared), "no transition back", 3e-5, [0])
 
 
 def check_far_transitions() -> None:

@@ -133,7 +133,7 @@ def test_questions_without_lists_are_answered_where_there_are_some(monkeypatch: 
 
 
 def test_answers_are_those_without_lists() -> None:
-    """In memory, where nobody asks for them."""
+    """In memory, where they are not used."""
     layer, tags = ChainCRF(150, bigrams=table(150, 0.2)), torch.zeros(2, 1, dtype=torch.int64)
     emissions = torch.randn(2, 4, 150)
     expected = ChainDistribution(emissions, *layer.parameters(), bigrams=layer.bigrams)

@@ -129,7 +129,7 @@ def check_by_enumeration() -> None:
 
 
 def check_few_bigrams() -> None:
-    """Lists of bigrams; those of two tokens, where nobody has to wait, shared by programs."""
+    """Lists of bigrams; those of two tokens, where no program has to wait, shared by programs."""
     check_by_enumeration()
     for masks, tolerance in (("any", 1e-5), ("lengths", 1e-5), ("apart", 1e-4)):
         check(few_bigrams(masks), f"few bigrams, masks={masks}", tolerance, SPARSE)

@@ -21,72 +21,57 @@ N_PARTS = len(ChainProblem._fields)
 
 def log_partition(backend: Backend, problem: ChainProblem) -> Tensor:
     """log Z [B], differentiable by all scores."""
-    return _ChainValue.apply(*problem, None, backend, False)
+    return _ChainValue.apply(*problem, None, backend, False, _is_differentiated(problem))
 
 
 def log_likelihood(backend: Backend, problem: ChainProblem, tags: Tensor, total: bool = False) -> Tensor:
     """score(y) − log Z [B] for labels at positions [B, T], or their sum [], differentiable by all scores."""
-    differentiated = torch.is_grad_enabled() and any(
-        part is not None and part.requires_grad for part in problem[:4]
-    )
-    if total and differentiated and backend.has_total(problem):
-        return _ChainTotal.apply(*problem, tags, backend)
-    return _ChainValue.apply(*problem, tags, backend, total)
+    return _ChainValue.apply(*problem, tags, backend, total, _is_differentiated(problem))
+
+
+def _is_differentiated(problem: ChainProblem) -> bool:
+    """Whether a backward pass may follow."""
+    return torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in problem[:4])
 
 
 class _ChainValue(torch.autograd.Function):
-    """score(tags) − log Z, or log Z where there are no tags: of each sequence [B], or their total []."""
+    """score(tags) − log Z, or log Z where there are no tags: of each sequence [B], or their total [].
 
-    @staticmethod
-    def forward(ctx: Any, *given: Any) -> Tensor:
-        *parts, tags, ctx.backend, total = given
-        value, kept = ctx.backend.value(ChainProblem(*parts), tags, any(ctx.needs_input_grad), total=total)
-        ctx.save_for_backward(*parts, tags, *kept)
-        ctx.is_used_up = False
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        problem = ChainProblem(*ctx.saved_tensors[:N_PARTS])
-        tags, *kept = ctx.saved_tensors[N_PARTS:]
-        if torch.is_grad_enabled():
-            found = _through_the_recursions(problem, tags, gradient.expand(len(problem.emissions)))
-        else:
-            if ctx.is_used_up:  # the graph was retained
-                kept = ctx.backend.value(problem, tags, True)[1]
-            found = cast_like(problem, ctx.backend.gradient(problem, tags, gradient, kept))
-            ctx.is_used_up = ctx.backend.uses_up_kept
-        needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
-        return (*needed, *[None] * (N_PARTS - 1))
-
-
-class _ChainTotal(torch.autograd.Function):
-    """Σ_b score(tags_b) − log Z_b by a backend that computes its gradient at the same time.
-
-    The backward pass only multiplies it by the upstream gradient, which for a loss is 1.
+    Where the backend computes a total and its gradient together, the backward pass only multiplies that gradient by the
+    upstream one, which for a loss is 1.
     """
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
-        *parts, tags, ctx.backend = given
-        value, ctx.gradient = ctx.backend.total(ChainProblem(*parts), tags)
-        ctx.save_for_backward(*parts, tags)  # while the device works
+        *parts, tags, ctx.backend, total, keep = given
+        problem = ChainProblem(*parts)
+        ctx.together = total and keep and tags is not None and ctx.backend.has_total(problem)
+        ctx.gradient, ctx.is_used_up, kept = None, False, ()
+        if ctx.together:
+            value, ctx.gradient = ctx.backend.total(problem, tags)
+        else:
+            value, kept = ctx.backend.value(problem, tags, keep, total=total)
+        ctx.save_for_backward(*parts, tags, *kept)  # while the device works
         return value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        found, ctx.gradient = ctx.gradient, None
-        if found is None or torch.is_grad_enabled():
-            *parts, tags = ctx.saved_tensors
-            problem = ChainProblem(*parts)
-            if torch.is_grad_enabled():
-                ctx.gradient = found
-                found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
-                return (*found, *[None] * (N_PARTS - 2))
-            # the graph was retained, and the first gradient belongs to its caller
-            _, found = ctx.backend.total(problem, tags)
-        ctx.backend.scale(found, upstream)
-        return (*found, *[None] * (N_PARTS - 2))
+        problem = ChainProblem(*ctx.saved_tensors[:N_PARTS])
+        tags, *kept = ctx.saved_tensors[N_PARTS:]
+        if torch.is_grad_enabled():
+            found = _through_the_recursions(problem, tags, upstream.expand(len(problem.emissions)))
+        elif ctx.together:
+            # if the graph was retained, the first gradient belongs to its caller, and is computed again
+            found = ctx.gradient or ctx.backend.total(problem, tags)[1]
+            ctx.gradient = None
+            ctx.backend.scale(found, upstream)
+        else:
+            if ctx.is_used_up:  # the graph was retained
+                kept = ctx.backend.value(problem, tags, True)[1]
+            found = cast_like(problem, ctx.backend.gradient(problem, tags, upstream, kept))
+            ctx.is_used_up = ctx.backend.uses_up_kept
+        needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
+        return (*needed, *[None] * N_PARTS)  # for 4 scores, the other parts, tags and options
 
 
 def _through_the_recursions(problem: ChainProblem, tags: Tensor | None, gradient: Tensor) -> Gradient:

@@ -129,14 +129,14 @@ def token_transitions(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
     transitions = problem.transitions.to(dtype)
     if transitions.ndim < 4 or problem.positions is None:
         return transitions
-    return transitions.gather(1, _transition_places(problem, transitions))
+    return transitions.gather(1, transition_positions(problem)[:, :, None, None].expand(transitions.shape))
 
 
-def _transition_places(problem: ChainProblem, transitions: Tensor) -> Tensor:
-    """Where the transitions into tokens 1 … T − 1 stand: [B, T − 1, L, L]."""
-    assert problem.positions is not None
-    places = (problem.positions[:, 1:] - 1).clamp_min(0)
-    return places[:, :, None, None].expand(transitions.shape)
+def transition_positions(problem: ChainProblem) -> Tensor:
+    """Where the transitions into tokens 1 … T − 1 stand among those of all positions: [T − 1] or [B, T − 1]."""
+    if problem.positions is not None:
+        return (problem.positions[:, 1:] - 1).clamp_min(0)
+    return torch.arange(problem.shape[1] - 1, device=problem.emissions.device)
 
 
 def compact(problem: ChainProblem) -> tuple[Tensor, Tensor]:
@@ -166,4 +166,6 @@ def transitions_to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
     """Values of the transitions into tokens [B, T − 1, L, L], 0 in the padding, moved back to their positions."""
     if problem.positions is None:
         return values
-    return torch.zeros_like(values).scatter_add(1, _transition_places(problem, values), values)
+    return torch.zeros_like(values).scatter_add(
+        1, transition_positions(problem)[:, :, None, None].expand(values.shape), values
+    )

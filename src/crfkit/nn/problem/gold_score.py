@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from crfkit.nn.problem.chain import ChainProblem, token_mask
+from crfkit.nn.problem.chain import ChainProblem, token_mask, transition_positions
 
 
 def tags_of_tokens(problem: ChainProblem, tags: Tensor) -> Tensor:
@@ -29,11 +29,6 @@ def has_unknown(problem: ChainProblem, tags: Tensor) -> bool:
     return bool(low < 0)
 
 
-def labels_within(tags: Tensor, n_labels: int) -> Tensor:
-    """Which labels agree with the tags [B, T]: bools [B, T, L], all of them where a tag is negative."""
-    return (tags[:, :, None] == torch.arange(n_labels, device=tags.device)) | (tags < 0)[:, :, None]
-
-
 class Term(NamedTuple):
     """sign · (score(tags) − log Z), or sign · log Z without tags: what log-likelihoods are added up from."""
 
@@ -46,7 +41,8 @@ def likelihood_terms(problem: ChainProblem, tags: Tensor, complete: bool | None)
     """The terms for tags [B, T]. Unknown labels make a difference of two log Z; None: look whether there are any."""
     if complete or (complete is None and not has_unknown(problem, tags)):
         return [Term(1, problem, tags)]
-    return terms_within(problem, labels_within(tags, problem.shape[2]))
+    labels = torch.arange(problem.shape[2], device=tags.device)
+    return terms_within(problem, (tags[:, :, None] == labels) | (tags < 0)[:, :, None])
 
 
 def terms_within(problem: ChainProblem, possible: Tensor) -> list[Term]:
@@ -91,13 +87,6 @@ def _transition_scores(problem: ChainProblem, labels: Tensor, rows: Tensor) -> T
     if transitions.ndim == 3:
         return transitions[rows[:, None], before, after]
     return transitions[rows[:, None], transition_positions(problem), before, after]
-
-
-def transition_positions(problem: ChainProblem) -> Tensor:
-    """Where the transitions into tokens 1 … T − 1 stand among those of all positions: [T − 1] or [B, T − 1]."""
-    if problem.positions is not None:
-        return (problem.positions[:, 1:] - 1).clamp_min(0)
-    return torch.arange(problem.shape[1] - 1, device=problem.emissions.device)
 
 
 def add_path(

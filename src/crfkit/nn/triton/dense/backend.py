@@ -65,19 +65,13 @@ def in_memory(memory: Tensor, begins: list[int]) -> Workspace:
     return Workspace(*[base + width * begin for begin in begins[:-1]])
 
 
-class _Shape(NamedTuple):
-    """How programs share the work on BLOCK labels."""
+class _Kernels(NamedTuple):
+    """The kernels for BLOCK labels, and how their programs share the work."""
 
     block: int  # labels, padded
     warps: int  # that share the transitions
     lanes: int  # threads that share a column of them
     step: int  # tokens a turn of the gradient's kernel
-    gradient_warps: int
-
-
-class _Launches(NamedTuple):
-    """The kernels for one shape."""
-
     tables: Launch
     messages: Launch
     gradient: Launch
@@ -87,14 +81,14 @@ class _Launches(NamedTuple):
 
 
 @cache
-def _prepared(n_labels: int) -> tuple[_Shape, _Launches]:
-    """The shape and the kernels for a number of labels."""
+def _kernels(n_labels: int) -> _Kernels:
     block = max(16, triton.next_power_of_2(n_labels))
     warps, lanes = {16: (1, 2), 32: (1, 2), 64: (2, 2), 128: (4, 2)}[block]
     step, gradient_warps = (16, 8) if block == 128 else (32, 4)
     # registers, for four programs at once: most of them just read rows
     most = 128 if block < 128 else None
-    launches = _Launches(
+    return _Kernels(
+        *(block, warps, lanes, step),
         Launch(tables_kernel, 4, maxnreg=most),
         Launch(messages_kernel, warps),
         Launch(gradient_kernel, gradient_warps, num_stages=1),
@@ -102,7 +96,6 @@ def _prepared(n_labels: int) -> tuple[_Shape, _Launches]:
         Launch(sums_kernel, 4),
         Launch(best_kernel, warps),
     )
-    return _Shape(block, warps, lanes, step, gradient_warps), launches
 
 
 _SCALE = Launch(scale_kernel, 4)
@@ -118,7 +111,8 @@ class _Pass:
         self.B, self.T, self.L = problem.emissions.shape
         self.kind, self.real = kind_of(self.problem, tags), working_dtype(problem.emissions.dtype)
         self.own_transitions = int(problem.transitions.ndim > 2)
-        (self.block, self.warps, self.lanes, self.step, _), self.launches = _prepared(self.L)
+        self.launches = _kernels(self.L)
+        self.block, self.warps, self.lanes, self.step = self.launches[:4]
         n_chunks = max(1, min(BUSY // self.B, -(-self.T // (2 * self.step))))
         self.chunk = (
             -(-self.T // (n_chunks * self.step)) * self.step
@@ -267,14 +261,14 @@ class DenseBackend(KernelBackend):
         problem = in_full(plain(problem))
         emissions = problem.emissions
         B, T, L = emissions.shape
-        (block, warps, lanes, _, _), launches = _prepared(L)
+        launches = _kernels(L)
         real = working_dtype(emissions.dtype)
         scores = emissions.new_empty((B, T, L), dtype=real)
         labels = emissions.new_empty((B, T), dtype=torch.int64)
         stride = 0 if problem.transitions.ndim == 2 else L * L
         launches.best(
             (B, 1, 1), kind_of(problem, None), (*problem[:6], scores, labels), (T, stride),
-            (L, block, REAL[real], warps, lanes, *CHUNKS),
+            (L, launches.block, REAL[real], launches.warps, launches.lanes, *CHUNKS),
         )  # fmt: skip
         return labels
 

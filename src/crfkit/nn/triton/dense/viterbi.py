@@ -161,6 +161,7 @@ def best_kernel(
         known = (label < L)[None, :]
         begun = tl.load(scores + t[:, None] * L + label[None, :], mask=known, other=NEVER)
         y = tl.argmax(begun, axis=1, tie_break_left=True).to(tl.int32)
+        # all chunks go back at once; what is before `top` is a run-up, and is not stored
         for _ in range(length + BEHIND):
             inside = (t >= bottom) & (t <= top)
             tl.store(labels + positions_of(positions, row, t, inside, T), y, mask=inside)

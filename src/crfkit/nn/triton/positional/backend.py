@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import NamedTuple
 
 import torch
 import triton
@@ -14,26 +12,17 @@ from crfkit.nn.backends.base import Backend, Gradient
 from crfkit.nn.problem.chain import ChainProblem, working_dtype
 from crfkit.nn.problem.gold_score import path_score, sums_at_ends, tags_of_tokens
 from crfkit.nn.triton.dense.backend import MOST_LABELS, REAL, kind_of
-from crfkit.nn.triton.launch import Launch, on_its_device
+from crfkit.nn.triton.launch import on_its_device
 from crfkit.nn.triton.positional.kernels import position_gradient_kernel, position_messages_kernel
-from crfkit.nn.triton.wide.backend import follow
+from crfkit.nn.triton.wide.backend import follow, launch_of
 
 FARTHEST = 2**31 - 1  # numbers between transitions in memory that kernels reach with 32 bits
 
 
-class _Launches(NamedTuple):
-    """The kernels for one number of labels, padded to `block`."""
-
-    block: int
-    messages: Launch
-    gradient: Launch
-
-
-@cache
-def _launches(n_labels: int) -> _Launches:
+def _block(n_labels: int) -> tuple[int, int]:
+    """The labels, padded, and the warps of a program."""
     block = max(16, triton.next_power_of_2(n_labels))
-    warps = {16: 1, 32: 2, 64: 4, 128: 8}[block]
-    return _Launches(block, Launch(position_messages_kernel, warps), Launch(position_gradient_kernel, warps))
+    return block, block // 16
 
 
 def are_near(transitions: Tensor) -> bool:
@@ -60,12 +49,12 @@ class PositionalBackend(Backend):
         """The values [B], or their sum []; with `keep`, forward and backward messages [2, B, T, L]."""
         problem = _plain(problem)
         B, T, L = problem.shape
-        real, launches = working_dtype(problem.emissions.dtype), _launches(L)
+        real, (block, warps) = working_dtype(problem.emissions.dtype), _block(L)
         messages = problem.emissions.new_empty((2, B, T, L), dtype=real) if keep else None
         log_z = problem.emissions.new_empty(B, dtype=torch.float64)
-        launches.messages(
+        launch_of(position_messages_kernel, warps)(
             (B, 1 + keep, 1), (kind_of(problem, None), keep, False), (*problem[:6], messages, log_z, None),
-            (B, T, *problem.transitions.stride()), (L, launches.block, REAL[real]),
+            (B, T, *problem.transitions.stride()), (L, block, REAL[real]),
         )  # fmt: skip
         values = log_z if tags is None else _scores(problem, tags) - log_z
         return (values.sum() if total else values).to(real), () if messages is None else (messages,)
@@ -78,13 +67,13 @@ class PositionalBackend(Backend):
         (messages,), problem = kept, _plain(problem)
         upstream = messages.new_ones(()) if upstream is None else upstream
         B, T, L = problem.shape
-        launches = _launches(L)
+        block, warps = _block(L)
         d_emissions, d_transitions = messages.new_empty((B, T, L)), messages.new_empty((B, T - 1, L, L))
-        launches.gradient(
+        launch_of(position_gradient_kernel, warps)(
             (B, T, 1), (kind_of(problem, tags), upstream.dtype),
             (*problem[:6], tags, messages, upstream, d_emissions, d_transitions),
             (B, T, *problem.transitions.stride(), upstream.stride(0) if upstream.ndim else 0),
-            (L, launches.block, REAL[messages.dtype]),
+            (L, block, REAL[messages.dtype]),
         )  # fmt: skip
         return d_emissions, d_transitions, *sums_at_ends(problem, d_emissions)
 
@@ -93,12 +82,12 @@ class PositionalBackend(Backend):
         """Viterbi decoding."""
         problem = _plain(problem)
         B, T, L = problem.shape
-        kind, real, launches = kind_of(problem, None), working_dtype(problem.emissions.dtype), _launches(L)
+        kind, real, (block, warps) = kind_of(problem, None), working_dtype(problem.emissions.dtype), _block(L)
         scores = problem.emissions.new_empty((2, B, L), dtype=real)
         pointers = problem.emissions.new_empty((B, T, L), dtype=torch.int16)
-        launches.messages(
+        launch_of(position_messages_kernel, warps)(
             (B, 1, 1), (kind, False, True), (*problem[:6], None, scores, pointers), (B, T, *problem.transitions.stride()),
-            (L, launches.block, REAL[real]),
+            (L, block, REAL[real]),
         )  # fmt: skip
         return follow(problem, kind, scores, pointers)
 

@@ -168,6 +168,7 @@ def position_gradient_kernel(
             transitions, row, p, by_row, by_position, by_before, by_after, L, label, REAL
         )
         paths += x[None, :]
+        # P(y_{i−1}, y_i) of one token is normalised by its own sum, so messages need no scales
         pairs = tl.exp(paths - finite(tl.max(paths)))
         pairs *= inverse(tl.sum(pairs))
         if tags is not None:

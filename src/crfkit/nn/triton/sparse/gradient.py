@@ -43,8 +43,8 @@ def sparse_transitions_kernel(
                 q = tl.load(pushed + t[:, None] * L + after[None, :], mask=here, other=NEVER)
                 share = tl.exp(f + w[None, :] + q)
                 if tags is not None:
-                    y = tags_of(tags, positions, first // T, t, t < n, T)
-                    x = tags_of(tags, positions, first // T, t - 1, t < n, T)
+                    y = tags_of(tags, positions, tl.cast(row, tl.int64), t, t < n, T)
+                    x = tags_of(tags, positions, tl.cast(row, tl.int64), t - 1, t < n, T)
                     seen = here & (x[:, None] == before[None, :]) & (y[:, None] == after[None, :])
                     share -= tl.where(seen, 1.0, 0.0)
                 found += weight * share

@@ -97,7 +97,7 @@ def fill_weights(
 ):
     """Writes weights, the largest into each word being 1; columns are the words `head` [N].
 
-    The spread of the scores into one word in nats, inf where float64 could not hold the weights on their way, and NaN
+    The spread of the scores into one word in nats, inf where float64 could not hold the weights, and NaN
     where a score is not a number; and how many arcs do not exist.
     """
     spread, holes = tl.zeros([TILE], dtype=tl.float64), tl.zeros([TILE], dtype=tl.int32)

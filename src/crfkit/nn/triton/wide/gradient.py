@@ -64,6 +64,7 @@ def wide_gradient_kernel(
     f, q = tl.load(forward, mask=here, other=empty), tl.load(backward, mask=here, other=empty)
     linked = (on & (t > 0))[:, None]
     if safe:
+        # Q_i = B_i ∘ U_i, so B_i = Q_i / U_i; factors of messages cancel in F ∘ B / Σ F ∘ B
         u = tl.exp(x - m[:, None])
         b = tl.where(u > 0, q / u, 0.0)
         by_f, by_b = inverse(tl.max(f, axis=1)), inverse(tl.max(b, axis=1))  # both may be small or large
@@ -73,6 +74,7 @@ def wide_gradient_kernel(
         pushed = q * by_b[:, None] * (tl.exp(m - shift) * by_mass * by_f * weight)[:, None]
         pushed = tl.where(linked, pushed, 0.0)
     else:
+        # log F_i + log B_i = f + q − x, and its log-sum-exp is the logarithm of mass_i
         both = tl.where(x == NEVER, NEVER, f + q - x)
         top = finite(tl.max(both, axis=1))
         mass = tl.sum(tl.exp(both - top[:, None]), axis=1)

@@ -160,6 +160,8 @@ def _logarithms(
     own, transitions, direction, label, cell, on, L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
     """log Σ_a exp(message(a) + transitions(a, b)) less the largest message [ROWS, BLOCK], and that [ROWS]."""
+    # log-sum-exp in three passes over the labels before: the largest message (which becomes the scale), the largest
+    # message(a) + transition(a, b) of each label b, and the sum of exp of what lies below that
     STEP: tl.constexpr = 32
     tops = tl.full([ROWS, STEP], NEVER, tl.float32)
     for begin in range(0, L, STEP):
@@ -212,6 +214,8 @@ def wide_messages_kernel(
             wait_for(counter, turn * tl.num_programs(0), WAIT)
             cell = (row * T + tl.where(direction == 0, turn - 1, n - turn)) * L
             if safe:
+                # (F_{i−1} W)(b) as SPLIT products of parts of the labels before, one per warp, which are added up. Every
+                # fourth turn, or every one with larger transitions, 2^k near the largest number of F_{i−1} divides it
                 reached = tl.zeros([SPLIT, ROWS, BLOCK], dtype=tl.float32)
                 power = tl.zeros([ROWS], dtype=tl.float32)
                 for piece in range(TURNS):
