@@ -36,8 +36,8 @@ INTEGERS |= {
     "share",
     "n_tiles",
 }
-INTEGERS |= {"by_row", "by_token", "by_before", "by_after"}
-POINTERS = {"lengths": "*i64", "tokens": "*i64", "tags": "*i64", "labels": "*i64"}
+INTEGERS |= {"by_row", "by_position", "by_before", "by_after"}
+POINTERS = {"lengths": "*i64", "positions": "*i64", "tags": "*i64", "labels": "*i64"}
 POINTERS |= {
     "counters": "*i32",
     "counts": "*i32",
@@ -72,7 +72,7 @@ def compile_kernel(
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     "absent",
-    [[], ["tokens"], ["tokens", "lengths"], ["tags", "bigrams"], ["start", "end", "d_start", "d_end"]],
+    [[], ["positions"], ["positions", "lengths"], ["tags", "bigrams"], ["start", "end", "d_start", "d_end"]],
     ids=str,
 )
 def test_chain_kernels(absent: list[str], precision: str) -> None:
@@ -95,7 +95,7 @@ def test_chain_kernels(absent: list[str], precision: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("absent", [[], ["tokens", "lengths"], ["tags"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize("absent", [[], ["positions", "lengths"], ["tags"], ["start", "end"]], ids=str)
 @pytest.mark.parametrize("best", [False, True])
 def test_kernels_by_position(absent: list[str], best: bool) -> None:
     import triton.language as tl
@@ -111,7 +111,9 @@ def test_kernels_by_position(absent: list[str], best: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("absent", [[], ["tokens", "lengths"], ["tags", "counts"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize(
+    "absent", [[], ["positions", "lengths"], ["tags", "counts"], ["start", "end"]], ids=str
+)
 def test_wide_kernels(absent: list[str]) -> None:
     from crfkit.nn.triton.wide import gradient as gradient
     from crfkit.nn.triton.wide import messages as messages
@@ -154,7 +156,7 @@ def test_tree_kernels_through_memory(gradient: bool, log: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("absent", [[], ["tokens", "lengths"], ["tags"], ["start", "end"]], ids=str)
+@pytest.mark.parametrize("absent", [[], ["positions", "lengths"], ["tags"], ["start", "end"]], ids=str)
 def test_sparse_kernels(absent: list[str]) -> None:
     from crfkit.nn.triton.sparse import backend as chain_sparse
     from crfkit.nn.triton.sparse.gradient import sparse_transitions_kernel

@@ -59,3 +59,25 @@ def test_transitions_that_lie_farther_apart_than_32_bits_reach_are_left_to_other
     assert chain_positions.are_near(torch.empty(1, 1, 1, 1, device="meta").expand(shape))
     for strides in ((2**31, 1, 1, 1), (1, 2**31, 1, 1), (1, 1, 2**26, 1), (1, 1, 1, 2**26)):
         assert not chain_positions.are_near(torch.empty_strided(shape, strides, device="meta"))
+
+
+def test_kernels_specialise_no_integer() -> None:
+    """A compiled kernel is launched again with other integers, so their names have to be right."""
+    from crfkit.nn.triton.dense import gradient as dense_gradient
+    from crfkit.nn.triton.dense import messages, tables, viterbi
+    from crfkit.nn.triton.positional import kernels
+    from crfkit.nn.triton.sparse import gradient as sparse_gradient
+    from crfkit.nn.triton.sparse import messages as sparse_messages
+    from crfkit.nn.triton.trees import argmax, elimination, registers
+    from crfkit.nn.triton.wide import gradient
+    from crfkit.nn.triton.wide import messages as wide_messages
+    from crfkit.nn.triton.wide import viterbi as wide_viterbi
+
+    modules = (dense_gradient, messages, tables, viterbi, kernels, sparse_gradient, sparse_messages, argmax)
+    found = 0
+    for module in (*modules, elimination, registers, gradient, wide_viterbi, wide_messages):
+        for name, kernel in vars(module).items():
+            if name.endswith("_kernel"):
+                assert set(kernel.do_not_specialize or ()) <= set(kernel.arg_names), name
+                found += 1
+    assert found >= 20

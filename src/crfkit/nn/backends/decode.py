@@ -1,7 +1,7 @@
 """Single label sequences of a batch of chains: the best, the k best, and samples, in plain PyTorch.
 
 Every function works on a compact problem: emissions [B, T, L] with start and end folded in, transitions [L, L], [B,
-L, L] or [B, T − 1, L, L], and which places are tokens, alive [B, T].
+L, L] or [B, T − 1, L, L], and is_token [B, T], False in the padding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 NOTHING = -1  # the label of a masked position
 
 
-def _at(transitions: Tensor, i: int) -> Tensor:
+def transitions_from(transitions: Tensor, i: int) -> Tensor:
     """The transitions out of token i: [L, L] or [B, L, L]."""
     return transitions[:, i] if transitions.ndim == 4 else transitions
 
@@ -25,7 +25,7 @@ def viterbi(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
     score, pointers = emissions[:, 0], []
     identity = torch.arange(L, device=emissions.device).expand(B, L)
     for i in range(1, T):
-        top, before = (score[:, :, None] + _at(transitions, i - 1)).max(1)
+        top, before = (score[:, :, None] + transitions_from(transitions, i - 1)).max(1)
         going = is_token[:, i, None]
         top = top + emissions[:, i]
         top = top - top.amax(1, keepdim=True).clamp_min(torch.finfo(top.dtype).min)
@@ -54,7 +54,9 @@ def k_best(emissions: Tensor, transitions: Tensor, is_token: Tensor, k: int) -> 
     pointers: list[Tensor] = []  # [B, paths, L]: path · L + label before
     for i in range(1, T):
         paths = kept.shape[1]
-        reached = kept[:, :, :, None] + _at(transitions, i - 1).reshape(-1, 1, L, L)  # [B, paths, L, L]
+        reached = kept[:, :, :, None] + transitions_from(transitions, i - 1).reshape(
+            -1, 1, L, L
+        )  # [B, paths, L, L]
         new, before = reached.reshape(B, paths * L, L).topk(min(k, paths * L), dim=1)
         new = new + emissions[:, i, None]
         going = is_token[:, i, None, None]
@@ -94,13 +96,16 @@ def sample(
         return is_token.long().expand(n, B, 0)
     forward = [emissions[:, 0]]
     for i in range(1, T):
-        reached = torch.logsumexp(forward[-1][:, :, None] + _at(transitions, i - 1), 1) + emissions[:, i]
+        reached = (
+            torch.logsumexp(forward[-1][:, :, None] + transitions_from(transitions, i - 1), 1)
+            + emissions[:, i]
+        )
         forward.append(torch.where(is_token[:, i, None], reached, forward[-1]))
     label = _drawn(forward[-1].expand(n, B, L), generator)
     labels = [label]
     rows = torch.arange(B, device=emissions.device).expand(n, B)
     for i in range(T - 1, 0, -1):
-        into = _at(transitions, i - 1).mT  # [L, L] or [B, L, L]: row = label after
+        into = transitions_from(transitions, i - 1).mT  # [L, L] or [B, L, L]: row = label after
         column = into[label] if into.ndim == 2 else into[rows, label]  # [n, B, L]
         drawn = _drawn(forward[i - 1] + column, generator)
         label = torch.where(is_token[:, i], drawn, label)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from crfkit.nn.backends import core
 from crfkit.nn.backends.base import Expectations, MarginalBackend, is_safe
-from crfkit.nn.backends.decode import viterbi
+from crfkit.nn.backends.decode import transitions_from, viterbi
 from crfkit.nn.problem.chain import (
     ChainProblem,
     compact,
@@ -78,19 +78,15 @@ def differentiable_log_partition(problem: ChainProblem) -> Tensor:
 
 
 def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
-    """log Z [B] of emissions [B, T, L] and transitions that all exist, in exp space; alive [B, T]."""
+    """log Z [B] of emissions [B, T, L] and transitions that all exist, in exp space; is_token [B, T]."""
     B, T, L = emissions.shape
     peaks = _finite(emissions.detach().amax(2))  # [B, T]
-    peak = (
-        transitions.detach().amax((-2, -1), keepdim=True)
-        if transitions.numel()
-        else transitions.new_zeros(*transitions.shape[:-2], 1, 1)
-    )
+    peak = _peak(transitions.detach())
     weights = torch.exp(transitions - peak)
     total = emissions.new_zeros(B)
     message = emissions.new_full((B, 1, L), 1.0)
     for i in range(T):
-        pushed = message @ _at(weights, i - 1) if i else message
+        pushed = message @ transitions_from(weights, i - 1) if i else message
         if i and transitions.ndim == 4:
             total = total + torch.where(is_token[:, i], peak[:, i - 1, 0, 0], 0.0)
         elif i:
@@ -106,11 +102,17 @@ def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Te
 
 def _by_logarithms(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
     """The same in log space, for any transitions: B · T · L² numbers are kept for the gradient."""
-    message = emissions[:, 0]
+    last = _log_forward(emissions, transitions, is_token)[-1]
+    return torch.where(is_token[:, 0], _log_sum(last), 0.0)
+
+
+def _log_forward(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> list[Tensor]:
+    """The logarithms of the forward messages, T × [B, L]; in the padding, those of the last token."""
+    messages = list(emissions[:, :1].unbind(1))
     for i in range(1, emissions.shape[1]):
-        reached = _log_sum(message[:, :, None] + _at(transitions, i - 1)) + emissions[:, i]
-        message = torch.where(is_token[:, i, None], reached, message)
-    return torch.where(is_token[:, 0], _log_sum(message), 0.0)
+        reached = _log_sum(messages[-1][:, :, None] + transitions_from(transitions, i - 1))
+        messages.append(torch.where(is_token[:, i, None], reached + emissions[:, i], messages[-1]))
+    return messages
 
 
 def _log_sum(values: Tensor) -> Tensor:
@@ -130,9 +132,11 @@ def _finite(values: Tensor) -> Tensor:
     return torch.where(torch.isinf(values), torch.zeros_like(values), values)
 
 
-def _at(transitions: Tensor, i: int) -> Tensor:
-    """The transitions out of token i, [L, L] or [B, L, L]."""
-    return transitions[:, i] if transitions.ndim == 4 else transitions
+def _peak(transitions: Tensor) -> Tensor:
+    """The largest score of each table of transitions [L, L], with its axes."""
+    if transitions.numel() == 0:
+        return transitions.new_zeros(*transitions.shape[:-2], 1, 1)
+    return transitions.amax((-2, -1), keepdim=True)
 
 
 class _ScaledMessages:
@@ -144,11 +148,7 @@ class _ScaledMessages:
         emissions = token_emissions(problem, dtype).transpose(0, 1).contiguous()  # [T, B, L]
         self.is_token = token_mask(problem).T[:, :, None]  # [T, B, 1]
         transitions = token_transitions(problem, dtype)
-        self.peak = (
-            transitions.amax((-2, -1), keepdim=True)
-            if transitions.numel()
-            else transitions.new_zeros(*transitions.shape[:-2], 1, 1)
-        )
+        self.peak = _peak(transitions)
         self.weights = torch.exp(transitions - self.peak)
         self.peaks = _finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
         self.exp_emissions = torch.exp(emissions - self.peaks)  # U [T, B, L]
@@ -156,7 +156,7 @@ class _ScaledMessages:
 
     def _push(self, message: Tensor, i: int, out: Tensor) -> Tensor:
         """message [B, L] through the transitions out of token i."""
-        transitions = _at(self.weights, i)
+        transitions = transitions_from(self.weights, i)
         if transitions.ndim == 2:
             return torch.mm(message, transitions, out=out)
         torch.bmm(message[:, None], transitions, out=out[:, None])
@@ -164,7 +164,7 @@ class _ScaledMessages:
 
     def _pull(self, message: Tensor, i: int, out: Tensor) -> Tensor:
         """message [B, L] back through the transitions out of token i."""
-        transitions = _at(self.weights, i)
+        transitions = transitions_from(self.weights, i)
         if transitions.ndim == 2:
             return torch.mm(message, transitions.T, out=out)
         torch.bmm(transitions, message[:, :, None], out=out[:, :, None])
@@ -238,14 +238,7 @@ class _LogMessages:
         self.transitions_ = token_transitions(problem, torch.float64)
         self.is_token = token_mask(problem)  # [B, T]
         self.lengths = self.is_token.sum(1)
-        T = self.emissions_.shape[1]
-        forward = list(self.emissions_[:, :1].unbind(1))
-        for i in range(1, T):
-            reached = torch.logsumexp(forward[-1][:, :, None] + _at(self.transitions_, i - 1), 1)
-            forward.append(
-                torch.where(self.is_token[:, i, None], reached + self.emissions_[:, i], forward[-1])
-            )
-        self.forward = forward  # T × [B, L]
+        self.forward = _log_forward(self.emissions_, self.transitions_, self.is_token)  # T × [B, L]
 
     def log_partition(self) -> Tensor:
         if not self.forward:
@@ -258,7 +251,7 @@ class _LogMessages:
         backward = [torch.zeros_like(self.forward[0])] if T else []
         for i in range(T - 1, 0, -1):
             pushed = self.emissions_[:, i] + backward[-1]
-            earlier = torch.logsumexp(_at(self.transitions_, i - 1) + pushed[:, None, :], 2)
+            earlier = torch.logsumexp(transitions_from(self.transitions_, i - 1) + pushed[:, None, :], 2)
             backward.append(torch.where(self.is_token[:, i, None], earlier, backward[-1]))
         return backward
 
@@ -277,7 +270,7 @@ class _LogMessages:
         """After `emissions`."""
         sums = torch.zeros_like(self.transitions_)
         for i in range(1, len(self.forward)):
-            transitions = _at(self.transitions_, i - 1)
+            transitions = transitions_from(self.transitions_, i - 1)
             pushed = self.emissions_[:, i] + self.backward[i] - _finite(self.total)[:, None]
             marginals = torch.exp(self.forward[i - 1][:, :, None] + transitions + pushed[:, None, :])
             marginals = torch.where(self.possible[:, i, None, None], marginals, 0.0)

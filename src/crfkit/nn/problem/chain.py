@@ -132,19 +132,23 @@ def token_transitions(problem: ChainProblem, dtype: torch.dtype) -> Tensor:
     return transitions.gather(1, transition_positions(problem)[:, :, None, None].expand(transitions.shape))
 
 
-def transition_positions(problem: ChainProblem) -> Tensor:
-    """Where the transitions into tokens 1 … T − 1 stand among those of all positions: [T − 1] or [B, T − 1]."""
+def token_positions(problem: ChainProblem) -> Tensor:
+    """The positions of the tokens, then the masked ones [B, T]."""
+    B, T, _ = problem.shape
     if problem.positions is not None:
-        return (problem.positions[:, 1:] - 1).clamp_min(0)
-    return torch.arange(problem.shape[1] - 1, device=problem.emissions.device)
+        return problem.positions
+    return torch.arange(T, device=problem.emissions.device).expand(B, T)
+
+
+def transition_positions(problem: ChainProblem) -> Tensor:
+    """Where the transitions into tokens 1 … T − 1 stand among those of all positions: [B, T − 1]."""
+    return (token_positions(problem)[:, 1:] - 1).clamp_min(0)
 
 
 def compact(problem: ChainProblem) -> tuple[Tensor, Tensor]:
     """Emissions [B, T, L] with start and end folded in, and transitions, of tokens, in float64; 0 in the padding."""
-    emissions, transitions = (
-        token_emissions(problem, torch.float64),
-        token_transitions(problem, torch.float64),
-    )
+    emissions = token_emissions(problem, torch.float64)
+    transitions = token_transitions(problem, torch.float64)
     if problem.lengths is None or transitions.ndim == 2:
         return emissions, transitions
     used = token_mask(problem)[:, 1:]  # [B, T − 1]
@@ -166,6 +170,5 @@ def transitions_to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
     """Values of the transitions into tokens [B, T − 1, L, L], 0 in the padding, moved back to their positions."""
     if problem.positions is None:
         return values
-    return torch.zeros_like(values).scatter_add(
-        1, transition_positions(problem)[:, :, None, None].expand(values.shape), values
-    )
+    places = transition_positions(problem)[:, :, None, None].expand(values.shape)
+    return torch.zeros_like(values).scatter_add(1, places, values)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from crfkit.nn.problem.chain import ChainProblem, token_mask, transition_positions
+from crfkit.nn.problem.chain import ChainProblem, token_mask, token_positions, transition_positions
 
 
 def tags_of_tokens(problem: ChainProblem, tags: Tensor) -> Tensor:
@@ -57,9 +57,8 @@ def path_score(problem: ChainProblem, tags: Tensor) -> Tensor:
     if T == 0:
         return torch.zeros(B, dtype=torch.float64, device=problem.emissions.device)
     labels, is_token = tags_of_tokens(problem, tags), token_mask(problem)
-    positions = problem.positions if problem.positions is not None else torch.arange(T, device=tags.device)
     rows = torch.arange(B, device=tags.device)
-    total = problem.emissions[rows[:, None], positions, labels].double()  # [B, T]
+    total = problem.emissions[rows[:, None], token_positions(problem), labels].double()  # [B, T]
     total = torch.where(is_token, total, 0.0).sum(1)
     total = total + _ends(problem, labels, is_token)
     if T > 1:
@@ -95,14 +94,10 @@ def add_path(
     """Add weight_b [B] to the parts that the labels have: to emissions [B, T, L] and to transitions in their own shape."""
     B, T, L = problem.shape
     labels, is_token = tags_of_tokens(problem, tags), token_mask(problem)
-    positions = (
-        problem.positions
-        if problem.positions is not None
-        else torch.arange(T, device=tags.device).expand(B, T)
-    )
     rows = torch.arange(B, device=tags.device)[:, None]
     parts = torch.where(is_token, weights[:, None].to(emissions.dtype), 0.0)  # [B, T]
-    emissions.view(-1).index_add_(0, ((rows * T + positions) * L + labels).reshape(-1), parts.reshape(-1))
+    place = (rows * T + token_positions(problem)) * L + labels
+    emissions.view(-1).index_add_(0, place.reshape(-1), parts.reshape(-1))
     if T > 1:
         place = labels[:, :-1] * L + labels[:, 1:]
         if transitions.ndim == 3:
@@ -121,12 +116,8 @@ def sums_at_ends(problem: ChainProblem, emissions: Tensor) -> tuple[Tensor | Non
             return None
         if T == 0:
             return torch.zeros_like(end)
-        place = (
-            token_mask(problem).sum(1) - 1 if last else torch.zeros(B, dtype=torch.int64, device=end.device)
-        )
-        place = place.clamp_min(0)
-        if problem.positions is not None:
-            place = problem.positions.gather(1, place[:, None])[:, 0]
-        return emissions.gather(1, place[:, None, None].expand(B, 1, L))[:, 0].sum(0).to(end.dtype)
+        token = (token_mask(problem).sum(1) - 1).clamp_min(0) * last  # [B]
+        place = token_positions(problem).gather(1, token[:, None])
+        return emissions.gather(1, place[:, :, None].expand(B, 1, L))[:, 0].sum(0).to(end.dtype)
 
     return summed(problem.start, False), summed(problem.end, True)

@@ -97,7 +97,7 @@ def _backward(
         table = following
 
 
-@triton.jit(do_not_specialize=["B", "T", "by_row", "by_token", "by_before", "by_after"])
+@triton.jit(do_not_specialize=["B", "T", "by_row", "by_position", "by_before", "by_after"])
 def position_messages_kernel(
     emissions, transitions, start, end, lengths, positions, messages, values, pointers, B, T, by_row, by_position,
     by_before, by_after, L: tl.constexpr, BLOCK: tl.constexpr, REAL: tl.constexpr,
@@ -135,7 +135,7 @@ def position_messages_kernel(
         )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=["B", "T", "by_row", "by_token", "by_before", "by_after", "upstream_stride"])
+@triton.jit(do_not_specialize=["B", "T", "by_row", "by_position", "by_before", "by_after", "upstream_stride"])
 def position_gradient_kernel(
     emissions, transitions, start, end, lengths, positions, tags, messages, upstream, d_emissions, d_transitions, B,
     T, by_row, by_position, by_before, by_after, upstream_stride, L: tl.constexpr, BLOCK: tl.constexpr,
