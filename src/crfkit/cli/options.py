@@ -28,12 +28,24 @@ model_option = click.option(
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 
-def optimizer_options(default: str) -> Callable[[Command], Command]:
-    """The options that `optimizer_of` reads, and the time budget."""
-    return _added(
+def training_options(optimizer: str, held_out: str) -> Callable[[Command], Command]:
+    """The options of all commands that train, with their default optimizer and what they hold out: a file, a treebank."""
+    options = [
+        click.option(
+            "--dev",
+            type=click.Path(path_type=Path),
+            help=f"Held-out {held_out}: keep the model that is best on it.",
+        ),
+        click.option(
+            "--patience",
+            default=10,
+            show_default=True,
+            type=click.IntRange(min=1),
+            help="Iterations without a better dev score.",
+        ),
         click.option(
             "--optimizer",
-            default=default,
+            default=optimizer,
             show_default=True,
             metavar="NAME",
             help=f"How to minimise: {', '.join((AUTO, *OPTIMIZERS))}.",
@@ -54,30 +66,6 @@ def optimizer_options(default: str) -> Callable[[Command], Command]:
         click.option(
             "--time-budget", type=float, metavar="SECONDS", help="End with the iteration that uses this up."
         ),
-    )
-
-
-def dev_options(what: str) -> Callable[[Command], Command]:
-    """The options of a training run with held-out data, a file or a treebank."""
-    return _added(
-        click.option(
-            "--dev",
-            type=click.Path(path_type=Path),
-            help=f"Held-out {what}: keep the model that is best on it.",
-        ),
-        click.option(
-            "--patience",
-            default=10,
-            show_default=True,
-            type=click.IntRange(min=1),
-            help="Iterations without a better dev score.",
-        ),
-    )
-
-
-def safety_options(command: Command) -> Command:
-    """The options that `safety_of` reads besides the time budget."""
-    return _added(
         click.option(
             "--warm-start",
             type=click.Path(path_type=Path),
@@ -98,10 +86,10 @@ def safety_options(command: Command) -> Command:
             help="Iterations between checkpoints.",
         ),
         click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
-    )(command)
+        threads_option,
+        quiet_option,
+    ]
 
-
-def _added(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)

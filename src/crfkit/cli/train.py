@@ -26,16 +26,7 @@ from crfkit.cli.constraints import (
     take_allowed,
 )
 from crfkit.cli.folds import check_folds, cross_validation
-from crfkit.cli.options import (
-    dev_options,
-    l1_option,
-    model_option,
-    optimizer_of,
-    optimizer_options,
-    quiet_option,
-    safety_options,
-    threads_option,
-)
+from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import check_outputs, end_interrupted, ended_from_outside, fit, train_and_save
 from crfkit.data import InputError
@@ -137,7 +128,6 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     help="FILE has CRFsuite's form: a label and the attributes of one word a line, between tabs.",
 )
 @click.option("--features", metavar="PRESET", help="Ready-made features: names, pos, chunks or morphology.")
-@dev_options("file")
 @click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
 @click.option(
     "--folds",
@@ -192,16 +182,13 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     help="With --order: leave out runs of labels seen less often.",
 )
 @allowed_column_option
-@optimizer_options("lbfgs")
-@safety_options
 @click.option(
     "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
 )
 @click.option(
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
-@threads_option
-@quiet_option
+@training_options("lbfgs", "file")
 @ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a model on FILE and write it to MODEL.

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.options import (
-    dev_options,
-    l1_option,
-    model_option,
-    optimizer_of,
-    optimizer_options,
-    quiet_option,
-    safety_options,
-    threads_option,
-)
+from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import check_outputs, ended_from_outside, fit, train_and_save
 
@@ -43,7 +34,6 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @click.command("train-parser", short_help="Train a dependency parser on a treebank (CoNLL-U).")
 @click.argument("file", type=click.Path(path_type=Path))
 @model_option
-@dev_options("treebank")
 @click.option("--multi-root", is_flag=True, help="Trees may have several roots.")
 @click.option(
     "--decode",
@@ -55,10 +45,7 @@ def new_parser(options: dict[str, Any]) -> Parser:
 @l1_option
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")
 @click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
-@optimizer_options("adagrad")
-@safety_options
-@threads_option
-@quiet_option
+@training_options("adagrad", "treebank")
 @ended_from_outside()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a dependency parser on FILE (CoNLL-U) and write it to MODEL.
