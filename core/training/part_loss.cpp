@@ -103,40 +103,36 @@ void PartSequence::load(std::int64_t n) {
     allowed_.find(parts_);
 }
 
-// residuals += weight · Aᵀ P, or how it changes along the direction. Returns log Z; NaN where it is no
-// number.
-double PartSequence::add_marginals(const ScoredArrayGraph& graph, const ScoredArrayGraph* direction,
-                                   double weight, const AllowedParts* some, double* residuals) {
+// residuals += weight · Aᵀ P of all paths, or of the allowed ones; with `moves`, how it changes along this
+// direction. Returns log Z; NaN where it is no number.
+double PartSequence::add_marginals(const AllowedParts* some, const PartScores* moves, double weight,
+                                   double* residuals) {
+    const auto graph_of = [&](const PartScores& scores) {
+        return some ? some->graph(scores) : scores.graph(parts_);
+    };
+    const ScoredArrayGraph graph = graph_of(scores_);
     const double log_partition = engine_.marginals(graph);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
-    if (direction) engine_.hessian_vector(graph, *direction);
+    if (moves) engine_.hessian_vector(graph, graph_of(*moves));
     const auto add = [&](const PartLists& factors, const std::vector<double>& numbers,
                          const std::vector<std::int64_t>* parts) {
         for (std::size_t i = 0; i < numbers.size(); ++i)
             each_item(factors, parts ? (*parts)[i] : static_cast<std::int64_t>(i),
                       [&](std::int64_t f) { residuals[f] += weight * numbers[i]; });
     };
-    add(parts_.node_factors, direction ? engine_.node_changes : engine_.node_probs,
+    add(parts_.node_factors, moves ? engine_.node_changes : engine_.node_probs,
         some ? &some->nodes : nullptr);
-    add(parts_.arc_factors, direction ? engine_.arc_changes : engine_.arc_probs,
-        some ? &some->arcs : nullptr);
+    add(parts_.arc_factors, moves ? engine_.arc_changes : engine_.arc_probs, some ? &some->arcs : nullptr);
     return log_partition;
 }
 
 double PartSequence::differentiate(const double* weights, const double* direction, double* residuals) {
     std::fill_n(residuals, n_residuals(), 0.0);
     scores_.set(parts_, weights);
-    double loss = 0;
-    if (direction) {
-        moves_.set(parts_, direction);
-        const ScoredArrayGraph of_all = moves_.graph(parts_), of_allowed = allowed_.graph(moves_);
-        loss += add_marginals(scores_.graph(parts_), &of_all, weight_, nullptr, residuals);
-        loss -= add_marginals(allowed_.graph(scores_), &of_allowed, -weight_, &allowed_, residuals);
-    } else {
-        loss += add_marginals(scores_.graph(parts_), nullptr, weight_, nullptr, residuals);
-        loss -= add_marginals(allowed_.graph(scores_), nullptr, -weight_, &allowed_, residuals);
-    }
-    return weight_ * loss;
+    if (direction) moves_.set(parts_, direction);
+    const PartScores* moves = direction ? &moves_ : nullptr;
+    const double log_partition = add_marginals(nullptr, moves, weight_, residuals);
+    return weight_ * (log_partition - add_marginals(&allowed_, moves, -weight_, residuals));
 }
 
 void PartSequence::gradient(const double* residuals, double* gradient) {

@@ -56,8 +56,7 @@ class PartSequence final : public SequenceLoss {
     void gradient(const double* residuals, double* gradient) override;
 
   private:
-    double add_marginals(const ScoredArrayGraph& graph, const ScoredArrayGraph* direction, double weight,
-                         const AllowedParts* some, double* residuals);
+    double add_marginals(const AllowedParts* some, const PartScores* moves, double weight, double* residuals);
 
     const PartSource& source_;
     std::unique_ptr<PartReader> reader_;
