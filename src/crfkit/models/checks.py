@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.data import InputError
-from crfkit.evaluation import checked_metric
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
 MOST = 2**31 - 1  # what the native core counts to
@@ -60,19 +59,14 @@ def check_strength(name: str, value: object) -> None:
         raise InputError(f"{name} is {value!r}, expected a number from 0 on")
 
 
-def check_dev(dev: object, metric: object, patience: object) -> None:
-    """Refuse a dev set that is not a pair (X, y), and what has no meaning without one."""
-    if dev is None:
-        for name, value in (("metric", metric), ("patience", patience)):
-            if value is not None:
-                raise InputError(f"{name} was given without dev, the held-out data (X, y) that it is about")
-    elif not isinstance(dev, tuple | list) or len(dev) not in ((2, 3) if isinstance(dev, tuple) else (2,)):
+def check_dev(dev: object) -> None:
+    """Refuse a dev set that is not a pair (X, y), nor has the allowed labels as a third."""
+    sizes = (2, 3) if isinstance(dev, tuple) else (2,)
+    if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in sizes):
+        size = f", of length {len(dev)}" if isinstance(dev, Sized) else ""
         raise InputError(
-            f"dev is {_kind(dev)}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
+            f"dev is of type {type(dev).__name__}{size}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
         )
-    checked_metric(metric)
-    if patience is not None:
-        check_count("patience", patience)
 
 
 def check_time_budget(budget: object) -> None:
@@ -81,12 +75,6 @@ def check_time_budget(budget: object) -> None:
         isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and budget > 0
     ):
         raise InputError(f"time_budget is {budget!r}, expected a number of seconds above 0")
-
-
-def _kind(value: object) -> str:
-    """What a value is, in few words: "of type list, of length 3"."""
-    size = f", of length {len(value)}" if isinstance(value, Sized) else ""
-    return f"of type {type(value).__name__}{size}"
 
 
 def count_threads(n_threads: int | None) -> int:

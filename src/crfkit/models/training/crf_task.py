@@ -11,6 +11,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.data import InputError
+from crfkit.evaluation import checked_metric
 from crfkit.features import checked_lists
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, read_sample_weight
@@ -41,8 +42,9 @@ class CRFTask:
         return count_of(self.examples.X, "sequences")
 
     def check(self, plan: Plan[Any]) -> None:
-        """Refuse a dev set that is not a pair (X, y), and what has no meaning without one."""
-        check_dev(plan.dev, plan.metric, plan.patience)
+        """Refuse a dev set that is not a pair (X, y), and a metric that is none."""
+        check_dev(plan.dev)
+        checked_metric(plan.metric)
 
     def encode(self, plan: Plan[Any], n_threads: int) -> EncodedSequences:
         """The training set in numbers, and warnings about it."""

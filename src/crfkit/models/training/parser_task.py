@@ -50,11 +50,8 @@ class ParserTask:
         return count_of(self.given, "sentences")
 
     def check(self, plan: Plan[Any]) -> None:
-        """Refuse a metric that is none, and what has no meaning without held-out sentences."""
+        """Refuse a metric that is none."""
         check_metric(plan.metric)
-        for name, value in (("metric", plan.metric), ("patience", plan.patience)):
-            if value is not None and plan.dev is None:
-                raise InputError(f"{name} was given without dev, the held-out sentences that it is about")
 
     def encode(self, plan: Plan[Any], n_threads: int) -> EncodedTrees:
         """The treebank in numbers, and which features have weights."""
