@@ -25,22 +25,6 @@ Purpose purpose_of(const std::string& name) {
     throw std::invalid_argument("the purpose is " + name + ", expected training, patterns or questions");
 }
 
-// The flat arrays of a data set, as crfkit.features.Dataset holds them.
-Design make_design(std::shared_ptr<const Layout> layout, const Array<std::int64_t>& sequence_ptr,
-                   const Array<std::int64_t>& position_ptr, const Array<std::int32_t>& ids,
-                   const Maybe<double>& values, const Maybe<std::int64_t>& arc_position_ptr,
-                   const Maybe<std::int32_t>& arc_ids, const Maybe<double>& arc_values,
-                   const std::vector<Matrix<double>>& dense, const Maybe<std::int64_t>& allowed_ptr,
-                   const Maybe<std::int32_t>& allowed_labels, const std::string& purpose, int n_threads) {
-    std::vector<std::span<const double>> blocks;
-    for (const auto& block : dense) blocks.push_back(view(block));
-    AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
-    const LockRelease release;
-    return Design(std::move(layout), view(sequence_ptr), {view(position_ptr), view(ids), view(values)},
-                  {view(arc_position_ptr), view(arc_ids), view(arc_values)}, std::move(blocks),
-                  std::move(allowed), purpose_of(purpose), n_threads);
-}
-
 }  // namespace
 
 void bind_designs(nb::module_& m) {
@@ -77,9 +61,13 @@ void bind_designs(nb::module_& m) {
                const std::vector<Matrix<double>>& dense, int n_threads,
                const Maybe<std::int64_t>& allowed_ptr, const Maybe<std::int32_t>& allowed_labels,
                const std::string& purpose) {
-                new (self) Design(make_design(layout, sequence_ptr, position_ptr, ids, values,
-                                              arc_position_ptr, arc_ids, arc_values, dense, allowed_ptr,
-                                              allowed_labels, purpose, n_threads));
+                std::vector<std::span<const double>> blocks;
+                for (const auto& block : dense) blocks.push_back(view(block));
+                AllowedLabels allowed{copy(view(allowed_ptr)), copy(view(allowed_labels))};
+                const LockRelease release;
+                new (self) Design(layout, view(sequence_ptr), {view(position_ptr), view(ids), view(values)},
+                                  {view(arc_position_ptr), view(arc_ids), view(arc_values)},
+                                  std::move(blocks), std::move(allowed), purpose_of(purpose), n_threads);
             },
             "layout"_a, "sequence_ptr"_a, "position_ptr"_a, "ids"_a, "values"_a.none(),
             "arc_position_ptr"_a.none(), "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a,

@@ -101,28 +101,20 @@ void bind_lists(nb::module_& m) {
     m.def(
         "seen_pairs",
         [](const Int64s& position_ptr, const Int32s& ids, const Int32s& labels, std::int64_t n_features,
-           std::int64_t n_labels, const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels) {
+           std::int64_t n_labels, const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
+           const Maybe<std::int64_t>& sequence_ptr) {
             const FeatureSpans features{view(position_ptr), view(ids), n_features};
             const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
-            return arrays_of(unlocked([&] { return seen_pairs(features, annotation); }));
+            return arrays_of(unlocked([&] {
+                return sequence_ptr ? seen_arc_pairs(view(sequence_ptr), features, annotation)
+                                    : seen_pairs(features, annotation);
+            }));
         },
         "position_ptr"_a, "ids"_a, "labels"_a, "n_features"_a, "n_labels"_a, "set_ptr"_a = nb::none(),
-        "set_labels"_a = nb::none(),
-        "(feature_ptr [F + 1], labels [P]): the labels each feature was seen with, rising.");
-    m.def(
-        "seen_arc_pairs",
-        [](const Int64s& sequence_ptr, const Int64s& position_ptr, const Int32s& ids, const Int32s& labels,
-           std::int64_t n_features, std::int64_t n_labels, const Maybe<std::int64_t>& set_ptr,
-           const Maybe<std::int32_t>& set_labels) {
-            const FeatureSpans features{view(position_ptr), view(ids), n_features};
-            const LabelSpans annotation{view(labels), view(set_ptr), view(set_labels), n_labels};
-            return arrays_of(
-                unlocked([&] { return seen_arc_pairs(view(sequence_ptr), features, annotation); }));
-        },
-        "sequence_ptr"_a, "position_ptr"_a, "ids"_a, "labels"_a, "n_features"_a, "n_labels"_a,
-        "set_ptr"_a = nb::none(), "set_labels"_a = nb::none(),
-        "(feature_ptr [F + 1], pairs [P]): before * L + after of the arcs each arc feature was seen with, "
-        "rising.");
+        "set_labels"_a = nb::none(), "sequence_ptr"_a = nb::none(),
+        "(feature_ptr [F + 1], labels [P]): the labels each feature was seen with, rising. With "
+        "sequence_ptr, "
+        "features are of arcs: before * L + after of the arcs that enter their positions.");
     m.def(
         "position_counts",
         [](const Int64s& position_ptr, const Int32s& ids, std::int64_t n_features) {

@@ -448,7 +448,7 @@ class Extractor:
         more_columns: bool = False,
     ) -> tuple[Int64s, tuple[Int64s, Int32s, None], tuple[Int64s, Int32s, None] | None, int | None]: ...
 
-def seen_pairs(
+def seen_pairs(  # with sequence_ptr, features are of the arcs into their positions, and labels are pairs
     position_ptr: Int64s,
     ids: Int32s,
     labels: Int32s,
@@ -456,16 +456,7 @@ def seen_pairs(
     n_labels: int,
     set_ptr: Int64s | None = None,
     set_labels: Int32s | None = None,
-) -> tuple[Int64s, Int32s]: ...
-def seen_arc_pairs(
-    sequence_ptr: Int64s,
-    position_ptr: Int64s,
-    ids: Int32s,
-    labels: Int32s,
-    n_features: int,
-    n_labels: int,
-    set_ptr: Int64s | None = None,
-    set_labels: Int32s | None = None,
+    sequence_ptr: Int64s | None = None,
 ) -> tuple[Int64s, Int32s]: ...
 def position_counts(position_ptr: Int64s, ids: Int32s, n_features: int) -> Int64s: ...
 def first_equals(

@@ -195,14 +195,12 @@ def test_seen_pairs(data: Any, with_sets: bool) -> None:
                     pairs[feature].add(label)
                     for before in possible(sequence[i - 1], with_sets=with_sets) if i else []:
                         arcs[feature].add(before * instance["n_labels"] + label)
-    sets = (instance["set_ptr"], instance["set_labels"]) if with_sets else (None, None)
-    features = (instance["position_ptr"], instance["ids"])
-    rest = (instance["labels"], instance["n_features"], instance["n_labels"], *sets)
+    names = ["position_ptr", "ids", "labels", "n_features", "n_labels"]
+    given = {name: instance[name] for name in [*names, *(["set_ptr", "set_labels"] if with_sets else [])]}
     every = range(instance["n_features"])
-    assert as_lists(*_core.seen_pairs(*features, *rest)) == [sorted(pairs[f]) for f in every]
-    assert as_lists(*_core.seen_arc_pairs(instance["sequence_ptr"], *features, *rest)) == [
-        sorted(arcs[f]) for f in every
-    ]
+    assert as_lists(*_core.seen_pairs(**given)) == [sorted(pairs[f]) for f in every]
+    found = _core.seen_pairs(**given, sequence_ptr=instance["sequence_ptr"])
+    assert as_lists(*found) == [sorted(arcs[f]) for f in every]
 
 
 @given(st.data())
@@ -258,14 +256,14 @@ def test_arrays_that_do_not_fit_are_refused(changed: dict[str, Any], complaint: 
     with pytest.raises(ValueError, match=complaint):
         _core.seen_pairs(**arguments)
     with pytest.raises(ValueError, match=complaint):
-        _core.seen_arc_pairs(sequence_ptr=np.array([0, 2], dtype=np.int64), **arguments)
+        _core.seen_pairs(sequence_ptr=np.array([0, 2], dtype=np.int64), **arguments)
 
 
 def test_a_sequence_offset_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"sequence_ptr must rise from 0 to .* 2"):
-        _core.seen_arc_pairs(np.array([0, 3], dtype=np.int64), PTR, IDS, LABELS, 2, 3)
+        _core.seen_pairs(PTR, IDS, LABELS, 2, 3, sequence_ptr=np.array([0, 3], dtype=np.int64))
     with pytest.raises(ValueError, match="pairs of more than 46340 labels do not fit"):
-        _core.seen_arc_pairs(np.array([0, 2], dtype=np.int64), PTR, IDS, LABELS, 2, 50_000)
+        _core.seen_pairs(PTR, IDS, LABELS, 2, 50_000, sequence_ptr=np.array([0, 2], dtype=np.int64))
     with pytest.raises(ValueError, match="ids has the value 1"):
         _core.renamed_features(PTR, IDS, None, np.array([0], dtype=np.int32))
     with pytest.raises(ValueError, match="values must have one entry for each id"):

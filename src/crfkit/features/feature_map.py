@@ -104,7 +104,7 @@ class FeatureMap:
             if dataset.arcs is not None and n_arc_features:
                 ptr, at, ids = dataset.sequence_ptr, dataset.arcs.position_ptr, dataset.arcs.ids
                 known = (annotation.labels, n_arc_features, n_labels, set_ptr, set_labels)
-                arc_ptr, arc_triples = _core.seen_arc_pairs(ptr, at, ids, *known)
+                arc_ptr, arc_triples = _core.seen_pairs(at, ids, *known, sequence_ptr=ptr)
         exists = _arcs(
             dataset, annotation, structure, n_labels, all_possible_transitions=all_possible_transitions
         )
@@ -277,8 +277,8 @@ def _arcs(
         # What any arc feature would meet active at every position, and a state feature at first or at last positions.
         everywhere = np.arange(dataset.n_positions + 1, dtype=np.int64)
         always = np.zeros(dataset.n_positions, dtype=np.int32)
-        seen = _core.seen_arc_pairs(
-            dataset.sequence_ptr, everywhere, always, annotation.labels, 1, n_labels, set_ptr, set_labels
+        seen = _core.seen_pairs(
+            everywhere, always, annotation.labels, 1, n_labels, set_ptr, set_labels, dataset.sequence_ptr
         )[1]
         exists[np.divmod(seen, n_labels)] = True
         for positions, arcs in ((first, exists[-1]), (last, exists[:, -1])):
