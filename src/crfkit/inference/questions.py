@@ -67,7 +67,7 @@ def _problem(structure: object) -> type[_Problem]:
     raise ValueError(f"Expected a structure ({known}), got {type(structure).__name__}.")
 
 
-def log_partition(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
+def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
     """The log partition function log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
 
     >>> import math, numpy as np
@@ -90,8 +90,8 @@ def marginals(
     structure: PathGraph | SpanningTree, scores: npt.ArrayLike, *, allowed: Any = None
 ) -> Float64s: ...
 @overload
-def marginals(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> Any: ...
-def marginals(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> Any:
+def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any: ...
+def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any:
     """∇ log Z: the probability of every part."""
     return _problem(structure)(structure, scores, allowed).marginals()
 
@@ -113,24 +113,18 @@ def hessian_vector(
     allowed: Any = None,
 ) -> Float64s: ...
 @overload
-def hessian_vector(
-    structure: Structure | PathGraph, scores: Any, direction: Any, *, allowed: Any = None
-) -> Any: ...
-def hessian_vector(
-    structure: Structure | PathGraph, scores: Any, direction: Any, *, allowed: Any = None
-) -> Any:
+def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
+def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
     return _problem(structure)(structure, scores, allowed).hessian_vector(direction)
 
 
-def decode(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> ScoredOutput:
+def decode(structure: Structure, scores: Any, *, allowed: Any = None) -> ScoredOutput:
     """The highest-scoring output (Viterbi for chains); which one among equals is always the same."""
     return _problem(structure)(structure, scores, allowed).decode()
 
 
-def k_best(
-    structure: Structure | PathGraph, scores: Any, k: int, *, allowed: Any = None
-) -> list[ScoredOutput]:
+def k_best(structure: Structure, scores: Any, k: int, *, allowed: Any = None) -> list[ScoredOutput]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
     check_k(k)
     try:
@@ -140,7 +134,7 @@ def k_best(
 
 
 def sample(
-    structure: Structure | PathGraph,
+    structure: Structure,
     scores: Any,
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
@@ -152,18 +146,18 @@ def sample(
     return _problem(structure)(structure, scores, allowed).sample(n, np.random.default_rng(random_state))
 
 
-def entropy(structure: Structure | PathGraph, scores: Any, *, allowed: Any = None) -> float:
+def entropy(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
     """−Σ_y p(y) log p(y), in nats."""
     return _problem(structure)(structure, scores, allowed).entropy()
 
 
-def score(structure: Structure | PathGraph, scores: Any, output: npt.ArrayLike) -> float:
+def score(structure: Structure, scores: Any, output: npt.ArrayLike) -> float:
     """score(y) of one output; −inf where it has a part that does not exist."""
     return _problem(structure)(structure, scores).score(output)
 
 
 def log_probability(
-    structure: Structure | PathGraph, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
+    structure: Structure, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for an output that is not possible."""
     problem = _problem(structure)(structure, scores, allowed)
@@ -184,7 +178,7 @@ def parts(
     structure: PathGraph | SpanningTree, output: npt.ArrayLike, n_labels: int | None = None
 ) -> Float64s: ...
 @overload
-def parts(structure: Structure | PathGraph, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
-def parts(structure: Structure | PathGraph, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
+def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
+def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
     """Which parts an output has: 1 for those, 0 for all others, in the shapes of the marginals."""
     return _problem(structure).parts(structure, output, n_labels)

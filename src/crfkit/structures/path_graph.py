@@ -8,13 +8,14 @@ Letters: A arcs, S states (nodes of the graph).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int64s
+from crfkit.structures.structure import AllowedLabels
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,10 @@ class PathGraph:
                 f"PathGraph: arc {e} leads from node {self.sources[e]} to {self.targets[e]}, "
                 f"expected 0 ≤ source < target < {n_nodes}."
             )
+
+    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]) -> PathGraph:
+        """The graph itself: it does not depend on training data."""
+        return self
 
     @property
     def n_arcs(self) -> int:
