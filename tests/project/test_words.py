@@ -63,8 +63,6 @@ PRESENT = {  # the standard names of the algorithms, where these are implemented
     "docs/inference.md": ["partition function", "Viterbi", "forward–backward"],
 }
 NOT_READ = ("tests/project/test_words.py", "tests/models/old_files", "docs/architecture.md")
-for _word in ("site", "sites", "peak", "peaks", "ways", "room"):
-    ALLOWED[_word, "src/crfkit/nn"] = ALLOWED[_word, "tests/nn"] = "not renamed yet"
 
 _PATTERN = re.compile("|".join(rf"\b(?:{word})\b" for word in FORBIDDEN))
 _IDENTIFIER = re.compile(r"[_\W]+|(?<=[a-z0-9])(?=[A-Z])")

@@ -1,4 +1,4 @@
-"""A CRF behind an encoder of Hugging Face's transformers, or any that speaks like one; transformers itself is not needed."""
+"""A CRF behind an encoder of Hugging Face's transformers, or any with the same interface; transformers is not required."""
 
 from __future__ import annotations
 

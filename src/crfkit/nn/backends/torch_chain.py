@@ -1,13 +1,13 @@
 """Sums over the label sequences of a batch of chains in plain PyTorch, on any device.
 
 Messages are kept in exp space: at each token the largest score is subtracted before exp, and the message is divided
-by its sum, so that the loop over tokens is matrix products. With U_i = exp(emissions_i − peak_i), W = exp(transitions
-− peak):
+by its sum, so that the loop over tokens is matrix products. With U_i = exp(emissions_i − max_i), W = exp(transitions
+− maximum):
 
     forward_i  = (forward_{i−1} W) ∘ U_i / mass_i,     mass_i the sum of the numerator
     pushed_i   = U_i ∘ backward_i / mass_i,            backward_{i−1} = W pushed_i,      backward_{n−1} = 1
     P(y_i) = forward_i ∘ backward_i                    P(y_{i−1}, y_i) = forward_{i−1} W pushed_i
-    log Z  = Σ_i (peak_i + log mass_i) + (n − 1) peak  in float64
+    log Z  = Σ_i (max_i + log mass_i) + (n − 1) maximum  in float64
 
 With forbidden or widely spread transitions, a message may underflow that a later token makes likely again: such
 problems are solved in log space, in float64.
@@ -80,20 +80,20 @@ def differentiable_log_partition(problem: ChainProblem) -> Tensor:
 def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
     """log Z [B] of emissions [B, T, L] and transitions that all exist, in exp space; is_token [B, T]."""
     B, T, L = emissions.shape
-    peaks = _finite(emissions.detach().amax(2))  # [B, T]
-    peak = _peak(transitions.detach())
-    weights = torch.exp(transitions - peak)
+    maxima = _finite(emissions.detach().amax(2))  # [B, T]
+    maximum = _peak(transitions.detach())
+    weights = torch.exp(transitions - maximum)
     total = emissions.new_zeros(B)
     message = emissions.new_full((B, 1, L), 1.0)
     for i in range(T):
         pushed = message @ transitions_from(weights, i - 1) if i else message
         if i and transitions.ndim == 4:
-            total = total + torch.where(is_token[:, i], peak[:, i - 1, 0, 0], 0.0)
+            total = total + torch.where(is_token[:, i], maximum[:, i - 1, 0, 0], 0.0)
         elif i:
-            total = total + torch.where(is_token[:, i], peak.reshape(-1), 0.0)
-        new = pushed * torch.exp(emissions[:, i] - peaks[:, i, None])[:, None]
+            total = total + torch.where(is_token[:, i], maximum.reshape(-1), 0.0)
+        new = pushed * torch.exp(emissions[:, i] - maxima[:, i, None])[:, None]
         mass = new.sum((1, 2))
-        scale = peaks[:, i] + _log(mass)
+        scale = maxima[:, i] + _log(mass)
         total = total + torch.where(is_token[:, i], scale, 0.0)
         divisor = torch.where(mass == 0, 1.0, mass)
         message = torch.where(is_token[:, i, None, None], new / divisor[:, None, None], message)
@@ -117,8 +117,8 @@ def _log_forward(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> li
 
 def _log_sum(values: Tensor) -> Tensor:
     """log Σ exp over axis 1; the gradient of what is −inf is 0, also where everything is."""
-    peak = _finite(values.detach().amax(1))
-    return peak + _log(torch.exp(values - peak[:, None]).sum(1))
+    maximum = _finite(values.detach().amax(1))
+    return maximum + _log(torch.exp(values - maximum[:, None]).sum(1))
 
 
 def _log(values: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def _log(values: Tensor) -> Tensor:
 
 
 def _finite(values: Tensor) -> Tensor:
-    """−inf replaced by 0: a peak that may be subtracted."""
+    """−inf replaced by 0: a maximum that may be subtracted."""
     return torch.where(torch.isinf(values), torch.zeros_like(values), values)
 
 
@@ -148,10 +148,10 @@ class _ScaledMessages:
         emissions = token_emissions(problem, dtype).transpose(0, 1).contiguous()  # [T, B, L]
         self.is_token = token_mask(problem).T[:, :, None]  # [T, B, 1]
         transitions = token_transitions(problem, dtype)
-        self.peak = _peak(transitions)
-        self.weights = torch.exp(transitions - self.peak)
-        self.peaks = _finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
-        self.exp_emissions = torch.exp(emissions - self.peaks)  # U [T, B, L]
+        self.maximum = _peak(transitions)
+        self.weights = torch.exp(transitions - self.maximum)
+        self.maxima = _finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
+        self.exp_emissions = torch.exp(emissions - self.maxima)  # U [T, B, L]
         self.forward, self.mass = self._forward()
 
     def _push(self, message: Tensor, i: int, out: Tensor) -> Tensor:
@@ -184,12 +184,14 @@ class _ScaledMessages:
         return forward, torch.where(mass <= smallest, 0.0, mass)  # NaN stays
 
     def log_partition(self) -> Tensor:
-        scale = self.peaks.double() + torch.log(self.mass.double())
+        scale = self.maxima.double() + torch.log(self.mass.double())
         total = torch.where(self.is_token, scale, 0.0).sum((0, 2))  # [B]
         if self.weights.ndim == 4:
-            return total + torch.where(self.is_token[1:, :, 0].T, self.peak[:, :, 0, 0].double(), 0.0).sum(1)
+            return total + torch.where(self.is_token[1:, :, 0].T, self.maximum[:, :, 0, 0].double(), 0.0).sum(
+                1
+            )
         n_transitions = (self.is_token.sum((0, 2)) - 1).clamp_min(0)
-        return total + n_transitions * self.peak.double().reshape(-1)
+        return total + n_transitions * self.maximum.double().reshape(-1)
 
     def _backward(self) -> Tensor:
         """The backward messages [T, B, L]; fills in `pushed`."""

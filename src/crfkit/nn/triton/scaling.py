@@ -82,9 +82,9 @@ def spread_of(x):
 
 @triton.jit
 def widest_of(
-    emissions, peaks, positions, row, n, T, L: tl.constexpr, label, BLOCK: tl.constexpr, REAL: tl.constexpr
+    emissions, maxima, positions, row, n, T, L: tl.constexpr, label, BLOCK: tl.constexpr, REAL: tl.constexpr
 ):
-    """How far the emissions of a token of a sequence lie apart at most; `peaks` [T] are the largest of each position."""
+    """How far the emissions of a token of a sequence lie apart at most; `maxima` [T] are the largest of each position."""
     STEP: tl.constexpr = 32
     widest = tl.zeros([STEP, BLOCK], dtype=REAL)
     for begin in range(0, n, STEP):
@@ -94,7 +94,7 @@ def widest_of(
             p = tl.load(positions + row * T + t, mask=t < n, other=0).to(tl.int32)
         here = (t < n)[:, None] & (label < L)[None, :]
         x = tl.load(emissions + p[:, None] * L + label[None, :], mask=here, other=INFINITE).to(REAL)
-        widest = tl.maximum(widest, tl.load(peaks + p, mask=t < n, other=0.0)[:, None] - x)
+        widest = tl.maximum(widest, tl.load(maxima + p, mask=t < n, other=0.0)[:, None] - x)
     return tl.max(tl.max(widest, axis=1), axis=0)
 
 

@@ -35,14 +35,12 @@ ADDED = 16, 128  # numbers of a program that adds up parts, and parts that it re
 class Workspace(NamedTuple):
     """What the kernels hand on to each other, in one allocation: where each array begins, as an address."""
 
-    weights: (
-        int  # [n_tables, 2, BLOCK²] W = exp(transitions − peak) and its transpose, in the order of `spread`
-    )
+    weights: int  # [n_tables, 2, BLOCK²] W = exp(transitions − maximum) and its transpose, in the order of `spread`
     scores: int  # [n_tables, 2, BLOCK²] the transitions and their transpose, with rows padded to BLOCK
     facts: int  # [n_tables, N_FACTS] what is known of the transitions, see `tables`
     counter: int  # [1] sequences that are done
     gold: int  # [B, 2] the scores of the tags, each as a number and what its rounding took
-    peaks: int  # [B, T] the largest emission of each position
+    maxima: int  # [B, T] the largest emission of each position
     periods: int  # [B] tokens from division to division, 0 where messages are logarithms
     values: int  # [B]
     forward: int  # [B, T, L] messages
@@ -138,7 +136,7 @@ class _Pass:
         gold = None if tags is None else work.gold
         self.launches.tables(
             (n_programs, 1, 1), self.kind,
-            (emissions, transitions, start, end, lengths, positions, tags, *work[:3], gold, work.counter, work.peaks),
+            (emissions, transitions, start, end, lengths, positions, tags, *work[:3], gold, work.counter, work.maxima),
             (B, T, n_tables), (L, self.block, rows, real, self.warps, self.lanes), memory,
         )  # fmt: skip
         found = memory.new_empty(() if total else B)  # the device works by now
@@ -147,7 +145,7 @@ class _Pass:
         self.launches.messages(
             (B, 1 + keep, 1), (self.kind, keep, total),
             (
-                emissions, start, end, lengths, positions, *work[:3], gold, work.counter, work.peaks, work.periods,
+                emissions, start, end, lengths, positions, *work[:3], gold, work.counter, work.maxima, work.periods,
                 *messages, values, added,
             ),
             (B, T, self.own_transitions, share), (L, self.block, real, self.warps, self.lanes), memory,

@@ -13,9 +13,9 @@ import triton
 import triton.language as tl
 
 from crfkit.nn.triton.dense.tables import (
+    MAXIMUM,
     N_FACTS,
     NEVER,
-    PEAK,
     ends_of,
     finite,
     inverse,
@@ -62,7 +62,7 @@ def _seen_transitions(tags, positions, row, begin, stop, T, L: tl.constexpr, lab
 
 @triton.jit
 def _chunk_scaled(
-    emissions, last, positions, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T, begin,
+    emissions, last, positions, tags, scores, maximum, forward, backward, scale, d_emissions, weight, row, n, T, begin,
     stop, bound, L: tl.constexpr, label, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr,
     DOT: tl.constexpr,
 ):  # fmt: skip
@@ -97,7 +97,7 @@ def _chunk_scaled(
             expected = tl.dot(tl.trans(before), pushed, expected, input_precision="tf32x3")
         else:
             expected += tl.sum(before[:, :, None] * pushed[:, None, :], axis=0)
-    return expected * tl.exp(square(scores, BLOCK) - finite(peak)), at_start, at_end
+    return expected * tl.exp(square(scores, BLOCK) - finite(maximum)), at_start, at_end
 
 
 @triton.jit
@@ -162,9 +162,9 @@ def gradient_kernel(
     begin, bound = part * chunk, tl.minimum((part + 1) * chunk, T)
     stop = tl.minimum(n, bound)
     if tl.load(periods + row) > 0:
-        peak = tl.load(facts + row * own_transitions * N_FACTS + PEAK)
+        maximum = tl.load(facts + row * own_transitions * N_FACTS + MAXIMUM)
         expected, at_start, at_end = _chunk_scaled(
-            emissions, last, positions, tags, scores, peak, forward, backward, scale, d_emissions, weight, row, n, T,
+            emissions, last, positions, tags, scores, maximum, forward, backward, scale, d_emissions, weight, row, n, T,
             begin, stop, bound, L, label, BLOCK, STEP, REAL, DOT,
         )  # fmt: skip
     else:

@@ -8,9 +8,9 @@ import triton.language as tl
 from crfkit.nn.triton.dense.tables import (
     APART,
     LOG_2,
+    MAXIMUM,
     N_FACTS,
     NEVER,
-    PEAK,
     PERIOD,
     STEPS,
     added_up,
@@ -35,7 +35,7 @@ def _pushed_in_log_space(message, table):
 
 
 @triton.jit
-def _token(emissions, peaks, positions, row, t, T, L: tl.constexpr, label, REAL: tl.constexpr):
+def _token(emissions, maxima, positions, row, t, T, L: tl.constexpr, label, REAL: tl.constexpr):
     """The emissions of token t of a sequence [BLOCK], −inf in the padding, and the largest, for each label.
 
     Numbers that are the same for all threads would be waited for as soon as they are loaded, so each label loads the
@@ -43,18 +43,18 @@ def _token(emissions, peaks, positions, row, t, T, L: tl.constexpr, label, REAL:
     """
     p = position_of(positions, row, tl.maximum(t, 0), T)
     x = tl.load(emissions + p * L + label, mask=label < L, other=NEVER).to(REAL)
-    return x, tl.load(peaks + p + tl.where(label + T < 0, label, 0))
+    return x, tl.load(maxima + p + tl.where(label + T < 0, label, 0))
 
 
 @triton.jit
 def _four_tokens(
-    emissions, peaks, positions, row, t, T, L: tl.constexpr, label, STEP: tl.constexpr, REAL: tl.constexpr
+    emissions, maxima, positions, row, t, T, L: tl.constexpr, label, STEP: tl.constexpr, REAL: tl.constexpr
 ):
     """The emissions of the tokens t, t + STEP, t + 2 STEP and t + 3 STEP, and their largest ones."""
-    x1, m1 = _token(emissions, peaks, positions, row, t, T, L, label, REAL)
-    x2, m2 = _token(emissions, peaks, positions, row, t + STEP, T, L, label, REAL)
-    x3, m3 = _token(emissions, peaks, positions, row, t + 2 * STEP, T, L, label, REAL)
-    x4, m4 = _token(emissions, peaks, positions, row, t + 3 * STEP, T, L, label, REAL)
+    x1, m1 = _token(emissions, maxima, positions, row, t, T, L, label, REAL)
+    x2, m2 = _token(emissions, maxima, positions, row, t + STEP, T, L, label, REAL)
+    x3, m3 = _token(emissions, maxima, positions, row, t + 2 * STEP, T, L, label, REAL)
+    x4, m4 = _token(emissions, maxima, positions, row, t + 3 * STEP, T, L, label, REAL)
     return x1, x2, x3, x4, m1, m2, m3, m4
 
 
@@ -91,7 +91,7 @@ def _keep(out, into, t, message, scale, L: tl.constexpr, label):
 
 @triton.jit
 def _forward_scaled(
-    emissions, peaks, weights, period, positions, row, n, T, L: tl.constexpr, label, start, end, out, into,
+    emissions, maxima, weights, period, positions, row, n, T, L: tl.constexpr, label, start, end, out, into,
     BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Forward messages in exp space; their scales, and the logarithm of the last one's sum, summed in float64."""
@@ -102,13 +102,13 @@ def _forward_scaled(
     total = m.to(tl.float64)
     if n > 0:
         _keep(out, into, 0, v, m, L, label)
-    x1, x2, x3, x4, m1, m2, m3, m4 = _four_tokens(emissions, peaks, positions, row, 1, T, L, label, 1, REAL)
+    x1, x2, x3, x4, m1, m2, m3, m4 = _four_tokens(emissions, maxima, positions, row, 1, T, L, label, 1, REAL)
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
     # Four tokens a turn, with one division of the four where the period is 4 or 8, and two where it is 2. What the next
     # four need is loaded before these four are done, which hides the latency of memory.
     for t in range(1, 4 * in_fours, 4):
         x5, x6, x7, x8, m5, m6, m7, m8 = _four_tokens(
-            emissions, peaks, positions, row, t + 4, T, L, label, 1, REAL
+            emissions, maxima, positions, row, t + 4, T, L, label, 1, REAL
         )
         v = _pushed(v, w) * tl.exp(x1 - m1)
         _keep(out, into, t, v, m1, L, label)
@@ -130,7 +130,7 @@ def _forward_scaled(
         total += m.to(tl.float64)
         _keep(out, into, t, v, m, L, label)
         x, y = y, next_y
-    # log Z but for the peak of the transitions: Σ_i scale_i + log Σ V_{n−1}
+    # log Z but for the maximum of the transitions: Σ_i scale_i + log Σ V_{n−1}
     return tl.max(total, axis=0) + tl.log(tl.sum(v, axis=0)).to(tl.float64)
 
 
@@ -159,7 +159,7 @@ def _forward_in_log_space(
 
 @triton.jit
 def _backward_scaled(
-    emissions, peaks, weights, period, positions, row, n, T, L: tl.constexpr, label, start, end, out,
+    emissions, maxima, weights, period, positions, row, n, T, L: tl.constexpr, label, start, end, out,
     BLOCK: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Backward messages in exp space, of tokens 0 … n − 2; they have no scales, as probabilities are divided by sums."""
@@ -169,13 +169,13 @@ def _backward_scaled(
     v, _ = _divided(_pushed(tl.exp(x - finite(tl.max(x, axis=0))), w), x, True)
     tl.store(out + (n - 2) * L, v, mask=known)
     x1, x2, x3, x4, m1, m2, m3, m4 = _four_tokens(
-        emissions, peaks, positions, row, n - 2, T, L, label, -1, REAL
+        emissions, maxima, positions, row, n - 2, T, L, label, -1, REAL
     )
     in_fours = tl.where(period > 1, tl.maximum(n - 2, 0) // 4, 0)
     for i in range(0, 4 * in_fours, 4):
         t = n - 2 - i  # B_{t−1} = W (E_t ∘ B_t), and so on
         x5, x6, x7, x8, m5, m6, m7, m8 = _four_tokens(
-            emissions, peaks, positions, row, t - 4, T, L, label, -1, REAL
+            emissions, maxima, positions, row, t - 4, T, L, label, -1, REAL
         )
         v = _pushed(v * tl.exp(x1 - m1), w)
         tl.store(out + (t - 1) * L, v, mask=known)
@@ -216,13 +216,13 @@ def _backward_in_log_space(
 
 @triton.jit
 def _period_of_emissions(
-    emissions, peaks, facts, positions, row, n, T, L: tl.constexpr, label, start, end, BLOCK: tl.constexpr,
+    emissions, maxima, facts, positions, row, n, T, L: tl.constexpr, label, start, end, BLOCK: tl.constexpr,
     REAL: tl.constexpr,
 ):  # fmt: skip
     """Tokens from division to division in a sequence whose transitions alone do not decide; 0 for log space."""
     steps, period = tl.load(facts + STEPS).to(tl.int32), tl.full([], 0, tl.int32)
     if (steps > 0) & (n > 0):
-        apart = widest_of(emissions, peaks, positions, row, n, T, L, label, BLOCK, REAL)
+        apart = widest_of(emissions, maxima, positions, row, n, T, L, label, BLOCK, REAL)
         x = row_of(emissions, positions, row, 0, n, T, L, label, start, end, REAL)
         y = row_of(emissions, positions, row, n - 1, n, T, L, label, start, end, REAL)
         apart = tl.maximum(apart, tl.maximum(spread_of(x), spread_of(y)))
@@ -232,7 +232,7 @@ def _period_of_emissions(
 
 @triton.jit(do_not_specialize=["B", "T", "own_transitions", "share"])
 def messages_kernel(
-    emissions, start, end, lengths, positions, weights, scores, facts, gold, counter, peaks, periods, forward,
+    emissions, start, end, lengths, positions, weights, scores, facts, gold, counter, maxima, periods, forward,
     backward, scale, values, total, B, T, own_transitions, share, L: tl.constexpr, BLOCK: tl.constexpr,
     REAL: tl.constexpr, WARPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
@@ -249,11 +249,11 @@ def messages_kernel(
     scores += row * own_transitions * (2 * BLOCK * BLOCK)
     facts += row * own_transitions * N_FACTS
     emissions += row * T * L
-    peaks += row * T
+    maxima += row * T
     place = facts + PERIOD
     if tl.load(place) == 0:
         found = _period_of_emissions(
-            emissions, peaks, facts, positions, row, n, T, L, label, first, last, BLOCK, REAL
+            emissions, maxima, facts, positions, row, n, T, L, label, first, last, BLOCK, REAL
         )
         tl.store(periods + row, found.to(REAL))
         tl.debug_barrier()
@@ -267,9 +267,9 @@ def messages_kernel(
         tl.store(periods + row, period.to(REAL))
         if period > 0:
             log_z = _forward_scaled(
-                emissions, peaks, weights, period, positions, row, n, T, L, label, first, last, out, into, BLOCK,
+                emissions, maxima, weights, period, positions, row, n, T, L, label, first, last, out, into, BLOCK,
                 REAL, WARPS, LANES,
-            ) + (n - 1).to(tl.float64) * tl.load(facts + PEAK).to(tl.float64)  # fmt: skip
+            ) + (n - 1).to(tl.float64) * tl.load(facts + MAXIMUM).to(tl.float64)  # fmt: skip
         else:
             log_z = _forward_in_log_space(
                 emissions, scores, positions, row, n, T, L, label, first, last, out, into, BLOCK, REAL
@@ -284,7 +284,7 @@ def messages_kernel(
         out = backward + row * T * L + label
         if period > 0:
             _backward_scaled(
-                emissions, peaks, weights, period, positions, row, n, T, L, label, first, last, out, BLOCK, REAL,
+                emissions, maxima, weights, period, positions, row, n, T, L, label, first, last, out, BLOCK, REAL,
                 WARPS, LANES,
             )  # fmt: skip
         else:

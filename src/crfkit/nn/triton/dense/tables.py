@@ -3,9 +3,9 @@
 One program has one sequence (and one direction), with exp(transitions) on chip. Messages are kept in exp space, and
 are rescaled periodically by a power of two near their largest number, which costs no digits:
 
-    V_i = (V_{i−1} W) ∘ exp(emissions_i − m_i) / 2^k_i,    W = exp(transitions − peak), m_i = max emissions_i
+    V_i = (V_{i−1} W) ∘ exp(emissions_i − m_i) / 2^k_i,    W = exp(transitions − maximum), m_i = max emissions_i
         = (V_{i−1} W) ∘ exp(emissions_i − scale_i),        scale_i = m_i + k_i log 2
-    log Z = Σ_i scale_i + (n − 1) peak + log Σ V_{n−1}       summed in float64
+    log Z = Σ_i scale_i + (n − 1) maximum + log Σ V_{n−1}       summed in float64
 
 How often: transitions whose scores lie s nats apart make numbers at most e^s times smaller from token to token, and
 60 nats are well within float32. With transitions that are forbidden or lie farther apart than SAFE_SPREAD, the
@@ -26,7 +26,7 @@ NEVER = tl.constexpr(float("-inf"))
 LOG_2 = tl.constexpr(0.6931471805599453)
 # facts of a table of transitions: its largest score; tokens from division to division, 0 where emissions decide; in that
 # case, the steps from every label to every label; and the spread of the allowed scores
-PEAK, PERIOD, STEPS, APART, N_FACTS = (tl.constexpr(i) for i in range(5))
+MAXIMUM, PERIOD, STEPS, APART, N_FACTS = (tl.constexpr(i) for i in range(5))
 
 
 @triton.jit
@@ -92,7 +92,7 @@ def ends_of(scores, label, L: tl.constexpr, REAL: tl.constexpr):
 
 @triton.jit
 def finite(x):
-    """A peak that may be subtracted: 0 for −inf."""
+    """A maximum that may be subtracted: 0 for −inf."""
     return tl.where(x == NEVER, 0.0, x)
 
 
@@ -152,11 +152,11 @@ def gold_score(gold, row):
 
 
 @triton.jit
-def peaks_role(emissions, peaks, rows, n_rows, L: tl.constexpr, label, REAL: tl.constexpr):
+def maxima_role(emissions, maxima, rows, n_rows, L: tl.constexpr, label, REAL: tl.constexpr):
     """The largest emission of each of the positions `rows` [STEP] of all n_rows, 0 where all are −inf."""
     here = (rows < n_rows)[:, None] & (label < L)[None, :]
     x = tl.load(emissions + rows[:, None] * L + label[None, :], mask=here, other=NEVER).to(REAL)
-    tl.store(peaks + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
+    tl.store(maxima + rows, finite(tl.max(x, axis=1)), mask=rows < n_rows)
 
 
 @triton.jit
@@ -214,9 +214,9 @@ def _table_role(
     k, j = label[:, None], label[None, :]
     pair = (k < L) & (j < L)
     x = tl.load(transitions + k * L + j, mask=pair, other=NEVER).to(REAL)
-    peak = tl.max(tl.max(x, axis=1), axis=0)
-    apart = peak - tl.min(tl.min(tl.where(pair, x, float("inf")), axis=1), axis=0)
-    w = tl.exp(x - finite(peak))
+    maximum = tl.max(tl.max(x, axis=1), axis=0)
+    apart = maximum - tl.min(tl.min(tl.where(pair, x, float("inf")), axis=1), axis=0)
+    w = tl.exp(x - finite(maximum))
     tl.store(weights + _spread_place(k, j, BLOCK, WARPS, LANES), w)
     tl.store(weights + BLOCK * BLOCK + _spread_place(j, k, BLOCK, WARPS, LANES), w)
     tl.store(scores + k * BLOCK + j, x)
@@ -227,8 +227,8 @@ def _table_role(
         exists, period = x > NEVER, period * 0.0
         first, last = ends_of(start, label, L, REAL), ends_of(end, label, L, REAL)
         steps = steps_to_all(exists, (first > NEVER) & (label < L), (last > NEVER) & (label < L), L, label)
-        apart = peak - tl.min(tl.min(tl.where(exists, x, float("inf")), axis=1), axis=0)
-    tl.store(facts + PEAK, peak)
+        apart = maximum - tl.min(tl.min(tl.where(exists, x, float("inf")), axis=1), axis=0)
+    tl.store(facts + MAXIMUM, maximum)
     tl.store(facts + PERIOD, period.to(REAL))
     tl.store(facts + STEPS, steps.to(REAL))
     tl.store(facts + APART, apart)
@@ -236,7 +236,7 @@ def _table_role(
 
 @triton.jit(do_not_specialize=["B", "T", "n_tables"])
 def tables_kernel(
-    emissions, transitions, start, end, lengths, positions, tags, weights, scores, facts, gold, counter, peaks, B, T,
+    emissions, transitions, start, end, lengths, positions, tags, weights, scores, facts, gold, counter, maxima, B, T,
     n_tables, L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr, WARPS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
@@ -262,4 +262,4 @@ def tables_kernel(
         if tags is not None:
             block -= B
         label = tl.arange(0, BLOCK)
-        peaks_role(emissions, peaks, block * STEP + tl.arange(0, STEP), (task * 0 + B) * T, L, label, REAL)
+        maxima_role(emissions, maxima, block * STEP + tl.arange(0, STEP), (task * 0 + B) * T, L, label, REAL)

@@ -104,7 +104,7 @@ class SparseBackend(WideBackend):
             (emissions, start, end, lengths, positions, lists, scores, gold, counters, messages, scale, values, added),
             (B, T, cut.n_tiles), (L, cut.block, cut.tile, cut.powers, parts, waits),
         )  # fmt: skip
-        # the peaks of emissions are not used: messages are logarithms
+        # the maxima of emissions are not used: messages are logarithms
         kept = (scale, counters, messages, scale, scores) if keep else ()
         return values if added is None else added, kept
 

@@ -98,9 +98,9 @@ def _push_tiles(
         paths = tl.reshape(tl.gather(v, tl.maximum(other, 0), 0) + w, [TILE // WIDTH, WIDTH])
         best = tl.max(paths, axis=1)
         if pointers is None:
-            peak = finite(best)
-            mass = tl.sum(tl.exp(paths - peak[:, None]), axis=1)
-            tl.store(new + label, x + (tl.log(mass) + (peak - top)), mask=label >= 0)
+            maximum = finite(best)
+            mass = tl.sum(tl.exp(paths - maximum[:, None]), axis=1)
+            tl.store(new + label, x + (tl.log(mass) + (maximum - top)), mask=label >= 0)
         else:
             other = tl.reshape(other, [TILE // WIDTH, WIDTH])
             chosen = (paths == best[:, None]) & (other >= 0)

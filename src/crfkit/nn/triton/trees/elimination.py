@@ -34,7 +34,7 @@ from crfkit.nn.triton.dense.tables import NEVER, finite, length_of
 WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)
 TOLERANCE = tl.constexpr(1e-9)  # of sums of probabilities
 ONE_ROOT, MANY_ROOTS, NO_TREE = tl.constexpr(0.0), tl.constexpr(1.0), tl.constexpr(2.0)  # states of a branch
-PIVOTS, PEAKS, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))
+PIVOTS, MAXIMA, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))
 
 
 @triton.jit
@@ -73,8 +73,8 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
     total = tl.zeros_like(q)
     if level == 0:
         if LOG:
-            peak = finite(tl.max(q, axis=0))
-            total += tl.log(tl.sum(tl.exp(q - peak), axis=0)) + peak
+            maximum = finite(tl.max(q, axis=0))
+            total += tl.log(tl.sum(tl.exp(q - maximum), axis=0)) + maximum
         else:
             total += tl.sum(q, axis=0)
     else:
@@ -84,8 +84,8 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
             x = tl.load(rows[:, None] + p[None, :], mask=_is_left(p, k, low, high)[None, :], other=ZERO)
             sums = _plus(sums, x, LOG)
         if LOG:
-            peaks = finite(tl.max(sums, axis=1))
-            total += tl.log(tl.sum(tl.exp(sums - peaks[:, None]), axis=1)) + peaks
+            maxima = finite(tl.max(sums, axis=1))
+            total += tl.log(tl.sum(tl.exp(sums - maxima[:, None]), axis=1)) + maxima
         else:
             total += tl.sum(sums, axis=1)
     return total
@@ -93,7 +93,7 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
 
 @triton.jit
 def fill_weights(
-    scores, X, rho, peaks, n, size, head, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
+    scores, X, rho, maxima, n, size, head, N: tl.constexpr, TILE: tl.constexpr, LOG: tl.constexpr
 ):
     """Writes weights, the largest into each word being 1; columns are the words `head` [N].
 
@@ -109,19 +109,19 @@ def fill_weights(
         at = scores + (head[None, :] + 1) * size + m[:, None] + 1
         x = tl.load(at, mask=exists, other=NEVER).to(tl.float64)  # [TILE, N]
         root = tl.load(scores + m + 1, mask=here, other=NEVER).to(tl.float64)
-        peak = finite(tl.maximum(tl.max(x, axis=1), root))
+        maximum = finite(tl.maximum(tl.max(x, axis=1), root))
         least = tl.minimum(
-            tl.min(tl.where(x == NEVER, peak[:, None], x), axis=1), tl.where(root == NEVER, peak, root)
+            tl.min(tl.where(x == NEVER, maximum[:, None], x), axis=1), tl.where(root == NEVER, maximum, root)
         )
-        spread = tl.maximum(spread, peak - least)
+        spread = tl.maximum(spread, maximum - least)
         holes += tl.sum((exists & (x == NEVER)).to(tl.int32), axis=1) + (here & (root == NEVER)).to(tl.int32)
         unknown += tl.sum((x != x).to(tl.int32), axis=1) + (root != root).to(tl.int32)
-        x, root = x - peak[:, None], root - peak
+        x, root = x - maximum[:, None], root - maximum
         if not LOG:
             x, root = tl.exp(x), tl.exp(root)
         tl.store(X + m[:, None] * N + tl.arange(0, N)[None, :], x, mask=here[:, None])
         tl.store(rho + m * N, root, mask=here)
-        tl.store(peaks + m, peak, mask=here)
+        tl.store(maxima + m, maximum, mask=here)
     widest, n_holes = tl.max(spread, axis=0), tl.sum(holes, axis=0)
     tl.debug_barrier()
     widest = tl.where(
@@ -252,11 +252,11 @@ def write_marginals(
     there, inside = j < n, j + 1 < size
     end = tl.load(rho + j * N + c, mask=there, other=ZERO).to(tl.float64)
     state = tl.load(vectors + STATES * N + PLACES * c)
-    peak = tl.load(vectors + PEAKS * N + j, mask=there, other=0.0).to(tl.float64)
+    maximum = tl.load(vectors + MAXIMA * N + j, mask=there, other=0.0).to(tl.float64)
     end_is_zero = end <= ZERO
     possible = there & (end > ZERO) & (state != NO_TREE)
     end = tl.where((end > ZERO) & there, end, 0.0 if LOG else 1.0)
-    root = tl.load(scores + j + 1, mask=there, other=NEVER).to(tl.float64) - peak
+    root = tl.load(scores + j + 1, mask=there, other=NEVER).to(tl.float64) - maximum
     root = tl.exp(root - end) if LOG else tl.exp(root) / end
     root = tl.where(possible & ((state == ONE_ROOT) | (one_root == 0)), root, 0.0)
     tl.store(marginals + j + 1, root, mask=inside)
@@ -267,7 +267,7 @@ def write_marginals(
         x = tl.load(scores + (m[:, None] + 1) * size + j[None, :] + 1, mask=exists, other=NEVER).to(
             tl.float64
         )
-        x -= peak[None, :]
+        x -= maximum[None, :]
         escape = tl.load(rho + m[:, None] * N + c[None, :], mask=exists, other=ZERO)
         p = tl.exp(x + escape - end[None, :]) if LOG else tl.exp(x) * (escape / end[None, :])
         p = tl.where(exists, p, 0.0)
@@ -295,7 +295,7 @@ def log_partition_of(rho, vectors, n, N: tl.constexpr, LOG: tl.constexpr):
     )
     end = tl.load(rho).to(tl.float64)
     total = tl.sum(d, axis=0) + end if LOG else tl.sum(tl.log(d), axis=0) + tl.log(end)
-    total += tl.sum(tl.load(vectors + PEAKS * N + word, mask=word < n, other=0.0).to(tl.float64), axis=0)
+    total += tl.sum(tl.load(vectors + MAXIMA * N + word, mask=word < n, other=0.0).to(tl.float64), axis=0)
     ruled_out = tl.load(vectors + STATES * N) == NO_TREE
     return tl.where(n == 0, 0.0, tl.where(ruled_out | (total != total), NEVER, total))
 
@@ -351,7 +351,7 @@ def elimination_kernel(
     if (flagged == 0) | (tl.load(enough) == 0):
         p = tl.arange(0, N)
         head = tl.where(p < N // 2, 2 * p + side, 2 * (p - N // 2) + 1 - side) if GRADIENT else p
-        spread, _ = fill_weights(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, LOG)
+        spread, _ = fill_weights(scores, X, rho, vectors + MAXIMA * N, n, size, head, N, TILE, LOG)
         good = spread < float("inf")
         if LOG | good:
             state = tl.where(one_root + tl.zeros_like(p) > 0, ONE_ROOT, MANY_ROOTS).to(tl.float64)

@@ -21,10 +21,10 @@ import triton.language as tl
 from crfkit.nn.triton.dense.tables import length_of
 from crfkit.nn.triton.trees.elimination import (
     MANY_ROOTS,
+    MAXIMA,
     N_VECTORS,
     NO_TREE,
     ONE_ROOT,
-    PEAKS,
     PIVOTS,
     STATES,
     TOLERANCE,
@@ -220,7 +220,7 @@ def register_kernel(
     X = rho + (size - 1) * N
     if (flagged == 0) | (tl.load(enough) == 0):
         head = _word_at(tl.arange(0, N), side, N, BITS)
-        spread, n_holes = fill_weights(scores, X, rho, vectors + PEAKS * N, n, size, head, N, TILE, False)
+        spread, n_holes = fill_weights(scores, X, rho, vectors + MAXIMA * N, n, size, head, N, TILE, False)
         good = spread < float("inf")
         if FLOAT32:
             good = spread < tl.where(n_holes > 0, FLOAT32_WIDEST_WITH_HOLES, FLOAT32_WIDEST)

@@ -59,7 +59,7 @@ class WideBackend(KernelBackend):
     def value(
         self, problem: ChainProblem, tags: Tensor | None, keep: bool, *, total: bool = False
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The values [B], or their sum []; with `keep`, peaks [B, T], counters, messages [2, B, T, L], scale [B, T].
+        """The values [B], or their sum []; with `keep`, maxima [B, T], counters, messages [2, B, T, L], scale [B, T].
 
         Behind the counters, with `keep` and `total`, is how often the tags have a transition [L, L].
         """
@@ -70,11 +70,11 @@ class WideBackend(KernelBackend):
         real: Any = {"dtype": torch.float32, "device": emissions.device}
         counters = torch.zeros(_head(B) + counted * L * L, dtype=torch.int32, device=emissions.device)
         gold = None if tags is None else torch.empty((B, 2), **real)
-        peaks, scale = torch.empty((B, T), **real), torch.empty((B, T), **real)
+        maxima, scale = torch.empty((B, T), **real), torch.empty((B, T), **real)
         n_transitions, rows = -(-L * L // AT_ONCE), max(1, AT_ONCE // block)
         launch_of(wide_tables_kernel, 4, num_stages=1)(
             (n_transitions + (0 if tags is None else B) + -(-B * T // rows), 1, 1), (kind, counted),
-            (*problem[:6], tags, gold, peaks, counters, counters[_head(B) :] if counted else None), (B, T, n_transitions),
+            (*problem[:6], tags, gold, maxima, counters, counters[_head(B) :] if counted else None), (B, T, n_transitions),
             (L, block, rows),
         )  # fmt: skip
         messages = torch.empty((1 + keep, B, T, L), **real)
@@ -84,7 +84,7 @@ class WideBackend(KernelBackend):
             if SPLIT * width * tile[1] > ON_CHIP:
                 w, n_pieces = 16, -(-L // (SPLIT * 16))
             launch_of(wide_messages_kernel, SPLIT, waits, num_stages=1)(
-                grid, (kind, *tile, waits), (*problem[:6], peaks, counters, messages, scale), (B, T, *turns),
+                grid, (kind, *tile, waits), (*problem[:6], maxima, counters, messages, scale), (B, T, *turns),
                 (L, *tile, SPLIT, w, n_pieces, waits),
             )  # fmt: skip
         values, added = torch.empty(B, **real), torch.empty((), **real) if total else None
@@ -95,7 +95,7 @@ class WideBackend(KernelBackend):
             (B, T),
             (L, block),
         )
-        return values if added is None else added, (peaks, counters, messages, scale) if keep else ()
+        return values if added is None else added, (maxima, counters, messages, scale) if keep else ()
 
     @on_its_device
     def gradient(
@@ -107,7 +107,7 @@ class WideBackend(KernelBackend):
         B, T, L = emissions.shape
         block = triton.next_power_of_2(L)
         rows = max(1, AT_ONCE // block)
-        peaks, counters, messages, scale = kept[:4]
+        maxima, counters, messages, scale = kept[:4]
         d_emissions, d_transitions = torch.empty_like(emissions), self._empty_transitions(transitions)
         d_start, d_end = (None if part is None else torch.empty_like(part) for part in (start, end))
         stride = upstream.stride(0) if upstream is not None and upstream.ndim else 0
@@ -115,7 +115,7 @@ class WideBackend(KernelBackend):
         launch_of(wide_gradient_kernel, 4, num_stages=1)(
             (-(-B * T // rows), 1, 1), kind,
             (
-                emissions, start, end, lengths, positions, tags, peaks, counters, messages, scale, upstream, d_emissions,
+                emissions, start, end, lengths, positions, tags, maxima, counters, messages, scale, upstream, d_emissions,
             ),
             (B, T, stride), (L, rows, block),
         )  # fmt: skip

@@ -39,7 +39,7 @@ def weight_of(upstream, tags, row, stride, on):
 
 @triton.jit(do_not_specialize=["B", "T", "stride"])
 def wide_gradient_kernel(
-    emissions, start, end, lengths, positions, tags, peaks, counters, messages, scale, upstream, d_emissions, B, T,
+    emissions, start, end, lengths, positions, tags, maxima, counters, messages, scale, upstream, d_emissions, B, T,
     stride, L: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Programs [blocks of places]: the gradient by emissions, and pushed (weighted, but for logarithms) instead of Q.
@@ -54,7 +54,7 @@ def wide_gradient_kernel(
     label = tl.arange(0, BLOCK)
     is_label = (label < L)[None, :]
     safe = tl.load(counters + MODE) < LOGARITHMS
-    x, m = token_scores(emissions, peaks, positions, start, end, row, t, on, n, T, L, label)
+    x, m = token_scores(emissions, maxima, positions, start, end, row, t, on, n, T, L, label)
     weight = weight_of(upstream, tags, row, stride, on)
     shift = tl.load(scale + place, mask=on, other=0.0)
     cell = place[:, None] * L + label[None, :]

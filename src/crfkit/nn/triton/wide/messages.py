@@ -28,7 +28,7 @@ from crfkit.nn.triton.dense.tables import (
     gold_score,
     length_of,
     lengths_of,
-    peaks_role,
+    maxima_role,
     positions_of,
 )
 
@@ -49,12 +49,12 @@ def _mode(scores, place, size):
 
 @triton.jit(do_not_specialize=["B", "T", "n_transitions"])
 def wide_tables_kernel(
-    emissions, transitions, start, end, lengths, positions, tags, gold, peaks, counters, counts, B, T, n_transitions,
+    emissions, transitions, start, end, lengths, positions, tags, gold, maxima, counters, counts, B, T, n_transitions,
     L: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Programs [n_transitions + B (with tags) + blocks of rows].
 
-    gold [B, 2]: the scores of the tags; peaks [B, T]: the largest emission of each position; counts [L, L]: how often
+    gold [B, 2]: the scores of the tags; maxima [B, T]: the largest emission of each position; counts [L, L]: how often
     the tags have a transition. counters[MODE] becomes DIVIDED where messages have to be divided at every token,
     LOGARITHMS where exp space is not safe.
     """
@@ -78,8 +78,8 @@ def wide_tables_kernel(
         block = task - n_transitions
         if tags is not None:
             block -= B
-        peaks_role(
-            emissions, peaks, block * STEP + tl.arange(0, STEP), (task * 0 + B) * T, L, label, tl.float32
+        maxima_role(
+            emissions, maxima, block * STEP + tl.arange(0, STEP), (task * 0 + B) * T, L, label, tl.float32
         )
 
 
@@ -109,7 +109,7 @@ def wait_for(counter, number, WAIT: tl.constexpr):
 
 
 @triton.jit
-def token_scores(emissions, peaks, positions, start, end, row, target, on, n, T, L: tl.constexpr, label):
+def token_scores(emissions, maxima, positions, start, end, row, target, on, n, T, L: tl.constexpr, label):
     """The scores of tokens `target` [ROWS] with start and end folded in [ROWS, BLOCK], and the largest emissions [ROWS]."""
     p = positions_of(positions, row, target, on, T)
     here = on[:, None] & (label < L)[None, :]
@@ -122,10 +122,10 @@ def token_scores(emissions, peaks, positions, start, end, row, target, on, n, T,
     if end is not None:
         last = tl.load(end + label, mask=label < L, other=0.0).to(tl.float32)
         x += tl.where((target == n - 1)[:, None], last[None, :], 0.0)
-    peak = tl.zeros_like(row).to(tl.float32)
-    if peaks is not None:
-        peak = tl.load(peaks + row * T + p, mask=on, other=0.0)
-    return x, peak
+    maximum = tl.zeros_like(row).to(tl.float32)
+    if maxima is not None:
+        maximum = tl.load(maxima + row * T + p, mask=on, other=0.0)
+    return x, maximum
 
 
 @triton.jit
@@ -167,23 +167,23 @@ def _logarithms(
     for begin in range(0, L, STEP):
         tops = tl.maximum(tops, tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP]))
     top = finite(tl.max(tops, axis=1))
-    peaks = tl.full([ROWS, STEP, BLOCK], NEVER, tl.float32)
+    maxima = tl.full([ROWS, STEP, BLOCK], NEVER, tl.float32)
     for begin in range(0, L, STEP):
         v = tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP])
         w = tl.reshape(_weights(transitions, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
-        peaks = tl.maximum(peaks, v[:, :, None] + w[None, :, :])
-    peak = finite(tl.max(peaks, axis=1))
+        maxima = tl.maximum(maxima, v[:, :, None] + w[None, :, :])
+    maximum = finite(tl.max(maxima, axis=1))
     masses = tl.zeros([ROWS, STEP, BLOCK], dtype=tl.float32)
     for begin in range(0, L, STEP):
         v = tl.reshape(_old(own, cell, on, begin, L, 1, STEP, NEVER), [ROWS, STEP])
         w = tl.reshape(_weights(transitions, direction, label, begin, L, 1, STEP), [STEP, BLOCK])
-        masses += tl.exp(v[:, :, None] + (w[None, :, :] - peak[:, None, :]))
-    return tl.log(tl.sum(masses, axis=1)) + (peak - top[:, None]), top
+        masses += tl.exp(v[:, :, None] + (w[None, :, :] - maximum[:, None, :]))
+    return tl.log(tl.sum(masses, axis=1)) + (maximum - top[:, None]), top
 
 
 @triton.jit(do_not_specialize=["B", "T", "first", "stop", "group"])
 def wide_messages_kernel(
-    emissions, transitions, start, end, lengths, positions, peaks, counters, messages, scale, B, T, first, stop,
+    emissions, transitions, start, end, lengths, positions, maxima, counters, messages, scale, B, T, first, stop,
     group, L: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, WIDTH: tl.constexpr,
     TURNS: tl.constexpr, WAIT: tl.constexpr,
 ):  # fmt: skip
@@ -207,7 +207,7 @@ def wide_messages_kernel(
     for turn in range(first, stop):
         on = exists & (turn < n)
         target = tl.where(direction == 0, turn, n - 1 - turn)
-        x, m = token_scores(emissions, peaks, positions, start, end, row, target, on, n, T, L, label)
+        x, m = token_scores(emissions, maxima, positions, start, end, row, target, on, n, T, L, label)
         if turn == 0:
             new = tl.where(safe, tl.exp(x - m[:, None]), x - m[:, None])
         else:
