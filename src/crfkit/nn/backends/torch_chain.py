@@ -81,7 +81,7 @@ def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Te
     """log Z [B] of emissions [B, T, L] and transitions that all exist, in exp space; is_token [B, T]."""
     B, T, L = emissions.shape
     maxima = _finite(emissions.detach().amax(2))  # [B, T]
-    maximum = _peak(transitions.detach())
+    maximum = _maximum(transitions.detach())
     weights = torch.exp(transitions - maximum)
     total = emissions.new_zeros(B)
     message = emissions.new_full((B, 1, L), 1.0)
@@ -132,7 +132,7 @@ def _finite(values: Tensor) -> Tensor:
     return torch.where(torch.isinf(values), torch.zeros_like(values), values)
 
 
-def _peak(transitions: Tensor) -> Tensor:
+def _maximum(transitions: Tensor) -> Tensor:
     """The largest score of each table of transitions [L, L], with its axes."""
     if transitions.numel() == 0:
         return transitions.new_zeros(*transitions.shape[:-2], 1, 1)
@@ -148,7 +148,7 @@ class _ScaledMessages:
         emissions = token_emissions(problem, dtype).transpose(0, 1).contiguous()  # [T, B, L]
         self.is_token = token_mask(problem).T[:, :, None]  # [T, B, 1]
         transitions = token_transitions(problem, dtype)
-        self.maximum = _peak(transitions)
+        self.maximum = _maximum(transitions)
         self.weights = torch.exp(transitions - self.maximum)
         self.maxima = _finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
         self.exp_emissions = torch.exp(emissions - self.maxima)  # U [T, B, L]
