@@ -172,6 +172,6 @@ def test_sparse_kernels(absent: list[str]) -> None:
         (sparse_scores_kernel, {"STEP": 128}, 4),
         (sparse_messages_kernel, {}, chain_sparse.WARPS),
         (sparse_best_kernel, {}, chain_sparse.WARPS),
-        (sparse_transitions_kernel, {"ARCS": 64, "STEP": 16}, 4),
+        (sparse_transitions_kernel, {"TRANSITIONS": 64, "STEP": 16}, 4),
     ):
         compile_kernel(kernel, known | sizes, absent, "*fp32", n_warps)
