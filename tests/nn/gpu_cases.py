@@ -80,13 +80,25 @@ def answers(given: dict[str, Any], tags: torch.Tensor) -> dict[str, torch.Tensor
     gradients, again = (
         torch.autograd.grad(together, list(leaves.values()), retain_graph=True) for _ in range(2)
     )
+    loss = 0.5 * distribution.log_prob(tags, total=True)  # by backends that have them, with its gradient
+    of_total = torch.autograd.grad(loss, list(leaves.values()))
+    value, direct = distribution.value_and_gradient(tags, share=-2)
     best = distribution.argmax()
-    found = {"log Z": log_z, "log p": log_p, "marginals": distribution.marginals()}
+    found = {
+        "loss": loss,
+        "value": value,
+        "log Z": log_z,
+        "log p": log_p,
+        "marginals": distribution.marginals(),
+    }
     found["best"] = distribution.log_prob(best.where(best >= 0, -100), complete=False)
     with torch.no_grad():
         found["marginals by kernels"] = distribution.marginals()
     found |= {f"gradient of {name}": g for name, g in zip(leaves, gradients, strict=True)}
     found |= {f"gradient of {name}, once more": g for name, g in zip(leaves, again, strict=True)}
+    found |= {f"gradient of the loss by {name}": g for name, g in zip(leaves, of_total, strict=True)}
+    present = [part for part in direct if part is not None]
+    found |= {f"{name}, directly": g for name, g in zip(leaves, present, strict=True)}
     return {name: value.detach().double().cpu() for name, value in found.items()}
 
 
