@@ -2,8 +2,8 @@
 
     log_partition      log Z
     marginals          ∇ log Z with respect to the scores
-    Hessian–vector product            ∇² log Z · direction
-    best, k_best       highest-scoring outputs
+    hessian_vector     ∇² log Z · direction
+    decode, k_best     highest-scoring outputs
     sample             exact samples
     entropy            −Σ_y p(y) log p(y)
     score              score(y) of one output
@@ -18,6 +18,7 @@ Of many chains at once: `ChainBatch`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
+from crfkit.inference import questions
 from crfkit.inference.answerer import (
     Answerer,
     ChainPotentials,
@@ -26,24 +27,14 @@ from crfkit.inference.answerer import (
     PatternPotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
-from crfkit.inference.questions import (
-    decode,
-    entropy,
-    hessian_vector,
-    k_best,
-    log_partition,
-    log_probability,
-    marginals,
-    parts,
-    sample,
-    score,
-)
+from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
 from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
 from crfkit.inference.tree_parser import TreeParser
 
 __all__ = [
+    *questions.__all__,
     "Answerer",
     "BatchExpectations",
     "ChainBatch",
@@ -54,16 +45,6 @@ __all__ = [
     "TreeBatch",
     "TreeParser",
     "count",
-    "decode",
-    "entropy",
-    "hessian_vector",
-    "k_best",
     "log_count",
-    "log_partition",
-    "log_probability",
-    "marginals",
     "minimum_risk",
-    "parts",
-    "sample",
-    "score",
 ]

@@ -33,6 +33,19 @@ from crfkit.structures import (
     Structure,
 )
 
+__all__ = [
+    "decode",
+    "entropy",
+    "hessian_vector",
+    "k_best",
+    "log_partition",
+    "log_probability",
+    "marginals",
+    "parts",
+    "sample",
+    "score",
+]
+
 
 class _Problem(Protocol):
     """A structure with its scores; NoOutputError where constraints exclude every output."""
