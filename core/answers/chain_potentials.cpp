@@ -71,8 +71,8 @@ class ChainPotentials::RowReader : public ScoredSequence {
     void decode(std::int32_t* labels) override {
         std::vector<const double*> own;
         if (own_arcs_) own = work_.arc_scores(n_positions_, rows_.tables.arcs.size());
-        best_labels<double>(rows_.tables, own, n_positions_, layout_.n_labels, work_.scores.data(),
-                            work_.forward.data(), labels);
+        require_possible(best_labels<double>(rows_.tables, own, n_positions_, layout_.n_labels,
+                                             work_.scores.data(), work_.forward.data(), labels));
     }
     void marginals(double* probs) override {
         double log_z = 0;
@@ -130,6 +130,7 @@ class ChainPotentials::RowReader : public ScoredSequence {
     }
     static void subtract_log_sum(double* scores, std::int64_t n) {
         const double maximum = *std::max_element(scores, scores + n);
+        if (maximum == WeightTables<double>::kNever) return;  // of a label that no other may follow
         double sum = 0;
         for (std::int64_t i = 0; i < n; ++i) sum += std::exp(scores[i] - maximum);
         const double log_sum = maximum + std::log(sum);

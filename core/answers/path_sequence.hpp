@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "answers/scored_sequences.hpp"
+#include "chain/log_chain.hpp"
 #include "paths/engine.hpp"
 #include "paths/label_sequences.hpp"
 
@@ -17,11 +18,13 @@ class PathSequence : public ScoredSequence {
   public:
     explicit PathSequence(std::int32_t n_labels) : n_labels_(n_labels) {}
 
-    void decode(std::int32_t* labels) final { crfkit::decode(self().graph(false), best_, labels); }
+    void decode(std::int32_t* labels) final {
+        require_possible(crfkit::decode(self().graph(false), best_, labels));
+    }
     // P(y_t = b): the nodes of level t whose label is b.
     void marginals(double* probs) final {
         const auto graph = self().graph(true);
-        engine_.marginals(graph);
+        require_possible(engine_.marginals(graph));
         for (std::int64_t t = 0; t + 1 < graph.n_levels(); ++t) {
             const auto level = graph.level(t);
             for (std::int64_t node = level.node_base + level.outer; node < level.node_base + level.last;
@@ -33,7 +36,7 @@ class PathSequence : public ScoredSequence {
     std::vector<ScoredLabels> k_best(std::int64_t k) final { return crfkit::k_best(self().graph(false), k); }
     void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) final {
         const auto graph = self().graph(true);
-        engine_.log_partition(graph);
+        require_possible(engine_.log_partition(graph));
         crfkit::sample(graph, engine_, n, uniforms, labels);
     }
 

@@ -135,10 +135,11 @@ std::vector<std::int64_t> position_counts(const FeatureSpans& features) {
 std::vector<std::int32_t> first_equals(const FeatureSpans& features, std::span<const double> values,
                                        std::span<const std::int64_t> feature_ptr,
                                        std::span<const std::int32_t> labels) {
+    check_pointers(feature_ptr, features.n_features, labels.size(), "feature_ptr");
     features.check();
     const auto n = static_cast<std::size_t>(features.n_features);
-    if (feature_ptr.size() != n + 1 || (!values.empty() && values.size() != features.ids.size()))
-        throw std::invalid_argument("expected labels for each feature, and no values or one for each id");
+    if (!values.empty() && values.size() != features.ids.size())
+        throw std::invalid_argument("values must have one entry for each id");
     struct Keys {
         Key one = 1, two = 2;
         void add(Key value) {

@@ -94,6 +94,8 @@ GraphParts::GraphParts(std::shared_ptr<const GraphData> data, std::optional<Anno
     const auto n = static_cast<std::size_t>(design.n_sequences());
     if (data_->graph_of.size() != n || PartSource::weights.size() != n)
         throw std::invalid_argument("expected one graph and one weight for each sequence");
+    if (weights < data_->layout->n_weights())
+        throw std::invalid_argument("the weights of the structure must follow all others");
     for (const auto& graph : data_->graphs)
         graph->check(data_->layout->n_labels, weights - data_->layout->n_weights());
     for (std::size_t i = 0; i < n; ++i)

@@ -82,7 +82,8 @@ class ScoredArrayGraph {
         Arcs into(std::int64_t j) const {
             const PathShape& shape = scored.shape_;
             const std::int64_t e = shape.in_ptr[j];
-            return {shape.in_ptr[j + 1] - e, e, &shape.source[e], &scored.arcs_[e], &scored.weights_[e]};
+            return {shape.in_ptr[j + 1] - e, e, shape.source.data() + e, scored.arcs_.data() + e,
+                    scored.weights_.data() + e};
         }
     };
 

@@ -168,3 +168,39 @@ def test_fewer_threads_than_asked_for_do_the_same_work() -> None:
     done = subprocess.run(program, preexec_fn=large_stacks, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", "4"]
+
+
+def locally_normalised(bigrams: list[tuple[int, int]], weight: float = 0.0) -> tuple[Answerer, _core.Design]:
+    """Three positions with two labels: label 0 begins, both may end."""
+    dataset = Dataset(np.array([0, 3]), FeatureList(np.arange(4), np.zeros(3, np.int32), None))
+    before, after = np.array([(2, 0), *bigrams, (0, 2), (1, 2)], np.int32).T.copy()
+    feature_map = FeatureMap.build(
+        dataset,
+        Annotation(np.array([0, 0, 1], np.int32)),
+        Chain(),
+        n_labels=2,
+        n_features=1,
+        bigrams=(before, after),
+    )
+    potentials = ChainPotentials(feature_map.layout, np.full(feature_map.n_weights, weight), local=True)
+    return Answerer(potentials), feature_map.design(dataset, 1)
+
+
+def test_a_label_that_none_may_follow_leaves_the_others_of_a_locally_normalised_chain() -> None:
+    answerer, design = locally_normalised([(0, 0), (0, 1)])
+    assert answerer.decode(design).tolist() == [0, 0, 0]
+    np.testing.assert_allclose(answerer.marginals(design), [[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]])
+    assert {tuple(y.tolist()) for _, y in answerer.k_best(design, 9)[0]} == {(0, 0, 0), (0, 0, 1)}
+
+
+def test_scores_that_leave_the_range_of_numbers_have_no_labels() -> None:
+    answerer, design = locally_normalised([(0, 0), (0, 1)], weight=1e308)
+    with pytest.raises(ValueError, match="no label sequence is possible"):
+        answerer.decode(design)
+
+
+def test_equal_features_are_found_in_lists_that_fit_together() -> None:
+    ids = np.zeros(1, np.int32)
+    for feature_ptr in ([], [0], [0, 9], [0, -1, 1], [5, 1]):
+        with pytest.raises(ValueError, match="feature_ptr"):
+            _core.first_equals(np.array([0, 1]), ids, None, np.array(feature_ptr, np.int64), ids)

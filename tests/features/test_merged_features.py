@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from crfkit import CRF, Checkpoint
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, MergedFeatures
-from crfkit.objective import MergedObjective, Objective
+from crfkit.models import MergedObjective
+from crfkit.objective import Objective
 from crfkit.optimizers import LBFGS, TRON
 from crfkit.structures import Chain
 
@@ -99,3 +103,26 @@ def test_training_ends_where_it_does_without_merging(optimizer: LBFGS | TRON, l1
         np.testing.assert_allclose(after.gradient_norm, before.gradient_norm, rtol=1e-3)
     np.testing.assert_allclose(outcome.weights, expected.weights, atol=1e-4)
     np.testing.assert_array_equal(seen[-1], outcome.weights)
+
+
+@pytest.mark.parametrize("merged_first", [True, False])
+def test_a_run_goes_on_as_it_began(merged_first: bool, tmp_path: Path) -> None:
+    """Whether equal features are merged depends on the start, which a resumed run has in its checkpoint."""
+    rng = np.random.default_rng(0)
+    words = [rng.integers(0, 40, 5).tolist() for _ in range(20)]
+    y = [[str(word % 3) for word in sentence] for sentence in words]
+    here = [[[f"w{word}", f"u{word}"] for word in sentence] for sentence in words]
+    apart = [[[f"w{word}", f"u{word // 2}"] for word in sentence] for sentence in words]
+    other = CRF().fit(apart, y)
+    first, second = (None, other) if merged_first else (other, None)
+
+    def train(start: CRF | None, callback: Any = None, **checkpoint: Any) -> CRF:
+        path = Checkpoint(tmp_path / "run", every=1, **checkpoint)
+        return CRF(optimizer=LBFGS(max_iterations=8, tolerance=0)).fit(
+            here, y, start=start, callback=callback, checkpoint=path
+        )
+
+    expected = train(first)
+    train(first, lambda step: step.iteration == 3)
+    resumed = train(second, resume=True)
+    np.testing.assert_array_equal(resumed.weights_, expected.weights_)

@@ -35,6 +35,13 @@ class Segments(GraphStructure):
                     yield from (Arc(t, a, b, [b] * n, [f"{b} {n}"]) for b in labels if b != a)
 
 
+class Short(FirstOrder):
+    """Of three positions at most."""
+
+    def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterator[Arc]:
+        yield from super().arcs(n_positions, labels) if n_positions < 4 else ()
+
+
 class Listed(GraphStructure):
     def __init__(self, *arcs: Arc) -> None:
         self.listed = arcs
@@ -101,8 +108,28 @@ def _binary(n: int) -> Any:
         ([Arc(-1, 0, 0, ["a"])], "expected labels of the model for positions from 0 to 1"),
         ([Arc(0, 0, 0, ["c"])], "expected labels of the model for positions from 0 to 1"),
         ([Arc(0, 0, 0, ["a"]), Arc(0, 0, 0, ["b"])], "the state 0 has one label only"),
+        ([Arc(0, 0, 0, ["a"], "again")], "expected a list of names as its weights"),
+        ([Arc(0, 0, 0, ["a"], [3])], "expected a list of names as its weights"),  # type: ignore[list-item]
     ],
 )
 def test_arcs_that_make_no_graph(arcs: list[Arc], what: str) -> None:
     with pytest.raises(ValueError, match=what):
         Listed(*arcs).compile(2, ["a", "b"])
+
+
+def test_sequences_without_label_sequences_are_refused_by_every_question() -> None:
+    y = [list("AAB"), list("AB")]
+    x = [[["x"]] * len(labels) for labels in y]
+    crf = CRF(Short()).fit(x, y)
+    long = [*x, [["x"]] * 4]
+    questions: list[Any] = [
+        lambda: crf.predict(long),
+        lambda: crf.predict_marginals(long),
+        lambda: crf.predict_nbest(long, 2),
+        lambda: crf.sample(long),
+        lambda: crf.log_probability(long, [*y, ["A"] * 4]),
+        lambda: crf.fit(x, y, dev=(long, [*y, ["A"] * 4])),
+    ]
+    for question in questions:
+        with pytest.raises(InputError, match="sequence 2: the structure has no label"):
+            question()

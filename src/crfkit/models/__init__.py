@@ -28,6 +28,7 @@ from crfkit.models.training.checkpoint import Checkpoint, CheckpointError
 from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postponed, terminable
+from crfkit.models.training.merged_objective import MergedObjective
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 
@@ -44,6 +45,7 @@ __all__ = [
     "FeatureWeight",
     "GrowthRound",
     "ImpossibleSequenceError",
+    "MergedObjective",
     "MissingColumns",
     "NotFittedError",
     "Pace",

@@ -122,7 +122,10 @@ class ChainModel:
         figure = checked_metric(metric) or metric_for(self.labels.classes, gold)
 
         def score(weights: Float64s) -> float:
-            ids = self.answerer(weights).decode(design, n_threads)
+            try:
+                ids = self.answerer(weights).decode(design, n_threads)
+            except ValueError as error:  # the structure has no label sequence for one of them
+                raise InputError(f"dev {error}") from None
             return as_score(figure(gold, self.decode(ids, dataset.sequence_ptr)))
 
         return score

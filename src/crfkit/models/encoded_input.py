@@ -45,9 +45,9 @@ class EncodedInput(NamedTuple):
         """Where the native core finds that a sequence has no possible label sequence, say why."""
         try:
             yield
-        except ValueError:
+        except ValueError as error:
             check_possible(self.model.chain, self.ptr, self.allowed)
-            raise
+            raise error if isinstance(error, InputError) else InputError(str(error)) from error
 
     def scored_best(self, n: int) -> list[list[ScoredLabels]]:
         """The n best label sequences of each input, best first; fewer where fewer exist."""

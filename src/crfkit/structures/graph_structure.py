@@ -78,6 +78,8 @@ class GraphStructure(ABC):
                 raise ValueError(
                     f"{arc}: expected labels of the model for positions from 0 to {n_positions - 1}."
                 )
+            if isinstance(arc.weights, str) or not all(isinstance(name, str) for name in arc.weights):
+                raise ValueError(f"{arc}: expected a list of names as its weights.")
             source: Hashable = (arc.position - 1, arc.source)
             for t, label in enumerate(arc.labels, arc.position):
                 target = (t, arc.target) if t == last else (t, e, "inside")

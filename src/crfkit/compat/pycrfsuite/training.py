@@ -15,7 +15,8 @@ from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
 from crfkit.features import FeatureMap, MergedFeatures
-from crfkit.objective import MergedObjective, Objective
+from crfkit.models import MergedObjective
+from crfkit.objective import Objective
 from crfkit.optimizers import (
     AROW,
     LBFGS,

@@ -21,6 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from crfkit.arrays import Float64s
 from crfkit.data import InputError
 from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions
@@ -78,6 +81,16 @@ class CheckpointRun:
         self._saved = _open(checkpoint)
         if self._saved is not None:
             _compare(checkpoint.path, self._saved, self._settings)
+
+    def merging_start(self, start: Float64s) -> Float64s | None:
+        """Weights [D] that tell whether equal features are merged; None: they were not when the checkpoint was written.
+
+        A run that goes on began with weights of its own, whatever is given now.
+        """
+        if self._saved is None:
+            return start
+        began = self._saved.arrays.get("start")
+        return None if began is not None and began.shape == start.shape else np.zeros_like(start)
 
     def wrap(self, watch: Watch, data: Settings, optimizer: object) -> Watch:
         """The same watch, which also writes the checkpoint, and begins with the one that was saved."""

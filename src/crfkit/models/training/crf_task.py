@@ -20,11 +20,12 @@ from crfkit.models.potentials import TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
+from crfkit.models.training.merged_objective import MergedObjective
 from crfkit.models.training.progress import count_of
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import Examples, TrainingSet, learn
 from crfkit.models.warning_types import UnsavableModel
-from crfkit.objective import MergedObjective, Objective
+from crfkit.objective import Objective
 from crfkit.optimizers import Choice, choose
 
 

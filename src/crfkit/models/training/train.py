@@ -144,7 +144,10 @@ def train(task: Task[Model], plan: Plan[Model]) -> Trained[Model]:
     if plan.start is not None:
         start = model.transfer_weights(plan.start.model, plan.start.weights)
     choice = _given_optimizer(task.settings.optimizer) or encoded.choose()
-    objective = encoded.objective(n_threads, start if choice.optimizer.needs <= WHOLE else None)
+    merging: Float64s | None = None
+    if choice.optimizer.needs <= WHOLE:
+        merging = start if run is None else run.merging_start(start)
+    objective = encoded.objective(n_threads, merging)
     watch = Watch(score=encoded.dev_score(n_threads), patience=plan.patience, seconds=plan.time_budget)
     if run is not None:
         watch = run.wrap(watch, encoded.fingerprint(), choice.optimizer)
