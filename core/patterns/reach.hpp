@@ -1,4 +1,4 @@
-// Which states of a matcher can be alive at each position of a sequence and still fire.
+// Which states of a matcher can be reached at each position of a sequence and still complete a match.
 //
 // With Z(w) the labels that transition w reads and R_t the labels possible at position t:
 //   active_t = {next(w) : w leaves a state of active_{t−1} ∪ starts_t, Z(w) ∩ R_t ≠ ∅}
