@@ -143,8 +143,9 @@ class FeaturePotentials:
         )
 
     def merge(self, data: TrainingData) -> MergedFeatures | None:
-        """The features of the training data, equal ones merged; None where these are few, or there are other weights."""
-        merges = type(self) is FeaturePotentials
+        """The features of the training data, equal ones merged; None where that saves little, or there are other weights."""
+        # With facets, nearly all of the time goes to the arcs of lattices.
+        merges = type(self) is FeaturePotentials and self.feature_map.facets is None
         return MergedFeatures.of(self.feature_map, data.dataset) if merges else None
 
     def penalty(self, name: str, strength: Strength) -> Float64s:
