@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crfkit import CRF, InputError
+from crfkit import CRF, LBFGS, Chain, InputError
+from crfkit.models import UnsavableModel
 from crfkit.models.files import model_file
 from crfkit.models.files.loading import from_bytes
+from crfkit.structures import Arc, GraphStructure
 from tests.models.test_new_structure import SecondOrder, X, Y
 
 Change = Callable[
@@ -57,3 +61,61 @@ def test_a_damaged_structure(what: str, data: bytes) -> None:
 def test_other_classes_than_one_structure(given: Any, data: bytes) -> None:
     with pytest.raises(InputError, match=r"cannot be made|expected a GraphStructure"):
         from_bytes(data, "m", given)
+
+
+@dataclass(frozen=True)
+class WithField(SecondOrder):
+    field: Any = None
+
+
+@dataclass(frozen=True)
+class WithPairs(SecondOrder):
+    """Takes lists, keeps tuples."""
+
+    pairs: Any = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", tuple(tuple(pair) for pair in self.pairs))
+
+
+class Plain(GraphStructure):
+    """No dataclass: a file would not know its order."""
+
+    def __init__(self, order: int = 2, chain: Chain | None = None) -> None:
+        self.order = order
+        if chain is not None:
+            self.chain = chain
+
+    def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterator[Arc]:
+        return SecondOrder().arcs(n_positions, labels)
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        WithField(field={1: "a"}),
+        WithField(field=(1, 2)),
+        WithField(field=[("A", "B")]),
+        WithField(field={1, 2}),
+        WithField(field=float("nan")),
+        Plain(3),
+        Plain(chain=Chain(start=False)),
+    ],
+    ids=["keys", "tuple", "pairs", "set", "NaN", "no field", "no field for the chain"],
+)
+def test_a_structure_that_a_file_would_change_is_not_saved(structure: GraphStructure, tmp_path: Path) -> None:
+    with pytest.warns(UnsavableModel):
+        crf = CRF(structure, optimizer=LBFGS(max_iterations=1)).fit(X, Y)
+    with pytest.raises(InputError, match="its structure"):
+        crf.save(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "structure", [WithField(field={"a": [1, None, 0.1]}), WithPairs(pairs=(("A", "B"),)), Plain()]
+)
+def test_a_structure_that_can_be_made_again_is_saved(structure: GraphStructure) -> None:
+    crf = CRF(structure, optimizer=LBFGS(max_iterations=1)).fit(X, Y)
+    loaded = from_bytes(crf._to_bytes(), "m", [type(structure)])
+    assert vars(loaded.structure) == vars(structure)
+    assert loaded.predict(X) == crf.predict(X)
+    assert from_bytes(from_bytes(crf._to_bytes(), "m")._to_bytes(), "m", [type(structure)]).predict(X)

@@ -40,8 +40,7 @@ class StoredStructure(GraphStructure):
             return self
         try:
             (kind,) = [loaded(self.kind)] if given is None else given
-            chain = {"chain": self.chain} if "chain" in _fields(kind) else {}
-            structure = kind(**self.fields, **chain)
+            structure = _make(kind, self.fields, self.chain)
         except (TypeError, ValueError) as error:
             raise InputError(f"its structure {self.kind!r} cannot be made ({error})") from error
         if not isinstance(structure, GraphStructure):
@@ -55,10 +54,15 @@ def unsavable(structure: GraphStructure) -> str | None:
     if import_path(kind) is None:
         return f"the class {kind.__name__} of its structure has no import path, expected one that stands in a module"
     try:
-        json.dumps(fields)
+        written = json.loads(json.dumps(fields))
+        if isinstance(structure, StoredStructure) or _holds(structure, _make(kind, written, structure.chain)):
+            return None
     except (TypeError, ValueError) as error:
-        return f"the fields of its structure are no JSON values ({error})"
-    return None
+        return f"its structure cannot be made again from fields that are JSON values ({error})"
+    return (
+        f"its structure is another one when {kind.__name__} is made again from fields that are JSON values, which have no "
+        "tuples, and keys that are texts only; expected a dataclass whose fields tell all of it"
+    )
 
 
 def to_json(structure: GraphStructure) -> dict[str, Any]:
@@ -95,6 +99,16 @@ def _parts(structure: GraphStructure) -> tuple[Callable[..., Any], dict[str, Any
         return kind, structure.fields
     names = [name for name in _fields(kind) if name != "chain"]
     return kind, {name: getattr(structure, name) for name in names}
+
+
+def _make(kind: Callable[..., Any], fields: dict[str, Any], chain: Chain) -> Any:
+    return kind(**fields, **({"chain": chain} if "chain" in _fields(kind) else {}))
+
+
+def _holds(structure: GraphStructure, made: GraphStructure) -> bool:
+    """Whether a structure has all that a new one has; what it has noted since then does not count."""
+    names = {*_fields(type(made)), *getattr(made, "__dict__", {}), "chain"}
+    return all(bool(getattr(structure, name, None) == getattr(made, name)) for name in names)
 
 
 def _fields(kind: Any) -> list[str]:
