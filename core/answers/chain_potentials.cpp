@@ -5,10 +5,12 @@
 #include <stdexcept>
 
 #include "answers/scored_lattices.hpp"
+#include "answers/scored_parts.hpp"
 #include "chain/evaluator.hpp"
 #include "chain/viterbi.hpp"
 #include "data/candidates.hpp"
 #include "lattice/design_lattices.hpp"
+#include "lattice/lattice_parts.hpp"
 
 namespace crfkit {
 
@@ -175,6 +177,19 @@ class ChainPotentials::ScoredRows : public ScoredSequences {
     bool local_;
 };
 
+namespace {
+
+// Facets beside dense blocks or features of transitions.
+struct FacetLattices {
+    FacetLattices(const Layout& layout, const Design& design, const ArcModel& model, int n_threads)
+        : data(layout, model, design, n_threads), parts(layout, design, nullptr, data) {}
+
+    LatticeData data;
+    LatticeParts parts;
+};
+
+}  // namespace
+
 ChainPotentials::ChainPotentials(std::shared_ptr<const Layout> layout, const double* w, bool local)
     : layout_(std::move(layout)), w_(w, w + layout_->n_weights()), local_(local) {}
 
@@ -194,6 +209,11 @@ std::unique_ptr<ScoredSequences> ChainPotentials::score(const Design& design, in
     design.check_layout(*layout_);
     if (!local_ && (design.as_lattices || design.as_batches)) {
         const auto& [model, tables] = arcs();
+        if (!design.is_plain()) {
+            const auto lattices = std::make_shared<const FacetLattices>(*layout_, design, model, n_threads);
+            return std::make_unique<ScoredParts>(
+                *layout_, design, std::shared_ptr<const PartSource>(lattices, &lattices->parts), w_);
+        }
         return std::make_unique<ScoredLattices>(
             *layout_, design, design_lattices(*layout_, design, model, tables, w_.data(), n_threads));
     }

@@ -14,7 +14,7 @@ namespace crfkit {
 // Level t of the parts holds the nodes of position t. Annotation and weights of sequences are ignored.
 class ScoredParts : public ScoredSequences {
   public:
-    ScoredParts(const Layout& layout, const Design& design, std::unique_ptr<const PartSource> source,
+    ScoredParts(const Layout& layout, const Design& design, std::shared_ptr<const PartSource> source,
                 std::vector<double> w)
         : ScoredSequences(layout, design), source_(std::move(source)), w_(std::move(w)) {}
 
@@ -24,7 +24,7 @@ class ScoredParts : public ScoredSequences {
   private:
     class Reader;
 
-    std::unique_ptr<const PartSource> source_;
+    std::shared_ptr<const PartSource> source_;
     std::vector<double> w_;  // [D]
 };
 

@@ -45,11 +45,9 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
         check_label_lists(allowed.ptr, allowed.labels, n_positions(), layout.n_labels, "allowed");
     const bool with_arc_features = !arc_features.position_ptr.empty() && layout.n_arc_features() > 0;
     const bool plain = !with_arc_features && blocks.empty();
-    if (!plain && !layout.facets.empty())
-        throw std::invalid_argument("features of arcs and dense blocks do not go with facets");
     const bool many = layout.n_labels > kFewLabels;
     as_lattices =
-        plain && purpose != Purpose::patterns && (!layout.facets.empty() || (many && !allowed.empty()));
+        purpose != Purpose::patterns && (!layout.facets.empty() || (plain && many && !allowed.empty()));
     as_batches = plain && purpose != Purpose::patterns && !as_lattices && many && layout.bigrams &&
                  layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
     if (as_lattices || as_batches || purpose == Purpose::questions) {

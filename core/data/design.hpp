@@ -63,12 +63,14 @@ class Design {
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     AllowedLabels allowed;
-    // Many labels of which few are possible at a position: each sequence is a lattice of its candidates. Many
+    // Labels with facets, or many of which few are possible at a position: each sequence is a lattice. Many
     // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
     // they came; otherwise positions are scored through `rows` and `entries`.
     bool as_lattices = false, as_batches = false;
     // Only a design for training has its features divided into `rows` and `entries`.
     bool is_split() const { return rows.ptr.size() > 0; }
+    // Whether neither dense blocks nor features of transitions stand beside the features of positions.
+    bool is_plain() const { return dense.empty() && arcs.ptr.size() == 0; }
     ActiveIds features;  // ids: state features
     ActiveIds rows;      // ids: rows of weights
     ActiveIds entries;   // ids: single weights

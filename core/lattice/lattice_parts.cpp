@@ -24,8 +24,9 @@ class LatticeParts::Reader final : public PartReader {
         if (T > 0) lattice_.build(data_.model.bigrams, data_.candidates, first, first + T);
         for (std::int64_t t = 0; t < T; ++t) {
             parts.begin_level();
+            if (chain_.by_position()) arcs_.clear();
             for (std::int64_t j = lattice_.position_ptr[t]; j < lattice_.position_ptr[t + 1]; ++j) {
-                parts.add_node(lattice_.labels[j], gold_.possible(first + t, lattice_.labels[j]));
+                parts.add_node(lattice_.labels[j], !gold_ || gold_->possible(first + t, lattice_.labels[j]));
                 parts.score_node(parts.add_factor());
                 add_label(first, t, T, j, parts);
                 if (t == 0) parts.add_arc(0);
@@ -50,7 +51,7 @@ class LatticeParts::Reader final : public PartReader {
         chain_.add_ends(t == 0, t + 1 == T, label, parts);
     }
 
-    const Annotation& gold_;
+    const Annotation* gold_;
     const Design& design_;
     const LatticeData& data_;
     const bool by_facet_;

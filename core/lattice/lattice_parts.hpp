@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "data/annotation.hpp"
 #include "data/design.hpp"
@@ -11,11 +12,15 @@
 
 namespace crfkit {
 
-// A node has a factor of its own; arcs of the same two labels share one. All must outlive it.
+// A node has a factor of its own; arcs of the same two labels share one, at each position where features of
+// transitions tell them apart. All must outlive it.
 class LatticeParts final : public PartSource {
   public:
-    LatticeParts(const Layout& layout, const Design& design, const Annotation& gold, const LatticeData& data)
-        : PartSource(layout.n_weights(), gold.weights),
+    // gold: null where all label sequences are allowed.
+    LatticeParts(const Layout& layout, const Design& design, const Annotation* gold, const LatticeData& data)
+        : PartSource(layout.n_weights(),
+                     gold ? gold->weights
+                          : std::vector<double>(static_cast<std::size_t>(design.n_sequences()), 1.0)),
           layout_(layout),
           design_(design),
           gold_(gold),
@@ -28,7 +33,7 @@ class LatticeParts final : public PartSource {
 
     const Layout& layout_;
     const Design& design_;
-    const Annotation& gold_;
+    const Annotation* gold_;
     const LatticeData& data_;
 };
 

@@ -68,7 +68,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
                 bool single_precision, int threads)
         : ChainLoss(std::move(layout), std::move(design), std::move(gold), single_precision, threads),
           data_(*layout_, arcs_, *design_, n_threads),
-          parts_(*layout_, *design_, gold_, data_) {}
+          parts_(*layout_, *design_, &gold_, data_) {}
 
     template <class Real>
     std::unique_ptr<LatticeEvaluator<Real>> open() {
@@ -107,7 +107,7 @@ class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
             sequences_ = std::make_unique<ChainSequences>(*layout_, *rows_, gold_, n_threads);
         } else if (!sequences_) {
             data_.emplace(*layout_, arcs_, *design_, n_threads);
-            parts_.emplace(*layout_, *design_, gold_, *data_);
+            parts_.emplace(*layout_, *design_, &gold_, *data_);
             sequences_ = std::make_unique<PartSequences>(*parts_);
         }
         return *sequences_;
@@ -123,12 +123,37 @@ class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
     std::optional<LatticeParts> parts_;
 };
 
+// Facets beside dense blocks or features of transitions: lattices without a faster backend.
+struct FacetLattices {
+    FacetLattices(std::shared_ptr<const Layout> model, std::shared_ptr<const Design> sequences,
+                  Annotation annotation, int n_threads)
+        : layout(std::move(model)),
+          design(std::move(sequences)),
+          gold(std::move(annotation)),
+          arcs(*layout),
+          data(*layout, arcs, *design, n_threads),
+          parts(*layout, *design, &gold, data) {}
+
+    std::shared_ptr<const Layout> layout;
+    std::shared_ptr<const Design> design;
+    Annotation gold;
+    ArcModel arcs;
+    LatticeData data;
+    LatticeParts parts;
+};
+
 }  // namespace
 
 std::unique_ptr<DataLoss> chain_loss(std::shared_ptr<const Layout> layout,
                                      std::shared_ptr<const Design> design, Annotation gold,
                                      bool single_precision, int n_threads) {
     check_for_training(*layout, *design, gold, n_threads);
+    if (design->as_lattices && !design->is_plain()) {
+        const auto lattices = std::make_shared<const FacetLattices>(std::move(layout), std::move(design),
+                                                                    std::move(gold), n_threads);
+        return std::make_unique<PartLoss>(std::shared_ptr<const PartSource>(lattices, &lattices->parts),
+                                          n_threads);
+    }
     const auto made = [&]<class Loss>(std::type_identity<Loss>) -> std::unique_ptr<DataLoss> {
         return std::make_unique<Loss>(std::move(layout), std::move(design), std::move(gold), single_precision,
                                       n_threads);

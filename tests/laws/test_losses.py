@@ -102,8 +102,10 @@ def a_mistake_is_the_best_output_in_place_of_the_right_one(problem: Trained) -> 
         np.testing.assert_allclose(state["weights"] - problem.w, step, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.startswith("patterns with")])
-def test_answers_about_patterns_beside_other_features(row: str) -> None:
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.startswith("patterns with") or row.endswith("every kind of feature")]
+)
+def test_answers_about_features_of_several_kinds(row: str) -> None:
     problem = trained(row)
     answerer, design, label_sequences = problem.answers
     lengths = [len(paths[0]) for paths in label_sequences]

@@ -108,6 +108,7 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
     "batches": lambda: with_many_labels(restricted=False),
     "tag dictionary": lambda: with_columns(features=READS_WORDS, tag_dictionary=True),
     "facets": with_labels(facets=KINDS),
+    "facets, transition features": lambda: with_columns(features=READS_PAIRS, facets=KINDS),
     "functions": with_labels(features=FUNCTIONS),
     "functions out of memory": with_labels(features=FeatureFunctions([word_is_label, pair], memory=0)),
     "patterns": with_labels(structure=PATTERNS),

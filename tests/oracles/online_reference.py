@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
+from crfkit.features import Annotation, Dataset, Facets, FeatureList, FeatureMap
 from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.structures import Chain
@@ -18,6 +19,8 @@ from tests.oracles.restricted import Problem
 
 Float64s = npt.NDArray[np.float64]
 Counts = Mapping[Any, float]
+# Of five labels; two kinds, of which a label has the one or both.
+FACETS = Facets(tuple("abcd"), np.array([[0, 2], [1, 3], [0, -1], [1, 2], [0, 3]], np.int32))
 
 
 class Sequence(NamedTuple):
@@ -103,7 +106,9 @@ def listed(problem: Problem) -> list[Sequence]:
     return sequences
 
 
-def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Sequence]]:
+def every_kind_of_feature(
+    *, with_facets: bool = False
+) -> tuple[Dataset, Annotation, FeatureMap, list[Sequence]]:
     """Features of positions with values, rare ones and common ones, features of arcs and a dense block."""
     rng = np.random.default_rng(3)
     L, lengths = 5, [3, 1, 4, 0, 2]
@@ -130,8 +135,12 @@ def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Seque
         n_features=T + 5,
         n_arc_features=2,
         all_possible_transitions=False,
+        facets=FACETS if with_facets else None,
     )
     plain = list(zip(map_.arc_before.tolist(), map_.arc_after.tolist(), strict=True))
+    facets_of = [[L + 1 + f for f in row if f >= 0] if with_facets else [] for row in FACETS.table.tolist()]
+    states_of = [facets_of[b] or [b] for b in range(L)]  # what weights may name to score a label
+    ends_of = [*([b, *facets_of[b]] for b in range(L)), [L]]
 
     def counts(n: int, y: tuple[int, ...]) -> Counts:
         phi: Counter[int] = Counter()
@@ -139,7 +148,7 @@ def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Seque
             t = int(ptr[n]) + i
             for k in range(3 * t, 3 * t + 3):
                 for p in range(map_.pair_ptr[ids[k]], map_.pair_ptr[ids[k] + 1]):
-                    phi[p] += values[k] * (map_.pair_labels[p] == b)
+                    phi[p] += values[k] * (map_.pair_labels[p] in states_of[b])
             for c in range(2):
                 phi[map_.dense_begin("v") + c * L + b] += dense[t, c]
             for k in range(arc_ptr[t], arc_ptr[t + 1]):
@@ -147,9 +156,10 @@ def every_kind_of_feature() -> tuple[Dataset, Annotation, FeatureMap, list[Seque
                 for p in range(map_.arc_ptr[f], map_.arc_ptr[f + 1]):
                     assert arcs.values is not None
                     phi[map_.triples_begin + p] += arcs.values[k] * (map_.arc_triples[p] == y[i - 1] * L + b)
-        for arc in zip((L, *y), (*y, L), strict=True) if y else ():
-            if arc in plain:
-                phi[map_.arcs_begin + plain.index(arc)] += 1
+        for a, b in zip((L, *y), (*y, L), strict=True) if y else ():
+            for arc in product(ends_of[a], ends_of[b]):
+                if arc in plain:
+                    phi[map_.arcs_begin + plain.index(arc)] += 1
         return phi
 
     sequences = []

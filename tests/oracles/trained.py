@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, PatternMap
-from crfkit.inference import Answerer, PatternPotentials
+from crfkit.inference import Answerer, ChainPotentials, PatternPotentials
 from crfkit.objective import Loss, Objective
 from crfkit.structures import Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
@@ -96,9 +96,9 @@ def of_chain(kind: Mapping[str, Any]) -> Trained:
     return Trained(loss, outputs, problem.sample_weight)
 
 
-def of_every_kind_of_feature() -> Trained:
-    """Rows, with features of transitions and a dense block."""
-    dataset, annotation, map_, sequences = every_kind_of_feature()
+def of_every_kind_of_feature(*, with_facets: bool = False) -> Trained:
+    """Rows, or lattices with facets, with features of transitions and a dense block."""
+    dataset, annotation, map_, sequences = every_kind_of_feature(with_facets=with_facets)
     outputs = []
     for sequence in sequences:
         counts = np.zeros((len(sequence.counts), map_.n_weights))
@@ -106,7 +106,10 @@ def of_every_kind_of_feature() -> Trained:
             for d, count in phi.items():
                 row[d] = count
         outputs.append(Outputs(counts, np.array(sequence.admitted)))
-    return Trained(partial(map_.loss, dataset, annotation), outputs, np.ones(len(sequences)))
+    problem = Trained(partial(map_.loss, dataset, annotation), outputs, np.ones(len(sequences)))
+    answerer = Answerer(ChainPotentials(map_.layout, problem.w))
+    problem.answers = answerer, map_.design(dataset, 2), [s.label_sequences for s in sequences]
+    return problem
 
 
 def of_functions(functions: str, kind: Mapping[str, Any]) -> Trained:
@@ -197,9 +200,9 @@ def of_patterns_with_facets(kind: Mapping[str, Any]) -> Trained:
     return with_patterns(problem.map, problem.dataset, problem.annotation, problem.sample_weight, outputs)
 
 
-def of_patterns_with_every_kind_of_feature() -> Trained:
+def of_patterns_with_every_kind_of_feature(*, with_facets: bool = False) -> Trained:
     """Patterns beside features of transitions and a dense block."""
-    dataset, annotation, map_, sequences = every_kind_of_feature()
+    dataset, annotation, map_, sequences = every_kind_of_feature(with_facets=with_facets)
     outputs = []
     for sequence in sequences:
         found = {}
@@ -262,6 +265,7 @@ FACET_KINDS = [
 ROWS: dict[str, Callable[[], Trained]] = {
     **{f"chain, {_named(kind)}": partial(of_chain, kind) for kind in KINDS},
     "chain, every kind of feature": of_every_kind_of_feature,
+    "chain, facets and every kind of feature": partial(of_every_kind_of_feature, with_facets=True),
     **{
         f"functions {name}, {_named(kind)}": partial(of_functions, name, kind)
         for name in FUNCTIONS
@@ -276,6 +280,9 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for kind in FACET_KINDS
     },
     "patterns with every kind of feature": of_patterns_with_every_kind_of_feature,
+    "patterns with facets and every kind of feature": partial(
+        of_patterns_with_every_kind_of_feature, with_facets=True
+    ),
     **{
         f"patterns with functions {name}, {_named(kind)}": partial(of_patterns_with_functions, name, kind)
         for name in FUNCTIONS

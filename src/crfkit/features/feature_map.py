@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.data import InputError
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.facets import Facets
 from crfkit.structures import Chain
@@ -83,16 +82,18 @@ class FeatureMap:
 
         `all_possible_states` gives every feature a weight for every label, and every arc feature one for every pair of
         labels; otherwise only what occurs in the annotation. `all_possible_transitions` does the same for plain arcs.
-        With `bigrams` only these have weights, and unless `soft` only these exist. With `facets` features have weights for
-        these instead of whole labels; `all_possible_states` then gives a feature one for every facet that a position may
-        have where the feature is active.
+        With `bigrams` only these have weights, and unless `soft` only these exist. With `facets` features of positions have
+        weights for these instead of whole labels; `all_possible_states` then gives one for every facet that a position
+        may have where the feature is active.
         """
-        if facets is not None and (n_arc_features or dataset.dense):
-            raise InputError("facets go neither with features of arcs nor with dense blocks")
         set_ptr, set_labels = annotation.set_arrays
+        arc_ptr, arc_triples = _everything(n_arc_features if all_possible_states else 0, n_labels * n_labels)
+        if not all_possible_states and dataset.arcs is not None and n_arc_features:
+            ptr, at, ids = dataset.sequence_ptr, dataset.arcs.position_ptr, dataset.arcs.ids
+            known = (annotation.labels, n_arc_features, n_labels, set_ptr, set_labels)
+            arc_ptr, arc_triples = _core.seen_pairs(at, ids, *known, sequence_ptr=ptr)
         if all_possible_states and facets is None:
             pair_ptr, pair_labels = _everything(n_features, n_labels)
-            arc_ptr, arc_triples = _everything(n_arc_features, n_labels * n_labels)
         else:
             seen = (annotation.labels, n_features, n_labels, set_ptr, set_labels)
             if facets is not None:
@@ -100,11 +101,6 @@ class FeatureMap:
                 nothing = np.full(dataset.n_positions, -1, np.int32)
                 seen = (nothing, n_features, len(facets.table) + 1 + len(facets), *possible)
             pair_ptr, pair_labels = _core.seen_pairs(dataset.states.position_ptr, dataset.states.ids, *seen)
-            arc_ptr, arc_triples = _everything(0, 1)
-            if dataset.arcs is not None and n_arc_features:
-                ptr, at, ids = dataset.sequence_ptr, dataset.arcs.position_ptr, dataset.arcs.ids
-                known = (annotation.labels, n_arc_features, n_labels, set_ptr, set_labels)
-                arc_ptr, arc_triples = _core.seen_pairs(at, ids, *known, sequence_ptr=ptr)
         exists = _arcs(
             dataset, annotation, structure, n_labels, all_possible_transitions=all_possible_transitions
         )

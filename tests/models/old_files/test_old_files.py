@@ -152,9 +152,10 @@ def test_a_training_run_goes_on_from_a_checkpoint(name: str, tmp_path: Path) -> 
     model, seen = resume(content, tmp_path / "old.crf")
     assert seen == [i for i in content["iterations"] if i > content["interrupted"]]
     objectives = [record.objective for record in model.history_]
-    # In single precision the order of sums may change from version to version, and the steps after it.
-    np.testing.assert_allclose(objectives, content["objectives"], rtol=1e-6)
-    compare(model, content, tolerance=1e-5)
+    # L-BFGS keeps its pairs in single precision, where another order of sums changes later steps.
+    single = content["parameters"]["optimizer"][0] == "LBFGS"
+    np.testing.assert_allclose(objectives, content["objectives"], rtol=1e-6 if single else 1e-9)
+    compare(model, content, tolerance=1e-5 if single else 1e-7)
 
 
 def test_the_parameters_of_a_layer() -> None:
