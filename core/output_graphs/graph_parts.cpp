@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/lists.hpp"
 #include "base/threads.hpp"
 #include "paths/viterbi.hpp"
 #include "training/chain_factors.hpp"
@@ -96,10 +97,13 @@ GraphParts::GraphParts(std::shared_ptr<const GraphData> data, std::optional<Anno
         throw std::invalid_argument("expected one graph and one weight for each sequence");
     if (weights < data_->layout->n_weights())
         throw std::invalid_argument("the weights of the structure must follow all others");
-    for (const auto& graph : data_->graphs)
+    for (const auto& graph : data_->graphs) {
+        if (!graph) throw std::invalid_argument("a graph is missing");
         graph->check(data_->layout->n_labels, weights - data_->layout->n_weights());
+    }
+    check_range(data_->graph_of, 0, static_cast<std::int64_t>(data_->graphs.size()), "graph_of");
     for (std::size_t i = 0; i < n; ++i)
-        if (data_->graphs.at(static_cast<std::size_t>(data_->graph_of[i]))->n_positions() !=
+        if (data_->graphs[data_->graph_of[i]]->n_positions() !=
             design.sequence_ptr[i + 1] - design.sequence_ptr[i])
             throw std::invalid_argument("sequence " + std::to_string(i) + " has the graph of another length");
     check_possible(n_threads);

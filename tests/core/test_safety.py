@@ -204,3 +204,17 @@ def test_equal_features_are_found_in_lists_that_fit_together() -> None:
     for feature_ptr in ([], [0], [0, 9], [0, -1, 1], [5, 1]):
         with pytest.raises(ValueError, match="feature_ptr"):
             _core.first_equals(np.array([0, 1]), ids, None, np.array(feature_ptr, np.int64), ids)
+
+
+@pytest.mark.parametrize(
+    ("graphs", "graph_of", "what"), [([None], 0, "missing"), ([], 0, "graph_of"), ([], -1, "graph_of")]
+)
+def test_every_sequence_has_a_graph(graphs: list[Any], graph_of: int, what: str) -> None:
+    dataset, annotation = drawn(1, 1)
+    feature_map = weights_of(dataset, annotation, 1)
+    design, numbers = feature_map.design(dataset, 1), np.full(1, graph_of, np.int32)
+    data = _core.GraphData(feature_map.layout, design, graphs, numbers)
+    with pytest.raises(ValueError, match=what):
+        data.score(np.zeros(feature_map.n_weights), 1)
+    with pytest.raises(ValueError, match="must follow all others"):
+        data.score(np.zeros(feature_map.n_weights - 1), 1)

@@ -108,6 +108,8 @@ def _binary(n: int) -> Any:
         ([Arc(-1, 0, 0, ["a"])], "expected labels of the model for positions from 0 to 1"),
         ([Arc(0, 0, 0, ["c"])], "expected labels of the model for positions from 0 to 1"),
         ([Arc(0, 0, 0, ["a"]), Arc(0, 0, 0, ["b"])], "the state 0 has one label only"),
+        ([Arc(0, 0, 0, ["a"]), Arc(0, 1, 0, ["a"], ["x"])], "no two arcs have the same states and labels"),
+        ([Arc(0, 0, 0, ["a"]), *[Arc(1, 0, 0, ["a"])] * 2], "no two arcs have the same states and labels"),
         ([Arc(0, 0, 0, ["a"], "again")], "expected a list of names as its weights"),
         ([Arc(0, 0, 0, ["a"], [3])], "expected a list of names as its weights"),  # type: ignore[list-item]
     ],

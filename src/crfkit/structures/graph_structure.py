@@ -25,7 +25,9 @@ class Arc(NamedTuple):
 
     It leads from the state `source` before these positions to the state `target` behind them. States are any hashable
     values, distinguished by position too, and a state is always entered with the same label. All arcs from position 0 begin
-    at the start, whatever their source; all states behind the last position may be the end.
+    at the start, whatever their source; all states behind the last position may be the end. No two arcs have the same
+    states and labels. Where several paths give one label sequence, `predict` finds the best path, and `predict_nbest` lists
+    paths.
     """
 
     position: int
@@ -72,6 +74,7 @@ class GraphStructure(ABC):
         ids = {label: i for i, label in enumerate(labels)}
         states: dict[Hashable, tuple[int, int]] = {}  # (position, id of the label) of each
         steps: list[tuple[Hashable, Hashable, Sequence[str]]] = []  # from, to, own weights
+        met: set[Hashable] = set()
         for e, arc in enumerate(self.arcs(n_positions, labels)):
             last = arc.position + len(arc.labels) - 1
             if not 0 <= arc.position <= last < n_positions or not ids.keys() >= set(arc.labels):
@@ -80,7 +83,10 @@ class GraphStructure(ABC):
                 )
             if isinstance(arc.weights, str) or not all(isinstance(name, str) for name in arc.weights):
                 raise ValueError(f"{arc}: expected a list of names as its weights.")
-            source: Hashable = (arc.position - 1, arc.source)
+            source: Hashable = (arc.position - 1, arc.source if arc.position else None)
+            if (same := (source, arc.target, *arc.labels)) in met:
+                raise ValueError(f"{arc}: expected that no two arcs have the same states and labels.")
+            met.add(same)
             for t, label in enumerate(arc.labels, arc.position):
                 target = (t, arc.target) if t == last else (t, e, "inside")
                 if states.setdefault(target, (t, ids[label]))[1] != ids[label]:
