@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/lists.hpp"
 #include "base/threads.hpp"
 #include "data/blocks.hpp"
 #include "data/candidates.hpp"
@@ -28,7 +29,8 @@ FunctionLoss::FunctionLoss(std::shared_ptr<const FunctionSlices> slices,
       gold_(std::move(gold)),
       parts_(*slices_, sequence_ptr_, gold_, weights),
       sequences_(parts_) {
-    const std::int64_t n_positions = sequence_ptr_.back();
+    const std::int64_t n_positions = sequence_ptr_.empty() ? 0 : sequence_ptr_.back();
+    check_pointers(sequence_ptr_, static_cast<std::size_t>(n_positions), "sequence_ptr");
     if (static_cast<std::int64_t>(gold_.weights.size()) != n_sequences)
         throw std::invalid_argument("there must be one weight for each sequence");
     if (static_cast<std::int64_t>(gold_.labels.size()) != n_positions ||
@@ -69,11 +71,14 @@ double FunctionLoss::sum(const double* w, const double* v, double* out) {
 
 // Sizes in each pass, since a slice may have been made again; the annotation in the first one.
 void FunctionLoss::check(const FunctionSlice& slice) const {
+    const bool exists = slice.first >= 0 && slice.first <= slice.last && slice.last <= n_sequences;
+    const std::int64_t first = exists ? sequence_ptr_[slice.first] : 0;
+    const std::int64_t last = exists ? sequence_ptr_[slice.last] : 0;
+    if (!exists || !slice.lattices || slice.last - slice.first != slice.lattices->design->n_sequences() ||
+        last - first != slice.lattices->design->n_positions())
+        throw std::invalid_argument("a slice must have the lattices of its sequences");
     for (const ActiveFeatures& block : slice.active) slice.lattices->check(block, n_weights);
     const Design& design = *slice.lattices->design;
-    const std::int64_t first = sequence_ptr_[slice.first], last = sequence_ptr_[slice.last];
-    if (slice.last - slice.first != design.n_sequences() || last - first != design.n_positions())
-        throw std::invalid_argument("a slice must have the lattices of its sequences");
     if (checked_) return;
     const Annotation gold = gold_.between(first, last);
     check_annotation(*slice.lattices->layout, design, gold);

@@ -7,7 +7,7 @@ namespace crfkit {
 void FunctionReader::load(std::int64_t n) {
     if (!slice_ || n < slice_->first || n >= slice_->last) {
         slice_ = slices_.slice_of(n);
-        if (n < slice_->first || n >= slice_->last ||
+        if (n < slice_->first || n >= slice_->last || !slice_->lattices ||
             slice_->last - slice_->first != slice_->lattices->n_sequences())
             throw std::invalid_argument("a slice must have the lattices of its sequences");
         for (const ActiveFeatures& block : slice_->active) slice_->lattices->check(block, n_weights_);
@@ -54,6 +54,8 @@ class FunctionParts::Reader final : public PartReader {
         functions_.load(n);
         const Lattice& lattice = functions_.lattice;
         const std::int64_t first = source_.sequence_ptr_[n], T = source_.sequence_ptr_[n + 1] - first;
+        if (T > 0 && lattice.n_positions() != T)
+            throw std::invalid_argument("a slice must have the lattices of its sequences");
         parts.clear();
         for (std::int64_t t = 0; t < T; ++t) {
             parts.begin_level();

@@ -218,3 +218,19 @@ def test_every_sequence_has_a_graph(graphs: list[Any], graph_of: int, what: str)
         data.score(np.zeros(feature_map.n_weights), 1)
     with pytest.raises(ValueError, match="must follow all others"):
         data.score(np.zeros(feature_map.n_weights - 1), 1)
+
+
+@pytest.mark.parametrize("first", [-1, 0, 1, 1 << 40])
+def test_slices_of_feature_functions_must_exist(first: int) -> None:
+    def make(_: int) -> Any:
+        return first, first + 1, None, []
+
+    slices, labels, one = _core.FunctionSlices(1, make, make), np.zeros(2, np.int32), np.ones(1)
+    loss = _core.function_loss(slices, np.array([0, 2]), labels, None, None, one, 3, 1)
+    with pytest.raises(ValueError, match="a slice must have the lattices of its sequences"):
+        Objective(loss).value_and_gradient(np.zeros(3))
+    for sequence_ptr in ([], [2], [0, 3, 2]):
+        with pytest.raises(ValueError, match="sequence_ptr"):
+            _core.function_loss(
+                slices, np.array(sequence_ptr, np.int64), labels, None, None, np.ones(2), 3, 1
+            )
