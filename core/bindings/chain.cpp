@@ -40,13 +40,13 @@ class ScoredChain {
     double log_partition(bool in_log_space) const {
         return scaled(in_log_space) ? scaled_log_partition(chain_) : crfkit::log_partition(chain_);
     }
-    void marginals(bool in_log_space, const Parts& parts) const {
+    void marginals(bool in_log_space, const PartNumbers& parts) const {
         if (scaled(in_log_space))
             scaled_marginals(chain_, parts[0], parts[1]);
         else
             require_possible(log_marginals(chain_, parts[0], parts[1]));
     }
-    void hessian_vector(const ScoredChain& direction, bool in_log_space, const Parts& parts) const {
+    void hessian_vector(const ScoredChain& direction, bool in_log_space, const PartNumbers& parts) const {
         const auto product = scaled(in_log_space) ? scaled_hessian_vector : log_hessian_vector;
         product(chain_, direction.chain_, parts[0], parts[1]);
     }

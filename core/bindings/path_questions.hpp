@@ -16,7 +16,7 @@
 namespace crfkit {
 
 using Shapes = std::vector<std::vector<std::size_t>>;
-using Parts = std::vector<double*>;  // numbers of the parts of a structure, in the shapes that it tells
+using PartNumbers = std::vector<double*>;  // numbers of the parts of a structure, in the shapes that it tells
 
 // `Scores` are the scores of a structure:
 //   kOutput           what an output is called
@@ -39,12 +39,12 @@ class EngineSums {
     double log_partition(bool in_log_space) const {
         return PathEngine().log_partition(self().graph(), in_log_space);
     }
-    void marginals(bool in_log_space, const Parts& parts) const {
+    void marginals(bool in_log_space, const PartNumbers& parts) const {
         PathEngine engine;
         check_possible<Scores>(engine.marginals(self().graph(), in_log_space));
         self().collect(engine.node_probs, engine.arc_probs, parts);
     }
-    void hessian_vector(const Scores& direction, bool in_log_space, const Parts& parts) const {
+    void hessian_vector(const Scores& direction, bool in_log_space, const PartNumbers& parts) const {
         PathEngine engine;
         check_possible<Scores>(engine.marginals(self().graph(), in_log_space));
         engine.hessian_vector(self().graph(), direction.graph());
@@ -59,7 +59,7 @@ class EngineSums {
 template <class Scores, class Fill>
 nanobind::tuple filled_parts(const Scores& scores, const Fill& fill) {
     std::vector<NewArray<double>> arrays;
-    Parts parts;
+    PartNumbers parts;
     for (const auto& shape : scores.shapes()) parts.push_back(arrays.emplace_back(shape).data());
     if (scores.empty()) {
         for (NewArray<double>& array : arrays) array.fill(0);
@@ -138,7 +138,8 @@ void bind_path_questions(nanobind::class_<Scores>& scores) {
         .def(
             "marginals",
             [](const Scores& self, bool in_log_space) {
-                return filled_parts(self, [&](const Parts& parts) { self.marginals(in_log_space, parts); });
+                return filled_parts(self,
+                                    [&](const PartNumbers& parts) { self.marginals(in_log_space, parts); });
             },
             slow)
         .def(
@@ -146,8 +147,9 @@ void bind_path_questions(nanobind::class_<Scores>& scores) {
             [](const Scores& self, const Scores& direction, bool in_log_space) {
                 if (!self.fits(direction))
                     throw std::invalid_argument("the direction must have the shape of the scores");
-                return filled_parts(
-                    self, [&](const Parts& parts) { self.hessian_vector(direction, in_log_space, parts); });
+                return filled_parts(self, [&](const PartNumbers& parts) {
+                    self.hessian_vector(direction, in_log_space, parts);
+                });
             },
             "direction"_a, slow)
         .def("entropy", &entropy_of<Scores>, slow)

@@ -32,7 +32,7 @@ class ScoredPaths : public EngineSums<ScoredPaths> {
     Shapes shapes() const { return {{graph_.arc_order.size()}, {graph_.node_order.size()}}; }
     bool fits(const ScoredPaths& direction) const { return &direction.graph_ == &graph_; }
     void collect(const std::vector<double>& of_nodes, const std::vector<double>& of_arcs,
-                 const Parts& parts) const {
+                 const PartNumbers& parts) const {
         as_given(of_arcs, graph_.arc_order, parts[0]);
         as_given(of_nodes, graph_.node_order, parts[1]);
     }

@@ -62,7 +62,7 @@ class ScoredTrellisSequence : public EngineSums<ScoredTrellisSequence> {
         return direction.trellis_.steps.data() == trellis_.steps.data();
     }
     void collect(const std::vector<double>& of_nodes, const std::vector<double>& of_arcs,
-                 const Parts& parts) const {
+                 const PartNumbers& parts) const {
         const std::int64_t T = trellis_.n_positions(), A = trellises_.bigrams.n_arcs();
         std::vector<double> active(static_cast<std::size_t>(trellises_.table.n_active()), 0.0);
         std::fill_n(parts[0], T * trellis_.n_labels, 0.0);

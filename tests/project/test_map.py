@@ -27,7 +27,7 @@ MAP: dict[str, set[str]] = {
     "evaluation": {"data"},
     "features": {"data", "structures", "lazy", "arrays"},
     "inference": {"structures", "arrays"},
-    "objective": {"features", "structures", "inference", "arrays"},
+    "objective": set(),
     "models": {
         "data",
         "structures",
