@@ -62,7 +62,8 @@ KnownTrees known_trees(const Array<std::int32_t>& heads, const Array<std::int32_
 }
 
 void bind_data(nb::module_& m) {
-    nb::class_<Treebank>(m, "Treebank")
+    nb::class_<Treebank>(m, "Treebank",
+                         "Sentences with the heads and labels of their words, as the core reads them.")
         .def(
             "__init__",
             [](Treebank* self, const nb::list& sentences) {

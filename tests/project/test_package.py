@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
 import types
@@ -17,6 +20,20 @@ def test_every_public_name_is_there() -> None:
         assert getattr(crfkit, name) is not None
     assert isinstance(crfkit.inference, types.ModuleType)
     assert crfkit.CRF.__module__ == "crfkit.models.crf"
+
+
+PACKAGES = [f"crfkit.{name}" for _, name, is_package in pkgutil.iter_modules(crfkit.__path__) if is_package]
+
+
+@pytest.mark.parametrize("package", ["crfkit", *PACKAGES])
+def test_public_classes_and_functions_have_docstrings(package: str) -> None:
+    if package == "crfkit.nn":
+        pytest.importorskip("torch")
+    module = importlib.import_module(package)
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        documented = inspect.isclass(thing) or inspect.isroutine(thing)
+        assert not documented or thing.__doc__, name
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
