@@ -146,7 +146,7 @@ def test_a_checkpoint_of_another_dev_set_is_refused(tmp_path: Path) -> None:
     X, y = data()
     dev_X, dev_y = data(1, 10)
     CRF().fit(X, y, dev=(dev_X, dev_y), checkpoint=Checkpoint(path, every=1))
-    words = "the checkpoint is of other dev data, expected those it was written for"
+    words = "the checkpoint is of other dev data, .* or another version of crfkit wrote it"
     for other in (data(2, 10), (dev_X, [*dev_y[:-1], ["D"] * len(dev_y[-1])])):
         with pytest.raises(InputError, match=words):
             CRF().fit(X, y, dev=other, checkpoint=Checkpoint(path, resume=True))

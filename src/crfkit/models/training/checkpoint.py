@@ -237,7 +237,8 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
         if name in ("data", "dev data"):
             what = "training data" if name == "data" else "dev data"
             raise CheckpointError(
-                f"{path}: the checkpoint is of other {what}, expected those it was written for"
+                f"{path}: the checkpoint is of other {what}, expected those it was written for; or another version "
+                "of crfkit wrote it"
             )
         raise CheckpointError(
             f"{path}: the checkpoint was written with {name} {before}, but it is {value} now"
