@@ -5,7 +5,6 @@
 
 #include "base/lists.hpp"
 #include "base/threads.hpp"
-#include "paths/viterbi.hpp"
 #include "training/chain_factors.hpp"
 #include "training/part_loss.hpp"
 
@@ -110,16 +109,12 @@ GraphParts::GraphParts(std::shared_ptr<const GraphData> data, std::optional<Anno
 }
 
 void GraphParts::check_possible(int n_threads) const {
-    const std::vector<double> zeros(static_cast<std::size_t>(n_weights), 0.0);
     parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int) {
         Parts parts;
         AllowedParts allowed;
-        PartScores scores;
-        std::vector<double> best;
         open()->load(n, parts);
         allowed.find(parts);
-        scores.set(parts, zeros.data());
-        if (viterbi(allowed.graph(scores), best, [](auto&&...) {}) == kAbsent)
+        if (!allowed.possible())
             throw std::invalid_argument("sequence " + std::to_string(n) +
                                         ": the structure has no label sequence that is allowed" +
                                         (gold_ ? " and agrees with its labels" : ""));

@@ -32,6 +32,8 @@ class AllowedParts {
   public:
     void find(const Parts& parts);
     ScoredArrayGraph graph(const PartScores& scores) const;
+    // Whether START leads to END.
+    bool possible() const { return shape_.in_ptr[nodes.size() - 1] < shape_.in_ptr[nodes.size()]; }
 
     // [nodes], [arcs] their numbers among all parts.
     std::vector<std::int64_t> nodes, arcs;

@@ -22,10 +22,9 @@ class MergedObjective(Objective):
         self, loss: Loss, coordinates: Coordinates, *, l1: Float64s | float = 0.0, l2: Float64s | float = 1.0
     ) -> None:
         self._coordinates, self._root = coordinates, coordinates.root
-        strengths = (
+        l1, l2 = (
             np.broadcast_to(given, coordinates.of_weight.shape)[coordinates.first] for given in (l1, l2)
         )
-        l1, l2 = strengths
         super().__init__(loss, l1=l1 * self._root, l2=l2 / self._root**2)  # l2 of the sums √k · v
 
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
