@@ -28,9 +28,10 @@ class Coordinates:
     first: Int64s  # [M] the first weight of each coordinate
     root: Float64s  # [M] √k, where k weights are equal
 
-    def fit(self, *vectors: Float64s) -> bool:
+    def fit(self, *vectors: Float64s | float) -> bool:
         """Whether vectors [D] have equal numbers for equal features; those of one number have."""
-        return all(len(w) == 1 or np.array_equal(w[self.first][self.of_weight], w) for w in vectors)
+        numbers = map(np.atleast_1d, vectors)
+        return all(len(w) == 1 or np.array_equal(w[self.first][self.of_weight], w) for w in numbers)
 
     def joined(self, w: Float64s) -> Float64s:
         """The coordinates [M] of weights [D]."""

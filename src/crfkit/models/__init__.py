@@ -28,7 +28,7 @@ from crfkit.models.training.checkpoint import Checkpoint, CheckpointError
 from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postponed, terminable
-from crfkit.models.training.merged_objective import MergedObjective
+from crfkit.models.training.merged_objective import MergedObjective, choose_objective
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 
@@ -66,6 +66,7 @@ __all__ = [
     "arc_weights",
     "assemble",
     "check_writable",
+    "choose_objective",
     "describe",
     "heaviest_arc_features",
     "heaviest_features",

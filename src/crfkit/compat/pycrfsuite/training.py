@@ -15,8 +15,8 @@ from crfkit.compat.pycrfsuite.heldout import HeldOut
 from crfkit.compat.pycrfsuite.instances import Examples, Instances, feature_map
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, UNLIMITED
 from crfkit.features import FeatureMap, MergedFeatures
-from crfkit.models import MergedObjective
-from crfkit.objective import Objective
+from crfkit.models import choose_objective
+from crfkit.objective import Loss, Objective
 from crfkit.optimizers import (
     AROW,
     LBFGS,
@@ -127,13 +127,15 @@ class Training:
         self._tell_settings(
             "L-BFGS optimization", {_LOG_NAMES.get(name, name): params[name] for name in names}
         )
-        penalties = {"l1": params["c1"], "l2": 2.0 * params["c2"]}
+
+        def loss(merged: MergedFeatures | None) -> Loss:
+            if merged is None:
+                return built.loss(*examples, n_threads=self._n_threads)
+            return merged.feature_map.loss(merged.dataset, examples.annotation, n_threads=self._n_threads)
+
+        start = np.zeros(built.n_weights)
         merged = MergedFeatures.of(built, examples.dataset)
-        if merged is None:
-            objective = Objective(built.loss(*examples, n_threads=self._n_threads), **penalties)
-        else:
-            loss = merged.feature_map.loss(merged.dataset, examples.annotation, n_threads=self._n_threads)
-            objective = MergedObjective(loss, merged.coordinates, **penalties)
+        objective = choose_objective(loss, merged, start, l1=params["c1"], l2=2.0 * params["c2"])
         optimizer = LBFGS(
             max_iterations=max(1, params["max_iterations"] or UNLIMITED),
             tolerance=0.0,
@@ -159,9 +161,7 @@ class Training:
             )
             return bool(error < params["epsilon"] * max(1.0, norm))
 
-        outcome: Outcome = objective.minimize(
-            optimizer, np.zeros(built.n_weights), callback=tell, n_threads=self._n_threads
-        )
+        outcome: Outcome = objective.minimize(optimizer, start, callback=tell, n_threads=self._n_threads)
         self._say(f"L-BFGS {_ENDINGS.get(outcome.reason, f'terminated: {outcome.reason}')}\n")
         return outcome
 

@@ -12,7 +12,7 @@ import numpy as np
 from crfkit.arrays import Float64s
 from crfkit.data import InputError
 from crfkit.evaluation import checked_metric
-from crfkit.features import checked_lists
+from crfkit.features import MergedFeatures, checked_lists
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
@@ -20,12 +20,12 @@ from crfkit.models.potentials import TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
-from crfkit.models.training.merged_objective import MergedObjective
+from crfkit.models.training.merged_objective import choose_objective
 from crfkit.models.training.progress import count_of
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import Examples, TrainingSet, learn
 from crfkit.models.warning_types import UnsavableModel
-from crfkit.objective import Objective
+from crfkit.objective import Loss, Objective
 from crfkit.optimizers import Choice, choose
 
 
@@ -100,16 +100,19 @@ class EncodedSequences:
         """
         potentials, data = self.model.potentials, self.found.data
         l1, l2 = self._penalty("l1"), self._penalty("l2")
+
+        def loss(merged: MergedFeatures | None) -> Loss:
+            if merged is None:
+                return potentials.loss(data, self.sample_weight, n_threads)
+            smaller = replace(potentials, feature_map=merged.feature_map)
+            return smaller.loss(data._replace(dataset=merged.dataset), self.sample_weight, n_threads)
+
         if self.extend:
             touched = potentials.find_touched(data)
             l1, l2 = np.where(touched, l1, 0.0), np.where(touched, l2, 0.0)
-        merged = None if start is None else potentials.merge(data)
-        if start is not None and merged is not None and merged.coordinates.fit(start, l1, l2):
-            potentials = replace(potentials, feature_map=merged.feature_map)
-            data = data._replace(dataset=merged.dataset)
-            loss = potentials.loss(data, self.sample_weight, n_threads)
-            return MergedObjective(loss, merged.coordinates, l1=l1, l2=l2)
-        return Objective(potentials.loss(data, self.sample_weight, n_threads), l1=l1, l2=l2)
+        if start is None:
+            return Objective(loss(None), l1=l1, l2=l2)
+        return choose_objective(loss, potentials.merge(data), start, l1=l1, l2=l2)
 
     def _penalty(self, name: str) -> Float64s:
         return self.model.potentials.penalty(name, getattr(self.settings, name))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.features import Coordinates
+from crfkit.features import Coordinates, MergedFeatures
 from crfkit.objective import Loss, Objective
 
 
@@ -50,3 +51,20 @@ class MergedObjective(Objective):
         )
         best = None if outcome.best is None else outcome.best._replace(weights=split(outcome.best.weights))
         return outcome._replace(weights=split(outcome.weights), best=best)
+
+
+def choose_objective(
+    loss: Callable[[MergedFeatures | None], Loss],
+    merged: MergedFeatures | None,
+    start: Float64s,
+    *,
+    l1: Float64s | float,
+    l2: Float64s | float,
+) -> Objective:
+    """What training minimises: f of merged features where `start` [D] and the penalties fit them, otherwise f itself.
+
+    `loss(merged)` makes the loss of merged features, `loss(None)` that of the features as they are.
+    """
+    if merged is None or not merged.coordinates.fit(start, l1, l2):
+        return Objective(loss(None), l1=l1, l2=l2)
+    return MergedObjective(loss(merged), merged.coordinates, l1=l1, l2=l2)
