@@ -93,8 +93,11 @@ class ChainDistribution(Distribution):
     def _chosen(self) -> Chosen:
         """The backend, and the problem as the backend takes it: chosen once."""
         if self._choice is None:
-            with torch.enable_grad():  # the next question may be differentiated
-                self._choice = choice.choose(self._given, self._lists)
+            if self._given.bigrams is None:
+                self._choice = choice.choose(self._given)
+            else:  # scores are made explicit, and the next question may be differentiated
+                with torch.enable_grad():
+                    self._choice = choice.choose(self._given, self._lists)
         return self._choice
 
     @property

@@ -62,9 +62,9 @@ def on_its_device(method: Callable[..., Result]) -> Callable[..., Result]:
     return guarded
 
 
-def begins_of(*sizes: int) -> list[int]:
+def begins_of(*sizes: int) -> tuple[int, ...]:
     """Where arrays of so many numbers begin in one allocation, each where wide loads can; last, the size of all."""
-    return list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
+    return tuple(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
 class Launch:

@@ -50,17 +50,17 @@ class Workspace(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _begins(n_tables: int, B: int, T: int, L: int, block: int, n_kept: int, n_parts: int) -> list[int]:
+def _begins(n_tables: int, B: int, T: int, L: int, block: int, n_kept: int, n_parts: int) -> tuple[int, ...]:
     """Where the arrays of a workspace begin, in numbers, and its size; without messages, n_kept is 0."""
     squares, messages = n_tables * 2 * block**2, n_kept * T * L
     tables = squares, squares, n_tables * N_FACTS.value, 1, 2 * B, B * T, B, B
     return begins_of(*tables, messages, messages, n_kept * T, n_parts * (L + 2) * L)
 
 
-def in_memory(memory: Tensor, begins: list[int]) -> Workspace:
+def in_memory(memory: Tensor, begins: tuple[int, ...]) -> Workspace:
     """The workspace that begins where `memory` does."""
     base, width = memory.data_ptr(), memory.element_size()
-    return Workspace(*[base + width * begin for begin in begins[:-1]])
+    return Workspace._make([base + width * begin for begin in begins[:-1]])
 
 
 class _Kernels(NamedTuple):
@@ -100,6 +100,14 @@ _SCALE = Launch(scale_kernel, 4)
 _EXPLICIT = Launch(explicit_kernel, 4)
 
 
+@lru_cache(maxsize=1024)
+def _chunks(B: int, T: int, step: int) -> tuple[int, int]:
+    """How many programs of the gradient's kernel a sequence has, and the tokens of each."""
+    n_chunks = max(1, min(BUSY // B, -(-T // (2 * step))))
+    chunk = -(-T // (n_chunks * step)) * step
+    return -(-T // chunk), chunk
+
+
 class _Pass:
     """The launches for one problem: values with messages, then their gradient."""
 
@@ -111,13 +119,9 @@ class _Pass:
         self.own_transitions = int(problem.transitions.ndim > 2)
         self.launches = _kernels(self.L)
         self.block, self.warps, self.lanes, self.step = self.launches[:4]
-        n_chunks = max(1, min(BUSY // self.B, -(-self.T // (2 * self.step))))
-        self.chunk = (
-            -(-self.T // (n_chunks * self.step)) * self.step
-        )  # tokens of a program of the gradient's kernel
-        self.n_chunks = -(-self.T // self.chunk)
+        self.n_chunks, self.chunk = _chunks(self.B, self.T, self.step)
 
-    def begins(self, keep: bool, gradient: bool) -> list[int]:
+    def begins(self, keep: bool, gradient: bool) -> tuple[int, ...]:
         """The arrays of the workspace: with messages, if they are kept, and with parts of a gradient."""
         n_tables, n_parts = self.B if self.own_transitions else 1, self.B * self.n_chunks * gradient
         return _begins(n_tables, self.B, self.T, self.L, self.block, self.B * keep, n_parts)
@@ -153,7 +157,7 @@ class _Pass:
         return found, memory
 
     def gradient(
-        self, memory: Tensor, begins: list[int], upstream: Tensor | None, share: int = 1
+        self, memory: Tensor, begins: tuple[int, ...], upstream: Tensor | None, share: int = 1
     ) -> Gradient:
         """The gradient by emissions, transitions, start and end, weighted by `upstream`, or by 1 / share."""
         emissions, transitions, _, end, lengths, positions, _ = self.problem

@@ -114,7 +114,8 @@ class KernelTreeBackend(TreeBackend):
         enough, flagged = work[flags:].view(torch.int8) if done is None else done, int(done is not None)
         scores, marginals = scores.contiguous(), log_z if marginals is None else marginals
         for launch, real, others in _steps(N, gradient, log_z.dtype):
-            pointers = (scores, lengths, work.view(real), log_z, marginals, enough)
+            numbers_in = work if real == torch.float64 else work.view(real)
+            pointers = (scores, lengths, numbers_in, log_z, marginals, enough)
             launch((B, sides, 1), kind, pointers, (*numbers, flagged), (*constants, *others))
             flagged = 1
 
