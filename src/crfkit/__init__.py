@@ -1,7 +1,5 @@
 """Conditional random fields: exact, fast, constrained, and pleasant to use."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from crfkit.lazy import lazy_names

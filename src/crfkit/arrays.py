@@ -1,7 +1,5 @@
 """Types of the package's arrays, and offsets into flat ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """What is worked out, or imported, when it is first asked for."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext

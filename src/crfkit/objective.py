@@ -8,8 +8,6 @@ Z_gold sums over the outputs that the annotation allows: a single one when all l
 and is left to the optimizer, which reads `l1`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Exit status: 0 when all went well, 2 for bad input (one sentence on the error st
 while a model was trained, 141 where whoever reads standard output has gone.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Column files as a model sees them: the input columns, and the label column apart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path

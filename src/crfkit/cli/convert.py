@@ -1,7 +1,5 @@
 """`crfkit convert`: a model from one toolkit's file to another's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

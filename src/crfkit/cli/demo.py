@@ -1,7 +1,5 @@
 """`crfkit demo`: what crfkit can do, on bundled data."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """`crfkit inspect`: what is in a model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

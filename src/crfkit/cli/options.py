@@ -1,7 +1,5 @@
 """Options that commands share: threads and silence, optimizer, held-out data, time budget, checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path

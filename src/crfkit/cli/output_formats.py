@@ -1,7 +1,5 @@
 """What `crfkit tag` writes: labels as columns beside the input, or as crf_test, wapiti label and crfsuite tag write them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple

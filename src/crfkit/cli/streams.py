@@ -4,8 +4,6 @@ Data (`crfkit tag`, `parse`, JSON) are always UTF-8. What people read (reports, 
 characters that it does not have are escaped, as Python escapes them on the error stream.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """`python -m crfkit.compat PROGRAM [ARGS…]`: a program that imports another toolkit, with crfkit in its place."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

@@ -17,8 +17,6 @@ the base of that unit is the child's. A feature that ends at the node has unit b
 −1 − the number of its first weight. So every unit names its parent, and the features are read from their ends upwards.
 """
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model of CRF++ from its parts, which its text files and its binary files have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

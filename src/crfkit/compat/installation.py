@@ -1,7 +1,5 @@
 """The one-line switch for code that imports another toolkit by its name."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

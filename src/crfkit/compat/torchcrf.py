@@ -1,7 +1,5 @@
 """pytorch-crf's interface, on the distributions of `crfkit.nn`: `from crfkit.compat.torchcrf import CRF`."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import torch

@@ -6,8 +6,6 @@ Fields are separated by tabs. An attribute may have a value after a colon, 1 oth
 backslash; before any other character a backslash is itself, as in `1\/2`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence

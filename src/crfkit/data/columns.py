@@ -14,8 +14,6 @@ Comments. `#` is a word in some corpora (`# # I-NP` in CoNLL-2000) and begins a 
 The number of columns is that of the first line which is not blank and does not begin with `#`.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence

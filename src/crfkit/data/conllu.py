@@ -6,8 +6,6 @@ what is not given, comment lines that begin with `#`, a blank line after each se
 a node that was not written at all.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What is said about input that cannot be used."""
 
-from __future__ import annotations
-
 import errno
 from os import PathLike, fspath
 

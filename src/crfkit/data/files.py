@@ -1,7 +1,5 @@
 """Text files as numbered lines, compressed or not, always UTF-8."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

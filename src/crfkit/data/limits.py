@@ -1,7 +1,5 @@
 """What a file of a model may ask for, whatever toolkit wrote it."""
 
-from __future__ import annotations
-
 from crfkit.data.errors import InputError
 
 MAX_WEIGHT = 1e100

@@ -1,7 +1,5 @@
 """Whether the heads of a sentence form a tree."""
 
-from __future__ import annotations
-
 from crfkit.data.conllu import Sentence
 from crfkit.data.errors import InputError
 

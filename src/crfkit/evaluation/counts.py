@@ -1,7 +1,5 @@
 """What was found beside what was to be found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -12,8 +12,6 @@ says so, by the letter and type of a position and of the position before it:
 These rules serve IOB1, IOB2, IOBES (= BIOES) and BILOU alike, and give spans to ill-formed sequences too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

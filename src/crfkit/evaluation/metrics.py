@@ -8,8 +8,6 @@ By default it is F1 where the labels are those of spans, and accuracy for all ot
 line, `CRF.fit` with a dev set, `CRF.score` and `make_scorer` all take it from `metric_for`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -13,8 +13,6 @@ A figure of all words is a share of them. One of content words is an F1: which w
 so that gold and prediction have different ones.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The labels that a user allows at each position, as allowed labels."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from typing import Any

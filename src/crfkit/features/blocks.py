@@ -8,8 +8,6 @@
 SciPy is recognised by its methods and never imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

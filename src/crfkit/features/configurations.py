@@ -4,8 +4,6 @@ A function yields (first position, labels of each position, name of the weight) 
 are a label, a set or a list of labels, or None for any.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

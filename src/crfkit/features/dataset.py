@@ -3,8 +3,6 @@
 Shapes: N sequences, T positions in all sequences together, K columns of a dense block.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

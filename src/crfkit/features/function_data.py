@@ -5,8 +5,6 @@ The data set is cut by its own size into slices of about 64 MB of values. Slices
 so neither memory nor threads change a bit of a result.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple

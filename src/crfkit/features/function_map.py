@@ -1,7 +1,5 @@
 """Where the weights of feature functions lie, and which labels and pairs the functions look at."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where the gates of patterns are open: conditions on the features or columns of an input, and functions of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise

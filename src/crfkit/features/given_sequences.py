@@ -3,8 +3,6 @@
 pandas and its kin are recognised by their protocols and never imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

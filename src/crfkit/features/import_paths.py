@@ -1,7 +1,5 @@
 """Functions by their import paths, `package.module:name`: how a model file names them, without holding any code."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

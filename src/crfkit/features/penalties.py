@@ -5,8 +5,6 @@ plain arcs are "arcs", those into the first and out of the last label "start" an
 A feature function is a block by its name. "default" holds for every block that is not named.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

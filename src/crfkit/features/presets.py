@@ -1,7 +1,5 @@
 """Ready-made templates for four common tasks: print one, edit it, and use it as a template of your own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from types import MappingProxyType
 from typing import Any

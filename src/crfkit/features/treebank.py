@@ -4,8 +4,6 @@ A head that is None and a label that is `_` are unknown: every tree that agrees 
 Letters: T words of all sentences together, N sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

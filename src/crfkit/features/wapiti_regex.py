@@ -15,8 +15,6 @@ optional byte leads to no match: `.?.$` finds two bytes in a value of one. Such 
 follow it; at the end of the value that is the zero byte of a C string, which ends the whole feature.
 """
 
-from __future__ import annotations
-
 import string
 from typing import NamedTuple
 

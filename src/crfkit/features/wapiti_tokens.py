@@ -8,8 +8,6 @@ Such a row may have any number of features. Where `wapiti train --me` has traine
 labels, whatever they begin with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """How values are named in messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums over the label sequences of many chains at once, and their best labels, on several threads."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

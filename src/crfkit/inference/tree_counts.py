@@ -1,7 +1,5 @@
 """How many spanning trees a graph has: the matrix-tree theorem in whole numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

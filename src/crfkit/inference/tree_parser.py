@@ -1,7 +1,5 @@
 """The questions on the trees of whole treebanks, at the weights of a trained parser, on several threads."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from crfkit import _core

@@ -4,8 +4,6 @@ Training data that disagree raise an error, or are left out where the chain says
 label sequence is named with what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from itertools import compress, pairwise

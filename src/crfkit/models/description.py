@@ -1,7 +1,5 @@
 """A trained model as plain values: labels, sizes, settings, training, and what its weights say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """New input, encoded, and what answers questions about it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

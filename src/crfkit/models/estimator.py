@@ -4,8 +4,6 @@ Its tools (`clone`, `GridSearchCV`, `Pipeline`) ask by name, not by type: `get_p
 `__sklearn_tags__`. So an estimator here costs nobody the import, and works with those tools all the same.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import os

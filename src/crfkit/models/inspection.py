@@ -1,7 +1,5 @@
 """What the weights of a trained model say, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple

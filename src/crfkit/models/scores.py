@@ -1,7 +1,5 @@
 """Scores of label sequences, before they are normalised, as other toolkits write them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The base of the distributions over structured outputs, in the manner of torch.distributions."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Self
 

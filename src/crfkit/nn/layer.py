@@ -1,7 +1,5 @@
 """A CRF layer: learned transitions on top of emissions that a network computes."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from operator import index
 

@@ -7,8 +7,6 @@ which were 0 there, and leaves H symmetric and positive definite. Where many wei
 dropped: H is then that of the remaining weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

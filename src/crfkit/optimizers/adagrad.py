@@ -1,7 +1,5 @@
 """AdaGrad: a rate for each weight, and penalties that are exact."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Adaptive regularisation of weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

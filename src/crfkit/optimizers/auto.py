@@ -1,7 +1,5 @@
 """The optimizer that is chosen for the problem at hand."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from crfkit.optimizers.lbfgs import LBFGS

@@ -1,7 +1,5 @@
 """The averaged structured perceptron."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from crfkit import _core

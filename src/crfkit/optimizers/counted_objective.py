@@ -1,7 +1,5 @@
 """The objective as an optimizer walks on it: points with their values and slopes, and how exact these are."""
 
-from __future__ import annotations
-
 from math import isfinite, sqrt
 from typing import NamedTuple
 

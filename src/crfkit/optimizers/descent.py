@@ -1,7 +1,5 @@
 """What the descents that see the whole objective have in common: a point, its precision, and how to go on from a file."""
 
-from __future__ import annotations
-
 from math import inf, sqrt
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """L-BFGS, orthant-wise where an l1 penalty asks for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

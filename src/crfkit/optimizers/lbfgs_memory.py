@@ -9,8 +9,6 @@ The pairs are stored in single precision, which halves memory and time. All prod
 pairs, so H stays symmetric and positive definite, and as many iterations are needed as in double precision.
 """
 
-from __future__ import annotations
-
 from math import isfinite, sqrt
 from typing import Any
 

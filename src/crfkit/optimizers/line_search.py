@@ -3,8 +3,6 @@
 Both searches return the point found, or None when no step could be accepted.
 """
 
-from __future__ import annotations
-
 from crfkit import _core
 from crfkit.optimizers.counted_objective import CountedObjective, Point
 from crfkit.optimizers.more_thuente import C1, MoreThuente, Sample, drowns

@@ -3,8 +3,6 @@
 An optimizer brings its `descent`, which goes from point to point; everything else is the same for all of them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ J. J. Moré and D. J. Thuente, Line search algorithms with guaranteed sufficient
 The numbers of sections and cases are theirs.
 """
 
-from __future__ import annotations
-
 from math import copysign, inf, nan, sqrt
 from typing import NamedTuple
 

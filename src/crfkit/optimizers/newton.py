@@ -4,8 +4,6 @@ The rules are those of today's linear classifiers: L. Galli and C.-J. Lin, A stu
 classification, IEEE TNNLS 33 (2022), for the stopping of the conjugate gradients.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 

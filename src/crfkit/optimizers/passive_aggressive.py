@@ -1,7 +1,5 @@
 """Passive-aggressive training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from crfkit import _core

@@ -3,8 +3,6 @@
 Shapes: D weights.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The search for a learning rate: a pass over a sample of the data for each of several powers of 2."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf, isfinite
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The stochastic average gradient."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import ClassVar, Protocol

@@ -1,7 +1,5 @@
 """Stochastic gradient descent, a few sequences at a time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Steps along the gradients of a few sequences each: what SGD and AdaGrad share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from math import nan
 from typing import Any, ClassVar

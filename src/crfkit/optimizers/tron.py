@@ -4,8 +4,6 @@ Each iteration minimises the model q(s) = g·s + ½ s·H s inside |s| ≤ Δ, ab
 C.-J. Lin and J. J. Moré, Newton's method for large bound-constrained optimization problems, SIAM J. Optim. 9 (1999).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What TRON and Newton share: both solve H s = −g by conjugate gradients, about, with exact Hessian–vector products."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """How wide a text may get when it is drawn: no font is at hand, so a little more than common sans-serif fonts need."""
 
-from __future__ import annotations
-
 import unicodedata
 
 _NARROW = frozenset("fijlrtIJ.,:;'`|!()[]{}/\\- ")

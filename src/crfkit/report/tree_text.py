@@ -1,7 +1,5 @@
 """A dependency tree in lines of text: words below each other, arcs on their left, for a terminal."""
 
-from __future__ import annotations
-
 from crfkit.data import Sentence
 from crfkit.report.arc_layout import Arc, levels
 from crfkit.report.tree_picture import arcs_of

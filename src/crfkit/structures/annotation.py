@@ -4,8 +4,6 @@ An output is its label ids [T], −1 where the label is unknown, or the `Allowed
 position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Pictures of a set of label pairs: a table of dots, labels before down and labels after across."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Hashable, Sequence
 

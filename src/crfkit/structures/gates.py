@@ -11,8 +11,6 @@ The offset counts positions from the beginning of the pattern. Values and names 
 quoted.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import NoReturn

@@ -3,8 +3,6 @@
 A gram is a run of labels, anywhere or only at the start or the end of a sequence.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ even if it matches along several paths.
 Sets of labels are integers: bit b is set if label b is in the set.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 All grams that may begin at the same positions form one trie, with one start state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

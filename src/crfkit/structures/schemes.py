@@ -11,8 +11,6 @@ a letter within its span:
     bmes                B       M         E        S
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple

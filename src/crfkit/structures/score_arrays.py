@@ -1,7 +1,5 @@
 """Arrays of scores, checked: numbers, or −inf to forbid a part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -10,8 +10,6 @@ labels of a position:
 Folding P into both recursions makes r_i exact: all r_i are empty, or none is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 

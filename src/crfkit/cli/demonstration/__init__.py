@@ -1,7 +1,5 @@
 """What `crfkit demo` shows: a tagger, names with constraints and a parser from bundled data, in under a minute."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bundled data of the demonstration: a sample of a treebank, and made-up sentences with names."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.resources import as_file, files
 from random import Random

@@ -9,8 +9,6 @@ optimization_end   training has ended
 end                the model is written
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from fractions import Fraction

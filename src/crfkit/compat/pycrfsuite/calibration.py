@@ -1,7 +1,5 @@
 """The learning rate of stochastic gradient descent, found by trying some."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Evaluation on held-out instances, in the lines of CRFsuite's log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

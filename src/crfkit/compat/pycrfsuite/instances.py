@@ -1,7 +1,5 @@
 """The instances of a trainer, encoded, and the features that CRFsuite generates from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The training algorithms of CRFsuite and their parameters: names, defaults and meanings."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """python-crfsuite's Trainer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from os import PathLike, fsdecode

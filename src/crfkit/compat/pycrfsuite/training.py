@@ -1,7 +1,5 @@
 """A training run as CRFsuite would do it, and its log."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from time import perf_counter

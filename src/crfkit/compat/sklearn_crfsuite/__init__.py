@@ -1,7 +1,5 @@
 """sklearn-crfsuite's interface: `import crfkit.compat.sklearn_crfsuite as sklearn_crfsuite`, and nothing else changes."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

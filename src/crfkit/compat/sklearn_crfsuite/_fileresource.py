@@ -1,7 +1,5 @@
 """The file of a model, kept under the name where pickles of sklearn-crfsuite look for it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import weakref

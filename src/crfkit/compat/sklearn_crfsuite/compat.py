@@ -1,7 +1,5 @@
 """scikit-learn's `BaseEstimator`, and an empty class of this name where scikit-learn is not installed."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """sklearn-crfsuite's CRF."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Self

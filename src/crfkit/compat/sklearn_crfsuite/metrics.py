@@ -1,7 +1,5 @@
 """scikit-learn's metrics on lists of label sequences: on all labels together, or on whole sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

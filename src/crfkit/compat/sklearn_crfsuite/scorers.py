@@ -1,7 +1,5 @@
 """Scorers for `cross_val_score` and `GridSearchCV`."""
 
-from __future__ import annotations
-
 from sklearn.metrics import make_scorer
 
 from crfkit.compat.sklearn_crfsuite.metrics import flat_accuracy_score, sequence_accuracy_score

@@ -1,7 +1,5 @@
 """A trainer that prints one line an iteration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from crfkit.compat.pycrfsuite import Trainer

@@ -15,8 +15,6 @@ Integers are stored in the smallest type that holds them. Every rule is checked 
 reaches the native core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ The writer holds a lock on its draft, so a draft without a lock was left by a pr
 same file removes it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Arrays and settings of a model file, read with care: what is not as it should be is an InputError."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

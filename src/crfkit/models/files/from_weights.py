@@ -1,7 +1,5 @@
 """A trained model from its parts: what was learned elsewhere, by another toolkit or another training loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

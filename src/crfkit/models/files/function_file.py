@@ -6,8 +6,6 @@
 The names of outputs lie in an array of their own, function after function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

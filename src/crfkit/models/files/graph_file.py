@@ -5,8 +5,6 @@
 The names of its weights lie in an array of their own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Hashable, Iterable, Sequence

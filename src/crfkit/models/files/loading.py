@@ -1,7 +1,5 @@
 """From a model file to the estimator."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace

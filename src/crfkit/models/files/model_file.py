@@ -10,8 +10,6 @@ Reading is total: any bytes give a `ModelFile` or an `InputError`. What the arra
 caller.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import zlib

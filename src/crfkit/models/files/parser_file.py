@@ -9,8 +9,6 @@
 Every rule is checked here, but for two that the native core sees to: keys ascend, and so do the labels of a feature.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

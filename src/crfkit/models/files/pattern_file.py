@@ -6,8 +6,6 @@
 Functions are named by import path. Of a list that was given to take affixes from, only these are kept, as label ids.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self

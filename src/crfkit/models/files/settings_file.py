@@ -1,7 +1,5 @@
 """Parameters of estimators as JSON, one by one; what cannot be a parameter is an InputError."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Hashable, Mapping
 from typing import Any

@@ -13,8 +13,6 @@ how often it occurs, and its curvature is V, the variance of the count: a Newton
 that says the same as one that joined gains nothing any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ chosen on these samples (`choice`), and the model is trained with them. Rounds g
 more likely.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress

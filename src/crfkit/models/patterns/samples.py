@@ -5,8 +5,6 @@ so that
 nothing that occurs is thought impossible. A sequence whose samples are all right says nothing and is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

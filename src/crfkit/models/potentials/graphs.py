@@ -1,7 +1,5 @@
 """The weights of a structure of the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ training and dev data is compared too: so what may change in a function as it ru
 function that has no fingerprint is known by its name and its values. A metric must have a fingerprint.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Warnings about training runs that ended before the minimum: interrupted, or at the iteration limit."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 

@@ -5,8 +5,6 @@ what its closure holds, and the functions of its own module that it calls; not b
 known by its class, its `__call__` and its state.
 """
 
-from __future__ import annotations
-
 import copyreg
 import functools
 import hashlib

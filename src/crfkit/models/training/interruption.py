@@ -6,8 +6,6 @@ itself goes on doing so: only the default action is ever replaced, only in the m
 in a worker of `multiprocessing`, whose pool ends it by SIGTERM.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

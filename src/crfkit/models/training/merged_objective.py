@@ -1,7 +1,5 @@
 """Training in the coordinates of merged features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Everything goes to the logger "crfkit": stages of the run and some iterations at
 Records of iterations have the attribute `progress`, those of stages the attribute `stage`.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import sys

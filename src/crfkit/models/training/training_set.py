@@ -1,7 +1,5 @@
 """From training data to a model without weights, and the data in numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from itertools import compress

@@ -5,8 +5,6 @@ before, after), or the name of a pattern or of an output of a feature function. 
 everything else begins at 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 

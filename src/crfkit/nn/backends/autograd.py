@@ -4,8 +4,6 @@ The gradient of log Z is the marginals, so the backward pass needs no graph: the
 them. A second derivative (a backward pass with `create_graph=True`) differentiates the recursions themselves, in float64.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The interface of a backend: one implementation of the sums over label sequences and of Viterbi decoding."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias

@@ -1,7 +1,5 @@
 """The CPU backend: chains through the C++ core, which is imported when it is first needed."""
 
-from __future__ import annotations
-
 import importlib.util
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ Every function works on a compact problem: emissions [B, T, L] with start and en
 L, L] or [B, T − 1, L, L], and is_token [B, T], False in the padding.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

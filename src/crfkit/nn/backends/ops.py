@@ -5,8 +5,6 @@ the compiler sees shapes alone. A gradient is computed from the scores again: no
 program that `torch.export` wrote needs them too: `import crfkit.nn` before it is loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -13,8 +13,6 @@ first; this backend is for other devices, for long sentences on a GPU where it i
 Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0 is the root.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -3,8 +3,6 @@
 Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0 is the root.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

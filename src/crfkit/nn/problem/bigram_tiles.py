@@ -11,8 +11,6 @@ Tiles are made on first use and kept as an attribute of the table's storage: the
 every view of it finds them. A table that is changed in place has a new version, and gets new tiles.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ Masked positions are removed: the others are the tokens of a sequence, which bec
 Letters: B sequences, T positions, L labels. Sequence b has `lengths[b]` tokens; its i-th token is at `positions[b, i]`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -3,8 +3,6 @@
 Values are inspected only where that needs no synchronisation with a GPU, and never in a compiled program.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Which neighbours exist: sets of bigrams as tables that forbid transitions."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Scores of given label sequences, and which parts they have."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

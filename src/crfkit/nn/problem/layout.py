@@ -1,7 +1,5 @@
 """Batch first, [B, T, …], or positions first, [T, B, …]: what a layer is given, checked and turned into the former."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -5,8 +5,6 @@ remembers what was compiled for a kind of arguments, and hands the next ones of 
 is of a version whose compiled kernels are not known here, or interprets them, launches are the ordinary ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from itertools import accumulate

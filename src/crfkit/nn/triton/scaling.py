@@ -37,8 +37,6 @@ All of this is found on the device: s and k by the program that has a table, D b
 else (labels that tokens do not allow, two sets of labels that never meet, scores farther apart) is done in log space.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

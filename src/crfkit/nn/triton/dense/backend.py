@@ -1,7 +1,5 @@
 """The backend for chains of up to 128 labels on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The Triton kernel that writes −inf for the transitions and ends that a table of bigrams forbids."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

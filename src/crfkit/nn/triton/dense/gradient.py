@@ -7,8 +7,6 @@ The sum over i of the second is one matrix product of V_{i−1} and what follows
 digits of float32.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

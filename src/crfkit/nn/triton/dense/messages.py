@@ -1,7 +1,5 @@
 """The Triton kernel for forward–backward with up to 128 labels, by the recursions of `tables`."""
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

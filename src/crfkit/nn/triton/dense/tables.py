@@ -13,8 +13,6 @@ emissions of a sequence decide as well (`scaling`), and where these lie too far 
 this is decided on the device.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

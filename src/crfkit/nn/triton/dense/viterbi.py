@@ -7,8 +7,6 @@ it: paths back soon join the right one. Where the chunk before a cut does not co
 it is followed again, until both paths join.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

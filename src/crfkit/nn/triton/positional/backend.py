@@ -1,7 +1,5 @@
 """The backend for chains of up to 128 labels on a GPU, with transitions of their own at each position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

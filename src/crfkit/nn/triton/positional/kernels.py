@@ -12,8 +12,6 @@ The largest number of a message is subtracted from it; log Z is summed in float6
 transitions into a token by their strides, as they may be views of fewer numbers.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

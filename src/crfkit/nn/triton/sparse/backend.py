@@ -4,8 +4,6 @@ Forbidden transitions are not read, and may have any score. Time and memory are 
 (`bigram_tiles`), except for the gradient by transitions, which has zeros for the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@
 summed over all tokens for the allowed bigrams, each by one program and in a fixed order.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

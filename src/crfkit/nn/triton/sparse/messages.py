@@ -10,8 +10,6 @@ left at another, which no common factor allows for.
     log Z = Σ_i scale_i + log Σ exp F_{n−1}                                               summed in float64
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -12,8 +12,6 @@ words: `row` is the row that has its scores, and a name for the node. Buffers of
 and for each node, words first and cycles then, its head, the word that is entered, and the cycle around it, [2 N] each.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

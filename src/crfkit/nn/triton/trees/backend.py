@@ -6,8 +6,6 @@ what float64 cannot hold in log space, through memory as well (`elimination`). E
 leaves to the next.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -23,8 +23,6 @@ that it keeps (p < M / 2) or one that it takes out. Buffers of a program: vector
 N, then X twice [n, N].
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

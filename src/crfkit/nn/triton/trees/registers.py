@@ -13,8 +13,6 @@ Letters: as there. A slot has the row, its quotients, states, d, q_0 and whether
 weights and the column. Buffers of a program: vectors [N], two slots, rho [n, C] with the stride N, then X twice, [n, N].
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

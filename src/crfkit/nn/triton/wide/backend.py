@@ -1,7 +1,5 @@
 """The backend for chains with more than 128 labels on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any

@@ -8,8 +8,6 @@ passes of TF32 that keep the digits of float32. With logarithms pushed_i = Q_i â
 transition is an exp.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

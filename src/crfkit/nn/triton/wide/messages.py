@@ -14,8 +14,6 @@ With forbidden or large transitions, messages are logarithms:
     F_i = emissions_i + log Σ exp(F_{i−1} + transitions) − scale_i
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

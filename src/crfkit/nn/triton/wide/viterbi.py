@@ -4,8 +4,6 @@ Programs go from token to token together, as in `messages`, and store for each l
 kernel follows these back.
 """
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 
