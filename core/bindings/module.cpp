@@ -27,4 +27,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_trellis_questions(m);
     crfkit::bind_losses(m);
     crfkit::bind_output_graphs(m);
+    crfkit::bind_segments(m);
 }

@@ -52,6 +52,12 @@ void DesignFactors::read_arcs(std::int64_t position) {
 }
 
 void DesignFactors::add_label(std::int64_t t, std::int32_t b, Parts& parts) {
+    add_features(t, b, parts);
+    const std::int64_t position = design_.sequence_ptr[n_] + t;
+    add_ends(t == 0, position + 1 == design_.sequence_ptr[n_ + 1], b, parts);
+}
+
+void DesignFactors::add_features(std::int64_t t, std::int32_t b, Parts& parts) {
     go_to(t);
     const auto add = [&](std::int32_t outcome) {
         for (const auto& [weight, value] : by_outcome_[outcome]) parts.add_feature(weight, value);
@@ -61,14 +67,13 @@ void DesignFactors::add_label(std::int64_t t, std::int32_t b, Parts& parts) {
     else
         for (std::int64_t i = layout_.facets.ptr[b]; i < layout_.facets.ptr[b + 1]; ++i)
             add(layout_.facets.ids[i]);
-    const std::int64_t first = design_.sequence_ptr[n_], position = first + t, L = layout_.n_labels;
+    const std::int64_t position = design_.sequence_ptr[n_] + t, L = layout_.n_labels;
     for (std::size_t block = 0; block < design_.dense.size(); ++block) {
         const std::int64_t n_columns = layout_.dense_columns[block];
         for (std::int64_t c = 0; c < n_columns; ++c)
             if (const double value = design_.dense[block][position * n_columns + c]; value != 0)
                 parts.add_feature(layout_.dense_begin(block) + c * L + b, value);
     }
-    add_ends(t == 0, position + 1 == design_.sequence_ptr[n_ + 1], b, parts);
 }
 
 void DesignFactors::add_ends(bool first, bool last, std::int32_t b, Parts& parts) const {

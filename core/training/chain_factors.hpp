@@ -44,6 +44,8 @@ class DesignFactors final : public ChainFactors {
     void add_label(std::int64_t t, std::int32_t b, Parts& parts) override;
     void add_arc(std::int64_t t, std::int32_t k, Parts& parts) override;
     bool by_position() const override { return design_.arcs.ptr.size() > 0; }
+    // Of label b at position t, its features alone.
+    void add_features(std::int64_t t, std::int32_t b, Parts& parts);
     // Of label b, only the arcs out of the start and into the end.
     void add_ends(bool first, bool last, std::int32_t b, Parts& parts) const;
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Ngrams,
         Pattern,
         Patterns,
+        Segments,
         SpanningTree,
     )
 
@@ -82,6 +83,7 @@ _NAMES = {
         "Pattern",
         "Patterns",
         "START",
+        "Segments",
         "SpanningTree",
     ],
 }
@@ -112,6 +114,7 @@ __all__ = [
     "PassiveAggressive",
     "Pattern",
     "Patterns",
+    "Segments",
     "SpanningTree",
     "StopReason",
     "TagDictionary",

@@ -201,6 +201,14 @@ def graph_loss(
     n_weights: int,
     n_threads: int,
 ) -> DataLoss: ...
+def segment_loss(
+    data: SegmentData,
+    labels: Int32s,
+    set_ptr: Int64s | None,
+    set_labels: Int32s | None,
+    weights: Float64s,
+    n_threads: int,
+) -> DataLoss: ...
 def function_loss(
     slices: FunctionSlices,
     sequence_ptr: Int64s,
@@ -502,6 +510,37 @@ class OutputGraph:  # the label sequences of one length as the paths of a graph
 class GraphData:  # a data set whose sequences are graphs
     def __init__(
         self, layout: Layout, design: Design, graphs: list[OutputGraph], graph_of: Int32s
+    ) -> None: ...
+    def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
+
+class SegmentModel:  # types of segments, C, with their labels (−1: none), lengths and weights
+    def __init__(
+        self,
+        first: Int32s,  # [C]
+        inside: Int32s,
+        last: Int32s,
+        single: Int32s,
+        transition: Int32s,  # [C] labels whose transitions are those of the types
+        n_lengths: Int64s,  # [C]
+        unlimited: npt.NDArray[np.uint8],  # [C]
+        length_begin: Int64s,  # [C] own weights, counted from the end of the layout; −1: none
+        repeats: bool,
+        pairs_begin: int,
+        pair_ptr: Int64s,  # [F + 1] of each segment feature
+        pair_types: Int32s,
+    ) -> None: ...
+
+class SegmentData:  # a data set of segmentations; cells: segments that end at each position, by their lengths
+    def __init__(
+        self,
+        layout: Layout,
+        design: Design,
+        model: SegmentModel,
+        cell_ptr: Int64s | None,  # [T + 1]
+        lengths: Int32s | None,  # [cells]
+        ptr: Int64s | None,  # [cells + 1]
+        ids: Int32s | None,
+        values: Float64s | None,
     ) -> None: ...
     def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
 

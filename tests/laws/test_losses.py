@@ -103,7 +103,8 @@ def a_mistake_is_the_best_output_in_place_of_the_right_one(problem: Trained) -> 
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in ROWS if row.startswith("patterns with") or row.endswith("every kind of feature")]
+    "row",
+    [r for r in ROWS if r.startswith(("patterns with", "segments")) or r.endswith("every kind of feature")],
 )
 def test_answers_about_features_of_several_kinds(row: str) -> None:
     problem = trained(row)

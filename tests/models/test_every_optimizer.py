@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, Checkpoint, FeatureFunctions, InputError, Parser, Patterns, optimizers
+from crfkit import (
+    CRF,
+    LBFGS,
+    Chain,
+    Checkpoint,
+    FeatureFunctions,
+    InputError,
+    Parser,
+    Patterns,
+    Segments,
+    optimizers,
+)
 from crfkit.features import Template
 from tests.models.test_new_structure import SecondOrder
 from tests.oracles.treebanks import random_treebank
@@ -119,6 +130,10 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
         structure=PATTERNS, features=READS_WORDS, tag_dictionary=True
     ),
     "graphs": with_labels(structure=SecondOrder()),
+    "segments": with_labels(structure=Segments()),
+    "segments, transition features": lambda: with_columns(
+        structure=Segments(longest_weighted=2), features=READS_PAIRS
+    ),
     "trees": with_trees,
 }
 CELLS = [(structure, optimizer) for structure in STRUCTURES for optimizer in OPTIMIZERS]

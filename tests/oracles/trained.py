@@ -26,6 +26,8 @@ from tests.oracles.oracle import TreeOracle
 from tests.oracles.parser_problems import ParserProblem, real_arcs
 from tests.oracles.pattern_cases import PatternCase
 from tests.oracles.restricted import KINDS, Problem
+from tests.oracles.segment_problems import SegmentProblem
+from tests.oracles.segmentations import labels_of
 from tests.oracles.treebanks import random_treebank
 
 Float64s = npt.NDArray[np.float64]
@@ -225,6 +227,26 @@ def of_patterns_with_functions(functions: str, kind: Mapping[str, Any]) -> Train
     return with_patterns(*given, outputs, problem.data)
 
 
+def of_segments(**kind: Any) -> Trained:
+    """Semi-Markov chains."""
+    problem = SegmentProblem(**kind)
+    outputs, label_sequences = [], []
+    for n, found in enumerate(problem.segmentations):
+        listed = [segments for segments in found if problem.exists(n, segments)]
+        counts = np.array([problem.counts(n, segments) for segments in listed])
+        outputs.append(Outputs(counts, np.array([problem.admits(n, segments) for segments in listed])))
+        labels = [labels_of(segments, problem.scheme) for segments in listed]
+        label_sequences.append([tuple(problem.classes.index(b) for b in y) for y in labels])
+
+    def loss(*, single_precision: bool, n_threads: int) -> Loss:
+        return problem.potentials.loss(problem.found.data, problem.weight, n_threads)
+
+    trained = Trained(loss, outputs, problem.weight)
+    design = problem.potentials.design(problem.found.data.dataset, 2)
+    trained.answers = problem.potentials.answerer(trained.w), design, label_sequences
+    return trained
+
+
 def of_trees(*, single_root: bool, unknown: float) -> Trained:
     """Trees: what an arc has of each weight is its score where that weight is 1 and all others are 0."""
     sentences = random_treebank([1, 2, 3, 3], 3, single_root=single_root, unknown=unknown)
@@ -262,6 +284,17 @@ FACET_KINDS = [
     )
 ]
 
+SEGMENT_KINDS: list[dict[str, Any]] = [
+    {"scheme": "bio"},
+    {"scheme": "bio", "longest_weighted": 2, "partial": True},
+    {"scheme": "bio", "max_length": 3, "restrict": True},
+    {"scheme": "iobes", "max_length": {"P": 2}, "partial": True},
+    {"scheme": "iobes", "longest_weighted": 1, "partial": True, "restrict": True},
+    {"scheme": "plain", "longest_weighted": 3},
+    {"scheme": "plain", "max_length": 2, "partial": True},
+    {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
+]
+
 ROWS: dict[str, Callable[[], Trained]] = {
     **{f"chain, {_named(kind)}": partial(of_chain, kind) for kind in KINDS},
     "chain, every kind of feature": of_every_kind_of_feature,
@@ -288,6 +321,7 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for name in FUNCTIONS
         for kind in FUNCTION_KINDS
     },
+    **{f"segments, {_named(kind)}": partial(of_segments, **kind) for kind in SEGMENT_KINDS},
     **{
         f"trees, {'one root' if single_root else 'roots'}, {unknown:.0%} unknown": partial(
             of_trees, single_root=single_root, unknown=unknown

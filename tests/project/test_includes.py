@@ -29,11 +29,12 @@ MAP: dict[str, set[str]] = {
         "lattice",
     },  # feature functions beside patterns
     "output_graphs": {"base", "data", "paths", "training"},
+    "segments": {"base", "kernels", "data", "paths", "training"},
     "trees": {"base", "kernels", "training"},
     "formats": {"base", "text", "data"},
 }
 BELOW = {"base", "kernels", "data", "paths"}
-STRUCTURES = {"chain", "lattice", "output_graphs", "patterns", "trees"}
+STRUCTURES = {"chain", "lattice", "output_graphs", "patterns", "segments", "trees"}
 MAP["losses"] = BELOW | STRUCTURES | {"training"}  # which backend a loss takes
 MAP["answers"] = BELOW | STRUCTURES | {"training"}  # what a trained model is asked
 MAP["bindings"] = set(MAP)

@@ -18,6 +18,7 @@ from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
+from crfkit.features.segment_map import SegmentMap
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
@@ -57,6 +58,7 @@ __all__ = [
     "Outputs",
     "PatternData",
     "PatternMap",
+    "SegmentMap",
     "Slice",
     "Strength",
     "TagDictionary",

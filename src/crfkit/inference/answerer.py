@@ -93,12 +93,14 @@ class PatternPotentials:
 
 
 class GraphPotentials:
-    """Weights [D] of a structure of the user's own, whose data sets are graphs (`GraphMap.data`)."""
+    """Weights [D] of a structure whose data sets are graphs (`GraphMap.data`, `SegmentMap.data`)."""
 
     def __init__(self, weights: Float64s) -> None:
         self._weights = np.array(_finite(weights))
 
-    def score(self, data: _core.GraphData, n_threads: int) -> Iterable[_core.ScoredSequences]:
+    def score(
+        self, data: _core.GraphData | _core.SegmentData, n_threads: int
+    ) -> Iterable[_core.ScoredSequences]:
         """The sequences with their scores."""
         return (data.score(self._weights, n_threads),)
 

@@ -20,7 +20,7 @@ from crfkit.models.constraints import check_possible, trained_bigrams, trained_c
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.warning_types import UnknownLabels
-from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
+from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns, Segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class ChainModel:
         return trained_bigrams(self.labels, self.potentials.feature_map.bigrams)
 
     @property
-    def trained_structure(self) -> Chain | Patterns | GraphStructure:
+    def trained_structure(self) -> Chain | Patterns | GraphStructure | Segments:
         """The structure, patterns included, with its bigrams fixed by training."""
         return self.potentials.trained_structure(self.chain)
 

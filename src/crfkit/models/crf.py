@@ -38,7 +38,7 @@ from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import Chain, GraphStructure, Patterns
+from crfkit.structures import Chain, GraphStructure, Patterns, Segments
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
@@ -62,8 +62,8 @@ class CRF(Estimator, Generic[Label]):
     Parameters
     ----------
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
-        `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights; or a structure
-        of your own, a `crfkit.structures.GraphStructure`
+        `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights; `Segments(…)`: a
+        semi-Markov chain; or a structure of your own, a `crfkit.structures.GraphStructure`
     features : None: a position is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a position is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
@@ -116,7 +116,7 @@ class CRF(Estimator, Generic[Label]):
 
     def __init__(
         self,
-        structure: Chain | Patterns | GraphStructure = DEFAULT_CHAIN,
+        structure: Chain | Patterns | GraphStructure | Segments = DEFAULT_CHAIN,
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
         l1: float | Mapping[str, float] = 0.0,
@@ -229,7 +229,7 @@ class CRF(Estimator, Generic[Label]):
         return list(classes)
 
     @property
-    def structure_(self) -> Chain | Patterns | GraphStructure:
+    def structure_(self) -> Chain | Patterns | GraphStructure | Segments:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
         return self._trained().trained_structure
 
@@ -265,7 +265,7 @@ class CRF(Estimator, Generic[Label]):
 
     @property
     def structure_names_(self) -> list[str]:
-        """The weights of a structure of your own, in their order: the last ones of `weights_`."""
+        """The weights of segments, or of a structure of your own, in their order: the last ones of `weights_`."""
         return list(self._trained().potentials.structure_names)
 
     @property

@@ -26,7 +26,7 @@ from crfkit.models.checks import check_count, check_flag, check_optimizer, check
 from crfkit.models.files import settings_file
 from crfkit.models.files.file_arrays import current_names, setting
 from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
-from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
+from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns, Segments
 
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
@@ -52,7 +52,7 @@ class Learned(NamedTuple):
 class CRFSettings:
     """The parameters of a `CRF`, whose docstring explains them."""
 
-    structure: Chain | Patterns | GraphStructure
+    structure: Chain | Patterns | GraphStructure | Segments
     features: str | Template | FeatureFunctions | None
     optimizer: Optimizer | str
     l1: Strength
@@ -67,12 +67,15 @@ class CRFSettings:
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
-        if not isinstance(self.structure, Chain | Patterns | GraphStructure):
+        if not isinstance(self.structure, Chain | Patterns | GraphStructure | Segments):
             raise InputError(
-                f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…) or a GraphStructure"
+                f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…), crfkit.Segments(…) "
+                "or a GraphStructure"
             )
         if isinstance(self.structure, GraphStructure) and self.functions is not None:
             raise InputError("a GraphStructure does not go with feature functions: expected other features")
+        if isinstance(self.structure, Segments) and (self.functions is not None or self.facets is not None):
+            raise InputError("Segments do not go with feature functions or facets: expected other features")
         check_optimizer(self.optimizer, self.l1)
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)

@@ -19,6 +19,7 @@ from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, Patte
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
 from crfkit.structures.schemes import SCHEMES
+from crfkit.structures.segments import Segments, SegmentTypes
 from crfkit.structures.spanning_tree import (
     SpanningTree,
     allowed_arcs,
@@ -71,6 +72,8 @@ __all__ = [
     "Patterns",
     "Rule",
     "ScoredOutput",
+    "SegmentTypes",
+    "Segments",
     "SpanningTree",
     "Structure",
     "Support",

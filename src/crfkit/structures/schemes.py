@@ -31,14 +31,14 @@ SCHEMES: Mapping[str, str] = MappingProxyType(
 """The schemes and their letters: begin, inside, end, single."""
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A label as a scheme reads it."""
 
     role: str  # one of B I E S for a letter of the span, whatever the scheme writes; O outside
     type: str
 
 
-_OUTSIDE = _Place("O", "")
+_OUTSIDE = Place("O", "")
 
 
 def scheme_rule(name: str, labels: Sequence[Hashable], start: Hashable, end: Hashable) -> Rule:
@@ -46,33 +46,34 @@ def scheme_rule(name: str, labels: Sequence[Hashable], start: Hashable, end: Has
     scheme = name.lower() if isinstance(name, str) else name
     if scheme not in SCHEMES:
         raise ValueError(f"Unknown scheme of span labels {name!r}, expected one of {', '.join(SCHEMES)}.")
-    places: dict[Hashable, _Place] = {label: _place(scheme, label) for label in labels}
+    places: dict[Hashable, Place] = {label: label_place(scheme, label) for label in labels}
     places[start] = places[end] = _OUTSIDE
     follows = {"bio": _bio, "iob2": _bio, "iob1": _iob1}.get(scheme, _closed)
     return lambda before, after: follows(places[before], places[after])
 
 
-def _place(scheme: str, label: Hashable) -> _Place:
+def label_place(scheme: str, label: Hashable) -> Place:
+    """The role of a label, and the type of its span; ValueError where the scheme has no such label."""
     if label == "O":
         return _OUTSIDE
     letters = SCHEMES[scheme]
     if isinstance(label, str):
         letter, _, kind = label.partition("-")
         if len(letter) == 1 and letter in letters:
-            return _Place("BIES"[letters.index(letter)], kind)
+            return Place("BIES"[letters.index(letter)], kind)
     expected = ", ".join(f"{letter}-type" for letter in letters)
     raise ValueError(f"The label {label!r} is none of the scheme {scheme}: expected O, {expected}.")
 
 
-def _bio(before: _Place, after: _Place) -> bool:
+def _bio(before: Place, after: Place) -> bool:
     return after.role != "I" or (before.role != "O" and before.type == after.type)
 
 
-def _iob1(before: _Place, after: _Place) -> bool:
+def _iob1(before: Place, after: Place) -> bool:
     return after.role != "B" or (before.role != "O" and before.type == after.type)
 
 
-def _closed(before: _Place, after: _Place) -> bool:
+def _closed(before: Place, after: Place) -> bool:
     """An open span continues or ends; otherwise a new one begins, a single one follows, or none."""
     if before.role in "BI":
         return after.role in "IE" and before.type == after.type

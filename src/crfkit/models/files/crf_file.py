@@ -8,6 +8,7 @@
     functions the names of the outputs of feature functions, for those that have names
     patterns  runs of labels that have weights
     structure the names of the weights of a structure of the user's own
+    segments  the lengths of segments that have weights, by type
     weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions or
               patterns
 
@@ -22,7 +23,8 @@ import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import MAX_LABELS, InputError, check_labels
-from crfkit.features import Encoder, Facets, FeatureMap, Labels, TagDictionary, Vocabulary
+from crfkit.features import Encoder, Facets, FeatureMap, Labels, SegmentMap, TagDictionary, Vocabulary
+from crfkit.models.files import segment_file
 from crfkit.models.files.file_arrays import (
     array,
     compact,
@@ -55,6 +57,7 @@ class Contents(NamedTuple):
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
     patterns: StoredPatterns | None = None
     structure_names: Sequence[str] = ()  # of the weights of a structure of the user's own
+    segments: SegmentMap | None = None
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
@@ -99,6 +102,8 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         n_bytes["structure"] = pack_texts(arrays, "structure", contents.structure_names)
     if contents.patterns is not None:
         settings["patterns"] = contents.patterns.pack(arrays, n_bytes)
+    if contents.segments is not None:
+        settings["segments"] = segment_file.pack(contents.segments, arrays)
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -130,9 +135,10 @@ def unpack(file: ModelFile) -> Contents:
     arc_vocabulary, arc_ptr, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     n_outputs, n_named = _n_outputs(settings)
     patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels.classes)
+    segments = segment_file.unpack(file, settings.pop("segments", None), labels.classes)
     n_own = len(file.arrays.get("structure.lengths", ()))
     n_weights = len(pair_labels) + n_labels * sum(dense.values()) + len(before) + len(arc_triples)
-    n_weights += n_outputs + (0 if patterns is None else patterns.n_weights) + n_own
+    n_weights += n_outputs + n_own + sum(own.n_weights for own in (patterns, segments) if own is not None)
     weights = read_weights(file, n_weights)
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
@@ -152,6 +158,7 @@ def unpack(file: ModelFile) -> Contents:
         unpack_texts(file, "functions", n_bytes, n_named),
         patterns,
         unpack_texts(file, "structure", n_bytes, n_own),
+        segments,
     )
 
 

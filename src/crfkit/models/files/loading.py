@@ -33,6 +33,7 @@ from crfkit.models.potentials import (
     GraphPotentials,
     LocalPotentials,
     PatternPotentials,
+    SegmentPotentials,
 )
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
@@ -115,6 +116,8 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
             patterns = replace(potentials.patterns, structure=structure)
             potentials = replace(potentials, patterns=patterns)
             parameters = replace(parameters, structure=structure)
+        if isinstance(potentials, SegmentPotentials):
+            parameters = replace(parameters, structure=potentials.segments.structure)
         crf: CRF[Any] = CRF(**vars(parameters))
         crf._set_model(ChainModel(labels, parameters.chain, potentials, learned.dictionary), contents.weights)
     crf.history_ = History.from_array(contents.history)
@@ -150,7 +153,7 @@ def _read_potentials(
     names = tuple(contents.structure_names)
     if len(set(names)) != len(names) or (names and graph is None):
         raise InputError("the names of the weights of its structure are damaged")
-    if local and (stored or contents.patterns or contents.dictionary or graph):
+    if local and (stored or contents.patterns or contents.dictionary or graph or contents.segments):
         raise InputError(NOT_LOCAL)
     map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
     if contents.patterns is not None:
@@ -161,6 +164,8 @@ def _read_potentials(
     if graph is not None:
         graphs = GraphMap(graph, classes, names)
         return GraphPotentials(encoder, feature_map, graphs)
+    if contents.segments is not None:
+        return SegmentPotentials(encoder, feature_map, contents.segments)
     return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
 
 

@@ -19,14 +19,14 @@ from crfkit.features import (
 from crfkit.models.files import graph_file
 from crfkit.models.files.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns
+from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns, Segments
 
 _LISTED = "listed"  # bigrams, facets or a dictionary that were given, not made by name or from data
 _LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns, WapitiTokens)}
 
 
-def structure_to_json(structure: Chain | Patterns | GraphStructure) -> dict[str, Any]:
-    """The parameter `structure`; listed bigrams are kept apart, as label ids, and so are patterns."""
+def structure_to_json(structure: Chain | Patterns | GraphStructure | Segments) -> dict[str, Any]:
+    """The parameter `structure`; listed bigrams are kept apart, as label ids, and so are patterns and segments."""
     chain = structure if isinstance(structure, Chain) else structure.chain
     return {
         "start": chain.start,

@@ -15,8 +15,9 @@ from crfkit.models.potentials.features import (
 from crfkit.models.potentials.functions import FunctionPotentials
 from crfkit.models.potentials.graphs import GraphPotentials
 from crfkit.models.potentials.patterns import PatternPotentials
+from crfkit.models.potentials.segments import SegmentPotentials
 from crfkit.models.settings import CRFSettings
-from crfkit.structures import GraphStructure, Patterns
+from crfkit.structures import GraphStructure, Patterns, Segments
 
 __all__ = [
     "NOT_LOCAL",
@@ -26,6 +27,7 @@ __all__ = [
     "Learning",
     "LocalPotentials",
     "PatternPotentials",
+    "SegmentPotentials",
     "TrainingData",
     "potentials_for",
 ]
@@ -37,4 +39,6 @@ def potentials_for(settings: CRFSettings) -> type[FeaturePotentials]:
         return PatternPotentials
     if isinstance(settings.structure, GraphStructure):
         return GraphPotentials
+    if isinstance(settings.structure, Segments):
+        return SegmentPotentials
     return FeaturePotentials if settings.functions is None else FunctionPotentials

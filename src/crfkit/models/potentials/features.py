@@ -25,7 +25,7 @@ from crfkit.inference import Answerer, ChainPotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
 from crfkit.objective import Loss
-from crfkit.structures import Chain, GraphStructure, Patterns
+from crfkit.structures import Chain, GraphStructure, Patterns, Segments
 
 NOT_LOCAL = (
     "it is normalised at each position, which does not go with patterns, feature functions, bigrams, facets or a "
@@ -120,7 +120,7 @@ class FeaturePotentials:
         """Whether new inputs themselves are looked at, beside their features."""
         return False
 
-    def trained_structure(self, chain: Chain) -> Chain | Patterns | GraphStructure:
+    def trained_structure(self, chain: Chain) -> Chain | Patterns | GraphStructure | Segments:
         """The structure with the bigrams that training fixed."""
         return chain
 

@@ -1,0 +1,218 @@
+#include "segments/segment_parts.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "training/chain_factors.hpp"
+#include "training/part_loss.hpp"
+
+namespace crfkit {
+
+class SegmentParts::Reader final : public PartReader {
+  public:
+    explicit Reader(const SegmentParts& source)
+        : data_(*source.data_),
+          types_(data_.model),
+          gold_(source.gold_ ? &*source.gold_ : nullptr),
+          arcs_(source.model_),
+          chain_(*data_.layout, *data_.design, arcs_),
+          labels_(data_.layout->n_labels),
+          transitions_(arcs_.bigrams.n_arcs()),
+          starts_(types_.n_types()),
+          ends_(types_.n_types()),
+          own_(types_.n_own()),
+          nodes_(static_cast<std::size_t>(types_.n_types())) {}
+
+    void load(std::int64_t n, Parts& parts) override {
+        const std::int64_t begin = data_.design->sequence_ptr[n];
+        T_ = data_.design->sequence_ptr[n + 1] - begin;
+        chain_.load(n);
+        parts.clear();
+        for (LazyFactors* factors : {&transitions_, &starts_, &ends_, &own_}) factors->clear();
+        for (auto& nodes : nodes_) nodes.clear();
+        for (std::int64_t t = 0; t < T_; ++t) {
+            open_labels(begin + t);
+            labels_.clear();
+            if (chain_.by_position()) transitions_.clear();
+            parts.begin_level();
+            add_inner(t, parts);
+            for (std::int32_t c = 0; c < types_.n_types(); ++c) add_type(t, begin + t, c, parts);
+        }
+        finish(parts);
+    }
+
+  private:
+    // The nodes of a type at the position read last, by k; those of the position before while it is read.
+    struct Nodes {
+        std::vector<std::int64_t> going;  // [k − 1] −1: none
+        std::vector<std::int64_t> ending;
+        std::int64_t begin = -1;  // B(c)
+
+        void clear() {
+            going.clear();
+            ending.clear();
+        }
+    };
+
+    void open_labels(std::int64_t position) {
+        const std::int32_t L = data_.layout->n_labels;
+        open_.assign(static_cast<std::size_t>(L), 1);
+        data_.design->allowed.forbidden(position, L, [&](std::int32_t b) { open_[b] = 0; });
+    }
+    bool is_open(std::int32_t label) const { return label >= 0 && open_[label]; }
+
+    void add_inner(std::int64_t t, Parts& parts) {
+        ends_before_.assign(nodes_.size(), -1);
+        for (std::int32_t c = 0; c < types_.n_types(); ++c) {
+            if (nodes_[c].ending.empty()) continue;
+            ends_before_[c] = parts.add_node(-1, true, true);
+            for (const std::int64_t node : nodes_[c].ending) parts.add_arc(node, true, true);
+        }
+        for (std::int32_t c = 0; c < types_.n_types(); ++c) {
+            nodes_[c].begin = -1;
+            if (!is_open(types_.first[c]) && !is_open(types_.single[c])) continue;
+            nodes_[c].begin = parts.add_node(-1, true, true);
+            if (t == 0) {
+                parts.add_arc(0);
+                parts.score_arc(
+                    starts_.of(c, parts, [&] { chain_.add_ends(true, false, types_.transition[c], parts); }));
+            } else {
+                add_transitions(t, c, parts);
+            }
+        }
+    }
+    void add_transitions(std::int64_t t, std::int32_t c, Parts& parts) {
+        for (std::int32_t before = 0; before < types_.n_types(); ++before) {
+            if (ends_before_[before] < 0 || (before == c && !types_.repeats)) continue;
+            const std::int32_t k = arcs_.bigrams.find(types_.transition[before], types_.transition[c]);
+            if (k < 0 && !arcs_.bigrams.soft) continue;  // it does not exist
+            parts.add_arc(ends_before_[before]);
+            if (k >= 0) parts.score_arc(transitions_.of(k, parts, [&] { chain_.add_arc(t, k, parts); }));
+        }
+    }
+
+    void add_type(std::int64_t t, std::int64_t position, std::int32_t c, Parts& parts) {
+        Nodes& nodes = nodes_[c];
+        const std::int64_t K = types_.n_lengths[c], longest = K + (types_.unlimited[c] ? 1 : 0);
+        before_.swap(nodes.going);
+        nodes.clear();
+        const auto before = [&](std::int64_t k) {
+            return k <= static_cast<std::int64_t>(before_.size()) ? before_[k - 1] : -1;
+        };
+        for (std::int64_t k = 1; k <= std::min(t + 1, longest); ++k) {
+            nodes.going.push_back(-1);
+            const std::int64_t from = k == 1 ? nodes.begin : before(k - 1), same = k > K ? before(k) : -1;
+            if (from < 0 && same < 0) continue;
+            const auto enter = [&] {
+                if (from >= 0) parts.add_arc(from, true, k == 1);
+                if (same >= 0) parts.add_arc(same);
+            };
+            const std::int32_t goes_on = k == 1 ? types_.first[c] : types_.inside[c],
+                               ends = k == 1 ? types_.single[c] : types_.last[c];
+            if (t + 1 < T_ && (k < longest || k > K) && is_open(goes_on)) {
+                nodes.going.back() = add_label(t, position, goes_on, parts);
+                if (k > K) score_length(c, k, parts);
+                enter();
+            }
+            if (is_open(ends)) {
+                nodes.ending.push_back(add_label(t, position, ends, parts));
+                score_length(c, k, parts);
+                if (k <= K) score_features(position, c, k, parts);
+                enter();
+            }
+        }
+    }
+
+    std::int64_t add_label(std::int64_t t, std::int64_t position, std::int32_t b, Parts& parts) {
+        const std::int64_t node = parts.add_node(b, !gold_ || gold_->possible(position, b));
+        parts.score_node(labels_.of(b, parts, [&] { chain_.add_features(t, b, parts); }));
+        return node;
+    }
+    void score_length(std::int32_t c, std::int64_t k, Parts& parts) {
+        const std::int64_t own = types_.length_weight(c, k);
+        if (own < 0) return;
+        parts.score_node(own_.of(static_cast<std::int32_t>(own), parts,
+                                 [&] { parts.add_feature(data_.layout->n_weights() + own, 1); }));
+    }
+    // Those of the segment of k positions that ends here.
+    void score_features(std::int64_t position, std::int32_t c, std::int64_t k, Parts& parts) {
+        const SegmentFeatures& features = data_.features;
+        if (features.empty()) return;
+        const auto begin = features.lengths.begin() + features.cell_ptr[position],
+                   end = features.lengths.begin() + features.cell_ptr[position + 1];
+        const auto cell = std::lower_bound(begin, end, static_cast<std::int32_t>(k));
+        if (cell == end || *cell != k) return;
+        const std::int64_t i = cell - features.lengths.begin();
+        bool added = false;
+        for (std::int64_t j = features.ptr[i]; j < features.ptr[i + 1]; ++j) {
+            const std::int64_t own = types_.feature_weight(features.ids[j], c);
+            if (own < 0) continue;
+            if (!added) parts.score_node(parts.add_factor());
+            added = true;
+            parts.add_feature(data_.layout->n_weights() + own, features.values[j]);
+        }
+    }
+
+    void finish(Parts& parts) {
+        parts.begin_level();
+        parts.add_node(-1);
+        if (T_ == 0) parts.add_arc(0);
+        for (std::int32_t c = 0; c < types_.n_types(); ++c)
+            for (const std::int64_t node : nodes_[c].ending) {
+                parts.add_arc(node);
+                parts.score_arc(
+                    ends_.of(c, parts, [&] { chain_.add_ends(false, true, types_.transition[c], parts); }));
+            }
+        parts.finish();
+    }
+
+    const SegmentData& data_;
+    const SegmentModel& types_;
+    const Annotation* gold_;
+    const ArcModel& arcs_;
+    DesignFactors chain_;
+    LazyFactors labels_, transitions_, starts_, ends_, own_;
+    std::int64_t T_ = 0;
+    std::vector<Nodes> nodes_;               // [C]
+    std::vector<std::int64_t> ends_before_;  // [C] E(c), −1: none
+    std::vector<std::int64_t> before_;       // going nodes of the position before
+    std::vector<std::uint8_t> open_;         // [L] whether a label is allowed at the position
+};
+
+SegmentParts::SegmentParts(std::shared_ptr<const SegmentData> data, std::optional<Annotation> gold,
+                           int n_threads)
+    : PartSource(data->layout->n_weights() + data->model.n_own(),
+                 gold ? gold->weights
+                      : std::vector<double>(static_cast<std::size_t>(data->design->n_sequences()), 1.0)),
+      data_(std::move(data)),
+      gold_(std::move(gold)),
+      model_(*data_->layout) {
+    const Design& design = *data_->design;
+    design.check_layout(*data_->layout);
+    data_->model.check(data_->layout->n_labels);
+    data_->features.check(design.n_positions(), data_->model.n_features());
+    if (gold_) check_annotation(*data_->layout, design, *gold_);
+    if (static_cast<std::int64_t>(weights.size()) != design.n_sequences())
+        throw std::invalid_argument("expected one weight for each sequence");
+    check_possible(n_threads);
+}
+
+void SegmentParts::check_possible(int n_threads) const {
+    parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int) {
+        Parts parts;
+        AllowedParts allowed;
+        open()->load(n, parts);
+        allowed.find(parts);
+        if (!allowed.possible())
+            throw std::invalid_argument("sequence " + std::to_string(n) +
+                                        ": there is no segmentation that is allowed" +
+                                        (gold_ ? " and agrees with its labels" : ""));
+    });
+}
+
+std::unique_ptr<PartReader> SegmentParts::open() const { return std::make_unique<Reader>(*this); }
+
+}  // namespace crfkit

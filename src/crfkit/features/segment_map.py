@@ -1,0 +1,224 @@
+"""The weights of segments, and data sets of segmentations.
+
+The feature map has the weights of positions and of transitions, which link segments here: from any label of a type to any
+label that begins a segment, as one pair of labels for each pair of types. Behind them lie own weights:
+
+    lengths    for each type whose segments have several: 1 … K, then one for each position beyond, if there is no limit
+
+Letters: T positions, L labels, C types, D weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import _core
+from crfkit.arrays import Bools, Int32s, Int64s, offsets
+from crfkit.data import InputError
+from crfkit.features.dataset import Annotation, Dataset, sequence_weights
+from crfkit.features.feature_map import FeatureMap
+from crfkit.lazy import lazy_property
+from crfkit.structures import Segments, SegmentTypes
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentMap:
+    """Which weights segments have. They lie behind those of the feature map, in the order of `names`."""
+
+    structure: Segments
+    labels: tuple[Hashable, ...]  # [L]
+    n_lengths: tuple[int, ...]  # [C] K: longer segments have no weight for their length
+
+    @classmethod
+    def learn(
+        cls,
+        structure: Segments,
+        labels: Sequence[Hashable],
+        dataset: Dataset,
+        annotation: Annotation,
+        base: SegmentMap | None = None,
+    ) -> SegmentMap:
+        """With the lengths that training data have, beside those of a base."""
+        types = _types(structure, labels)
+        lengths = _check(structure, types, labels, annotation, dataset.sequence_ptr)
+        longest = np.ones(len(types.names), np.int64)
+        np.maximum.at(longest, *lengths)
+        before = {} if base is None else dict(zip(base.types.names, base.n_lengths, strict=True))
+        found = []
+        for name, seen, several in zip(types.names, longest.tolist(), types.goes_on.tolist(), strict=True):
+            limit = structure.limit(name) if several else 1
+            known = max(min(seen, structure.longest_weighted), before.get(name, 1))
+            found.append(known if limit is None else limit)
+        return cls(structure, tuple(labels), tuple(found))
+
+    @lazy_property
+    def types(self) -> SegmentTypes:
+        """Of segments."""
+        return _types(self.structure, self.labels)
+
+    @lazy_property
+    def unlimited(self) -> Bools:
+        """Whether segments of each type [C] may have any length."""
+        limits = [self.structure.limit(name) is None for name in self.types.names]
+        return np.array(limits, np.bool_) & self.types.goes_on
+
+    @lazy_property
+    def length_begin(self) -> Int64s:
+        """Where the own weights of the lengths of each type [C] begin, and where the last ones end; [C + 1]."""
+        n_lengths = np.array(self.n_lengths, np.int64)
+        return offsets(np.where(self.unlimited | (n_lengths > 1), n_lengths + self.unlimited, 0))
+
+    @property
+    def n_weights(self) -> int:
+        """Own weights."""
+        return int(self.length_begin[-1])
+
+    @lazy_property
+    def names(self) -> tuple[str, ...]:
+        """What each own weight scores."""
+        found = []
+        for c, name in enumerate(self.types.names):
+            n = int(self.length_begin[c + 1] - self.length_begin[c])
+            known = n - int(self.unlimited[c])
+            found += [f"{_prefix(name)}length {k}" for k in range(1, known + 1)]
+            found += [f"{_prefix(name)}longer"] * (n > known)
+        return tuple(found)
+
+    def at_boundaries(self, feature_map: FeatureMap) -> FeatureMap:
+        """The feature map with transitions between types only, as pairs of the labels that stand for these."""
+        L, types = feature_map.n_labels, self.types
+        stands_for = np.append(types.transition[types.type_of], L)  # [L + 1]
+        before, after = _boundaries(types, feature_map.arc_before, feature_map.arc_after)
+        arcs = np.unique(stands_for[before].astype(np.int64) * (L + 1) + stands_for[after])
+        n_features = len(feature_map.arc_ptr) - 1
+        owners = np.repeat(np.arange(n_features), np.diff(feature_map.arc_ptr))
+        first, second = np.divmod(feature_map.arc_triples, max(L, 1))
+        kept = _links(types, first, second)
+        pairs = stands_for[first[kept]].astype(np.int64) * L + stands_for[second[kept]]
+        triples = np.unique(owners[kept] * (L * L) + pairs)
+        return replace(
+            feature_map,
+            arc_before=(arcs // (L + 1)).astype(np.int32),
+            arc_after=(arcs % (L + 1)).astype(np.int32),
+            arc_ptr=offsets(np.bincount(triples // max(L * L, 1), minlength=n_features)),
+            arc_triples=(triples % max(L * L, 1)).astype(np.int32),
+        )
+
+    def data(self, feature_map: FeatureMap, dataset: Dataset, n_threads: int) -> _core.SegmentData:
+        """A data set for the native core."""
+        design = feature_map.design(dataset, n_threads)
+        return _core.SegmentData(feature_map.layout, design, self._model, None, None, None, None, None)
+
+    def loss(
+        self,
+        feature_map: FeatureMap,
+        dataset: Dataset,
+        annotation: Annotation,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        n_threads: int = 1,
+    ) -> _core.DataLoss:
+        """The loss over the segmentations of a data set, for `Objective`."""
+        weights = sequence_weights(sample_weight, dataset.n_sequences)
+        data = self.data(feature_map, dataset, n_threads)
+        try:
+            return _core.segment_loss(data, annotation.labels, *annotation.set_arrays, weights, n_threads)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    @lazy_property
+    def _model(self) -> _core.SegmentModel:
+        types, begin = self.types, self.length_begin
+        return _core.SegmentModel(
+            types.first,
+            types.inside,
+            types.last,
+            types.single,
+            types.transition,
+            np.array(self.n_lengths, np.int64),
+            self.unlimited.astype(np.uint8),
+            np.where(np.diff(begin) > 0, begin[:-1], -1),
+            types.repeats,
+            self.n_weights,
+            np.zeros(1, np.int64),
+            np.zeros(0, np.int32),
+        )
+
+
+def _types(structure: Segments, labels: Sequence[Hashable]) -> SegmentTypes:
+    try:
+        return structure.types(labels)
+    except ValueError as error:
+        raise InputError(str(error).rstrip(".")) from None
+
+
+def _prefix(name: Hashable) -> str:
+    text = name if isinstance(name, str) else repr(name)
+    return f"{text} " if text else ""
+
+
+def _links(types: SegmentTypes, before: Int32s, after: Int32s) -> Bools:
+    """Whether a segment begins between two labels."""
+    return types.begins[after] if types.repeats else before != after
+
+
+def _boundaries(types: SegmentTypes, before: Int32s, after: Int32s) -> tuple[Int32s, Int32s]:
+    """The transitions between which a segment begins, with those from the start and to the end."""
+    L = len(types.type_of)
+    inner = (before < L) & (after < L)
+    kept = ~inner
+    kept[inner] = _links(types, before[inner], after[inner])
+    return before[kept], after[kept]
+
+
+def _check(
+    structure: Segments, types: SegmentTypes, labels: Sequence[Hashable], annotation: Annotation, ptr: Int64s
+) -> tuple[Int32s, Int64s]:
+    """Type and length of each segment that is known; refuses labels that make no segments, and segments too long."""
+    ids = annotation.labels
+
+    def place(t: int) -> str:
+        sequence = int(np.searchsorted(ptr, t, side="right")) - 1
+        return f"sequence {sequence}, position {t - int(ptr[sequence])}"
+
+    wrong = _broken(types, ids, ptr)
+    if wrong.any():
+        t = int(wrong.argmax())
+        raise InputError(
+            f"{place(t)}: the label {labels[ids[t]]!r} is not part of a whole segment of the scheme {types.scheme}"
+        )
+    starts = types.starts(ids, ptr)
+    lengths = np.diff(np.append(starts, len(ids)))
+    known = ids[starts] >= 0
+    starts, lengths = starts[known], lengths[known]
+    found = types.type_of[ids[starts]]
+    limits = np.array([structure.limit(name) or len(ids) for name in types.names], np.int64)
+    long = lengths > limits[found]
+    if long.any():
+        i = int(long.argmax())
+        raise InputError(
+            f"{place(int(starts[i]))}: a segment of type {types.names[found[i]]!r} has {lengths[i]} positions, expected at "
+            f"most {limits[found[i]]}, its max_length"
+        )
+    return found, lengths
+
+
+def _broken(types: SegmentTypes, ids: Int32s, ptr: Int64s) -> Bools:
+    """Which labels [T] do not go on from the label before, or end too soon. Unknown labels (−1) may be any."""
+    n, wrong = len(ids), np.zeros(len(ids), np.bool_)
+    if not types.repeats or n == 0:
+        return wrong
+    known = ids >= 0
+    follows = np.ones(n, np.bool_)  # whether a position has one before it in its sequence
+    follows[ptr[:-1][ptr[:-1] < n]] = False
+    goes_on = known & ~types.begins[ids]
+    opens = np.isin(ids, [*types.first, *types.inside]) & known
+    closes = np.isin(ids, [*types.last, *types.single]) | ~known
+    joined = ~known[:-1] | (opens[:-1] & (types.type_of[ids[:-1]] == types.type_of[ids[1:]]))
+    wrong |= goes_on & ~(follows & np.append(False, joined))
+    ended = ~follows[1:] | (known[1:] & ~goes_on[1:])
+    return wrong | (np.append(ended, True) & ~closes)

@@ -1,0 +1,176 @@
+"""Semi-Markov chains: a sequence is cut into segments, each with a type, and scores are those of whole segments.
+
+    score(y) = Σ over segments (start, end, type):
+                 Σ_t features of position t and of its label + transition(type before, type) + length(type, end − start)
+
+Position labels say the same: a scheme gives each position of a segment its label (`B-PER I-PER`), or the label is the type
+and segments are runs of equal labels. Label sequences that keep the scheme are segmentations, one to one.
+
+Letters: T positions, L labels, C types, K lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from crfkit.arrays import Bools, Int32s, Int64s
+from crfkit.structures.chain import Chain
+from crfkit.structures.schemes import SCHEMES, label_place
+
+PLAIN = "plain"
+_CHAIN = Chain()
+_FOUND = ("bio", "iobes", "bilou", "bmes")  # schemes that labels are recognised by, in this order
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segmentations: every position belongs to one segment, and segments have scores as a whole.
+
+    `max_length` is the highest number of positions of a segment, for all types or by type ({"PER": 6}; other types have no
+    limit); None: no limit. `scheme` says what position labels mean: "bio", "iobes", "bilou", "bmes", or "plain" for runs of
+    equal labels; None: the scheme that the training labels have. A position outside (`O`) is a segment of one position.
+
+    Lengths have weights of their own up to `max_length`, or where there is no limit up to the longest segment of its type in
+    the training data, at most `longest_weighted`; a longer segment is still possible, and each position beyond adds one
+    further weight.
+
+    >>> Segments(max_length=8)
+    Segments(max_length=8, scheme=None, longest_weighted=20)
+    """
+
+    max_length: int | Mapping[Hashable, int] | None = None
+    scheme: str | None = None
+    longest_weighted: int = 20
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        scheme = self.scheme
+        known = isinstance(scheme, str) and scheme.lower() in {*SCHEMES, PLAIN} - {"iob1"}
+        if not (scheme is None or known):
+            names = ", ".join(name for name in SCHEMES if name != "iob1")
+            raise ValueError(f"Segments.scheme is {scheme!r}, expected None, {PLAIN} or one of {names}.")
+        limits = self.max_length
+        by_type = limits.values() if isinstance(limits, Mapping) else [1 if limits is None else limits]
+        for name, value in [("max_length", n) for n in by_type] + [
+            ("longest_weighted", self.longest_weighted)
+        ]:
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"Segments.{name} is {value!r}, expected a whole number from 1 on.")
+
+    @property
+    def chain(self) -> Chain:
+        """All types may follow each other, and those at the start and at the end have weights too."""
+        return _CHAIN
+
+    @property
+    def bigrams(self) -> None:
+        """All types may follow each other."""
+
+    @property
+    def unseen(self) -> str:
+        """As of a `Chain` without bigrams."""
+        return _CHAIN.unseen
+
+    def limit(self, name: Hashable) -> int | None:
+        """The highest number of positions of a segment of this type."""
+        found = self.max_length.get(name) if isinstance(self.max_length, Mapping) else self.max_length
+        return None if found is None else int(found)
+
+    def types(self, labels: Sequence[Hashable]) -> SegmentTypes:
+        """The types of segments that these labels make; ValueError for labels that are none of the scheme."""
+        scheme = (self.scheme or _scheme_of(labels)).lower()
+        found = _plain_types(labels) if scheme == PLAIN else _scheme_types(scheme, labels)
+        unknown = (
+            [] if not isinstance(self.max_length, Mapping) else [*self.max_length.keys() - {*found.names}]
+        )
+        if unknown:
+            known = ", ".join(repr(name) for name in found.names)
+            raise ValueError(f"Segments.max_length has the type {unknown[0]!r}; the types are {known}.")
+        return found
+
+
+class SegmentTypes(NamedTuple):
+    """The types of segments, and the label of each of their positions; −1: no such label."""
+
+    scheme: str
+    names: tuple[Hashable, ...]  # [C]
+    first: Int32s  # [C] of the first of several positions
+    inside: Int32s  # [C]
+    last: Int32s  # [C]
+    single: Int32s  # [C] of the only position
+    type_of: Int32s  # [L] the type of each label
+    begins: Bools  # [L] whether a segment begins with the label
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a segment of the same type may follow."""
+        return self.scheme != PLAIN
+
+    @property
+    def transition(self) -> Int32s:
+        """The label of each type [C] between which transitions have weights."""
+        return np.where(self.first >= 0, self.first, self.single)
+
+    @property
+    def goes_on(self) -> Bools:
+        """Whether segments of each type [C] may have several positions."""
+        return (self.first >= 0) & (self.last >= 0)
+
+    def starts(self, labels: Int32s, ptr: Int64s) -> Int64s:
+        """The positions at which a segment begins, or a run of unknown labels (−1) goes on."""
+        begins = np.ones(len(labels), np.bool_)
+        if self.repeats:
+            begins = (labels < 0) | self.begins[labels]
+            begins[1:] |= labels[:-1] < 0
+        else:
+            begins[1:] = (labels[1:] < 0) | (labels[1:] != labels[:-1])
+        begins[ptr[:-1][ptr[:-1] < len(labels)]] = True
+        return np.flatnonzero(begins)
+
+
+def _scheme_of(labels: Sequence[Hashable]) -> str:
+    """The first scheme that has all these labels."""
+    for scheme in _FOUND if any(label != "O" for label in labels) else ():
+        try:
+            for label in labels:
+                label_place(scheme, label)
+        except ValueError:
+            continue
+        return scheme
+    return PLAIN
+
+
+def _plain_types(labels: Sequence[Hashable]) -> SegmentTypes:
+    ids = np.arange(len(labels), dtype=np.int32)
+    return SegmentTypes(PLAIN, tuple(labels), ids, ids, ids, ids, ids, np.ones(len(labels), np.bool_))
+
+
+def _scheme_types(scheme: str, labels: Sequence[Hashable]) -> SegmentTypes:
+    """The types by the roles B I E S of their labels. A scheme without E and S writes I and B for them."""
+    places = [label_place(scheme, label) for label in labels]
+    names = tuple(sorted({("O" if role == "O" else kind, role == "O") for role, kind in places}))
+    number = {name: c for c, name in enumerate(names)}
+    ids = np.full((len(names), 5), -1, np.int32)
+    for b, (role, kind) in enumerate(places):
+        ids[number["O" if role == "O" else kind, role == "O"], "BIESO".index(role)] = b
+    open_ended = len(set(SCHEMES[scheme])) == 2
+    begin, inside, end, single = ids.T[:4]
+    first, last = begin.copy(), inside if open_ended else end
+    single = np.where(ids.T[4] >= 0, ids.T[4], begin if open_ended else single)
+    first[last < 0] = -1  # nothing could end it
+    for c, (name, _) in enumerate(names):
+        if first[c] < 0 and single[c] < 0:
+            letter = SCHEMES[scheme][0]
+            raise ValueError(
+                f"The labels of type {name!r} have none that a segment of the scheme {scheme} begins with, such as "
+                f"'{letter}-{name}'."
+            )
+    type_of = np.array([number["O" if role == "O" else kind, role == "O"] for role, kind in places], np.int32)
+    begins = np.array([role in "BSO" for role, _ in places], np.bool_)
+    return SegmentTypes(
+        scheme, tuple(name for name, _ in names), first, inside, last, single, type_of, begins
+    )

@@ -1,0 +1,111 @@
+"""Semi-Markov chains as models: what is refused, files, growing models, and what the lengths of segments are good for.
+
+That all numbers are right is shown in tests/laws/test_losses.py, against the enumeration of all segmentations.
+"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import CRF, InputError, Segments, load
+from crfkit.structures import SegmentTypes
+from tests.oracles.segmentations import labels_of, segmentations
+
+X = [[["a"], ["b"], ["c"]], [["b"], ["a"]], [["a"], ["b"], ["b"], ["b"]], []]
+Y = [["B-X", "I-X", "O"], ["O", "B-X"], ["B-X", "I-X", "I-X", "O"], []]
+
+
+@pytest.mark.parametrize("scheme", ["bio", "iobes", "bilou", "bmes", "plain"])
+def test_the_scheme_is_found(scheme: str) -> None:
+    types = ["P", "Q"] if scheme in ("bmes", "plain") else ["O", "P", "Q"]
+    every = segmentations(4, types, scheme, {})
+    labels = sorted({label for segments in every for label in labels_of(segments, scheme)})
+    found = Segments().types(labels)
+    assert (found.scheme, [*found.names]) == (scheme, types)
+    assert Segments(scheme=scheme).types(labels).first.tolist() == found.first.tolist()
+
+
+def test_labels_that_no_data_has_make_no_longer_segments() -> None:
+    found: SegmentTypes = Segments().types(["B-X", "E-X", "O", "S-Y"])
+    assert [*zip(found.names, found.goes_on.tolist(), strict=True)] == [
+        ("O", False),
+        ("X", True),
+        ("Y", False),
+    ]
+    crf = CRF(Segments()).fit([[["a"]] * 3], [["B-X", "E-X", "S-Y"]])
+    with pytest.raises(InputError, match="sequence 0: there is no segmentation"):
+        crf.predict([[["a"]] * 3], allowed=[[["B-X"], ["B-X"], None]])
+
+
+@pytest.mark.parametrize(
+    ("structure", "y", "message"),
+    [
+        (Segments(), ["I-X", "B-X", "O"], "sequence 0, position 0: the label 'I-X'"),
+        (Segments(), ["B-X", "I-Y", "B-Y"], "sequence 0, position 1: the label 'I-Y'"),
+        (Segments(), ["B-X", "O", "E-X"], "sequence 0, position 0: the label 'B-X'"),
+        (
+            Segments(2),
+            ["B-X", "I-X", "I-X"],
+            "position 0: a segment of type 'X' has 3 positions, expected at most 2",
+        ),
+        (Segments({"Y": 2}), ["B-X", "I-X", "I-X"], "max_length has the type 'Y'; the types are 'X'"),
+        (Segments(scheme="bio"), ["A", "B-X", "O"], "label 'A' is none of the scheme bio"),
+        (Segments(), ["I-X", "I-X", "O"], "The labels of type 'X' have none"),
+    ],
+)
+def test_labels_that_make_no_segments_are_refused(structure: Segments, y: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CRF(structure).fit([[["a"], ["b"], ["c"]]], [y])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_length": 0}, {"max_length": True}, {"scheme": "iob1"}, {"longest_weighted": 1.5}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        Segments(**wrong)
+
+
+def test_segments_do_not_go_with_facets() -> None:
+    with pytest.raises(InputError, match="do not go with"):
+        CRF(Segments(), facets="characters").fit(X, Y)
+
+
+@pytest.mark.parametrize("structure", [Segments(), Segments(5), Segments({"X": 4}, "bio", 2)])
+def test_files(structure: Segments, tmp_path: Path) -> None:
+    crf = CRF(structure, l2=0.1).fit(X, Y)
+    crf.save(tmp_path / "m")
+    for copy in (load(tmp_path / "m"), pickle.loads(pickle.dumps(crf))):
+        assert copy.structure == structure
+        assert copy.structure_names_ == crf.structure_names_
+        assert copy.structure_.scheme == "bio"
+        assert copy.predict(X) == crf.predict(X) == Y
+        assert copy.predict_nbest(X, 3) == crf.predict_nbest(X, 3)
+
+
+def test_a_model_that_grows() -> None:
+    crf = CRF(Segments(), l2=0.1).partial_fit(X[:2], Y[:2])
+    assert crf.structure_names_ == ["X length 1", "X length 2", "X longer"]
+    crf.partial_fit([*X[2:], [["d"]]], [*Y[2:], ["B-Z"]])
+    assert crf.structure_names_ == ["X length 1", "X length 2", "X length 3", "X longer"]
+    assert crf.predict(X[2:3]) == Y[2:3]
+
+
+def test_lengths_tell_what_positions_cannot() -> None:
+    """All words are the same: a chain cannot count to three, segments can."""
+    inputs, labels = [[["w"]] * 6] * 4, [["B-X", "I-X", "I-X"] * 2] * 4
+    assert CRF(Segments(), l2=0.01).fit(inputs, labels).predict(inputs) == labels
+    assert CRF(l2=0.01).fit(inputs, labels).predict(inputs) != labels
+
+
+def test_penalties_and_threads() -> None:
+    crf = CRF(Segments(), l1={"lengths": 1e4, "default": 0.0}, l2=0.1).fit(X, Y)
+    own = crf.weights_[-len(crf.structure_names_) :]
+    assert not own.any()
+    weights = [CRF(Segments(), n_threads=n).fit(X * 30, Y * 30).weights_ for n in (1, 3)]
+    assert np.array_equal(weights[0], weights[1])

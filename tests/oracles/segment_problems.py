@@ -1,0 +1,95 @@
+"""Training sets of segmentations, with all segmentations of each sequence and what these have of each weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crfkit import CRF, Segments
+from crfkit.features import Template
+from crfkit.models.training.training_set import learn
+from tests.oracles.segmentations import SegmentWeights, labels_of, segmentations
+
+TEMPLATE = Template.parse("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]\nB\nB:%x[0,0]", "words")
+LENGTHS = [1, 2, 4, 5, 5, 3, 4]
+TYPES = {"plain": ["A", "B", "C"]}
+
+
+class SegmentProblem:
+    """Random words and segmentations; some labels unknown (`partial`), some labels not allowed (`restrict`)."""
+
+    def __init__(
+        self,
+        scheme: str,
+        max_length: Any = None,
+        *,
+        partial: bool = False,
+        restrict: bool = False,
+        **options: Any,
+    ) -> None:
+        random = np.random.default_rng(7)
+        self.scheme, self.types = scheme, TYPES.get(scheme, ["O", "P", "Q"])
+        limits = max_length if isinstance(max_length, dict) else {}
+        limits = limits if max_length is None or limits else dict.fromkeys(self.types, max_length)
+        every = [list(segmentations(n, self.types, scheme, limits)) for n in LENGTHS]
+        self.X = [[(str(random.choice(list("xyz"))),) for _ in range(n)] for n in LENGTHS]
+        gold = [labels_of(found[random.integers(len(found))], scheme) for found in every]
+        classes = sorted(
+            {label for found in every for segments in found for label in labels_of(segments, scheme)}
+        )
+        self.Y: list[list[Any]] = [
+            [_hidden(label, classes, random) if partial and n > 1 else label for label in y]
+            for n, y in enumerate(gold)
+        ]
+        self.allowed: list[Any] | None = None
+        if restrict:
+            self.allowed = [
+                [
+                    {label, *random.choice(classes, len(classes) // 2)} if random.random() < 0.6 else None
+                    for label in y
+                ]
+                for y in gold
+            ]
+        # One sequence with every label, so that all exist.
+        self._add_all(classes, limits)
+        self.structure = Segments(max_length, **options)
+        self.crf: CRF[str] = CRF(self.structure, features=TEMPLATE)
+        self.found = learn(self.X, self.Y, self.allowed, self.crf._settings(), TEMPLATE, 1)
+        self.potentials = self.found.model.potentials
+        self.classes: list[Any] = list(self.found.model.labels.classes)
+        self.weights = SegmentWeights(self.potentials, self.classes, scheme)
+        self.weight = random.uniform(0.5, 2.0, len(self.X))
+        self.segmentations = [list(segmentations(len(x), self.types, scheme, limits)) for x in self.X]
+
+    def _add_all(self, classes: list[str], limits: dict[str, int]) -> None:
+        for kind in self.types:
+            longest = 1 if kind == "O" and self.scheme != "plain" else min(3, limits.get(kind, 3))
+            for n in range(1, longest + 1):
+                y = labels_of([(0, n, kind)], self.scheme)
+                self.X.append([("z",)] * n)
+                self.Y.append(y)
+                if self.allowed is not None:
+                    self.allowed.append(None)
+
+    def counts(self, n: int, segments: Any) -> Any:
+        """What a segmentation of sequence n has of each weight [D]."""
+        x = [row[0] for row in self.X[n]]
+        names = [[f"U:{word}", f"U:{before}/{word}"] for before, word in zip(["_B-1", *x], x, strict=False)]
+        return self.weights.counts(segments, names, [[f"B:{word}"] for word in x])
+
+    def exists(self, n: int, segments: Any) -> bool:
+        """Whether the allowed labels allow it."""
+        allowed = None if self.allowed is None else self.allowed[n]
+        labels = labels_of(segments, self.scheme)
+        return allowed is None or all(a is None or b in a for a, b in zip(allowed, labels, strict=True))
+
+    def admits(self, n: int, segments: Any) -> bool:
+        """Whether the annotation does."""
+        known = zip(self.Y[n], labels_of(segments, self.scheme), strict=True)
+        return all(y is None or b == y or (isinstance(y, set) and b in y) for y, b in known)
+
+
+def _hidden(label: str, classes: list[str], random: np.random.Generator) -> Any:
+    drawn = random.random()
+    return None if drawn < 0.3 else {label, str(random.choice(classes))} if drawn < 0.5 else label
