@@ -7,10 +7,12 @@
 #include "answers/scored_lattices.hpp"
 #include "answers/scored_parts.hpp"
 #include "chain/evaluator.hpp"
+#include "chain/spans.hpp"
 #include "chain/viterbi.hpp"
 #include "data/candidates.hpp"
 #include "lattice/design_lattices.hpp"
 #include "lattice/lattice_parts.hpp"
+#include "paths/spans.hpp"
 
 namespace crfkit {
 
@@ -102,8 +104,38 @@ class ChainPotentials::RowReader : public ScoredSequence {
         require_possible(engine.log_partition(graph));
         crfkit::sample(graph, engine, n, uniforms, labels);
     }
+    void spans(const SpanLabels& labels, double threshold, std::vector<ScoredSpan>& found) override {
+        with_spans(labels, [&](auto& spans) { spans.find(threshold, found); });
+    }
+    void span_probabilities(const SpanLabels& labels, std::span<ScoredSpan> given) override {
+        with_spans(labels, [&](auto& spans) { spans.probabilities(given); });
+    }
+    double n_spans(const SpanLabels& labels) override {
+        double number = 0;
+        with_spans(labels, [&](auto& spans) { number = spans.expected_number(); });
+        return number;
+    }
 
   private:
+    // function(spans) with the spans of the scaled chain where that is exact, else by the path engine.
+    template <class Function>
+    void with_spans(const SpanLabels& labels, const Function& function) {
+        double log_z = 0;
+        if (sum_product(log_z)) {
+            require_possible(log_z);
+            const Messages<double> messages = work_.messages(work_.probs.data(), 1);
+            ChainSpans spans(messages, rows_.arcs.table, own_arcs_ ? work_.position_arcs.data() : nullptr,
+                             n_positions_, labels);
+            function(spans);
+        } else {
+            const PlainChain chain = plain();
+            const ChainGraph graph(chain.view);
+            PathEngine engine;
+            require_possible(engine.marginals(graph, true));
+            PathSpans spans(graph, engine, labels);
+            function(spans);
+        }
+    }
     // log p(b | a) as transition scores, with p(b | a) = exp(emission(b) + transition(a, b)) / Σ_b of the
     // same (McCallum et al. 2000), and log p(b) as the emissions of the first position: a chain whose Z is 1.
     void normalise_locally() {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "answers/scored_sequences.hpp"
 #include "chain/log_chain.hpp"
 #include "paths/engine.hpp"
 #include "paths/label_sequences.hpp"
+#include "paths/spans.hpp"
 
 namespace crfkit {
 
@@ -39,8 +41,26 @@ class PathSequence : public ScoredSequence {
         require_possible(engine_.log_partition(graph));
         crfkit::sample(graph, engine_, n, uniforms, labels);
     }
+    void spans(const SpanLabels& labels, double threshold, std::vector<ScoredSpan>& found) final {
+        with_spans(labels, [&](auto& spans) { spans.find(threshold, found); });
+    }
+    void span_probabilities(const SpanLabels& labels, std::span<ScoredSpan> given) final {
+        with_spans(labels, [&](auto& spans) { spans.probabilities(given); });
+    }
+    double n_spans(const SpanLabels& labels) final {
+        double number = 0;
+        with_spans(labels, [&](auto& spans) { number = spans.expected_number(); });
+        return number;
+    }
 
   private:
+    template <class Function>
+    void with_spans(const SpanLabels& labels, const Function& function) {
+        const auto graph = self().graph(true);
+        require_possible(engine_.marginals(graph));
+        PathSpans spans(graph, engine_, labels);
+        function(spans);
+    }
     Reader& self() { return static_cast<Reader&>(*this); }
 
     const std::int32_t n_labels_;

@@ -1,6 +1,7 @@
 #include "answers/scored_sequences.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/interruption.hpp"
 #include "base/subnormals.hpp"
@@ -63,6 +64,44 @@ void ScoredSequences::sample(std::int64_t n, const double* uniforms, std::int32_
                              int n_threads) const {
     each_sequence(n_threads, [&](std::int64_t, std::int64_t first, ScoredSequence& sequence) {
         sequence.sample(n, uniforms + n * first, labels + n * first);
+    });
+}
+
+void ScoredSequences::check(const SpanLabels& labels) const {
+    if (labels.n_labels() != layout_.n_labels)
+        throw std::invalid_argument("expected the spans of as many labels as the model has");
+}
+
+std::vector<std::vector<ScoredSpan>> ScoredSequences::spans(const SpanLabels& labels, double threshold,
+                                                            int n_threads) const {
+    check(labels);
+    if (!(threshold > 0)) throw std::invalid_argument("the threshold of spans must be above 0");
+    std::vector<std::vector<ScoredSpan>> out(static_cast<std::size_t>(design_.n_sequences()));
+    each_sequence(n_threads, [&](std::int64_t n, std::int64_t, ScoredSequence& sequence) {
+        sequence.spans(labels, threshold, out[n]);
+        std::sort(out[n].begin(), out[n].end());
+    });
+    return out;
+}
+
+std::vector<std::vector<ScoredSpan>> ScoredSequences::decoded_spans(const SpanLabels& labels,
+                                                                    int n_threads) const {
+    check(labels);
+    std::vector<std::vector<ScoredSpan>> out(static_cast<std::size_t>(design_.n_sequences()));
+    each_sequence(n_threads, [&](std::int64_t n, std::int64_t first, ScoredSequence& sequence) {
+        std::vector<std::int32_t> decoded(static_cast<std::size_t>(design_.sequence_ptr[n + 1] - first));
+        sequence.decode(decoded.data());
+        out[n] = labels.read(decoded.data(), static_cast<std::int64_t>(decoded.size()));
+        if (!out[n].empty()) sequence.span_probabilities(labels, out[n]);
+    });
+    return out;
+}
+
+void ScoredSequences::n_spans(const SpanLabels& labels, double* out, int n_threads) const {
+    check(labels);
+    std::fill(out, out + design_.n_sequences(), 0.0);
+    each_sequence(n_threads, [&](std::int64_t n, std::int64_t, ScoredSequence& sequence) {
+        out[n] = sequence.n_spans(labels);
     });
 }
 

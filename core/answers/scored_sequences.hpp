@@ -14,6 +14,7 @@
 #include "data/design.hpp"
 #include "data/layout.hpp"
 #include "paths/label_sequences.hpp"
+#include "paths/span_labels.hpp"
 
 namespace crfkit {
 
@@ -36,6 +37,12 @@ class ScoredSequence {
     virtual std::vector<ScoredLabels> k_best(std::int64_t k) = 0;
     // n exact samples by uniforms [n, T], into labels [n, T].
     virtual void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) = 0;
+    // The spans with a probability of at least `threshold` > 0, added to `found` in any order.
+    virtual void spans(const SpanLabels& labels, double threshold, std::vector<ScoredSpan>& found) = 0;
+    // Fills in the probabilities of given spans.
+    virtual void span_probabilities(const SpanLabels& labels, std::span<ScoredSpan> given) = 0;
+    // The expected number of spans.
+    virtual double n_spans(const SpanLabels& labels) = 0;
 };
 
 class ScoredSequences {
@@ -54,6 +61,13 @@ class ScoredSequences {
     std::vector<std::vector<ScoredLabels>> k_best(std::int64_t k, int n_threads) const;
     // n samples of each sequence: uniforms and labels hold [n, length] for one sequence after the other.
     void sample(std::int64_t n, const double* uniforms, std::int32_t* labels, int n_threads) const;
+    // The spans of each sequence with a probability of at least `threshold` > 0, sorted.
+    std::vector<std::vector<ScoredSpan>> spans(const SpanLabels& labels, double threshold,
+                                               int n_threads) const;
+    // The spans of the label sequence with the highest score (Viterbi), with their probabilities.
+    std::vector<std::vector<ScoredSpan>> decoded_spans(const SpanLabels& labels, int n_threads) const;
+    // The expected number of spans of each sequence, into out [N].
+    void n_spans(const SpanLabels& labels, double* out, int n_threads) const;
 
   protected:
     // Layout and design must outlive it.
@@ -63,6 +77,7 @@ class ScoredSequences {
   private:
     template <class Function>
     void each_sequence(int n_threads, const Function& function) const;
+    void check(const SpanLabels& labels) const;
 
     const Layout& layout_;
     const Design& design_;

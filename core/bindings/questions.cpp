@@ -49,6 +49,55 @@ nb::object sample_of(const ScoredSequences& self, std::int64_t n, const Array<do
         {uniforms.size()}, [&](std::int32_t* labels) { self.sample(n, uniforms.data(), labels, n_threads); });
 }
 
+// (ptr [N + 1], starts, ends, types, probabilities) of the spans of all sequences.
+nb::tuple as_arrays(const std::vector<std::vector<ScoredSpan>>& found) {
+    std::vector<std::int64_t> ptr{0}, starts, ends;
+    std::vector<std::int32_t> types;
+    std::vector<double> probabilities;
+    for (const auto& spans : found) {
+        for (const ScoredSpan& span : spans) {
+            starts.push_back(span.start);
+            ends.push_back(span.end);
+            types.push_back(span.type);
+            probabilities.push_back(span.probability);
+        }
+        ptr.push_back(static_cast<std::int64_t>(starts.size()));
+    }
+    return nb::make_tuple(new_array(std::move(ptr)), new_array(std::move(starts)), new_array(std::move(ends)),
+                          new_array(std::move(types)), new_array(std::move(probabilities)));
+}
+
+void bind_spans(nb::module_& m, nb::class_<ScoredSequences>& sequences) {
+    nb::class_<SpanLabels>(m, "SpanLabels", "Labels read as spans of positions.")
+        .def(
+            "__init__",
+            [](SpanLabels* self, const Array<std::int32_t>& types, const Array<std::uint8_t>& goes_on,
+               const Array<std::uint8_t>& follows) {
+                new (self) SpanLabels(copy(view(types)), copy(view(goes_on)), copy(view(follows)));
+            },
+            "types"_a, "goes_on"_a, "follows"_a);
+    sequences
+        .def(
+            "spans",
+            [](const ScoredSequences& self, const SpanLabels& labels, double threshold, int n_threads) {
+                return as_arrays(unlocked([&] { return self.spans(labels, threshold, n_threads); }));
+            },
+            "labels"_a, "threshold"_a, "n_threads"_a)
+        .def(
+            "decoded_spans",
+            [](const ScoredSequences& self, const SpanLabels& labels, int n_threads) {
+                return as_arrays(unlocked([&] { return self.decoded_spans(labels, n_threads); }));
+            },
+            "labels"_a, "n_threads"_a)
+        .def(
+            "n_spans",
+            [](const ScoredSequences& self, const SpanLabels& labels, int n_threads) {
+                return filled<double>({static_cast<std::size_t>(self.design().n_sequences())},
+                                      [&](double* out) { self.n_spans(labels, out, n_threads); });
+            },
+            "labels"_a, "n_threads"_a);
+}
+
 // (emissions [T, L], transitions [L, L] or [T − 1, L, L]) of sequence n.
 nb::tuple scores(const ChainPotentials& self, const Design& design, std::int64_t n) {
     const bool known = n >= 0 && n < design.n_sequences();
@@ -64,8 +113,10 @@ nb::tuple scores(const ChainPotentials& self, const Design& design, std::int64_t
 }  // namespace
 
 void bind_questions(nb::module_& m) {
-    nb::class_<ScoredSequences>(m, "ScoredSequences", "A data set at the weights of a trained model.")
-        .def_prop_ro("n_positions", &n_positions)
+    nb::class_<ScoredSequences> sequences(m, "ScoredSequences",
+                                          "A data set at the weights of a trained model.");
+    bind_spans(m, sequences);
+    sequences.def_prop_ro("n_positions", &n_positions)
         .def(
             "decode",
             [](const ScoredSequences& self, int n_threads) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/compensated_sum.hpp"
@@ -54,6 +55,11 @@ class PathEngine {
     template <PathGraph Graph, class Allowed>
     double span_probability(const Graph& graph, std::int64_t first, std::int64_t last,
                             const Allowed& allowed);
+
+    // After log_partition: takes `mass` [nodes] from the nodes of level t, inner ones too, to the sources of
+    // the arcs into them: mass(src e) += mass(dst e) · back(e).
+    template <PathGraph Graph>
+    void move_back(const Graph& graph, std::int64_t t, std::vector<double>& mass);
 
     // After log_partition: n exact samples by uniforms [n, n_uniforms(graph)] in [0, 1), number t − 1 for the
     // choice of the arc into a node of level t. Calls visit(i, t, node, arc) along path i, from END to the
@@ -242,6 +248,21 @@ double PathEngine::span_probability(const Graph& graph, std::int64_t first, std:
         }
     }
     return total;
+}
+
+template <PathGraph Graph>
+void PathEngine::move_back(const Graph& graph, std::int64_t t, std::vector<double>& mass) {
+    const auto level = graph.level(t);
+    double* q = mass.data() + level.node_base;
+    Pace pace;
+    for (std::int64_t j = level.last; j-- > level.first;) {
+        if (q[j] <= 0) continue;
+        const auto arcs = level.into(j);
+        pace.work((Graph::kKeepsArcs ? 4 : 16) * arcs.n);
+        const double* back = forward_.back<Graph>(level, arcs);
+        const double moved = std::exchange(q[j], 0.0);
+        for (std::int64_t k = 0; k < arcs.n; ++k) q[arcs.source(k)] += moved * back[k];
+    }
 }
 
 // One uniform number serves all draws within a level, and those at level 0 that follow: what is left of it

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Pattern,
         Patterns,
         Segments,
+        Span,
         SpanningTree,
     )
 
@@ -84,6 +85,7 @@ _NAMES = {
         "Patterns",
         "START",
         "Segments",
+        "Span",
         "SpanningTree",
     ],
 }
@@ -115,6 +117,7 @@ __all__ = [
     "Pattern",
     "Patterns",
     "Segments",
+    "Span",
     "SpanningTree",
     "StopReason",
     "TagDictionary",

@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, PatternMap
-from crfkit.inference import Answerer, ChainPotentials, PatternPotentials
+from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, PatternPotentials
 from crfkit.objective import Loss, Objective
 from crfkit.structures import Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
@@ -95,7 +96,11 @@ def of_chain(kind: Mapping[str, Any]) -> Trained:
         for n in range(len(problem.lengths))
     ]
     loss = partial(problem.map.loss, problem.dataset, problem.annotation, sample_weight=problem.sample_weight)
-    return Trained(loss, outputs, problem.sample_weight)
+    found = Trained(loss, outputs, problem.sample_weight)
+    answerer = Answerer(ChainPotentials(problem.map.layout, found.w))
+    sequences = [problem.label_sequences(n) for n in range(len(problem.lengths))]
+    found.answers = answerer, problem.map.design(problem.dataset, 2), sequences
+    return found
 
 
 def of_every_kind_of_feature(*, with_facets: bool = False) -> Trained:
@@ -128,7 +133,10 @@ def of_functions(functions: str, kind: Mapping[str, Any]) -> Trained:
     def loss(*, single_precision: bool, n_threads: int) -> Loss:
         return problem.data.loss(problem.annotation, sample_weight=problem.sample_weight, n_threads=n_threads)
 
-    return Trained(loss, outputs, problem.sample_weight)
+    found = Trained(loss, outputs, problem.sample_weight)
+    paths = [problem.paths(n) for n in range(len(problem.lengths))]
+    found.answers = Answerer(FunctionPotentials(found.w)), problem.data, paths
+    return found
 
 
 def of_patterns(**settings: Any) -> Trained:
@@ -139,7 +147,12 @@ def of_patterns(**settings: Any) -> Trained:
         paths, gold = case.outputs(n), case.gold[int(case.ptr[n]) : int(case.ptr[n + 1])]
         admitted = [all(label in gold[t] for t, label in enumerate(y)) for y in paths]
         outputs.append(Outputs(np.array([case.features(n, y) for y in paths]), np.array(admitted)))
-    return Trained(case.loss, outputs, case.weight)
+    found = Trained(case.loss, outputs, case.weight)
+    layout, trellises = case.trellises()
+    answerer = Answerer(PatternPotentials(layout, found.w, case.n_patterns))
+    design = SimpleNamespace(trellises=trellises, functions=None)
+    found.answers = answerer, design, [case.outputs(n) for n in range(len(case.lengths))]
+    return found
 
 
 # Patterns in their own language, and in that of `re`; labels are a, b, c, …

@@ -28,6 +28,7 @@ from crfkit.inference.answerer import (
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
+from crfkit.inference.span_sets import best_expected_f1
 from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
@@ -44,6 +45,7 @@ __all__ = [
     "PatternPotentials",
     "TreeBatch",
     "TreeParser",
+    "best_expected_f1",
     "count",
     "log_count",
     "minimum_risk",

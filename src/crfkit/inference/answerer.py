@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.structures import ChainScores
+from crfkit.structures import ChainScores, Span, SpanLabels
 
 Answers = TypeVar("Answers", Int32s, Float64s)
 
@@ -173,8 +174,44 @@ class Answerer:
             begin = end
         return _join(found, np.zeros(0, np.int32))
 
+    def spans(self, data: Any, labels: SpanLabels, threshold: float, n_threads: int = 1) -> list[list[Span]]:
+        """The spans of every sequence with a probability of at least `threshold` > 0, sorted."""
+        core = _span_labels(labels)
+        return [
+            spans
+            for part in self._parts(data, n_threads)
+            for spans in _span_lists(labels, *part.spans(core, threshold, n_threads))
+        ]
+
+    def decoded_spans(self, data: Any, labels: SpanLabels, n_threads: int = 1) -> list[list[Span]]:
+        """The spans of the label sequence with the highest score of every sequence (Viterbi)."""
+        core = _span_labels(labels)
+        return [
+            spans
+            for part in self._parts(data, n_threads)
+            for spans in _span_lists(labels, *part.decoded_spans(core, n_threads))
+        ]
+
+    def n_spans(self, data: Any, labels: SpanLabels, n_threads: int = 1) -> Float64s:
+        """The expected number of spans of every sequence, [N]."""
+        core = _span_labels(labels)
+        return _join([part.n_spans(core, n_threads) for part in self._parts(data, n_threads)], np.zeros(0))
+
     def _parts(self, data: Any, n_threads: int) -> Iterable[_core.ScoredSequences]:
         return self.potentials.score(data, n_threads)
+
+
+def _span_labels(labels: SpanLabels) -> _core.SpanLabels:
+    return _core.SpanLabels(labels.type_of, labels.goes_on.astype(np.uint8), labels.follows.astype(np.uint8))
+
+
+def _span_lists(
+    labels: SpanLabels, ptr: Int64s, starts: Int64s, ends: Int64s, types: Int32s, probabilities: Float64s
+) -> list[list[Span]]:
+    """The spans of each sequence, from those of all sequences in arrays."""
+    names = [labels.types[kind] for kind in types.tolist()]
+    spans = list(map(Span, starts.tolist(), ends.tolist(), names, probabilities.tolist()))
+    return [spans[begin:end] for begin, end in pairwise(ptr.tolist())]
 
 
 def _join(parts: list[Answers], nothing: Answers) -> Answers:

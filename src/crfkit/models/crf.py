@@ -32,13 +32,14 @@ from crfkit.models.files import crf_file, graph_file, pattern_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
+from crfkit.models.span_questions import check_spans, find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import Chain, GraphStructure, Patterns, Segments
+from crfkit.structures import Chain, GraphStructure, Patterns, Segments, Span
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
@@ -285,6 +286,27 @@ class CRF(Estimator, Generic[Label]):
         with ask.explained():
             marginals = ask.answerer.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
         return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
+
+    def predict_spans(
+        self,
+        X: Sequence[Any],
+        threshold: float | None = None,
+        *,
+        decode: str | None = None,
+        scheme: str | None = None,
+        allowed: Allowed = None,
+    ) -> list[list[Span]]:
+        """The spans (entities, chunks) of each sequence, sorted, with their exact probabilities under the model.
+
+            decode=None        all with a probability of at least `threshold` (0.5), also those outside of the best labels
+            decode="viterbi"   those of the best labels, as `predict` gives them
+            decode="f1"        those, none overlapping, with the highest expected F1 over X
+
+        With `decode`, a `threshold` leaves out those below it. `scheme` says how labels are read: "bio", "iob1", "iobes",
+        "bilou", "bmes", or "plain" (runs of equal labels other than O); None: as all labels look. `allowed` as in `fit`.
+        """
+        labels = check_spans(self.classes_, scheme, threshold, decode)
+        return find_spans(self._ask(X, allowed), labels, threshold, decode)
 
     def predict_nbest(
         self, X: Sequence[Any], n: int, *, allowed: Allowed = None

@@ -27,6 +27,7 @@ from crfkit.structures.spanning_tree import (
     tree_output,
     tree_scores,
 )
+from crfkit.structures.spans import PLAIN, Span, SpanLabels
 from crfkit.structures.structure import AllowedLabels, Structure
 from crfkit.structures.support import NoOutputError, Support
 
@@ -35,6 +36,7 @@ __all__ = [
     "END",
     "FIRST",
     "LAST",
+    "PLAIN",
     "SCHEMES",
     "START",
     "UNSEEN",
@@ -74,6 +76,8 @@ __all__ = [
     "ScoredOutput",
     "SegmentTypes",
     "Segments",
+    "Span",
+    "SpanLabels",
     "SpanningTree",
     "Structure",
     "Support",
