@@ -305,7 +305,8 @@ class CRF(Estimator, Generic[Label]):
         With `decode`, a `threshold` leaves out those below it. `scheme` says how labels are read: "bio", "iob1", "iobes",
         "bilou", "bmes", or "plain" (runs of equal labels other than O); None: as all labels look. `allowed` as in `fit`.
         """
-        labels = check_spans(self.classes_, scheme, threshold, decode)
+        known = self.structure.scheme if isinstance(self.structure, Segments) else None
+        labels = check_spans(self.classes_, scheme or known, threshold, decode)
         return find_spans(self._ask(X, allowed), labels, threshold, decode)
 
     def predict_nbest(

@@ -18,7 +18,7 @@ from crfkit.structures.pattern_chain import (
 from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, PatternMatcher
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
-from crfkit.structures.schemes import SCHEMES
+from crfkit.structures.schemes import PLAIN, SCHEMES
 from crfkit.structures.segments import Segments, SegmentTypes
 from crfkit.structures.spanning_tree import (
     SpanningTree,
@@ -27,7 +27,7 @@ from crfkit.structures.spanning_tree import (
     tree_output,
     tree_scores,
 )
-from crfkit.structures.spans import PLAIN, Span, SpanLabels
+from crfkit.structures.spans import Span, SpanLabels
 from crfkit.structures.structure import AllowedLabels, Structure
 from crfkit.structures.support import NoOutputError, Support
 

@@ -30,6 +30,11 @@ SCHEMES: Mapping[str, str] = MappingProxyType(
 )
 """The schemes and their letters: begin, inside, end, single."""
 
+PLAIN = "plain"
+"""What plain labels are called beside the schemes: a span is a run of equal labels."""
+
+_FOUND = ("bio", "iobes", "bilou", "bmes")  # schemes that labels are recognised by, in this order
+
 
 class Place(NamedTuple):
     """A label as a scheme reads it."""
@@ -63,6 +68,18 @@ def label_place(scheme: str, label: Hashable) -> Place:
             return Place("BIES"[letters.index(letter)], kind)
     expected = ", ".join(f"{letter}-type" for letter in letters)
     raise ValueError(f"The label {label!r} is none of the scheme {scheme}: expected O, {expected}.")
+
+
+def find_scheme(labels: Sequence[Hashable]) -> str:
+    """The first scheme that has all these labels, or plain."""
+    for scheme in _FOUND if any(label != "O" for label in labels) else ():
+        try:
+            for label in labels:
+                label_place(scheme, label)
+        except ValueError:
+            continue
+        return scheme
+    return PLAIN
 
 
 def _bio(before: Place, after: Place) -> bool:

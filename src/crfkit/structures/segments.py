@@ -19,11 +19,9 @@ import numpy as np
 
 from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.structures.chain import Chain
-from crfkit.structures.schemes import SCHEMES, label_place
+from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
-PLAIN = "plain"
 _CHAIN = Chain()
-_FOUND = ("bio", "iobes", "bilou", "bmes")  # schemes that labels are recognised by, in this order
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Segments:
 
     def types(self, labels: Sequence[Hashable]) -> SegmentTypes:
         """The types of segments that these labels make; ValueError for labels that are none of the scheme."""
-        scheme = (self.scheme or _scheme_of(labels)).lower()
+        scheme = (self.scheme or find_scheme(labels)).lower()
         found = _plain_types(labels) if scheme == PLAIN else _scheme_types(scheme, labels)
         unknown = (
             [] if not isinstance(self.max_length, Mapping) else [*self.max_length.keys() - {*found.names}]
@@ -130,18 +128,6 @@ class SegmentTypes(NamedTuple):
             begins[1:] = (labels[1:] < 0) | (labels[1:] != labels[:-1])
         begins[ptr[:-1][ptr[:-1] < len(labels)]] = True
         return np.flatnonzero(begins)
-
-
-def _scheme_of(labels: Sequence[Hashable]) -> str:
-    """The first scheme that has all these labels."""
-    for scheme in _FOUND if any(label != "O" for label in labels) else ():
-        try:
-            for label in labels:
-                label_place(scheme, label)
-        except ValueError:
-            continue
-        return scheme
-    return PLAIN
 
 
 def _plain_types(labels: Sequence[Hashable]) -> SegmentTypes:

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s
-from crfkit.structures.schemes import SCHEMES, Place, label_place
-
-PLAIN = "plain"
-"""The name of the scheme of plain labels: a span is a run of equal labels other than O."""
-
-_DETECTED = ("bio", "iobes", "bilou", "bmes")
+from crfkit.structures.schemes import PLAIN, SCHEMES, Place, find_scheme, label_place
 
 
 class Span(NamedTuple):
@@ -109,10 +104,8 @@ def _plain(label: Any) -> Place:
 
 def _detected(labels: Sequence[Hashable]) -> str:
     """The scheme of these labels, as `crfkit.evaluation.scheme_of` finds it, or plain."""
-    distinct = set(labels) - {"O"}
-    letters = {label.partition("-")[0] if isinstance(label, str) else "" for label in distinct}
-    found = next((name for name in _DETECTED if letters and letters <= {*SCHEMES[name]}), None)
-    if found is not None:
+    found = find_scheme(labels)
+    if found != PLAIN:
         return found
     known = [label for label in labels if _looks_like_a_span(label)]
     other = [label for label in labels if label != "O" and not _looks_like_a_span(label)]
