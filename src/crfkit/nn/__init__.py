@@ -3,6 +3,8 @@
     ChainCRF             a layer: learned transitions, log-likelihood, decoding
     ChainDistribution    label sequences: log_partition, log_prob, marginals, transition_marginals, argmax, topk,
                          sample, entropy, kl
+    SegmentCRF           a layer: learned transitions and durations of segments
+    SegmentDistribution  segmentations (semi-Markov chains): the same questions, and probabilities of spans
     TreeDistribution     dependency trees: the same questions
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
 
@@ -16,7 +18,17 @@ except ImportError as error:
 
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.layer import ChainCRF
+from crfkit.nn.segment_layer import SegmentCRF
+from crfkit.nn.segments import SegmentDistribution
 from crfkit.nn.token_classification import CRFForTokenClassification, word_mask
 from crfkit.nn.tree import TreeDistribution
 
-__all__ = ["CRFForTokenClassification", "ChainCRF", "ChainDistribution", "TreeDistribution", "word_mask"]
+__all__ = [
+    "CRFForTokenClassification",
+    "ChainCRF",
+    "ChainDistribution",
+    "SegmentCRF",
+    "SegmentDistribution",
+    "TreeDistribution",
+    "word_mask",
+]

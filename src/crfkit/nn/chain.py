@@ -20,7 +20,6 @@ from crfkit.nn.problem.chain import (
     kept_positions,
     to_positions,
     token_mask,
-    tokens_first,
     transitions_to_positions,
 )
 from crfkit.nn.problem.checks import (
@@ -28,7 +27,7 @@ from crfkit.nn.problem.checks import (
     check_ends,
     check_integers,
     check_scores,
-    checked_lengths,
+    checked_places,
     checked_transitions,
 )
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
@@ -73,7 +72,7 @@ class ChainDistribution(Distribution):
         L = emissions.shape[2]
         transitions = checked_transitions(transitions, emissions)
         check_ends(start, end, emissions)
-        lengths, positions = _places(emissions, mask, lengths)
+        lengths, positions = checked_places(emissions, mask, lengths)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
                 raise ValueError(
@@ -320,24 +319,6 @@ def _expectations(problem: ChainProblem) -> Expectations:
     with torch.no_grad():
         backend, problem = choice.choose(problem)
         return backend.expectations(problem)
-
-
-def _places(
-    emissions: Tensor, mask: Tensor | None, lengths: Tensor | None
-) -> tuple[Tensor | None, Tensor | None]:
-    """Lengths [B] and positions of tokens [B, T], None where no position is masked."""
-    B, T, _ = emissions.shape
-    if mask is not None and lengths is not None:
-        raise ValueError("mask and lengths: got both, expected one of them.")
-    if lengths is not None:
-        return checked_lengths(lengths, B, T, emissions.device), None
-    if mask is None:
-        return None, None
-    if not isinstance(mask, Tensor):
-        raise ValueError(f"mask: got {type(mask).__name__}, expected a tensor [B, T] = {[B, T]}.")
-    if mask.shape != (B, T):
-        raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
-    return tokens_first(mask.to(emissions.device).bool())
 
 
 def _moments(

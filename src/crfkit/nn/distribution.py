@@ -1,12 +1,15 @@
 """The base of the distributions over structured outputs, in the manner of torch.distributions."""
 
 from abc import ABC, abstractmethod
-from typing import Self
+from collections.abc import Callable
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from crfkit.nn.problem.chain import working_dtype
+
+Result = TypeVar("Result")
 
 
 class Distribution(ABC):
@@ -103,3 +106,8 @@ def _expected(probabilities: list[Tensor], scores: tuple[Tensor, ...]) -> Tensor
         total = total + (probability * score.masked_fill(never, 0.0)).flatten(1).sum(1)
         impossible = impossible | ((probability > 0) & never).flatten(1).any(1)
     return torch.where(impossible, -torch.inf, total)
+
+
+def uncompiled(function: Callable[..., Result]) -> Callable[..., Result]:
+    """A function that breaks the graph of a compiled program: kernels and the core need addresses, graphs their own."""
+    return torch.compiler.disable(function) if torch.compiler.is_compiling() else function

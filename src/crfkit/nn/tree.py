@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +11,10 @@ from crfkit.nn.backends import choice
 from crfkit.nn.backends.decode import NOTHING
 from crfkit.nn.backends.torch_tree import differentiable_log_partition
 from crfkit.nn.backends.tree import TreeBackend, scores_of
-from crfkit.nn.distribution import Distribution
+from crfkit.nn.distribution import Distribution, uncompiled
 from crfkit.nn.problem.chain import working_dtype
 from crfkit.nn.problem.checks import check_device, check_integers, check_scores, checked_lengths
 from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
-
-Result = TypeVar("Result")
 
 
 class TreeDistribution(Distribution):
@@ -64,7 +61,7 @@ class TreeDistribution(Distribution):
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no tree exists, 0 for an empty sentence, NaN where the score of an arc is not a number."""
-        return _uncompiled(self._log_partition)(self._problem)
+        return uncompiled(self._log_partition)(self._problem)
 
     def _log_partition(self, problem: TreeProblem) -> Tensor:
         """log Z [B] of this problem with other scores, differentiable."""
@@ -85,13 +82,13 @@ class TreeDistribution(Distribution):
         place = torch.arange(size, device=heads.device)
         allowed = (place[:, None] == heads[:, None, :]) | (heads < 0)[:, None, :]  # [B, n + 1, n + 1]
         within = self._problem._replace(scores=self._problem.scores.masked_fill(~allowed, -torch.inf))
-        return _uncompiled(self._log_partition)(within) - self.log_partition()
+        return uncompiled(self._log_partition)(within) - self.log_partition()
 
     def marginals(self) -> Tensor:
         """The probability of every arc [B, n + 1, n + 1]; differentiable where a gradient is wanted."""
         if self._differentiated:
             return self._moments()[1].to(self._dtype)
-        return _uncompiled(self._marginals)(self._dtype)[1]
+        return uncompiled(self._marginals)(self._dtype)[1]
 
     @torch.no_grad()
     def _marginals(self, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
@@ -104,7 +101,7 @@ class TreeDistribution(Distribution):
 
     def argmax(self) -> Tensor:
         """The heads of the best tree [B, n]; −1 beyond the end of a sentence, and where no tree exists."""
-        return _uncompiled(self._argmax)()
+        return uncompiled(self._argmax)()
 
     @torch.no_grad()
     def _argmax(self) -> Tensor:
@@ -123,7 +120,7 @@ class TreeDistribution(Distribution):
         return self._backend.sample(self._problem, n, generator)
 
     def _moments(self) -> tuple[Tensor, ...]:
-        return _uncompiled(self._differentiable_moments)()
+        return uncompiled(self._differentiable_moments)()
 
     def _differentiable_moments(self) -> tuple[Tensor, ...]:
         log_z, by_arc = self._marginals()
@@ -137,7 +134,7 @@ class TreeDistribution(Distribution):
         return (self._problem.scores.double().masked_fill(~arcs_of(self._problem), -torch.inf),)
 
     def _log_partition_in_double(self) -> Tensor:
-        return _uncompiled(self._log_partition)(self._problem._replace(scores=self._problem.scores.double()))
+        return uncompiled(self._log_partition)(self._problem._replace(scores=self._problem.scores.double()))
 
     def _check_same_outputs(self, other: TreeDistribution) -> None:
         mine, theirs = list(self._problem.scores.shape), list(other._problem.scores.shape)
@@ -170,11 +167,6 @@ class _TreeValue(torch.autograd.Function):
             [found] = torch.autograd.grad(value, [scores], gradient.double(), create_graph=True)
             return found, None, None, None
         return (found * gradient.view(-1, 1, 1)).to(scores.dtype), None, None, None
-
-
-def _uncompiled(function: Callable[..., Result]) -> Callable[..., Result]:
-    """A function that breaks the graph of a compiled program: kernels and the core need addresses, graphs their own."""
-    return torch.compiler.disable(function) if torch.compiler.is_compiling() else function
 
 
 def _with_graph_of(exact: Tensor, same: Tensor) -> Tensor:

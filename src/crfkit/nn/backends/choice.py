@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 import torch
 
-from crfkit.nn.backends import core, torch_chain, tree
+from crfkit.nn.backends import core, segments, torch_chain, tree
 from crfkit.nn.backends.base import Backend
 from crfkit.nn.backends.torch_tree import DETERMINANT
 from crfkit.nn.backends.tree import TreeBackend
 from crfkit.nn.problem.bigram_tiles import tiles_for
 from crfkit.nn.problem.chain import ChainProblem, constrained_ends, explicit
+from crfkit.nn.problem.segments import SegmentProblem
 from crfkit.nn.problem.tree import TreeProblem
 
 Chosen: TypeAlias = "tuple[Backend, ChainProblem]"
@@ -65,6 +66,11 @@ def choose_tree(problem: TreeProblem) -> TreeBackend:
         if backend.suits(problem):
             return backend
     return tree.CORE if problem.scores.device.type == "cpu" and core.core_is_there() else DETERMINANT
+
+
+def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:
+    """The backend for a batch of semi-Markov chains."""
+    return segments.TORCH
 
 
 @cache

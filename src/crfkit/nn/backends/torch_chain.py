@@ -80,7 +80,7 @@ def differentiable_log_partition(problem: ChainProblem) -> Tensor:
 def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
     """log Z [B] of emissions [B, T, L] and transitions that all exist, in exp space; is_token [B, T]."""
     B, T, L = emissions.shape
-    maxima = _finite(emissions.detach().amax(2))  # [B, T]
+    maxima = finite(emissions.detach().amax(2))  # [B, T]
     maximum = _maximum(transitions.detach())
     weights = torch.exp(transitions - maximum)
     total = emissions.new_zeros(B)
@@ -103,21 +103,21 @@ def _by_products(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Te
 def _by_logarithms(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> Tensor:
     """The same in log space, for any transitions: B · T · L² numbers are kept for the gradient."""
     last = _log_forward(emissions, transitions, is_token)[-1]
-    return torch.where(is_token[:, 0], _log_sum(last), 0.0)
+    return torch.where(is_token[:, 0], log_sum(last), 0.0)
 
 
 def _log_forward(emissions: Tensor, transitions: Tensor, is_token: Tensor) -> list[Tensor]:
     """The logarithms of the forward messages, T × [B, L]; in the padding, those of the last token."""
     messages = list(emissions[:, :1].unbind(1))
     for i in range(1, emissions.shape[1]):
-        reached = _log_sum(messages[-1][:, :, None] + transitions_from(transitions, i - 1))
+        reached = log_sum(messages[-1][:, :, None] + transitions_from(transitions, i - 1))
         messages.append(torch.where(is_token[:, i, None], reached + emissions[:, i], messages[-1]))
     return messages
 
 
-def _log_sum(values: Tensor) -> Tensor:
+def log_sum(values: Tensor) -> Tensor:
     """log Σ exp over axis 1; the gradient of what is −inf is 0, also where everything is."""
-    maximum = _finite(values.detach().amax(1))
+    maximum = finite(values.detach().amax(1))
     return maximum + _log(torch.exp(values - maximum[:, None]).sum(1))
 
 
@@ -127,7 +127,7 @@ def _log(values: Tensor) -> Tensor:
     return torch.where(nothing, -torch.inf, torch.log(torch.where(nothing, 1.0, values)))
 
 
-def _finite(values: Tensor) -> Tensor:
+def finite(values: Tensor) -> Tensor:
     """−inf replaced by 0: a maximum that may be subtracted."""
     return torch.where(torch.isinf(values), torch.zeros_like(values), values)
 
@@ -150,7 +150,7 @@ class _ScaledMessages:
         transitions = token_transitions(problem, dtype)
         self.maximum = _maximum(transitions)
         self.weights = torch.exp(transitions - self.maximum)
-        self.maxima = _finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
+        self.maxima = finite(emissions.amax(2, keepdim=True))  # [T, B, 1]
         self.exp_emissions = torch.exp(emissions - self.maxima)  # U [T, B, L]
         self.forward, self.mass = self._forward()
 
@@ -264,7 +264,7 @@ class _LogMessages:
         if not self.forward:
             return self.emissions_.to(self.dtype)
         logs = (
-            torch.stack(self.forward, 1) + torch.stack(self.backward, 1) - _finite(self.total)[:, None, None]
+            torch.stack(self.forward, 1) + torch.stack(self.backward, 1) - finite(self.total)[:, None, None]
         )
         return torch.where(self.possible[:, :, None], torch.exp(logs), 0.0).to(self.dtype)
 
@@ -273,7 +273,7 @@ class _LogMessages:
         sums = torch.zeros_like(self.transitions_)
         for i in range(1, len(self.forward)):
             transitions = transitions_from(self.transitions_, i - 1)
-            pushed = self.emissions_[:, i] + self.backward[i] - _finite(self.total)[:, None]
+            pushed = self.emissions_[:, i] + self.backward[i] - finite(self.total)[:, None]
             marginals = torch.exp(self.forward[i - 1][:, :, None] + transitions + pushed[:, None, :])
             marginals = torch.where(self.possible[:, i, None, None], marginals, 0.0)
             if weights is not None:

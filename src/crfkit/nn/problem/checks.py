@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crfkit.nn.problem.chain import tokens_first
+
 
 def check_scores(name: str, scores: Any, device: torch.device | None = None) -> None:
     """Raise an error for what is not a tensor of real numbers, on the `device` of the other scores."""
@@ -73,3 +75,21 @@ def checked_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.
                 f"lengths: there is a length {low if low < 0 else high}, expected 0 to {longest}."
             )
     return lengths.to(device, torch.int64).clamp(0, longest)
+
+
+def checked_places(
+    emissions: Tensor, mask: Tensor | None, lengths: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Lengths [B] and positions of tokens [B, T], None where no position is masked."""
+    B, T, _ = emissions.shape
+    if mask is not None and lengths is not None:
+        raise ValueError("mask and lengths: got both, expected one of them.")
+    if lengths is not None:
+        return checked_lengths(lengths, B, T, emissions.device), None
+    if mask is None:
+        return None, None
+    if not isinstance(mask, Tensor):
+        raise ValueError(f"mask: got {type(mask).__name__}, expected a tensor [B, T] = {[B, T]}.")
+    if mask.shape != (B, T):
+        raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
+    return tokens_first(mask.to(emissions.device).bool())

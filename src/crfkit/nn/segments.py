@@ -1,0 +1,365 @@
+"""The distribution over the segmentations of a batch of sequences: a semi-Markov chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crfkit.nn.backends import choice, segment_decode, torch_segments
+from crfkit.nn.backends import segments as backends
+from crfkit.nn.backends.decode import NOTHING
+from crfkit.nn.distribution import Distribution, uncompiled
+from crfkit.nn.problem.checks import (
+    check_device,
+    check_ends,
+    check_integers,
+    check_scores,
+    checked_places,
+    checked_transitions,
+)
+from crfkit.nn.problem.segments import (
+    N_SCORES,
+    SegmentProblem,
+    in_double,
+    inside,
+    lengths_of,
+    segmentation_score,
+)
+
+
+class SegmentDistribution(Distribution):
+    """p(y) = exp(score(y)) / Z over the segmentations y of each of B sequences into labelled segments; exact.
+
+    score(y) is the sum, over the segments of y, of the `emissions` [B, T, L] of its positions, of `durations` [K, L] for
+    its length (1 … K; none is longer), and, where they are given, of `first` and `last` [B, T, L] at its first and last
+    position and of `segments` [B, T, K, L] by its begin and length; and of `transitions` [L, L] or [B, L, L] between the
+    labels of neighbouring segments, `start` and `end` [L]. Neighbours may have the same label; a transition of −inf
+    forbids it. Time and memory grow as T · (K · L + L²) and T · L (`segments` alone is larger).
+
+    Segmentations are tags [B, T]: the label c where a segment begins, and c + L at its other positions. `tags` and
+    `segments_of` convert lists of (start, end, label). Which positions belong to a sequence is said by `lengths` [B] or by
+    `mask` [B, T]: masked positions are removed, and the positions on either side become adjacent. `allowed` [B, T, L] are
+    the allowed labels of each position.
+
+    >>> scores = torch.zeros(1, 3, 1)  # 3 positions, one label: 1 + 1 + 1, 1 + 2, 2 + 1
+    >>> SegmentDistribution(scores, durations=torch.zeros(2, 1)).log_partition().exp().round()
+    tensor([3.])
+    """
+
+    def __init__(
+        self,
+        emissions: Tensor,
+        durations: Tensor,
+        transitions: Tensor | None = None,
+        start: Tensor | None = None,
+        end: Tensor | None = None,
+        *,
+        first: Tensor | None = None,
+        last: Tensor | None = None,
+        segments: Tensor | None = None,
+        mask: Tensor | None = None,
+        lengths: Tensor | None = None,
+        allowed: Tensor | None = None,
+    ) -> None:
+        _check_shapes(emissions, durations, first, last, segments)
+        if transitions is not None and isinstance(transitions, Tensor) and transitions.ndim > 3:
+            raise ValueError(
+                f"transitions: got shape {list(transitions.shape)}, expected [L, L] or [B, L, L]."
+            )
+        transitions = checked_transitions(transitions, emissions)
+        check_ends(start, end, emissions)
+        lengths, self._positions = checked_places(emissions, mask, lengths)
+        if allowed is not None:
+            if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
+                raise ValueError(
+                    f"allowed: got {allowed.dtype} with shape {list(allowed.shape)}, expected bools "
+                    f"[B, T, L] = {list(emissions.shape)}."
+                )
+            check_device("allowed", allowed, emissions.device)
+            emissions = emissions.masked_fill(~allowed, -torch.inf)
+        self._problem = SegmentProblem(
+            self._tokens(emissions),
+            durations,
+            transitions,
+            start,
+            end,
+            None if first is None else self._tokens(first),
+            None if last is None else self._tokens(last),
+            None if segments is None else self._tokens(segments),
+            lengths,
+        )
+        self._choice: backends.SegmentBackend | None = None
+
+    def _tokens(self, values: Tensor) -> Tensor:
+        """Values at positions [B, T, …], those of the tokens first."""
+        if self._positions is None:
+            return values
+        places = self._positions.reshape(*self._positions.shape, *[1] * (values.ndim - 2))
+        return values.gather(1, places.expand(values.shape))
+
+    def _spread(self, values: Tensor, nothing: float = 0) -> Tensor:
+        """Values at tokens [B, T, …] moved back to their positions."""
+        if self._positions is None:
+            return values
+        places = self._positions.reshape(*self._positions.shape, *[1] * (values.ndim - 2))
+        return torch.full_like(values, nothing).scatter(1, places.expand(values.shape), values)
+
+    @property
+    def _backend(self) -> backends.SegmentBackend:
+        """The backend, chosen once."""
+        if self._choice is None:
+            self._choice = choice.choose_segments(self._problem)
+        return self._choice
+
+    @property
+    def _scores(self) -> tuple[Tensor, ...]:
+        return tuple(part for part in self._problem[:N_SCORES] if part is not None)
+
+    @property
+    def lengths(self) -> Tensor:
+        """The number of positions that belong to each sequence, [B]."""
+        return lengths_of(self._problem)
+
+    def log_partition(self) -> Tensor:
+        """log Z [B]; −inf where no segmentation is possible, 0 for an empty sequence."""
+        return uncompiled(backends.log_partition)(self._backend, self._problem)
+
+    def score(self, tags: Tensor) -> Tensor:
+        """score(tags) [B] in float64, before it is normalised; −inf for what is no segmentation; differentiable."""
+        check_integers("tags", tags, tuple(self._problem.shape[:2]), "tags")
+        check_device("tags", tags, self._problem.emissions.device)
+        return segmentation_score(self._problem, self._tokens(tags.long()))
+
+    def log_prob(self, tags: Tensor) -> Tensor:
+        """log p(tags) [B]; −inf for what is no segmentation, NaN where no segmentation is possible at all."""
+        return (self.score(tags) - self.log_partition().double()).to(self._dtype)
+
+    def marginals(self) -> Tensor:
+        """P(a segment with this label covers the position) [B, T, L]; differentiable where a gradient is wanted."""
+        if self._differentiated:
+            return self._spread(self._moments()[1].to(self._dtype))
+        return self._spread(uncompiled(self._gradient)()[0].to(self._dtype))
+
+    @torch.no_grad()
+    def _gradient(self) -> Sequence[Any]:
+        """The gradient of Σ_b log Z_b, in the working precision."""
+        scores = [part if part is None else part.to(self._dtype) for part in self._problem[:N_SCORES]]
+        problem = SegmentProblem._make([*scores, self._problem.lengths])
+        log_z, kept = self._backend.value(problem, True)
+        return self._backend.gradient(problem, torch.ones_like(log_z), kept)
+
+    @torch.no_grad()
+    def segment_marginals(self) -> Tensor:
+        """P(the segment of this begin, length and label) [B, T, K, L]: as large as that."""
+        found = torch_segments.expectations(self._problem, segments=True).segments
+        assert found is not None
+        return self._spread(found.to(self._dtype))
+
+    @torch.no_grad()
+    def span_probabilities(self, spans: Tensor) -> Tensor:
+        """The probability [n] that a segment is exactly each of the spans [n, 4]: sequence, start, end, label.
+
+        `end` is exclusive. A span that cannot be a segment has the probability 0.
+        """
+        if (
+            not isinstance(spans, Tensor)
+            or spans.ndim != 2
+            or spans.shape[1] != 4
+            or spans.is_floating_point()
+        ):
+            raise ValueError(
+                "spans: expected integers [n, 4], the sequence, start, end and label of each; got "
+                f"{list(spans.shape) if isinstance(spans, Tensor) else type(spans).__name__}."
+            )
+        row, start, end, label = spans.to(self._problem.emissions.device, torch.int64).unbind(1)
+        B, T, K, L = self._problem.shape
+        known = (
+            (row >= 0) & (row < B) & (start >= 0) & (end <= T) & (start < end) & (label >= 0) & (label < L)
+        )
+        row, start, last, label = (torch.where(known, part, 0) for part in (row, start, end - 1, label))
+        exists, token = self._places_of_tokens()
+        if T == 0 or B == 0:
+            return torch.zeros(len(spans), dtype=self._dtype, device=row.device)
+        known = known & exists[row, start] & exists[row, last]
+        start, last = token[row, start], token[row, last]
+        known = known & (last - start < K)
+        sums = torch_segments.summed(self._problem)
+        found = torch.exp(_span_scores(sums, row, start, torch.where(known, last, start), label))
+        return torch.where(known, found, 0.0).to(self._dtype)
+
+    def _places_of_tokens(self) -> tuple[Tensor, Tensor]:
+        """Which positions [B, T] belong to a sequence, and as which of its tokens."""
+        exists = self._spread(inside(self._problem), False)
+        return exists, exists.long().cumsum(1) - 1
+
+    @torch.no_grad()
+    def spans(self, threshold: float = 0.5) -> tuple[Tensor, Tensor]:
+        """All segments of probability `threshold` or more: [n, 4] sequence, start, end, label, and probabilities [n].
+
+        In the order of sequences, starts, ends and labels. Those of 0.5 or more never overlap.
+        """
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"threshold: got {threshold}, expected a number above 0, at most 1.")
+        _, T, _, L = self._problem.shape
+        at = self._spread_positions()
+        found = []
+        for k, probability in enumerate(torch_segments.by_length(torch_segments.summed(self._problem))):
+            row, begin, label = torch.nonzero(probability >= threshold, as_tuple=True)
+            span = torch.stack([row, at[row, begin], at[row, begin + k] + 1, label], 1)
+            found.append((span, probability[row, begin, label]))
+        spans, probabilities = (torch.cat(part) for part in zip(*found, strict=True))
+        order = torch.argsort(
+            ((spans[:, 0] * (T + 1) + spans[:, 1]) * (T + 1) + spans[:, 2]) * L + spans[:, 3]
+        )
+        return spans[order], probabilities[order].to(self._dtype)
+
+    def _spread_positions(self) -> Tensor:
+        """The position of each token [B, T]."""
+        B, T, _, _ = self._problem.shape
+        if self._positions is not None:
+            return self._positions
+        return torch.arange(T, device=self._problem.emissions.device).expand(B, T)
+
+    def argmax(self) -> Tensor:
+        """The tags of the best segmentation [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
+        with torch.no_grad():
+            return self._spread(uncompiled(self._backend.argmax)(self._problem), NOTHING)
+
+    def tags(self, segments: Iterable[Iterable[tuple[int, int, int]]]) -> Tensor:
+        """The tags [B, T] of segments (start, end, label), listed for each sequence; −1 where there is none."""
+        B, T, _, L = self._problem.shape
+        found = torch.full((B, T), NOTHING, dtype=torch.int64)
+        for row, listed in zip(found, segments, strict=True):
+            for begin, stop, label in listed:
+                if not (0 <= begin < stop <= T and 0 <= label < L):
+                    raise ValueError(
+                        f"tags: got the segment {(begin, stop, label)}, expected 0 ≤ start < end ≤ {T} and a label "
+                        f"from 0 to {L - 1}."
+                    )
+                row[begin:stop] = label + L
+                row[begin] = label
+        return found.to(self._problem.emissions.device)
+
+    def segments_of(self, tags: Tensor) -> list[list[tuple[int, int, int]]]:
+        """The segments (start, end, label) of tags [B, T], for each sequence."""
+        L = self._problem.shape[3]
+        found = []
+        for row in tags.tolist():
+            listed: list[list[int]] = []
+            for t, tag in enumerate(row):
+                if 0 <= tag < L:
+                    listed.append([t, t + 1, tag])
+                elif tag >= L and listed:
+                    listed[-1][1] = t + 1
+            found.append([(begin, stop, label) for begin, stop, label in listed])
+        return found
+
+    def _k_best(self, k: int) -> tuple[Tensor, Tensor]:
+        scores, tags = uncompiled(segment_decode.k_best)(self._problem, k)
+        return scores, self._spread(tags.transpose(1, 2), NOTHING).transpose(1, 2)
+
+    def _sample(self, n: int, generator: torch.Generator | None) -> Tensor:
+        tags = uncompiled(segment_decode.sample)(self._problem, n, generator)
+        return self._spread(tags.permute(1, 2, 0), NOTHING).permute(2, 0, 1)
+
+    def _moments(self) -> tuple[Tensor, ...]:
+        return uncompiled(self._moments_of_parts)()
+
+    def _moments_of_parts(self) -> tuple[Tensor, ...]:
+        if not self._differentiated:
+            found = torch_segments.expectations(self._problem, self._problem.segments is not None)
+            return tuple(part for part in found if part is not None)
+        exact = self._exact()
+        leaves = [part if part.requires_grad else part.detach().requires_grad_() for part in exact]
+        problem = SegmentProblem._make([*leaves, *[None] * (N_SCORES - len(leaves)), self._problem.lengths])
+        log_z = torch_segments.differentiable_log_partition(problem)
+        found = torch.autograd.grad(log_z.sum(), leaves, create_graph=True, materialize_grads=True)
+        possible = torch.isfinite(log_z)
+        return log_z, *(part * possible.reshape(-1, *[1] * (part.ndim - 1)) for part in found)
+
+    def _exact(self) -> list[Tensor]:
+        """All scores by sequence in float64, 0 where they are absent; those of whole segments only where they are given."""
+        exact = in_double(self._problem)
+        B, T, _, L = exact.shape
+        shapes = ((B, L), (B, L), (B, T, L), (B, T, L))
+        rest = [
+            exact.emissions.new_zeros(shape) if part is None else part
+            for part, shape in zip(exact[3:7], shapes, strict=True)
+        ]
+        return [*exact[:3], *rest, *([] if exact.segments is None else [exact.segments])]
+
+    def _part_scores(self) -> tuple[Tensor, ...]:
+        return tuple(self._exact())
+
+    def _log_partition_in_double(self) -> Tensor:
+        return uncompiled(torch_segments.differentiable_log_partition)(self._problem)
+
+    def kl(self, other: SegmentDistribution) -> Tensor:
+        """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same outputs; inf where q(y) = 0 < p(y)."""
+        self._check_same_outputs(other)
+        mine, theirs = self, other
+        if (mine._problem.segments is None) != (theirs._problem.segments is None):
+            mine, theirs = mine._with_segments(), theirs._with_segments()
+        return super(SegmentDistribution, mine).kl(theirs)
+
+    def _with_segments(self) -> SegmentDistribution:
+        """The same distribution, with scores of whole segments that are 0 where they were absent."""
+        if self._problem.segments is not None:
+            return self
+        B, T, K, L = self._problem.shape
+        found = object.__new__(SegmentDistribution)
+        found._positions, found._choice = self._positions, None
+        found._problem = self._problem._replace(segments=self._problem.emissions.new_zeros((B, T, K, L)))
+        return found
+
+    def _check_same_outputs(self, other: SegmentDistribution) -> None:
+        mine, theirs = list(self._problem.shape), list(other._problem.shape)
+        if mine != theirs:
+            raise ValueError(f"kl: the other distribution has [B, T, K, L] = {theirs}, expected {mine}.")
+        if not torch.equal(self._places_of_tokens()[0], other._places_of_tokens()[0]):
+            raise ValueError("kl: the other distribution has another mask, expected the same.")
+
+
+def _check_shapes(
+    emissions: Tensor, durations: Tensor, first: Tensor | None, last: Tensor | None, segments: Tensor | None
+) -> None:
+    """Raise an error for scores that do not go with each other."""
+    check_scores("emissions", emissions)
+    if emissions.ndim != 3 or emissions.shape[2] == 0:
+        raise ValueError(
+            f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
+        )
+    B, T, L = emissions.shape
+    check_scores("durations", durations, emissions.device)
+    if durations.ndim != 2 or durations.shape[0] == 0 or durations.shape[1] != L:
+        raise ValueError(
+            f"durations: got shape {list(durations.shape)}, expected [K, L] with L = {L}, K ≥ 1."
+        )
+    expected = {"first": (first, (B, T, L)), "last": (last, (B, T, L))}
+    for name, (scores, shape) in {**expected, "segments": (segments, (B, T, *durations.shape))}.items():
+        if scores is None:
+            continue
+        check_scores(name, scores, emissions.device)
+        if scores.shape != shape:
+            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected {list(shape)}.")
+
+
+def _span_scores(
+    sums: torch_segments.Summed, row: Tensor, start: Tensor, last: Tensor, label: Tensor
+) -> Tensor:
+    """log P [n] of the segments from position `start` to position `last`."""
+    problem, k = sums.problem, last - start
+    never = torch.isinf(problem.emissions)
+    total = torch.cumsum(torch.where(never, 0.0, problem.emissions), 1)
+    holes = torch.cumsum(never.long(), 1)
+    own = problem.emissions[row, start, label]
+    scores = own + total[row, last, label] - total[row, start, label]
+    scores = torch.where(holes[row, last, label] > holes[row, start, label], -torch.inf, scores)
+    scores = scores + sums.begins[row, start, label] + problem.durations[row, k, label]
+    scores = scores + sums.after_end[row, last, label] + sums.shift[row, start, 0]
+    scores = scores if problem.first is None else scores + problem.first[row, start, label]
+    scores = scores if problem.last is None else scores + problem.last[row, last, label]
+    return scores if problem.segments is None else scores + problem.segments[row, start, k, label]
