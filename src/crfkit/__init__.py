@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         report,
         structures,
     )
-    from crfkit.data import InputError
+    from crfkit.errors import InputError
     from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
     from crfkit.models import CRF, Checkpoint, Parser, load
     from crfkit.optimizers import (
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name imports its own package.
 _NAMES = {
     "compat": [],
-    "data": ["InputError"],
+    "errors": ["InputError"],
     "evaluation": [],
     "features": ["FeatureFunction", "FeatureFunctions", "TagDictionary", "Template"],
     "inference": [],

@@ -21,12 +21,13 @@ PACKAGE = Path(crfkit.__file__).parent
 MAP: dict[str, set[str]] = {
     "lazy": set(),
     "arrays": set(),
-    "data": {"lazy"},
-    "structures": {"arrays"},
-    "optimizers": {"arrays"},
-    "evaluation": {"data"},
-    "features": {"data", "structures", "lazy", "arrays"},
-    "inference": {"structures", "arrays"},
+    "errors": set(),
+    "data": {"errors", "lazy"},
+    "structures": {"errors", "arrays"},
+    "optimizers": {"errors", "arrays"},
+    "evaluation": {"data", "errors"},
+    "features": {"data", "structures", "errors", "lazy", "arrays"},
+    "inference": {"structures", "errors", "arrays"},
     "objective": set(),
     "models": {
         "data",
@@ -36,10 +37,11 @@ MAP: dict[str, set[str]] = {
         "features",
         "inference",
         "objective",
+        "errors",
         "lazy",
         "arrays",
     },
-    "nn": {"structures", "inference", "arrays"},
+    "nn": {"structures", "inference", "errors", "arrays"},
 }
 TOP = {"cli", "compat", "report", "serve", "distributed"}  # may import every package of the map
 MAP.update({part: set(MAP) for part in TOP})

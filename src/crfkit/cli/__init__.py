@@ -53,7 +53,7 @@ class _Commands(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from crfkit.data import InputError
+        from crfkit.errors import InputError
 
         try:
             with output_failures():

@@ -6,14 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crfkit.cli.streams import ArrivingLines, open_input
-from crfkit.data import (
-    AttributeSequence,
-    ColumnSequence,
-    InputError,
-    is_conllu,
-    read_attributes,
-    read_columns,
-)
+from crfkit.data import AttributeSequence, ColumnSequence, is_conllu, read_attributes, read_columns
+from crfkit.errors import InputError
 
 Row = tuple[str, ...]
 Allowed = list[frozenset[str] | None]  # the labels allowed at each position; None: all

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crfkit.cli.columns import Allowed, Example
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.structures import Bigrams

@@ -17,7 +17,8 @@ from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.progress import Display
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
-from crfkit.data import InputError, read_conllu
+from crfkit.data import read_conllu
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence

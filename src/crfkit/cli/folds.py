@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowing_known
 from crfkit.cli.evaluate import evaluate
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.models import CRF

@@ -8,7 +8,7 @@ import click
 
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.streams import open_output
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 
 def trellises_on(model: Path, file: Path) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import click
 
 from crfkit.cli.columns import Example, Input, read_attribute_examples, read_for_model, read_ragged
 from crfkit.cli.constraints import check_known, label_column_among, take_allowed
-from crfkit.data import InputError, read_bytes
+from crfkit.data import read_bytes
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.models import CRF

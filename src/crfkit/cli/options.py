@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from crfkit.data import InputError
+from crfkit.errors import InputError
 from crfkit.optimizers import AUTO, OPTIMIZERS, Optimizer, optimizer_named
 
 Command = TypeVar("Command", bound=Callable[..., Any])

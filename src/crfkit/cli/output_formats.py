@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.cli.columns import Example
-from crfkit.data import InputError, write_columns
+from crfkit.data import write_columns
+from crfkit.errors import InputError
 
 
 class Details(NamedTuple):

@@ -20,7 +20,8 @@ from crfkit.cli.streams import (
     open_output,
     writes_to_terminal,
 )
-from crfkit.data import InputError, read_conllu, write_conllu
+from crfkit.data import read_conllu, write_conllu
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

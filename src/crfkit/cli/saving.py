@@ -14,7 +14,7 @@ import click
 from crfkit.cli.options import safety_of
 from crfkit.cli.progress import Display, SecondsLeft
 from crfkit.cli.streams import BAD_INPUT, check_output, complain
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.models import CRF, Parser

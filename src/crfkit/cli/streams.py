@@ -16,7 +16,7 @@ from typing import IO, NoReturn, TypeVar
 
 import click
 
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 BAD_INPUT = 2  # exit status
 BROKEN_PIPE = 141  # exit status of a tool that the signal of a broken pipe ends: 128 + SIGPIPE

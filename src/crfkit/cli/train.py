@@ -29,7 +29,7 @@ from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import check_outputs, end_interrupted, ended_from_outside, fit, train_and_save
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.evaluation import Metric

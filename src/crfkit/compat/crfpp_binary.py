@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Int64s
 from crfkit.compat.crfpp_model import CrfppParts
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError
 
 BINARY_MAGIC = struct.pack("<Ii", 100, 0)
 _HEAD = struct.Struct("<IidIII")
@@ -42,21 +42,23 @@ def binary_parts(data: bytes, encoding: str) -> CrfppParts:
     file = _File(data)
     _, _, cost_factor, n_weights, n_columns, n_bytes = _HEAD.unpack(file.take(_HEAD.size, "header"))
     if not 1 <= n_columns <= 10**6:
-        raise InputError(f"its rows have {n_columns:,} columns, expected 1 to 1,000,000")
+        raise FileFormatError(f"its rows have {n_columns:,} columns, expected 1 to 1,000,000")
     labels = _texts(file.take_sized("labels"), "labels")
     lines = [line for line in _texts(file.take_sized("template"), "template") if line]
     if n_bytes % _UNIT.itemsize:
-        raise InputError(f"its double array has {n_bytes:,} bytes, expected a multiple of {_UNIT.itemsize}")
+        raise FileFormatError(
+            f"its double array has {n_bytes:,} bytes, expected a multiple of {_UNIT.itemsize}"
+        )
     units = np.frombuffer(file.take(n_bytes, "double array"), _UNIT)
     weights = np.frombuffer(file.take(4 * n_weights, "weights"), "<f4")
     if not np.isfinite(weights).all():
-        raise InputError("it has a weight that is no finite number")
+        raise FileFormatError("it has a weight that is no finite number")
     if file.place != len(data):
-        raise InputError(f"{len(data) - file.place:,} bytes follow after its {n_weights:,} weights")
+        raise FileFormatError(f"{len(data) - file.place:,} bytes follow after its {n_weights:,} weights")
     names, starts = trie_keys(units, _MOST * len(data) + _FREE)
     for name in names:
         if not name.startswith((b"U", b"B")):
-            raise InputError(f"the feature {name[:40]!r} begins neither with U nor with B")
+            raise FileFormatError(f"the feature {name[:40]!r} begins neither with U nor with B")
     return CrfppParts(
         [label.decode(encoding) for label in labels],
         "\n".join(line.decode(encoding) for line in lines),
@@ -79,24 +81,24 @@ def trie_keys(units: Units, most_bytes: int) -> tuple[list[bytes], Int64s]:
     inside = inner[base[inner] < len(units)]
     owner[base[inside]] = inside
     if len(inside) != len(inner) or (owner >= 0).sum() != len(inner):
-        raise InputError("its double array is damaged: two units lead to one node, or to none")
+        raise FileFormatError("its double array is damaged: two units lead to one node, or to none")
     last = np.flatnonzero((base < 0) & (check == np.arange(len(units))))  # [F] where keys end
     steps: list[npt.NDArray[np.uint8]] = []  # the bytes of all keys that are as long, from the last one
     alive = [np.arange(len(last), dtype=np.int32)]
     at, n_bytes = owner[check[last]], 0
     while True:
         if (at < 0).any():
-            raise InputError("its double array is damaged: a key does not begin at the root")
+            raise FileFormatError("its double array is damaged: a key does not begin at the root")
         open_ = at != 0
         keys, at = alive[-1][open_], at[open_]
         n_bytes += len(keys)
         if n_bytes > most_bytes or len(steps) > min(len(units), _LONGEST_KEY):  # perhaps round in a circle
-            raise InputError("its double array is damaged: its keys are out of proportion to its size")
+            raise FileFormatError("its double array is damaged: its keys are out of proportion to its size")
         if not len(keys):
             break
         byte = at - check[at] - 1
         if (byte < 1).any() or (byte > 255).any():
-            raise InputError("its double array is damaged: a unit is no child of the node that it names")
+            raise FileFormatError("its double array is damaged: a unit is no child of the node that it names")
         steps.append(byte.astype(np.uint8))
         alive.append(keys)
         at = owner[check[at]]
@@ -115,7 +117,7 @@ def trie_keys(units: Units, most_bytes: int) -> tuple[list[bytes], Int64s]:
 
 def _texts(data: bytes, what: str) -> list[bytes]:
     if not data.endswith(b"\0"):
-        raise InputError(f"its {what} do not end with a zero byte")
+        raise FileFormatError(f"its {what} do not end with a zero byte")
     return data[:-1].split(b"\0")
 
 
@@ -129,7 +131,7 @@ class _File:
     def take(self, n_bytes: int, what: str) -> bytes:
         """The next bytes."""
         if n_bytes > len(self.data) - self.place:
-            raise InputError(f"it ends within its {what}, of which there are {n_bytes:,} bytes")
+            raise FileFormatError(f"it ends within its {what}, of which there are {n_bytes:,} bytes")
         self.place += n_bytes
         return self.data[self.place - n_bytes : self.place]
 

@@ -25,7 +25,8 @@ import numpy as np
 from crfkit.arrays import Float64s
 from crfkit.compat.crfpp_binary import BINARY_MAGIC, binary_parts
 from crfkit.compat.crfpp_model import CrfppParts, crfpp_model
-from crfkit.data import InputError, read_bytes
+from crfkit.data import read_bytes
+from crfkit.errors import ArgumentError, FileFormatError, InputError
 from crfkit.models import CRF
 
 MAGIC = (b"version:", BINARY_MAGIC)
@@ -49,19 +50,19 @@ def parse_crfpp(data: bytes, source: str = "<bytes>", *, encoding: str = "utf-8"
         return crfpp_model(binary_parts(data, encoding) if binary else _text_parts(data.decode(encoding)))
     except InputError as error:
         kind = "binary" if binary else "text"
-        raise InputError(f"{source}: not a usable {kind} model of CRF++: {error}") from None
+        raise FileFormatError(f"{source}: not a usable {kind} model of CRF++: {error}") from None
     except UnicodeDecodeError:
-        raise InputError(
+        raise FileFormatError(
             f"{source}: not a usable model of CRF++: it is not in the encoding {encoding}"
         ) from None
     except LookupError:
-        raise InputError(f"there is no encoding {encoding!r}") from None
+        raise ArgumentError(f"there is no encoding {encoding!r}") from None
 
 
 def _text_parts(text: str) -> CrfppParts:
     parts = text.replace("\r\n", "\n").split("\n\n", 4)
     if len(parts) != 5:
-        raise InputError(f"found {len(parts)} parts with blank lines between them, expected 5")
+        raise FileFormatError(f"found {len(parts)} parts with blank lines between them, expected 5")
     head, listed, template, features, numbers = parts
     cost_factor, n_weights, n_columns = _settings(head)
     weights = _weights(numbers, n_weights)
@@ -74,18 +75,18 @@ def _settings(head: str) -> tuple[float, int, int]:
     for line in _lines(head):
         name, colon, value = line.partition(":")
         if not colon:
-            raise InputError(f"its header has the line {line[:40]!r}, expected `name: value`")
+            raise FileFormatError(f"its header has the line {line[:40]!r}, expected `name: value`")
         settings[name] = value.strip()
     for name in _HEADER:
         if name not in settings:
-            raise InputError(f"its header has no {name}")
+            raise FileFormatError(f"its header has no {name}")
     for name in ("maxid", "xsize"):
         if not _COUNT.fullmatch(settings[name]):
-            raise InputError(f"{name} is {settings[name][:40]!r}, expected a whole number of at least 1")
+            raise FileFormatError(f"{name} is {settings[name][:40]!r}, expected a whole number of at least 1")
     try:
         return float(settings["cost-factor"]), int(settings["maxid"]), int(settings["xsize"])
     except ValueError:
-        raise InputError(f"cost-factor is {settings['cost-factor'][:40]!r}, expected a number") from None
+        raise FileFormatError(f"cost-factor is {settings['cost-factor'][:40]!r}, expected a number") from None
 
 
 def _weights(text: str, n_weights: int) -> Float64s:
@@ -94,9 +95,9 @@ def _weights(text: str, n_weights: int) -> Float64s:
         try:
             weights = np.fromstring(text, sep="\n")
         except (DeprecationWarning, ValueError):
-            raise InputError("its last part has a line that is no number") from None
+            raise FileFormatError("its last part has a line that is no number") from None
     if len(weights) != n_weights:
-        raise InputError(f"it has {len(weights):,} weights, and maxid says {n_weights:,}")
+        raise FileFormatError(f"it has {len(weights):,} weights, and maxid says {n_weights:,}")
     return weights
 
 
@@ -107,7 +108,7 @@ def _features(text: str) -> tuple[list[str], array[int]]:
     for line in _lines(text):
         found = _FEATURE.fullmatch(line)
         if found is None:
-            raise InputError(f"it has the line {line[:40]!r}, expected a number and a feature")
+            raise FileFormatError(f"it has the line {line[:40]!r}, expected a number and a feature")
         names.append(found[2])
         starts.append(int(found[1]))
     return names, starts

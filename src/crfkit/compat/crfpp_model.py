@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int64s
 from crfkit.compat.template_model import Weights, check_label_names, template_model
-from crfkit.data import MAX_WEIGHT, InputError
+from crfkit.data import MAX_WEIGHT
+from crfkit.errors import FileFormatError
 from crfkit.features import Template
 from crfkit.models import CRF
 
@@ -33,7 +34,7 @@ def crfpp_model(parts: CrfppParts) -> CRF:
     """
     check_label_names(parts.labels)
     if not 0 < parts.cost_factor <= MAX_WEIGHT:
-        raise InputError(f"its cost factor is {parts.cost_factor:g}, expected a number above 0")
+        raise FileFormatError(f"its cost factor is {parts.cost_factor:g}, expected a number above 0")
     template = Template.parse(parts.template, "its template")
     template.check_columns(parts.n_columns)
     starts = np.asarray(parts.starts, dtype=np.int64)
@@ -41,7 +42,7 @@ def crfpp_model(parts: CrfppParts) -> CRF:
     n = len(parts.labels)
     used = int(on_labels.sum()) * n + int((~on_labels).sum()) * n**2
     if used > len(parts.weights):
-        raise InputError(f"its features need {used:,} weights, and there are {len(parts.weights):,}")
+        raise FileFormatError(f"its features need {used:,} weights, and there are {len(parts.weights):,}")
     states = _weights(parts, starts, on_labels, n)
     arcs = _weights(parts, starts, ~on_labels, n**2)
     return template_model(
@@ -54,11 +55,11 @@ def _weights(parts: CrfppParts, starts: Int64s, chosen: npt.NDArray[np.bool_], s
     begins = starts[chosen]
     if len(begins) and (begins.min() < 0 or begins.max() + size > len(parts.weights)):
         wrong = begins.min() if begins.min() < 0 else begins.max()
-        raise InputError(f"a feature begins with weight {wrong}, and there are {len(parts.weights):,}")
+        raise FileFormatError(f"a feature begins with weight {wrong}, and there are {len(parts.weights):,}")
     names = [parts.features[f] for f in np.flatnonzero(chosen).tolist()]
     values = parts.weights[(begins[:, None] + np.arange(size)).ravel()]
     if not (np.abs(values) <= MAX_WEIGHT).all():
-        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
+        raise FileFormatError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
     values = values * parts.cost_factor
     outcomes = np.tile(np.arange(size, dtype=np.int32), len(begins))
     return Weights(names, np.repeat(np.arange(len(begins)), size), outcomes, values)

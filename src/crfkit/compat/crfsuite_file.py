@@ -18,7 +18,8 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.compat.crfsuite_opening import OpenedModel, errors_of
-from crfkit.data import InputError, read_bytes
+from crfkit.data import read_bytes
+from crfkit.errors import FileFormatError, UnsavableError
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.lazy import lazy_property
 from crfkit.models import CRF, assemble, replacing
@@ -49,7 +50,7 @@ class CrfsuiteModel:
         opened = OpenedModel.from_bytes(bytes(data), source)
         if not opened.labels:
             with errors_of(source):
-                raise InputError("it has no labels")
+                raise FileFormatError("it has no labels")
         return opened.whole
 
     @classmethod
@@ -113,14 +114,14 @@ def crfsuite_bytes(crf: CRF[Any]) -> bytes:
     try:
         return _core.write_crfsuite(feature_map.layout, names, vocabulary, crf.weights_)
     except ValueError as error:
-        raise InputError(f"CRFsuite's file cannot hold this model: {error}") from None
+        raise UnsavableError(f"CRFsuite's file cannot hold this model: {error}") from None
 
 
 def check_names(labels: Sequence[str], vocabulary: Vocabulary) -> None:
     """Refuse names of labels and attributes that a file of CRFsuite cannot hold."""
     for name in (*labels, *(vocabulary.names() if b"\0" in vocabulary.to_bytes()[0].tobytes() else ())):
         if "\0" in name:
-            raise InputError(f"{name!r} has a NUL character, which a file of CRFsuite cannot hold")
+            raise UnsavableError(f"{name!r} has a NUL character, which a file of CRFsuite cannot hold")
 
 
 def check_expressible(crf: CRF[Any]) -> None:
@@ -143,7 +144,7 @@ def check_expressible(crf: CRF[Any]) -> None:
     }
     for what, has in reasons.items():
         if has:
-            raise InputError(f"the model has {what}, which a file of CRFsuite cannot hold")
+            raise UnsavableError(f"the model has {what}, which a file of CRFsuite cannot hold")
 
 
 def write_crfsuite(crf: CRF[Any], path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from crfkit import _core
-from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError, check_labels
+from crfkit.data import MAX_LABELS, MAX_WEIGHT, check_labels
+from crfkit.errors import FileFormatError
 from crfkit.lazy import lazy_property
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class OpenedModel:
         # Names that are looked up in the file before the whole model is read.
         self._budget = _FEW_NAMES + file.n_features // _FEATURES_PER_NAME
         if len(set(self.labels)) != len(self.labels):
-            raise InputError("its labels are not distinct")
+            raise FileFormatError("its labels are not distinct")
         if self.labels:
             check_labels(len(self.labels), file.n_features)
 
@@ -95,4 +96,4 @@ def errors_of(source: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise InputError(f"{source}: not a model of CRFsuite: {error}") from None
+        raise FileFormatError(f"{source}: not a model of CRFsuite: {error}") from None

@@ -8,7 +8,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 
 STAND_INS = {
     "pycrfsuite": "crfkit.compat.pycrfsuite",
@@ -27,7 +27,7 @@ def install(names: Iterable[str] = tuple(STAND_INS)) -> None:
     chosen = [names] if isinstance(names, str) else list(names)
     for name in chosen:
         if name not in STAND_INS:
-            raise InputError(f"install got {name!r}, expected names among {', '.join(STAND_INS)}")
+            raise ArgumentError(f"install got {name!r}, expected names among {', '.join(STAND_INS)}")
     for name in chosen:
         for known in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
             del sys.modules[known]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.data import MAX_LABELS, MAX_WEIGHT, InputError
+from crfkit.data import MAX_LABELS, MAX_WEIGHT
+from crfkit.errors import FileFormatError
 from crfkit.features import FeatureMap, Template, Vocabulary
 from crfkit.models import CRF, assemble
 
@@ -36,7 +37,7 @@ class Weights(NamedTuple):
                 vocabulary.add(name)
         kept = counts[counts > 0]
         if len(vocabulary) != len(kept):
-            raise InputError("a feature is there twice")
+            raise FileFormatError("a feature is there twice")
         return vocabulary, np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
 
 
@@ -61,7 +62,7 @@ def template_model(
     begins = tuple(line.macros[0].literal for line in lines if line.macros)
     for part in (states, arcs):
         if not (np.abs(part.values) <= MAX_WEIGHT).all():
-            raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
+            raise FileFormatError(f"it has a weight beyond ±{MAX_WEIGHT:g}, expected finite ones")
     counts = np.array([listed[name] for name in arcs.names], dtype=np.float64)[arcs.features]
     everywhere = counts > 0
     plain_cells, plain_values = _sum_by_cell(arcs._replace(values=arcs.values * counts).where(everywhere))
@@ -97,7 +98,7 @@ def with_columns(crf: CRF, n_columns: int) -> CRF:
     """A model whose rows may have more columns than it reads, changed to take rows of exactly `n_columns`."""
     encoder = crf.encoder_
     if encoder.template is None or not encoder.more_columns:
-        raise InputError("the model knows how many columns its rows have")
+        raise FileFormatError("the model knows how many columns its rows have")
     encoder.template.check_columns(n_columns)
     encoder.n_columns, encoder.more_columns = n_columns, False
     return crf
@@ -106,7 +107,7 @@ def with_columns(crf: CRF, n_columns: int) -> CRF:
 def check_label_names(labels: Sequence[str]) -> None:
     """Refuse labels that are none, too many, or not distinct."""
     if not 1 <= len(labels) <= MAX_LABELS or len(set(labels)) != len(labels) or not all(labels):
-        raise InputError(
+        raise FileFormatError(
             f"it has {len(labels):,} labels, expected 1 to {MAX_LABELS:,} names that are distinct"
         )
 

@@ -23,7 +23,8 @@ from array import array
 import numpy as np
 
 from crfkit.compat.template_model import Weights, check_label_names, template_model, with_columns
-from crfkit.data import InputError, read_bytes
+from crfkit.data import read_bytes
+from crfkit.errors import FileFormatError, InputError
 from crfkit.features import Template, WapitiPatterns, WapitiTokens
 from crfkit.models import CRF
 
@@ -50,7 +51,7 @@ def parse_wapiti(data: bytes, source: str = "<bytes>", *, n_columns: int | None 
         model = _parse(data)
         return model if n_columns is None else with_columns(model, n_columns)
     except InputError as error:
-        raise InputError(f"{source}: not a usable model of Wapiti: {error}") from None
+        raise FileFormatError(f"{source}: not a usable model of Wapiti: {error}") from None
 
 
 def _parse(data: bytes) -> CRF:
@@ -84,7 +85,7 @@ def _template(patterns: list[str], *, puts_u: bool) -> Template:
     if not patterns:
         return WapitiTokens("u" if puts_u else "", "its patterns")
     if any("\n" in pattern or "#" in pattern for pattern in patterns):
-        raise InputError("a pattern has a line end or a # in it")
+        raise FileFormatError("a pattern has a line end or a # in it")
     template = WapitiPatterns.parse("\n".join(patterns), "its patterns")
     return template.of_single_rows() if puts_u else template
 
@@ -96,11 +97,11 @@ def _weights(
     on_labels = np.array([name[:1] in ("u", "*") for name in names], dtype=bool)
     on_arcs = np.array([name[:1] in ("b", "*") for name in names], dtype=bool)
     if not np.all(on_labels | on_arcs):
-        raise InputError("a feature begins neither with u nor with b nor with *")
+        raise FileFormatError("a feature begins neither with u nor with b nor with *")
     ends = np.cumsum(on_labels * n_labels + on_arcs * n_labels**2)
     index, value = np.frombuffer(numbers, np.int64), np.frombuffer(values, np.float64)
     if len(index) and (len(names) == 0 or index[-1] >= ends[-1]):
-        raise InputError(f"it has a weight of the number {index[-1]}, and its features have fewer")
+        raise FileFormatError(f"it has a weight of the number {index[-1]}, and its features have fewer")
     features = np.searchsorted(ends, index, side="right")
     offsets = index - (ends[features] - (on_labels * n_labels + on_arcs * n_labels**2)[features])
     of_label = on_labels[features] & (offsets < n_labels)
@@ -113,7 +114,7 @@ def _utf8(text: bytes, what: str) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError:
-        raise InputError(f"a {what} is not UTF-8") from None
+        raise FileFormatError(f"a {what} is not UTF-8") from None
 
 
 class _File:
@@ -130,7 +131,7 @@ class _File:
         found = expected.fullmatch(self.data, self.place, end)
         if found is None:
             shown = self.data[self.place : min(end, self.place + 40)]
-            raise InputError(
+            raise FileFormatError(
                 f"at byte {self.place} stands {shown!r}, expected a line that begins with {begins}"
             )
         self.place = end + 1
@@ -141,7 +142,7 @@ class _File:
         found = _LENGTH.match(self.data, self.place)
         end = -1 if found is None else found.end() + int(found[1])
         if found is None or self.data[end : end + 2] != b",\n":
-            raise InputError(f"at byte {self.place} expected length:text, and a line end")
+            raise FileFormatError(f"at byte {self.place} expected length:text, and a line end")
         self.place = end + 2
         return self.data[found.end() : end]
 
@@ -154,12 +155,14 @@ class _File:
             try:
                 value = float.fromhex(number_text) if "x" in number_text else float(number_text)
             except (ValueError, OverflowError):
-                raise InputError(f"a weight is {found[2][:40]!r}, expected a number") from None
+                raise FileFormatError(f"a weight is {found[2][:40]!r}, expected a number") from None
             number = int(found[1])
             if numbers and number <= numbers[-1]:
-                raise InputError(f"weight {number} follows weight {numbers[-1]}, expected rising numbers")
+                raise FileFormatError(
+                    f"weight {number} follows weight {numbers[-1]}, expected rising numbers"
+                )
             numbers.append(number)
             values.append(value)
         if self.data[self.place :].strip():
-            raise InputError(f"more follows after its {n_weights:,} weights")
+            raise FileFormatError(f"more follows after its {n_weights:,} weights")
         return numbers, values

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from crfkit.data.errors import InputError, MissingFileError, unreadable
+from crfkit.data.errors import unreadable
 from crfkit.data.limits import MAX_LABELS, MAX_WEIGHT, check_labels, fewest_weights
+from crfkit.errors import InputError, MissingFileError
 from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:

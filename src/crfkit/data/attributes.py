@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, ClassVar
 
-from crfkit.data.errors import InputError
 from crfkit.data.files import Source, numbered_lines, source_name
+from crfkit.errors import FileFormatError, UnsavableError
 
 Item = list[str] | dict[str, float]  # names, or names with values where one is not 1
 
@@ -115,7 +115,7 @@ def _attribute(field: str, place: str) -> tuple[str, float]:
     except ValueError:
         value = math.nan
     if not abs(value) <= _LARGEST:
-        raise InputError(
+        raise FileFormatError(
             f"{place}: attribute {name[:40]!r} has the value {text[:40]!r}, expected a number of at most 1e20 in size "
             "(a colon in a name is written \\:)"
         )
@@ -128,5 +128,5 @@ def _unescape(text: str) -> str:
 
 def _escape(text: str) -> str:
     if "\t" in text or "\n" in text or "\r" in text:
-        raise InputError(f"{text[:40]!r} has a tab or a line end, which an attribute file cannot hold")
+        raise UnsavableError(f"{text[:40]!r} has a tab or a line end, which an attribute file cannot hold")
     return text.replace("\\", "\\\\").replace(":", "\\:")

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from crfkit.data.errors import InputError
 from crfkit.data.files import Source, numbered_lines, source_name
+from crfkit.errors import ArgumentError, FileFormatError, UnsavableError
 
 AUTO = "auto"
 """The value of `comment` that asks for the rule of this module."""
@@ -66,7 +66,7 @@ def read_columns(
     4 [('it', 'P')]
     """
     if separator == "" or comment == "":
-        raise InputError(
+        raise ArgumentError(
             "separator and comment must not be empty strings: leave them out, or give None for no comments"
         )
     return _Reader(source_name(source), separator, comment, ragged=ragged).sequences(numbered_lines(source))
@@ -80,7 +80,7 @@ def write_columns(
     for position, row in enumerate(rows):
         for value in row:
             if separator in value or "\n" in value or (separator == " " and (not value or "\t" in value)):
-                raise InputError(
+                raise UnsavableError(
                     f"position {position}: the value {value!r} cannot stand in a file separated by {separator!r}"
                 )
         stream.write(separator.join(row) + "\n")
@@ -165,17 +165,17 @@ class _Reader:
         if self.comment == AUTO and line.startswith("#"):
             hint = " (a comment after the first row of a sequence must be announced: comment='#')"
         kind = "tab-separated " if self.separator == "\t" else ""
-        raise InputError(
+        raise FileFormatError(
             f"{self.name}:{number}: found {found} {kind}column{'s' * (found != 1)}, "
             f"expected {self.n_columns} as in the first row of the file{hint}"
         )
 
     def _complain_empty(self, held: list[tuple[int, str]]) -> None:
         if not held:
-            raise InputError(f"{self.name}: the file is empty, expected rows of columns")
+            raise FileFormatError(f"{self.name}: the file is empty, expected rows of columns")
         if not any(line.strip(_BLANKS) for _, line in held):
-            raise InputError(f"{self.name}: the file has only blank lines, expected rows of columns")
-        raise InputError(
+            raise FileFormatError(f"{self.name}: the file has only blank lines, expected rows of columns")
+        raise FileFormatError(
             f"{self.name}: the file has only comments, expected rows of columns "
             "(comment=None reads every line as a row)"
         )

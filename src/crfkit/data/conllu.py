@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, NoReturn
 
-from crfkit.data.errors import InputError
 from crfkit.data.files import Source, Target, numbered_lines, open_target, source_name
+from crfkit.errors import FileFormatError, UnsavableError
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
@@ -122,7 +122,7 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
         empty = False
         yield reader.finish()
     if empty:
-        raise InputError(f"{name}: the file has no sentence, expected CoNLL-U")
+        raise FileFormatError(f"{name}: the file has no sentence, expected CoNLL-U")
 
 
 def write_conllu(sentences: Iterable[Sentence], target: Target) -> None:
@@ -188,7 +188,7 @@ class _Writer:
         return columns
 
     def complain(self, what: str) -> NoReturn:
-        raise InputError(f"{self.name} ({self.sentence.source}:{self.sentence.line}): {what}")
+        raise UnsavableError(f"{self.name} ({self.sentence.source}:{self.sentence.line}): {what}")
 
 
 class _Reader:
@@ -275,4 +275,4 @@ class _Reader:
         return Sentence(*nodes, self.comments, self.line, self.name, tuple(self.gaps))
 
     def complain(self, number: int, what: str) -> NoReturn:
-        raise InputError(f"{self.name}:{number}: {what}")
+        raise FileFormatError(f"{self.name}:{number}: {what}")

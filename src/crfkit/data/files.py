@@ -10,7 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
-from crfkit.data.errors import InputError, unreadable
+from crfkit.data.errors import unreadable
+from crfkit.errors import FileFormatError, InputError, UnwritableFileError
 
 Source = str | PathLike[str] | Iterable[str] | Iterable[bytes]  # a path, or a stream of lines
 Target = str | PathLike[str] | IO[str]
@@ -44,11 +45,15 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
             for number, line in _decode(source, name):
                 yield number, line
     except _DAMAGE as error:
-        raise InputError(f"{name}: the compressed file is damaged after line {number} ({error})") from error
+        raise FileFormatError(
+            f"{name}: the compressed file is damaged after line {number} ({error})"
+        ) from error
     except OSError as error:
         raise unreadable(name, error) from error
     except UnicodeDecodeError as error:  # a text stream that decodes by itself, in larger pieces than lines
-        raise InputError(f"{name}: the text after line {number} is not UTF-8 ({error.reason})") from error
+        raise FileFormatError(
+            f"{name}: the text after line {number} is not UTF-8 ({error.reason})"
+        ) from error
 
 
 def read_text(path: str | PathLike[str]) -> str:
@@ -77,7 +82,9 @@ def open_target(target: Target) -> Iterator[IO[str]]:
     except InputError:  # of a file that the block reads
         raise
     except OSError as error:
-        raise InputError(f"{fspath(target)}: cannot be written ({error.strerror or error})") from error
+        raise UnwritableFileError(
+            f"{fspath(target)}: cannot be written ({error.strerror or error})"
+        ) from error
 
 
 def _opener(path: Path) -> Any:
@@ -92,7 +99,7 @@ def _decode(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, str]
                 line = line.decode("utf-8")
             except UnicodeDecodeError as error:
                 found = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line"
-                raise InputError(f"{name}:{number}: expected UTF-8, found {found}") from error
+                raise FileFormatError(f"{name}:{number}: expected UTF-8, found {found}") from error
         if number == 1:
             line = line.removeprefix("\ufeff")
         yield number, line.removesuffix("\n").removesuffix("\r")

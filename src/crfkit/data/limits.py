@@ -1,6 +1,6 @@
 """What a file of a model may ask for, whatever toolkit wrote it."""
 
-from crfkit.data.errors import InputError
+from crfkit.errors import UnsavableError
 
 MAX_WEIGHT = 1e100
 MAX_LABELS = 8_192  # a table of all transitions [L, L] then takes half a gigabyte
@@ -16,6 +16,6 @@ def fewest_weights(n_labels: int) -> int:
 def check_labels(n_labels: int, n_weights: int) -> None:
     """Refuse labels whose table of transitions is out of proportion to the weights."""
     if n_weights < fewest_weights(n_labels):
-        raise InputError(
+        raise UnsavableError(
             f"it has {n_weights:,} weights for {n_labels:,} labels, expected at least {fewest_weights(n_labels):,}"
         )

@@ -1,7 +1,7 @@
 """Whether the heads of a sentence form a tree."""
 
 from crfkit.data.conllu import Sentence
-from crfkit.data.errors import InputError
+from crfkit.errors import TreeError
 
 
 def check_tree(sentence: Sentence, single_root: bool = True, *, partial: bool = False) -> None:
@@ -14,13 +14,11 @@ def check_tree(sentence: Sentence, single_root: bool = True, *, partial: bool = 
     >>> words = [Word("dogs", "_", "_", "_", "_", 2, "_", "_", "_"), Word("bark", "_", "_", "_", "_", 1, "_", "_", "_")]
     >>> check_tree(Sentence(words))
     Traceback (most recent call last):
-    crfkit.data.errors.InputError: <stream>:1: the heads form a cycle, 1 'dogs' → 2 'bark' → 1 'dogs', expected a tree
+    crfkit.errors.TreeError: <stream>:1: the heads form a cycle, 1 'dogs' → 2 'bark' → 1 'dogs', expected a tree
     """
     words = sentence.words
     if not words:
-        raise InputError(
-            f"{sentence.source}:{sentence.line}: the sentence has no word, expected one at least"
-        )
+        raise TreeError(f"{sentence.source}:{sentence.line}: the sentence has no word, expected one at least")
     heads = [word.head for word in words]
     for number, head in enumerate(heads, 1):
         if head is None:
@@ -66,4 +64,4 @@ def _describe_word(sentence: Sentence, number: int) -> str:
 
 
 def _refuse(sentence: Sentence, number: int, what: str) -> None:
-    raise InputError(f"{sentence.place(number)}: {what}")
+    raise TreeError(f"{sentence.place(number)}: {what}")

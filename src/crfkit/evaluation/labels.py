@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from crfkit.errors import ArgumentError, LabelError, ShapeError
 from crfkit.evaluation.counts import Counts
 
 Labels = Sequence[Hashable]
@@ -144,7 +145,7 @@ def evaluate(
     """
     _check(gold, predicted)
     if possible is not None and len(possible) != len(gold):
-        raise ValueError(f"there are {len(gold)} gold sequences, and possible has {len(possible)} entries")
+        raise ShapeError(f"there are {len(gold)} gold sequences, and possible has {len(possible)} entries")
     if scheme is None:
         scheme = scheme_of(label for labels in (*gold, *predicted) for label in labels)
     return Evaluation(
@@ -246,7 +247,7 @@ def _span_sets(
 def spans(labels: Labels, scheme: str | None = None) -> list[Span]:
     """The spans of one label sequence, in order; without a scheme, the letters of all schemes are known."""
     if isinstance(labels, str):
-        raise ValueError(f"the labels are the single string {labels!r}, expected a sequence of labels")
+        raise ArgumentError(f"the labels are the single string {labels!r}, expected a sequence of labels")
     return list(_spans(labels, scheme, ""))
 
 
@@ -270,7 +271,7 @@ def _spans(labels: Labels, scheme: str | None, where: str) -> Iterator[Span]:
         if parsed is None:
             name = f" of the scheme {scheme}" if scheme else ""
             expected = ", ".join(f"{letter}-type" for letter in letters)
-            raise ValueError(
+            raise LabelError(
                 f"{where}position {i}: {label!r} is not a span label{name}, expected O or one of {expected}"
             )
         letter, kind = parsed
@@ -286,7 +287,7 @@ def _letters(scheme: str | None) -> str:
     if scheme is None:
         return "BIESLU"
     if scheme not in SCHEMES:
-        raise ValueError(f"unknown scheme of span labels {scheme!r}: expected one of {', '.join(SCHEMES)}")
+        raise ArgumentError(f"unknown scheme of span labels {scheme!r}: expected one of {', '.join(SCHEMES)}")
     return SCHEMES[scheme]
 
 
@@ -310,20 +311,20 @@ def _weights(sample_weight: Sequence[float] | None, n: int) -> Sequence[float]:
     if sample_weight is None:
         return [1.0] * n
     if len(sample_weight) != n:
-        raise ValueError(f"there are {n} gold sequences, and sample_weight has {len(sample_weight)} entries")
+        raise ShapeError(f"there are {n} gold sequences, and sample_weight has {len(sample_weight)} entries")
     return [float(weight) for weight in sample_weight]
 
 
 def _check_lengths(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
     if len(gold) != len(predicted):
-        raise ValueError(
+        raise ShapeError(
             f"there are {len(gold)} gold sequences and {len(predicted)} predicted ones, expected as many"
         )
     for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
         if isinstance(g, str) or isinstance(p, str):
-            raise ValueError(f"sequence {n} is a single string, expected a sequence of labels")
+            raise ArgumentError(f"sequence {n} is a single string, expected a sequence of labels")
         if len(g) != len(p):
-            raise ValueError(
+            raise ShapeError(
                 f"sequence {n} has {len(g)} gold labels and {len(p)} predicted ones, expected as many"
             )
 
@@ -333,6 +334,6 @@ def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
     for n, g in enumerate(gold):
         for i, label in enumerate(g):
             if label is None or isinstance(label, set | frozenset):
-                raise ValueError(
+                raise ArgumentError(
                     f"sequence {n}, position {i}: the gold label is {label!r}, expected one label to compare with"
                 )

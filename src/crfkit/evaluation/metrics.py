@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, FunctionError, InputError
 from crfkit.evaluation.labels import Labels, known_accuracy, scheme_of, sequence_accuracy, span_totals
 
 Weights = Sequence[float] | None  # of the sequences, [N]; None: all count once
@@ -48,7 +48,9 @@ class Metric:
     def __post_init__(self) -> None:
         """Refuse a name that no metric has."""
         if self.name not in METRICS:
-            raise InputError(f"metric is {self.name!r}, expected a function or one of {', '.join(METRICS)}")
+            raise ArgumentError(
+                f"metric is {self.name!r}, expected a function or one of {', '.join(METRICS)}"
+            )
 
     @property
     def title(self) -> str:
@@ -84,7 +86,7 @@ def checked_metric(metric: Any) -> MetricFunction | None:
         return function
     if isinstance(metric, str):
         return Metric(metric)
-    raise InputError(f"metric is {metric!r}, expected a function or one of {', '.join(METRICS)}")
+    raise ArgumentError(f"metric is {metric!r}, expected a function or one of {', '.join(METRICS)}")
 
 
 def measure(
@@ -106,7 +108,7 @@ def as_score(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise InputError(
+        raise FunctionError(
             f"the metric gave an object of type {type(value).__name__}, expected a number"
         ) from None
 
@@ -142,5 +144,5 @@ def make_scorer(metric: str | MetricFunction | None = None, *, greater_is_better
         try:
             checked_metric(metric)
         except InputError as error:
-            raise InputError(f"{error}; for a parser, one of {', '.join(TREE_METRICS)}") from None
+            raise ArgumentError(f"{error}; for a parser, one of {', '.join(TREE_METRICS)}") from None
     return Scorer(metric, greater_is_better)

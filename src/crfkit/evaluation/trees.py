@@ -18,7 +18,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from crfkit.data import InputError, Sentence, Word
+from crfkit.data import Sentence, Word
+from crfkit.errors import ShapeError, TreeError
 from crfkit.evaluation.counts import Counts
 
 _CONTENT = (
@@ -123,7 +124,7 @@ def evaluate_trees(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> T
     Sentences with other words, and words without a head, are refused.
     """
     if len(gold) != len(predicted):
-        raise InputError(
+        raise ShapeError(
             f"there are {len(gold)} gold sentences and {len(predicted)} predicted ones, expected as many"
         )
     n_words = n_heads = n_labels = n_trees = n_morphology = n_lemmas = 0
@@ -192,19 +193,19 @@ def _morphology(word: Word) -> tuple[str, frozenset[str]]:
 
 def _check(gold: Sentence, predicted: Sentence) -> None:
     if len(gold.words) != len(predicted.words):
-        raise InputError(
+        raise ShapeError(
             f"{gold.source}:{gold.line}: the gold sentence has {len(gold.words)} words and the predicted one "
             f"({predicted.source}:{predicted.line}) {len(predicted.words)}, expected the same words"
         )
     for number, (g, p) in enumerate(zip(gold.words, predicted.words, strict=True), 1):
         if g.form != p.form:
-            raise InputError(
+            raise ShapeError(
                 f"{gold.place(number)}: word {number} is {g.form!r} in the gold sentence and {p.form!r} in the "
                 f"predicted one ({predicted.place(number)}), expected the same words"
             )
         for sentence, word in ((gold, g), (predicted, p)):
             if word.head is None or not 0 <= word.head <= len(sentence.words):
-                raise InputError(
+                raise TreeError(
                     f"{sentence.place(number)}: the HEAD of word {number} {word.form!r} is "
                     f"{'missing' if word.head is None else word.head}, expected a number from 0 to {len(sentence.words)}"
                 )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import offsets
-from crfkit.data import InputError
+from crfkit.errors import LabelError, ShapeError
 from crfkit.features.given_sequences import check_no_table
 from crfkit.features.labels import Labels
 from crfkit.features.wording import shown
@@ -59,36 +59,36 @@ def first_of(given: AllowedLabels | None, otherwise: AllowedLabels) -> AllowedLa
 def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
     check_no_table(allowed, "allowed", "an entry for each sequence", "labels")
     if isinstance(allowed, str | bytes | Mapping) or not isinstance(allowed, Iterable):
-        raise InputError(f"allowed is {shown(allowed)}, expected an entry for each sequence")
+        raise LabelError(f"allowed is {shown(allowed)}, expected an entry for each sequence")
     entries = list(allowed)
     for n, positions in enumerate(entries):
         if isinstance(positions, str | bytes | Mapping | set | frozenset) or not isinstance(
             positions, Sized | None
         ):
-            raise InputError(
+            raise LabelError(
                 f"allowed of sequence {n} is {shown(positions)}, expected None or a list with an entry for each position; "
                 "write [allowed] for a single sequence"
             )
     if len(entries) != len(lengths):
-        raise InputError(f"X has {len(lengths)} sequences but allowed has {len(entries)}")
+        raise ShapeError(f"X has {len(lengths)} sequences but allowed has {len(entries)}")
     for n, (positions, length) in enumerate(zip(entries, lengths, strict=True)):
         if positions is not None and len(positions) != length:
-            raise InputError(f"sequence {n}: {length} positions but {len(positions)} entries in allowed")
+            raise ShapeError(f"sequence {n}: {length} positions but {len(positions)} entries in allowed")
     return zip(entries, lengths, strict=True)
 
 
 def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
     """The ids of a collection of labels, ascending."""
     if isinstance(entry, str | bytes | Mapping) or not isinstance(entry, Collection):
-        raise InputError(
+        raise LabelError(
             f"sequence {n}, position {i}: allowed has {shown(entry)}, expected None or a collection of labels"
             + (f", such as {{{entry!r}}}" if isinstance(entry, str) else "")
         )
     if not len(entry):
-        raise InputError(f"sequence {n}, position {i}: allowed has no label; expected None where all are")
+        raise LabelError(f"sequence {n}, position {i}: allowed has no label; expected None where all are")
     try:
         return sorted({labels.id_of(n, i, label) for label in entry})
     except TypeError:
-        raise InputError(
+        raise LabelError(
             f"sequence {n}, position {i}: allowed has {shown(entry)}, expected labels in it"
         ) from None

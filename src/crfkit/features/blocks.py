@@ -17,7 +17,7 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import FeatureError
 from crfkit.features.dataset import FeatureList
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, is_sparse, unusable_sequence
 from crfkit.features.wording import described
@@ -47,13 +47,13 @@ def blocks_of(n: int, sequence: Any) -> Blocks:
 def _block(n: int, name: Any, block: Any) -> Any:
     """A block of a sequence that is a dict: a list of positions or a matrix."""
     if not isinstance(name, str):
-        raise InputError(f"sequence {n}: a block has the name {described(name)}, expected a string")
+        raise FeatureError(f"sequence {n}: a block has the name {described(name)}, expected a string")
     if isinstance(block, list | tuple) or is_sparse(block):
         return block
     if isinstance(block, np.ndarray) and (block.ndim == 2 or block.dtype.kind == "O"):
         return block if block.ndim == 2 else block.tolist()
     if isinstance(block, str | bytes | np.ndarray | Mapping) or not isinstance(block, Iterable):
-        raise InputError(
+        raise FeatureError(
             f"sequence {n}: block {name!r} is {described(block)}, expected a list of positions or a matrix "
             f"(if these dicts are the positions of one sequence, write [X] for X)"
         )
@@ -66,11 +66,11 @@ def n_positions(n: int, blocks: Blocks) -> int:
         name: block.shape[0] if hasattr(block, "shape") else len(block) for name, block in blocks.items()
     }
     if not sizes:
-        raise InputError(f"sequence {n} is an empty dict, expected at least one block")
+        raise FeatureError(f"sequence {n} is an empty dict, expected at least one block")
     (first, size), *others = sizes.items()
     for name, other in others:
         if other != size:
-            raise InputError(
+            raise FeatureError(
                 f"sequence {n}: block {first!r} has {size} positions but block {name!r} has {other}"
             )
     return int(size)
@@ -105,18 +105,18 @@ def dense_block(name: str, pieces: Iterable[DenseRows], size: int | None, place:
             block = np.zeros((n_all, rows.shape[1]))
         if rows.shape[1] != block.shape[1]:
             than = "in training" if size is not None else "at the positions before"
-            raise InputError(
+            raise FeatureError(
                 f"{place(position)}: block {name!r} has {rows.shape[1]} columns, expected {block.shape[1]} as {than}"
             )
         if rows.dtype.kind not in "fiub":
-            raise InputError(
+            raise FeatureError(
                 f"{place(position)}: block {name!r} holds values of type {rows.dtype}, expected numbers"
             )
         block[position : position + len(rows)] = rows
     assert block is not None  # a block without a size has rows
     if not _usable(block).all():
         position, column = np.argwhere(~_usable(block))[0].tolist()
-        raise InputError(
+        raise FeatureError(
             f"{place(position)}: column {column} of block {name!r} has the value {block[position, column]}, {_EXPECTED}"
         )
     return block
@@ -151,7 +151,7 @@ def stacked(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: P
     bad = np.flatnonzero(~_usable(rows.values))
     if len(bad):
         position = int(np.searchsorted(rows.position_ptr, bad[0], side="right")) - 1
-        raise InputError(
+        raise FeatureError(
             f"{place(position)}: feature '{name}:{rows.columns[bad[0]]}' has the value {rows.values[bad[0]]}, {_EXPECTED}"
         )
     return rows

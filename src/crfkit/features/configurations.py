@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Int64s
-from crfkit.data import InputError
+from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.wording import shown
 from crfkit.structures import Configurations, function_name
@@ -42,7 +42,7 @@ def configurations(
         try:
             given = list(function(x) or ())
         except Exception as error:
-            raise InputError(f"{where} failed ({type(error).__name__}: {error})") from error
+            raise FunctionError(f"{where} failed ({type(error).__name__}: {error})") from error
         for entry in given:
             found = reader.read(where, entry, end - begin)
             if found is not None:
@@ -59,21 +59,21 @@ class _Reader:
     def read(self, where: str, entry: Any, n_positions: int) -> Configuration | None:
         """A configuration of a sequence with so many positions; None for one of value 0."""
         if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
-            raise InputError(f"{where} gives {shown(entry)}, {_EXPECTED}")
+            raise FunctionError(f"{where} gives {shown(entry)}, {_EXPECTED}")
         position, given, weight, *rest = entry
         value = rest[0] if rest else 1.0
         if not isinstance(weight, str) or not weight:
-            raise InputError(f"{where} gives the weight {shown(weight)}, expected a name")
+            raise FunctionError(f"{where} gives the weight {shown(weight)}, expected a name")
         if not isinstance(value, int | float | np.number | np.bool_) or not abs(float(value)) <= _LARGEST:
-            raise InputError(f"{where} gives the value {shown(value)}, expected a finite number")
+            raise FunctionError(f"{where} gives the value {shown(value)}, expected a finite number")
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-            raise InputError(
+            raise FunctionError(
                 f"{where} gives the labels {shown(given)}, expected a list with those of each position"
             )
         sets = [self.set_of(where, labels) for labels in given]
         inside = isinstance(position, int | np.integer) and 0 <= position <= n_positions - len(sets)
         if not inside or not sets:
-            raise InputError(
+            raise FunctionError(
                 f"{where} gives {len(sets)} positions from position {shown(position)} on, expected some of "
                 f"the {n_positions} of the sequence"
             )
@@ -95,9 +95,9 @@ class _Reader:
             ids = tuple(sorted({self.ids[label] for label in several}))
         except (KeyError, TypeError):
             known = ", ".join(map(str, list(self.ids)[:_KNOWN])) + ", …" * (len(self.ids) > _KNOWN)
-            raise InputError(f"{where} gives {shown(labels)}, expected labels among {known}") from None
+            raise FunctionError(f"{where} gives {shown(labels)}, expected labels among {known}") from None
         if not ids:
-            raise InputError(
+            raise FunctionError(
                 f"{where} gives a position without labels, expected one or more, or None for any"
             )
         return ids

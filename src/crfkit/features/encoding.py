@@ -11,7 +11,7 @@ import numpy as np
 from crfkit import _core
 from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import FeatureError
 from crfkit.features.blocks import (
     DenseRows,
     Place,
@@ -105,7 +105,7 @@ class Encoder:
                 return self._encode_positions(sequences, grow=grow)
             return self._encode_blocks(sequences, grow=grow)
         except _core.InvalidInput as complaint:
-            raise InputError(str(complaint)) from None
+            raise FeatureError(str(complaint)) from None
 
     def _extract(self, template: Template, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
@@ -184,7 +184,7 @@ class Encoder:
         for name, rows in pieces.items():
             if name not in self.dense_sizes:
                 known = ", ".join(map(repr, self.dense_sizes)) or "none"
-                raise InputError(
+                raise FeatureError(
                     f"{place(rows[0][0])}: dense block {name!r} did not occur in training; known: {known}"
                 )
         return {

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from crfkit.arrays import Int32s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, LabelError
 from crfkit.features.wording import shown
 
 NOTHING = "-_."  # characters of a positional tag that say nothing
@@ -36,11 +36,11 @@ class Facets:
     def __post_init__(self) -> None:
         """Refuse tables that name facets which do not exist."""
         if self.table.ndim != 2 or self.table.size == 0 or not self.names:
-            raise InputError("the labels have no facets")
+            raise ArgumentError("the labels have no facets")
         if self.table.min() < -1 or self.table.max() >= len(self.names):
-            raise InputError("a label names a facet that does not exist")
+            raise ArgumentError("a label names a facet that does not exist")
         if len(set(self.names)) != len(self.names):
-            raise InputError("two facets have the same name")
+            raise ArgumentError("two facets have the same name")
 
     @classmethod
     def build(
@@ -60,13 +60,13 @@ class Facets:
         for label, given in zip(labels, cast(list[object], found), strict=True):
             if not isinstance(given, Mapping):
                 shown = f"{given!r}"[:60]
-                raise InputError(f"the facets of label {label!r} are {shown}, expected {{kind: value}}")
+                raise ArgumentError(f"the facets of label {label!r} are {shown}, expected {{kind: value}}")
         if any("=" in kind for facets in found for kind in facets):
-            raise InputError("a kind of facets has = in its name")
+            raise ArgumentError("a kind of facets has = in its name")
         kinds = sorted({kind for facets in found for kind in facets})
         names = sorted({f"{kind}={value}" for facets in found for kind, value in facets.items()})
         if not names:
-            raise InputError("no label has any facet")
+            raise LabelError("no label has any facet")
         ids = {name: i for i, name in enumerate(names)}
         table = [
             [ids[f"{kind}={facets[kind]}"] if kind in facets else -1 for kind in kinds] for facets in found
@@ -116,20 +116,20 @@ def _maker(how: str | Mapping[Any, Mapping[str, str]] | FacetsOf) -> FacetsOf:
     try:
         return NAMED_FACETS[how]
     except (KeyError, TypeError):
-        raise InputError(
+        raise ArgumentError(
             f'facets is {shown(how)}, expected "characters", "features", a function of a label or a dict'
         ) from None
 
 
 def _characters(label: Hashable) -> dict[str, str]:
     if not isinstance(label, str):
-        raise InputError(f'the label {shown(label)} has no characters: facets="characters" needs strings')
+        raise ArgumentError(f'the label {shown(label)} has no characters: facets="characters" needs strings')
     return {str(place): character for place, character in enumerate(label) if character not in NOTHING}
 
 
 def _features(label: Hashable) -> dict[str, str]:
     if not isinstance(label, str):
-        raise InputError(f'the label {shown(label)} is no string: facets="features" needs strings')
+        raise ArgumentError(f'the label {shown(label)} is no string: facets="features" needs strings')
     pairs: list[Sequence[str]] = [part.partition("=") for part in label.split("|") if part not in NOTHING]
     return {kind if equals else "": value if equals else kind for kind, equals, value in pairs}
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Int32s, Int64s
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Lists, Parts, Values, joined
@@ -65,7 +65,7 @@ class FunctionData:
         self, function_map: FunctionMap, dataset: Dataset, n_threads: int, *, learn: bool = False
     ) -> None:
         if dataset.inputs is None:
-            raise InputError("the data set has no inputs that feature functions could look at")
+            raise ArgumentError("the data set has no inputs that feature functions could look at")
         self.map = function_map
         self.dataset = dataset
         self.inputs = dataset.inputs

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import FunctionError
 from crfkit.features.functions import FeatureFunction
 from crfkit.features.given_sequences import is_sparse
 from crfkit.features.wording import described, shown
@@ -277,15 +277,15 @@ class Outputs:
             at = int(np.flatnonzero(~np.isfinite(values))[0])
             raise self._not_finite(parts, int(np.searchsorted(ptr, at, side="right")) - 1, values[at])
 
-    def _not_finite(self, parts: Parts, k: int, value: float) -> InputError:
+    def _not_finite(self, parts: Parts, k: int, value: float) -> FunctionError:
         return self._refused(parts, k, f"gave {value}, expected finite numbers")
 
-    def _raised(self, parts: Parts, k: int | None, error: Exception) -> InputError:
+    def _raised(self, parts: Parts, k: int | None, error: Exception) -> FunctionError:
         return self._refused(parts, k, f"failed ({type(error).__name__}: {error})")
 
-    def _refused(self, parts: Parts, k: int | None, what: str) -> InputError:
+    def _refused(self, parts: Parts, k: int | None, what: str) -> FunctionError:
         where = f"sequence {parts.sequence}" if k is None else parts.place(k)
-        return InputError(f"{where}: the feature function {self.function.name!r} {what}")
+        return FunctionError(f"{where}: the feature function {self.function.name!r} {what}")
 
 
 def joined(pieces: Sequence[Values | int], size: int) -> Values:

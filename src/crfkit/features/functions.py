@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import offsets
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, FunctionError
 from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.given_sequences import listed
 from crfkit.features.import_paths import NotLoaded, import_path, imported
@@ -51,14 +51,14 @@ class FeatureFunction:
     def __post_init__(self) -> None:
         """Fill in name and kind, and refuse what cannot be."""
         if not callable(self.function):
-            raise InputError(f"feature functions: got {shown(self.function)}, expected a function")
+            raise ArgumentError(f"feature functions: got {shown(self.function)}, expected a function")
         name = self.name or getattr(self.function, "__name__", "") or type(self.function).__name__
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "on", self.on or _kind(self.function, name))
         if self.on not in (LABELS, ARCS):
-            raise InputError(f"feature function {name!r}: on is {self.on!r}, expected 'labels' or 'arcs'")
+            raise ArgumentError(f"feature function {name!r}: on is {self.on!r}, expected 'labels' or 'arcs'")
         if self.end and self.on != ARCS:
-            raise InputError(
+            raise ArgumentError(
                 f"feature function {name!r}: end is for functions of pairs, f(x, before, label, i)"
             )
         object.__setattr__(self, "outputs", _outputs(self.outputs, name))
@@ -92,20 +92,24 @@ class FeatureFunctions:
     def __post_init__(self) -> None:
         """Refuse what cannot be feature functions."""
         if isinstance(self.functions, str | Mapping) or not isinstance(self.functions, Iterable):
-            raise InputError(f"FeatureFunctions: got {shown(self.functions)}, expected a list of functions")
+            raise ArgumentError(
+                f"FeatureFunctions: got {shown(self.functions)}, expected a list of functions"
+            )
         given = tuple(f if isinstance(f, FeatureFunction) else FeatureFunction(f) for f in self.functions)
         names = [function.name for function in given]
         for name in names:
             if names.count(name) > 1:
-                raise InputError(
+                raise ArgumentError(
                     f"two feature functions have the name {name!r}: give one another, FeatureFunction(f, name=…)"
                 )
         if not given:
-            raise InputError("FeatureFunctions: the list is empty, expected at least one function")
+            raise ArgumentError("FeatureFunctions: the list is empty, expected at least one function")
         if not callable(self.length):
-            raise InputError(f"FeatureFunctions: length is {shown(self.length)}, expected a function of x")
+            raise ArgumentError(f"FeatureFunctions: length is {shown(self.length)}, expected a function of x")
         if not isinstance(self.memory, int | np.integer) or self.memory < 0:
-            raise InputError(f"FeatureFunctions: memory is {shown(self.memory)}, expected a number of bytes")
+            raise ArgumentError(
+                f"FeatureFunctions: memory is {shown(self.memory)}, expected a number of bytes"
+            )
         object.__setattr__(self, "functions", given)
 
     def __repr__(self) -> str:
@@ -132,11 +136,11 @@ class FeatureFunctions:
             try:
                 n_positions = self.length(x)
             except Exception as error:
-                raise InputError(
+                raise FunctionError(
                     f"sequence {n}: length(x) failed for {shown(x)} ({type(error).__name__}: {error})"
                 ) from error
             if not isinstance(n_positions, int | np.integer) or n_positions < 0:
-                raise InputError(
+                raise FunctionError(
                     f"sequence {n}: length(x) is {shown(n_positions)}, expected a whole number from 0 on"
                 )
             found.append(int(n_positions))
@@ -164,11 +168,11 @@ class FeatureFunctions:
         if isinstance(given, FeatureFunctions):
             return replace(self.with_functions(given.functions), length=given.length)
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-            raise InputError(f"functions is {shown(given)}, expected a list of functions")
+            raise ArgumentError(f"functions is {shown(given)}, expected a list of functions")
         functions = [f.function if isinstance(f, FeatureFunction) else f for f in given]
         if len(functions) != len(self):
             names = ", ".join(f.name for f in self)
-            raise InputError(
+            raise ArgumentError(
                 f"functions has {len(functions)} functions, the model was trained with {len(self)}: {names}"
             )
         return replace(
@@ -200,7 +204,7 @@ def _kind(function: Callable[..., Any], name: str) -> str:
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
     ]
     if len(needed) not in _ARGUMENTS:
-        raise InputError(
+        raise ArgumentError(
             f"feature function {name!r} takes {len(needed)} arguments, expected f(x, label, i) or "
             "f(x, before, label, i); FeatureFunction(f, on='labels') or on='arcs' says which it is"
         )
@@ -215,7 +219,7 @@ def _outputs(outputs: Any, name: str) -> int | tuple[str, ...] | None:
     named = isinstance(outputs, Iterable) and not isinstance(outputs, str | Mapping)
     names = tuple(outputs) if named else ()
     if not names or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
-        raise InputError(
+        raise ArgumentError(
             f"feature function {name!r}: outputs is {shown(outputs)}, expected how many there are, or their distinct names"
         )
     return names

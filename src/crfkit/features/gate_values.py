@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Bools, Float64s, Int64s
-from crfkit.data import InputError
+from crfkit.errors import FunctionError
 from crfkit.features.blocks import blocks_of
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.templates import Template
@@ -59,10 +59,10 @@ class Gates:
         try:
             value = function(self._inputs[n], position)
         except Exception as error:
-            raise InputError(f"{where} failed ({type(error).__name__}: {error})") from error
+            raise FunctionError(f"{where} failed ({type(error).__name__}: {error})") from error
         is_number = isinstance(value, bool | int | float | np.bool_ | np.number)
         if not is_number or not abs(float(value)) <= _LARGEST:
-            raise InputError(f"{where} gives {shown(value)}, expected True, False or a finite number")
+            raise FunctionError(f"{where} gives {shown(value)}, expected True, False or a finite number")
         return float(value)
 
     def _holds(self, condition: Condition) -> Bools:
@@ -82,7 +82,7 @@ class Gates:
     def _features_hold(self, condition: Condition) -> Iterator[bool]:
         name = condition.reference
         if not isinstance(name, str):
-            raise InputError(
+            raise FunctionError(
                 f"the gate reads %{name.function}[…], a column, but the positions are no rows of columns: "
                 "expected the name of a feature"
             )
@@ -107,7 +107,7 @@ def _template(condition: Condition) -> Template:
     reference = condition.reference
     if isinstance(reference, str):
         if reference != "word" and not reference.isdecimal():
-            raise InputError(
+            raise FunctionError(
                 f"the gate asks for {reference!r}, but the positions are rows of columns: expected word, the number of "
                 "a column, or a macro such as %lower[0,0]"
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import InputError
+from crfkit.errors import FeatureError
 from crfkit.features.wording import described
 
 WRAP = "X is a list of sequences: write [X] for a single one"
@@ -26,7 +26,7 @@ def listed(X: Any) -> Sequence[Any]:
     is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind != "O"
     one_sequence = isinstance(X, str | bytes | Mapping) or is_matrix or is_sparse(X)
     if one_sequence or not isinstance(X, Iterable):
-        raise InputError(
+        raise FeatureError(
             f"X is {described(X)}, expected a list of sequences{_advice_for_all(X, one_sequence)}"
         )
     return list(X)
@@ -42,10 +42,10 @@ def check_sequences(sequences: Sequence[Any], *, rows: bool) -> None:
             raise unusable_sequence(n, sequences[n], LIST_OF_ROWS if rows else LIST_OF_POSITIONS)
 
 
-def unusable_sequence(n: int, sequence: Any, expected: str) -> InputError:
+def unusable_sequence(n: int, sequence: Any, expected: str) -> FeatureError:
     """What is said about sequence n, which is none."""
     if _is_table(type(sequence)):
-        return InputError(
+        return FeatureError(
             f"sequence {n} is {_described_table(sequence)}, expected {expected}; write list(frame['word']) for one "
             "column, list(frame.itertuples(index=False, name=None)) for several, frame.to_numpy() for numbers"
         )
@@ -56,18 +56,18 @@ def unusable_sequence(n: int, sequence: Any, expected: str) -> InputError:
         advice = f"; a set has no order; {WRAP}"
     elif isinstance(sequence, str | Mapping | np.ndarray):
         advice = f"; {WRAP}"
-    return InputError(f"sequence {n} is {described(sequence)}, expected {expected}{advice}")
+    return FeatureError(f"sequence {n} is {described(sequence)}, expected {expected}{advice}")
 
 
 def check_no_table(value: Any, name: str, expected: str, column: str) -> None:
     """Refuse a data frame and its groups, and say how to make a list for each sequence of it."""
     if _is_table(type(value)):
-        raise InputError(
+        raise FeatureError(
             f"{name} is {_described_table(value)}, expected {expected}; take a column of each group of rows: "
             f"[list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
         )
     if _is_grouping(type(value)):
-        raise InputError(
+        raise FeatureError(
             f"{name} is a {type(value).__name__}, expected {expected}; make a list of each group: "
             f"[list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
         )

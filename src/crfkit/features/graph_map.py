@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import offsets
-from crfkit.data import InputError
+from crfkit.errors import reword
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
 from crfkit.lazy import lazy_property
@@ -68,13 +68,13 @@ class GraphMap:
                 data, annotation.labels, *annotation.set_arrays, weights, n_weights, n_threads
             )
         except ValueError as error:
-            raise InputError(str(error)) from None
+            raise reword(error, str(error)) from None
 
     def _compile(self, length: int) -> OutputGraph:
         try:
             return self.structure.compile(length, self.labels)
         except ValueError as error:
-            raise InputError(str(error).rstrip(".")) from None
+            raise reword(error, str(error).rstrip(".")) from None
 
     @lazy_property
     def _native_graph(self) -> Callable[[int], _core.OutputGraph]:

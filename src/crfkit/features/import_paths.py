@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, NotLoadedError
 
 _SAFE = {"builtins:len": len}  # needs no trust
 
@@ -22,7 +22,7 @@ class NotLoaded:
 
     def __call__(self, *arguments: object) -> Any:
         """There is nothing to call."""
-        raise InputError(
+        raise NotLoadedError(
             f"the function {self.path} is not loaded: crfkit.load(path, functions=[…]) takes the functions, "
             "crfkit.load(path, trust_functions=True) imports them"
         )
@@ -58,9 +58,9 @@ def imported(path: str) -> Callable[..., Any]:
     try:
         found: Any = reduce(getattr, name.split("."), importlib.import_module(module))
     except Exception as error:  # an import runs foreign code
-        raise InputError(
+        raise NotLoadedError(
             f"the feature function {path} cannot be imported ({type(error).__name__}: {error})"
         ) from error
     if not callable(found):
-        raise InputError(f"{path} is {type(found).__name__}, expected a function")
+        raise ArgumentError(f"{path} is {type(found).__name__}, expected a function")
     return found  # type: ignore[no-any-return]

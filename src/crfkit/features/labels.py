@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s
-from crfkit.data import InputError
+from crfkit.errors import EmptyDataError, LabelError, ShapeError, UnsavableError
 from crfkit.features.dataset import Annotation
 from crfkit.features.given_sequences import check_no_table, is_missing
 from crfkit.features.wording import shown
@@ -31,7 +31,7 @@ class Labels:
         self.classes: tuple[Hashable, ...] = tuple(classes)
         self._ids = {label: i for i, label in enumerate(self.classes)}
         if len(self._ids) != len(self.classes):
-            raise InputError("the labels are not distinct")
+            raise LabelError("the labels are not distinct")
         self._array = np.empty(len(self.classes), dtype=object)  # [L]
         for i, label in enumerate(self.classes):
             self._array[i] = label
@@ -53,7 +53,7 @@ class Labels:
                 for label in alternatives(n, i, entry)
             )
         if not seen:
-            raise InputError("y names no label at any position: there is nothing to learn from")
+            raise EmptyDataError("y names no label at any position: there is nothing to learn from")
         try:
             return cls(sorted(seen))
         except TypeError:
@@ -88,7 +88,7 @@ class Labels:
         found = self._ids.get(label)
         if found is None:
             known = ", ".join(map(str, self.classes[:_SHOWN])) + ", …" * (len(self) > _SHOWN)
-            raise InputError(f"sequence {n}, position {i}: unknown label {label!r}; the labels are {known}")
+            raise LabelError(f"sequence {n}, position {i}: unknown label {label!r}; the labels are {known}")
         return found
 
     def unknown_in(self, y: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
@@ -112,7 +112,7 @@ class Labels:
     def from_json(cls, values: object) -> Labels:
         """The inverse of `to_json`."""
         if not isinstance(values, list):
-            raise InputError(f"the labels are {shown(values)}, expected a list")
+            raise LabelError(f"the labels are {shown(values)}, expected a list")
         return cls(_from_json(value) for value in values)
 
 
@@ -124,15 +124,15 @@ def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -
     expected = "a list with a list of labels for each sequence"
     check_no_table(y, f"{which}y", expected, "label")
     if _unordered(y) or not isinstance(y, Iterable):
-        raise InputError(f"{which}y is {shown(y)}, expected {expected}")
+        raise LabelError(f"{which}y is {shown(y)}, expected {expected}")
     lists = [_sequence(n, labels, which) for n, labels in enumerate(y)]
     if lengths is None:
         return lists
     if len(lists) != len(lengths):
-        raise InputError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
+        raise ShapeError(f"{which}X has {len(lengths)} sequences but {which}y has {len(lists)}")
     for n, (labels, length) in enumerate(zip(lists, lengths, strict=True)):
         if len(labels) != length:
-            raise InputError(f"{which}sequence {n}: {length} positions but {len(labels)} labels")
+            raise ShapeError(f"{which}sequence {n}: {length} positions but {len(labels)} labels")
     return lists
 
 
@@ -162,7 +162,7 @@ def _sequence(n: int, labels: Any, which: str) -> Sequence[Any]:
         advice = "; y has a list for each sequence: write [y] for a single one"
         if labels is None:
             advice = ", with None where a label is unknown"
-        raise InputError(f"{which}y of sequence {n} is {shown(labels)}, expected a list of labels{advice}")
+        raise LabelError(f"{which}y of sequence {n} is {shown(labels)}, expected a list of labels{advice}")
     return labels  # type: ignore[return-value]
 
 
@@ -175,10 +175,10 @@ def alternatives(n: int, i: int, entry: Any, which: str = "") -> Iterator[Hashab
         yield _checked(place, entry)
         return
     if not entry:
-        raise InputError(f"{place}: the set of labels is empty; expected None where nothing is known")
+        raise LabelError(f"{place}: the set of labels is empty; expected None where nothing is known")
     for label in entry:
         if label is None:
-            raise InputError(f"{place}: None in a set of labels")
+            raise LabelError(f"{place}: None in a set of labels")
         yield _checked(place, label)
 
 
@@ -189,12 +189,12 @@ def _checked(place: str, label: Any) -> Hashable:
     try:
         hash(label)
     except TypeError:
-        raise InputError(
+        raise LabelError(
             f"{place}: the label {shown(label)} is not hashable; "
             "expected a string, a number, a tuple, a set of labels or None"
         ) from None
     if is_missing(label):
-        raise InputError(
+        raise LabelError(
             f"{place}: the label is {shown(label)}, a missing value; expected a label, or None where it is unknown"
         )
     return label  # type: ignore[no-any-return]
@@ -206,7 +206,7 @@ def _to_json(label: Hashable, depth: int = 0) -> Any:
             label.encode()
         except UnicodeEncodeError as error:
             piece = label[error.start : error.end]
-            raise InputError(
+            raise UnsavableError(
                 f"the label {shown(label)} cannot be saved; {piece!r} is no character of a file"
             ) from None
         return label
@@ -214,7 +214,7 @@ def _to_json(label: Hashable, depth: int = 0) -> Any:
         return label
     if isinstance(label, tuple) and depth < _DEEPEST:
         return [_to_json(part, depth + 1) for part in label]
-    raise InputError(
+    raise UnsavableError(
         f"the label {shown(label)} cannot be saved; expected a string, a number or a tuple of these"
     )
 
@@ -224,4 +224,4 @@ def _from_json(value: object, depth: int = 0) -> Hashable:
         return value
     if isinstance(value, list) and depth < _DEEPEST:
         return tuple(_from_json(part, depth + 1) for part in value)
-    raise InputError(f"{shown(value)} is not a label; expected a string, a number or a list of these")
+    raise LabelError(f"{shown(value)} is not a label; expected a string, a number or a list of these")

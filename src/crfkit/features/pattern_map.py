@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import SizeLimitError, UnsavableError, reword
 from crfkit.features.configurations import Configuration, configurations
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
@@ -154,7 +154,7 @@ class PatternMap:
         _ = self._automata
         texts = {gram.text(self.labels) for gram in self.grams}
         if len(texts) < len(self.grams):
-            raise InputError(
+            raise UnsavableError(
                 "runs of different labels are written alike, expected labels with texts of their own"
             )
 
@@ -224,7 +224,7 @@ class PatternMap:
                 starts.common,
             )
         except _core.TrellisSizeError as error:
-            raise InputError(self._too_large(error)) from None
+            raise SizeLimitError(self._too_large(error)) from None
         return PatternDesign(trellises, None if functions is None else functions.native(), first)
 
     def loss(
@@ -260,7 +260,7 @@ class PatternMap:
         try:
             transitions, spans = starts.partition(begin, end, self.structure.max_states)
         except _core.TrellisSizeError as error:
-            raise InputError(f"sparsity, {self._too_large(error, sequence)}") from None
+            raise SizeLimitError(f"sparsity, {self._too_large(error, sequence)}") from None
         sparsity: Float64s = transitions * float(len(self.labels)) ** -spans
         return sparsity
 
@@ -303,7 +303,7 @@ class PatternMap:
         try:
             return {meaning: p.automaton(self.labels, effort) for meaning, p in asked.items()}
         except ValueError as error:
-            raise InputError(str(error).rstrip(".")) from None
+            raise reword(error, str(error).rstrip(".")) from None
 
     @lazy_property
     def _rules(self) -> tuple[MatcherWriter, list[tuple[Rule, Pattern | None]]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.features.encoding import Encoder
 from crfkit.features.feature_map import FeatureMap
 
@@ -47,7 +47,7 @@ def penalty_vector(
     known = {*state_blocks, *arc_blocks, *feature_map.dense, *others, "arcs", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:
-        raise InputError(
+        raise ArgumentError(
             f"{name} names the block {unknown[0]!r}, which no feature belongs to; the blocks are: "
             f"{', '.join(sorted(known)[:40])}, and 'default' for the rest."
         )
@@ -74,10 +74,10 @@ def penalty_vector(
 def _checked(name: str, where: str, value: object) -> float:
     """A finite number ≥ 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(
+        raise ArgumentError(
             f"{name}{where} is {value!r}, expected a number, or a dict of block names to numbers."
         )
     number = float(value)
     if not math.isfinite(number) or number < 0:
-        raise InputError(f"{name}{where} is {number}, expected a finite number of 0 or more.")
+        raise ArgumentError(f"{name}{where} is {number}, expected a finite number of 0 or more.")
     return number

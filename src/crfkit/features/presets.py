@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from types import MappingProxyType
 from typing import Any
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.features.given_sequences import listed
 from crfkit.features.templates import Template
 
@@ -191,7 +191,7 @@ def preset(name: str, n_columns: int | None = None) -> Template:
     text = PRESETS.get(name)
     if text is None:
         known = ", ".join(PRESETS)
-        raise InputError(f"there is no feature preset '{name}': expected one of {known}")
+        raise ArgumentError(f"there is no feature preset '{name}': expected one of {known}")
     template = Template.parse(text, source=f"preset {name}")
     return template if n_columns is None else template.within_columns(max(n_columns, 1))
 

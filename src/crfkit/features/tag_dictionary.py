@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s, offsets
-from crfkit.data import InputError, read_text
+from crfkit.data import read_text
+from crfkit.errors import ArgumentError, EmptyDataError, FeatureError, FileFormatError, ShapeError
 from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
@@ -77,13 +78,13 @@ class TagDictionary:
         n_lists = len(self.words) + len(self.endings)
         rises = self.ptr.shape == (n_lists + 1,) and self.ptr[0] == 0 and np.all(np.diff(self.ptr) >= 0)
         if not rises or self.ptr[-1] != len(self.labels):
-            raise InputError("the lists of labels of a tag dictionary do not fit its words and endings")
+            raise ArgumentError("the lists of labels of a tag dictionary do not fit its words and endings")
         if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
-            raise InputError("a tag dictionary names a label that does not exist")
+            raise ArgumentError("a tag dictionary names a label that does not exist")
         entries = {word: v for v, word in enumerate(self.words)}
         ending_entries = {ending: len(self.words) + e for e, ending in enumerate(self.endings)}
         if len(entries) + len(ending_entries) != n_lists:
-            raise InputError("a tag dictionary has a word or an ending twice")
+            raise ArgumentError("a tag dictionary has a word or an ending twice")
         object.__setattr__(self, "_entries", entries)
         object.__setattr__(self, "_ending_entries", ending_entries)
         object.__setattr__(self, "_longest", max(map(len, self.endings), default=0))
@@ -107,13 +108,13 @@ class TagDictionary:
         """
         words, labels = list(_words(X, column)), list(chain.from_iterable(y))
         if len(words) != len(labels):
-            raise InputError(f"X has {len(words)} positions but y has {len(labels)} labels")
+            raise ShapeError(f"X has {len(words)} positions but y has {len(labels)} labels")
         counts = Counter(
             (word, label) for word, label in zip(words, labels, strict=True) if not _unknown(label)
         )
         seen = [(word, label, n) for (word, label), n in counts.items()]
         if not seen:
-            raise InputError("no position has a label: there is nothing to make a tag dictionary of")
+            raise EmptyDataError("no position has a label: there is nothing to make a tag dictionary of")
         return cls._make(seen, column, min_count, ending_length, ending_count)
 
     @classmethod
@@ -134,12 +135,12 @@ class TagDictionary:
         for word, labels in entries:
             listed = isinstance(labels, Iterable) and not isinstance(labels, str | bytes)
             if not isinstance(word, str) or not listed:
-                raise InputError(
+                raise ArgumentError(
                     f"the lexicon has {shown(word)}: {shown(labels)}, expected a word and a list of labels"
                 )
             seen += [(word, label, 1) for label in labels]
         if not seen:
-            raise InputError("the lexicon has no word with a label")
+            raise EmptyDataError("the lexicon has no word with a label")
         return cls._make(seen, column, 1, ending_length, ending_count, all_rare=True)
 
     @classmethod
@@ -160,7 +161,7 @@ class TagDictionary:
             ("ending_count", ending_count, 1, 2**31 - 1),
         ):
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise InputError(
+                raise ArgumentError(
                     f"{name} is {shown(value)}, expected a whole number from {least} to {most:,}"
                 )
         classes = _sorted({label for _, label, _ in seen})
@@ -258,7 +259,7 @@ class TagDictionary:
         allowed = self.allowed(X)
         counts = np.diff(allowed.position_ptr)
         if len(counts) != len(labels):
-            raise InputError(f"X has {len(counts)} positions but y has {len(labels)} labels")
+            raise ShapeError(f"X has {len(counts)} positions but y has {len(labels)} labels")
         position = np.repeat(np.arange(len(counts)), counts)
         covered = (counts == 0) & (labels >= 0)
         covered[position[allowed.labels == labels[position]]] = True
@@ -340,7 +341,7 @@ def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
                 except (IndexError, KeyError, TypeError):
                     word = None
             if not isinstance(word, str):
-                raise InputError(
+                raise FeatureError(
                     f"sequence {n}, position {i} is {described(position)}: a tag dictionary needs a word"
                     f"{'' if column == 0 else f' in column {column!r}'}"
                 )
@@ -371,7 +372,7 @@ def _lexicon_lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, list[str
     for number, line in enumerate(read_text(path).splitlines(), 1):
         word, *labels = line.split("\t")
         if line.strip() and (not word or not labels or "" in labels):
-            raise InputError(
+            raise FileFormatError(
                 f"{path}:{number}: expected a word and its labels, separated by tabs, found {shown(line)}"
             )
         if line.strip():

@@ -32,7 +32,8 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
-from crfkit.data import InputError, read_text
+from crfkit.data import read_text
+from crfkit.errors import FeatureError, TemplateError
 
 Row = Sequence[str] | str  # the columns of one position; a bare string is a row of one column
 
@@ -258,7 +259,7 @@ class Template:
                 column = self._program.transforms[macro.transform].column
                 if column >= n_columns:
                     noun = "column" if n_columns == 1 else "columns"
-                    raise InputError(
+                    raise FeatureError(
                         f"{self.source}:{number}: the template reads column {column} (counted from 0), "
                         f"but the input has {n_columns} feature {noun}"
                     )
@@ -304,7 +305,7 @@ class Template:
         columns = (row,) if isinstance(row, str) else row
         transform = self._program.transforms[macro.transform]
         if transform.column >= len(columns):
-            raise InputError(
+            raise FeatureError(
                 f"position {position} has {len(columns)} columns, but {self.source} reads column {transform.column}"
             )
         return self._apply(transform, columns[transform.column])
@@ -323,7 +324,7 @@ class LineParser:
 
     def complain(self, number: int, line: str, at: int, what: str) -> NoReturn:
         """Say what is wrong with a line, and where in it."""
-        raise InputError(f"{self.source}:{number}: {what}, at character {at + 1} of '{line}'")
+        raise TemplateError(f"{self.source}:{number}: {what}, at character {at + 1} of '{line}'")
 
 
 _MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
@@ -346,7 +347,7 @@ class _Parser(LineParser):
             lines.append(self.line(number, line))
             numbers.append(number)
         if not lines:
-            raise InputError(
+            raise TemplateError(
                 f"{self.source}: the template has no line that begins with U or B, or with a name and ="
             )
         return Program(tuple(self.transforms), tuple(lines)), tuple(numbers)

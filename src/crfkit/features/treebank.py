@@ -11,7 +11,8 @@ import numpy as np
 
 from crfkit._core import Treebank
 from crfkit.arrays import Int32s
-from crfkit.data import InputError, Sentence, Word, check_tree
+from crfkit.data import Sentence, Word, check_tree
+from crfkit.errors import ArgumentError, TreeError, reword
 
 UNKNOWN = "_"  # a label that is not given
 
@@ -27,19 +28,19 @@ def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]
     """A list of sentences, from any iterable of them."""
     if isinstance(sentences, str | bytes | Sentence) or not isinstance(sentences, Iterable):
         advice = ": write [sentence] for a single one" if isinstance(sentences, Sentence) else ""
-        raise InputError(
+        raise ArgumentError(
             f"{what}: got {type(sentences).__name__}, expected sentences as read_conllu gives them{advice}"
         )
     found = list(sentences)
     for n, sentence in enumerate(found):
         if not isinstance(sentence, Sentence):
-            raise InputError(
+            raise ArgumentError(
                 f"{what}[{n}] is of type {type(sentence).__name__}, expected a Sentence; of words it is made by "
                 "crfkit.data: Sentence([Word(form, upos=tag), …])"
             )
         for word in sentence.words:
             if not isinstance(word, Word):
-                raise InputError(f"{what}[{n}] has {word!r} among its words, expected a Word")
+                raise ArgumentError(f"{what}[{n}] has {word!r} among its words, expected a Word")
     return found
 
 
@@ -48,7 +49,7 @@ def encode_sentences(sentences: Sequence[Sentence]) -> Treebank:
     try:
         return Treebank([list(sentence.words) for sentence in sentences])
     except ValueError as error:
-        raise InputError(str(error)) from None
+        raise reword(error, str(error)) from None
 
 
 def labels_of(sentences: Sequence[Sentence]) -> list[str]:
@@ -80,10 +81,10 @@ def _check_types(sentence: Sentence) -> None:
     for number, word in enumerate(sentence.words, 1):
         head = word.head
         if head is not None and (isinstance(head, bool) or not isinstance(head, int | np.integer)):
-            raise InputError(
+            raise TreeError(
                 f"{sentence.place(number)}: the HEAD is {head!r}, expected a whole number or None"
             )
         if not isinstance(word.deprel, str):
-            raise InputError(
+            raise ArgumentError(
                 f"{sentence.place(number)}: the DEPREL is {word.deprel!r}, expected a string, _ where it is unknown"
             )

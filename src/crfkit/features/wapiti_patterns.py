@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from crfkit.data import InputError
+from crfkit.errors import FeatureError, TemplateError
 from crfkit.features.templates import (
     Boundaries,
     Line,
@@ -85,7 +85,7 @@ class WapitiPatterns(Template):
             if short:
                 missed = self.first_missed(rows)
                 if missed is not None:
-                    raise InputError(f"sequence {n}, position {missed[0]}: {missed[1]}")
+                    raise FeatureError(f"sequence {n}, position {missed[0]}: {missed[1]}")
                 sequence = list(rows)
                 for i in short:
                     row = (rows[i],) if isinstance(rows[i], str) else tuple(rows[i])
@@ -140,7 +140,7 @@ def _in_single_row(command: re.Match[str]) -> str:
     outside = (_BEFORE if row < 0 else _AFTER)[min(abs(row), len(_BEFORE)) - 1]
     text = _apply(Transform(command["function"], int(command["column"]), regex), outside)
     if "#" in text:
-        raise InputError(f"{command[0]} reads a row that is {abs(row)} away, in sequences of one row")
+        raise TemplateError(f"{command[0]} reads a row that is {abs(row)} away, in sequences of one row")
     return text
 
 
@@ -188,7 +188,7 @@ class _Parser(LineParser):
                 lines.append(Line(kind, macros, tail))
                 numbers.append(number)
         if not lines:
-            raise InputError(f"{self.source}: there is no line that begins with u, b or *")
+            raise TemplateError(f"{self.source}: there is no line that begins with u, b or *")
         boundaries = tuple(
             Boundaries(
                 tuple(_apply(transform, value) for value in _BEFORE),

@@ -18,6 +18,8 @@ follow it; at the end of the value that is the zero byte of a C string, which en
 import string
 from typing import NamedTuple
 
+from crfkit.errors import TemplateError
+
 _ALL = frozenset(range(256))
 _CLASSES = {
     "d": string.digits,
@@ -61,7 +63,9 @@ class WapitiRegex:
         """Read the atom that begins at a place; where the next one does."""
         byte = expression[place]
         if byte in b"*?":
-            raise ValueError(f"{chr(byte)} has nothing before it to repeat (\\{chr(byte)} is the character)")
+            raise TemplateError(
+                f"{chr(byte)} has nothing before it to repeat (\\{chr(byte)} is the character)"
+            )
         place += 1
         if byte == ord("."):
             allowed = _ALL

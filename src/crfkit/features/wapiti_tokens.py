@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from crfkit.data import InputError
+from crfkit.errors import FeatureError, InputError
 from crfkit.features.templates import Program, Row, Template
 from crfkit.features.wording import described
 
@@ -36,7 +36,7 @@ class WapitiTokens(Template):
 
     def _parsed(self) -> tuple[Program, tuple[int, ...]]:
         if self.text not in ("", _ALL_ON_LABELS):
-            raise InputError(f"{self.source}: its text is {self.text[:40]!r}, expected none, or u")
+            raise FeatureError(f"{self.source}: its text is {self.text[:40]!r}, expected none, or u")
         return Program((), ()), ()
 
     @property
@@ -58,7 +58,7 @@ class WapitiTokens(Template):
             return tokens, []
         for token in tokens:
             if not token.startswith(("u", "b", "*")):
-                raise InputError(
+                raise FeatureError(
                     f"the feature {token[:40]!r} begins neither with u nor with b nor with *; the model has no "
                     "patterns, and takes every column for a feature"
                 )
@@ -76,7 +76,7 @@ class WapitiTokens(Template):
                 try:
                     expanded.append(self.expand(rows, i))
                 except InputError as error:
-                    raise InputError(f"sequence {n}, position {i}: {error}") from None
+                    raise FeatureError(f"sequence {n}, position {i}: {error}") from None
             states.append([on_labels for on_labels, _ in expanded])
             arcs.append([on_transitions for _, on_transitions in expanded])
         return states, arcs
@@ -85,5 +85,7 @@ class WapitiTokens(Template):
     def _checked(row: Any, n: int, i: int) -> list[str]:
         tokens = [row] if isinstance(row, str) else row
         if not isinstance(tokens, list | tuple) or not all(isinstance(token, str) for token in tokens):
-            raise InputError(f"sequence {n}, position {i}: expected a list of features, got {described(row)}")
+            raise FeatureError(
+                f"sequence {n}, position {i}: expected a list of features, got {described(row)}"
+            )
         return list(tokens)

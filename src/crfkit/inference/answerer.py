@@ -10,6 +10,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.errors import ArgumentError
 from crfkit.structures import ChainScores, Span, SpanLabels
 
 Answers = TypeVar("Answers", Int32s, Float64s)
@@ -126,7 +127,7 @@ class FunctionPotentials:
 
 def _finite(weights: Float64s) -> Float64s:
     if not np.isfinite(weights).all():
-        raise ValueError("a weight of the model is NaN or infinite, expected finite numbers")
+        raise ArgumentError("a weight of the model is NaN or infinite, expected finite numbers")
     return np.ascontiguousarray(weights, dtype=np.float64)
 
 

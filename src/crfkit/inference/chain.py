@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
+from crfkit.errors import ArgumentError, LabelError, ShapeError
 from crfkit.inference.problem import PathProblem, check_finite
 from crfkit.structures import AllowedLabels, Chain, ChainMarginals, ChainScores
 
@@ -21,7 +22,7 @@ class ChainProblem(PathProblem):
 
     def __init__(self, structure: Chain, scores: ChainScores, allowed: Allowed = None) -> None:
         if not isinstance(scores, ChainScores):
-            raise ValueError(f"The scores of a chain are ChainScores, got {type(scores).__name__}.")
+            raise ArgumentError(f"The scores of a chain are ChainScores, got {type(scores).__name__}.")
         scores.check(structure)
         self.chain, self.scores = structure, scores
         self.allowed = _allowed_labels(allowed, scores)
@@ -61,7 +62,7 @@ class ChainProblem(PathProblem):
         """Emissions and transitions of a direction, which no constraint restricts."""
         folded = ChainProblem(Chain(self.chain.start, self.chain.end), direction).folded()
         if direction.emissions.shape != self.scores.emissions.shape:
-            raise ValueError(
+            raise ShapeError(
                 f"Hessian–vector product: the direction's emissions have shape {list(direction.emissions.shape)}, "
                 f"expected that of the scores, {list(self.scores.emissions.shape)}."
             )
@@ -113,12 +114,12 @@ def _allowed_labels(allowed: Allowed, scores: ChainScores) -> AllowedLabels | No
     if not isinstance(allowed, AllowedLabels):
         given = list(np.shape(allowed))
         if given != list(scores.emissions.shape):
-            raise ValueError(
+            raise ShapeError(
                 f"The allowed labels have shape {given}, expected [T, L] = {list(scores.emissions.shape)}."
             )
         allowed = AllowedLabels.from_mask(allowed)
     if allowed.n_positions != scores.n_positions:
-        raise ValueError(
+        raise ShapeError(
             f"The allowed labels are of {allowed.n_positions} positions, the scores of {scores.n_positions}."
         )
     return allowed
@@ -140,14 +141,14 @@ def labels_of(output: npt.ArrayLike, n_positions: int | None, n_labels: int) -> 
     """One label id per position, checked."""
     y = np.asarray(output)
     if y.ndim != 1 or (y.size and y.dtype.kind not in "iu"):
-        raise ValueError(
+        raise ShapeError(
             f"A label sequence is a list of label ids, got {y.dtype} with shape {list(y.shape)}."
         )
     if n_positions is not None and len(y) != n_positions:
-        raise ValueError(f"The label sequence has {len(y)} labels, the scores have {n_positions} positions.")
+        raise ShapeError(f"The label sequence has {len(y)} labels, the scores have {n_positions} positions.")
     wrong = np.flatnonzero((y < 0) | (y >= n_labels))
     if len(wrong):
-        raise ValueError(
+        raise LabelError(
             f"Position {wrong[0]} has label {y[wrong[0]]}, expected label ids from 0 to {n_labels - 1}."
         )
     return y.astype(np.int32)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int64s
+from crfkit.errors import ShapeError
 
 Floats = npt.NDArray[Any]  # of float32 or of float64
 
@@ -43,19 +44,19 @@ class ChainBatch:
         copy: bool = True,
     ) -> None:
         if states.dtype not in (np.float32, np.float64) or states.ndim != 3 or states.shape[2] == 0:
-            raise ValueError(
+            raise ShapeError(
                 f"ChainBatch: states are {states.dtype} with shape {list(states.shape)}, expected float32 or float64 "
                 "[N, T, L]."
             )
         n_chains, n_positions, n_labels = states.shape
         if arcs.shape not in ((n_labels, n_labels), (n_chains, n_labels, n_labels)):
-            raise ValueError(f"ChainBatch: arcs have shape {list(arcs.shape)}, expected [L, L] or [N, L, L].")
+            raise ShapeError(f"ChainBatch: arcs have shape {list(arcs.shape)}, expected [L, L] or [N, L, L].")
         if lengths is None:
             lengths = np.full(n_chains, n_positions)
         if lengths.shape != (n_chains,) or (
             len(lengths) and not 0 <= lengths.min() <= lengths.max() <= n_positions
         ):
-            raise ValueError(f"ChainBatch: expected {n_chains} lengths from 0 to {n_positions}.")
+            raise ShapeError(f"ChainBatch: expected {n_chains} lengths from 0 to {n_positions}.")
         kept = np.array if copy else np.asarray
         first, last = (None if end is None else kept(end, states.dtype, order="C") for end in (start, end))
         self._arcs_shape, self._n_threads = arcs.shape, n_threads

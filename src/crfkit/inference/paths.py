@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.inference.problem import PathProblem, check_finite
 from crfkit.structures import PathGraph, ScoredOutput
 
@@ -75,9 +76,9 @@ def _numbers(structure: PathGraph, numbers: npt.ArrayLike) -> Float64s:
     """One number for each arc."""
     array = np.ascontiguousarray(numbers, dtype=np.float64)
     if array.shape != (structure.n_arcs,):
-        raise ValueError(f"Scores of a path graph: expected [{structure.n_arcs}], got {list(array.shape)}.")
+        raise ShapeError(f"Scores of a path graph: expected [{structure.n_arcs}], got {list(array.shape)}.")
     if np.isnan(array).any() or (array == np.inf).any():
-        raise ValueError("Scores of a path graph: expected finite numbers or −inf, got NaN or +inf.")
+        raise ArgumentError("Scores of a path graph: expected finite numbers or −inf, got NaN or +inf.")
     return array
 
 
@@ -88,7 +89,7 @@ def _scores(structure: PathGraph, scores: npt.ArrayLike, allowed: Allowed) -> Fl
         return array
     mask = np.asarray(allowed)
     if mask.dtype != np.bool_ or mask.shape != array.shape:
-        raise ValueError(
+        raise ShapeError(
             f"allowed: expected bools [{structure.n_arcs}], got {mask.dtype} with shape {list(mask.shape)}."
         )
     return np.where(mask, array, -np.inf)

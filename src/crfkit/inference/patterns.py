@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s
+from crfkit.errors import ArgumentError, SizeLimitError
 from crfkit.inference.chain import Allowed, ChainProblem, labels_of
 from crfkit.structures import PatternChain, PatternMarginals, PatternMatcher, PatternScores, size_words
 
@@ -70,7 +71,7 @@ class PatternProblem(ChainProblem):
 def _check(structure: PatternChain, scores: PatternScores) -> None:
     """Refuse what is not scores of this structure."""
     if not isinstance(scores, PatternScores):
-        raise ValueError(
+        raise ArgumentError(
             f"The scores of a chain with patterns are PatternScores, got {type(scores).__name__}."
         )
     scores.check_patterns(structure)
@@ -123,7 +124,7 @@ def _trellises(structure: PatternChain, allowed: tuple[bytes, bytes] | None) -> 
             1,
         )
     except _core.TrellisSizeError as error:
-        raise ValueError(_too_large(error, structure.max_states)) from None
+        raise SizeLimitError(_too_large(error, structure.max_states)) from None
 
 
 def _core_matcher(matcher: PatternMatcher) -> _core.PatternMatcher:

@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
+from crfkit.errors import ArgumentError
 from crfkit.structures import ScoredOutput
 
 
@@ -61,16 +62,16 @@ class PathProblem(ABC):
 def check_finite(*directions: Float64s) -> None:
     """Refuse a direction that is not finite."""
     if not all(np.isfinite(direction).all() for direction in directions):
-        raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
+        raise ArgumentError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
 
 
 def check_k(k: int) -> None:
     """How many outputs `k_best` is asked for."""
     if k < 1:
-        raise ValueError(f"k_best: k is {k}, expected 1 or more.")
+        raise ArgumentError(f"k_best: k is {k}, expected 1 or more.")
 
 
 def check_n(n: int) -> None:
     """How many outputs `sample` is asked for."""
     if n < 0:
-        raise ValueError(f"sample: n is {n}, expected 0 or more.")
+        raise ArgumentError(f"sample: n is {n}, expected 0 or more.")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s
+from crfkit.errors import ArgumentError
 from crfkit.inference.chain import ChainProblem
 from crfkit.inference.paths import GraphProblem
 from crfkit.inference.patterns import PatternProblem
@@ -77,7 +78,7 @@ def _problem(structure: object) -> type[_Problem]:
         if isinstance(structure, kind):
             return problem
     known = ", ".join(kind.__name__ for kind in _PROBLEMS)
-    raise ValueError(f"Expected a structure ({known}), got {type(structure).__name__}.")
+    raise ArgumentError(f"Expected a structure ({known}), got {type(structure).__name__}.")
 
 
 def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> float:

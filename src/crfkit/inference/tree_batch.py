@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.inference.problem import check_k, check_n
 from crfkit.structures import ScoredOutput, SpanningTree, allowed_arcs, tree_scores
 
@@ -38,7 +39,7 @@ class TreeBatch:
         n_threads: int = 1,
     ) -> None:
         if not isinstance(structure, SpanningTree):
-            raise ValueError(f"TreeBatch: expected a SpanningTree, got {type(structure).__name__}.")
+            raise ArgumentError(f"TreeBatch: expected a SpanningTree, got {type(structure).__name__}.")
         self.structure, self._n_threads = structure, n_threads
         self._padded: tuple[int, ...] | None = None
         self._full = False  # no sentence is shorter than the padded array
@@ -62,12 +63,12 @@ class TreeBatch:
     def _cut(self, padded: npt.NDArray[np.generic], lengths: npt.NDArray[np.generic]) -> list[Float64s]:
         """The sentences of a padded batch."""
         if padded.ndim not in (3, 4) or padded.shape[1] != padded.shape[2] or padded.shape[1] == 0:
-            raise ValueError(
+            raise ShapeError(
                 f"TreeBatch: expected [N, T + 1, T + 1] or [N, T + 1, T + 1, R], got {list(padded.shape)}."
             )
         most = padded.shape[1] - 1
         if lengths.shape != padded.shape[:1] or (lengths.size and lengths.dtype.kind not in "iu"):
-            raise ValueError(
+            raise ShapeError(
                 f"TreeBatch: lengths are {lengths.dtype} with shape {list(lengths.shape)}, expected integers "
                 f"[N] = [{len(padded)}]."
             )
@@ -79,14 +80,14 @@ class TreeBatch:
         cut = []
         for n, length in enumerate(lengths.tolist()):
             if not 0 <= length <= most:
-                raise ValueError(f"TreeBatch: sentence {n} has length {length}, expected 0 to {most}.")
+                raise ShapeError(f"TreeBatch: sentence {n} has length {length}, expected 0 to {most}.")
             cut.append(tree_scores(padded[n, : length + 1, : length + 1], f"Scores of sentence {n}"))
         return cut
 
     def _forbid(self, allowed: Sequence[Any]) -> None:
         """Give arcs that the allowed labels excludes the score −inf."""
         if len(allowed) != len(self._shapes):
-            raise ValueError(
+            raise ShapeError(
                 f"TreeBatch: allowed labels for {len(allowed)} sentences, scores for {len(self._shapes)}."
             )
         masks = [
@@ -118,7 +119,7 @@ class TreeBatch:
         if self._padded is not None:
             given = np.asarray(direction)
             if given.shape != self._padded:
-                raise ValueError(
+                raise ShapeError(
                     f"Hessian–vector product: the direction has shape {list(given.shape)}, expected {list(self._padded)}."
                 )
             moves = self._cut(given, self._lengths)
@@ -126,13 +127,15 @@ class TreeBatch:
             moves = [tree_scores(values, f"Direction of sentence {n}") for n, values in enumerate(direction)]
         shapes = [move.shape for move in moves]
         if shapes != self._shapes:
-            raise ValueError(
+            raise ShapeError(
                 f"Hessian–vector product: the direction has shapes {list(map(list, shapes))}, expected those of the scores, "
                 f"{list(map(list, self._shapes))}."
             )
         for move in moves:
             if not np.isfinite(move[:, 1:][~np.eye(len(move), dtype=np.bool_)[:, 1:]]).all():
-                raise ValueError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
+                raise ArgumentError(
+                    "Hessian–vector product: the direction holds −inf, expected finite numbers."
+                )
         return self._in_form(self._core.hessian_vector(_joined(moves)))
 
     def entropy(self) -> Float64s:
@@ -203,7 +206,7 @@ def _common_labels(shapes: list[tuple[int, ...]]) -> int | None:
     kinds = {shape[2:] for shape in shapes}
     if len(kinds) > 1:
         numbers = sorted(kind[0] if kind else 0 for kind in kinds)
-        raise ValueError(f"TreeBatch: sentences have {numbers} labels (0: none), expected the same for all.")
+        raise ShapeError(f"TreeBatch: sentences have {numbers} labels (0: none), expected the same for all.")
     return next((kind[0] for kind in kinds if kind), None)
 
 

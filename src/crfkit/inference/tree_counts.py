@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.inference.spanning_tree import TreeProblem
 from crfkit.structures import SpanningTree
 
@@ -42,7 +43,7 @@ def log_count(structure: SpanningTree, allowed: npt.ArrayLike) -> float:
 def _number_of_arcs(structure: SpanningTree, allowed: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """How many arcs lead from each head to each dependent, [T + 1, T + 1]: 0 and 1, or up to R."""
     if not isinstance(structure, SpanningTree):
-        raise ValueError(f"count: expected a SpanningTree, got {type(structure).__name__}.")
+        raise ArgumentError(f"count: expected a SpanningTree, got {type(structure).__name__}.")
     given = np.asarray(allowed)
     if (
         given.dtype != np.bool_
@@ -50,7 +51,7 @@ def _number_of_arcs(structure: SpanningTree, allowed: npt.ArrayLike) -> npt.NDAr
         or given.shape[0] != given.shape[1]
         or not len(given)
     ):
-        raise ValueError(
+        raise ShapeError(
             f"count: expected bools [T + 1, T + 1] or [T + 1, T + 1, R], got {given.dtype} with shape {list(given.shape)}."
         )
     return given.astype(np.int64) if given.ndim == 2 else given.sum(axis=2, dtype=np.int64)

@@ -4,6 +4,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Float64s
+from crfkit.errors import ArgumentError
 
 
 class TreeParser(_core.TreeParser):
@@ -11,6 +12,6 @@ class TreeParser(_core.TreeParser):
 
     def __init__(self, layout: _core.ArcLayout, weights: Float64s, *, single_root: bool = True) -> None:
         if not np.isfinite(weights).all():
-            raise ValueError("TreeParser: a weight is NaN or infinite, expected finite numbers.")
+            raise ArgumentError("TreeParser: a weight is NaN or infinite, expected finite numbers.")
         super().__init__(layout, np.ascontiguousarray(weights, dtype=np.float64), bool(single_root))
         self.single_root = bool(single_root)

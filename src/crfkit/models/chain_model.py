@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.data import InputError
+from crfkit.errors import InputError, reword
 from crfkit.evaluation import MetricFunction, as_score, checked_metric, metric_for
 from crfkit.features import Dataset, Labels, TagDictionary, checked_lists, encode_allowed, first_of, read_once
 from crfkit.inference import Answerer
@@ -114,7 +114,7 @@ class ChainModel:
         try:
             dataset = self.encode(X, allowed)
         except InputError as error:
-            raise InputError(f"dev {error}") from None
+            raise reword(error, f"dev {error}") from None
         gold = checked_lists(y, dataset.sequence_ptr, "dev ")
         check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
         self._warn_of_unknown(gold)
@@ -125,7 +125,7 @@ class ChainModel:
             try:
                 ids = self.answerer(weights).decode(design, n_threads)
             except ValueError as error:  # the structure has no label sequence for one of them
-                raise InputError(f"dev {error}") from None
+                raise reword(error, f"dev {error}") from None
             return as_score(figure(gold, self.decode(ids, dataset.sequence_ptr)))
 
         return score

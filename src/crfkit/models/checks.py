@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, EmptyDataError, ShapeError, UnsupportedError
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
 MOST = 2**31 - 1  # what the native core counts to
@@ -25,14 +25,14 @@ def check_optimizer(given: Any, l1: Any) -> Any:
     if isinstance(given, str) and given != AUTO:
         optimizer = optimizer_named(given)
         if optimizer is None:
-            raise InputError(f"optimizer is {given!r}, expected {', '.join([*OPTIMIZERS, AUTO])}")
+            raise ArgumentError(f"optimizer is {given!r}, expected {', '.join([*OPTIMIZERS, AUTO])}")
     elif given != AUTO and (
         isinstance(given, type) or not (hasattr(given, "minimize") and hasattr(given, "needs"))
     ):
-        raise InputError(f"optimizer is {given!r}, expected an optimizer such as crfkit.LBFGS(…)")
+        raise ArgumentError(f"optimizer is {given!r}, expected an optimizer such as crfkit.LBFGS(…)")
     if any(l1.values() if isinstance(l1, Mapping) else [l1]) and not getattr(optimizer, "takes_l1", True):
         name = getattr(optimizer, "__name__", type(optimizer).__name__)
-        raise InputError(
+        raise UnsupportedError(
             f"l1 is {l1!r}, but {name} takes no l1 penalty, expected l1=0 or an optimizer that can, such as crfkit.LBFGS(…)"
         )
     return optimizer
@@ -41,22 +41,22 @@ def check_optimizer(given: Any, l1: Any) -> Any:
 def check_count(name: str, value: object, most: int = MOST) -> int:
     """A whole number from 1 to `most`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
+        raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least 1")
     if value > most:
-        raise InputError(f"{name} is {value:,}, expected at most {most:,}")
+        raise ArgumentError(f"{name} is {value:,}, expected at most {most:,}")
     return int(value)
 
 
 def check_flag(name: str, value: object) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {value!r}, expected True or False")
+        raise ArgumentError(f"{name} is {value!r}, expected True or False")
 
 
 def check_strength(name: str, value: object) -> None:
     """A penalty: a finite number from 0 on."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < 1e300:
-        raise InputError(f"{name} is {value!r}, expected a number from 0 on")
+        raise ArgumentError(f"{name} is {value!r}, expected a number from 0 on")
 
 
 def check_probability(name: str, value: object) -> float:
@@ -71,7 +71,7 @@ def check_dev(dev: object) -> None:
     sizes = (2, 3) if isinstance(dev, tuple) else (2,)
     if dev is not None and (not isinstance(dev, tuple | list) or len(dev) not in sizes):
         size = f", of length {len(dev)}" if isinstance(dev, Sized) else ""
-        raise InputError(
+        raise ArgumentError(
             f"dev is of type {type(dev).__name__}{size}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
         )
 
@@ -81,7 +81,7 @@ def check_time_budget(budget: object) -> None:
     if budget is not None and not (
         isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and budget > 0
     ):
-        raise InputError(f"time_budget is {budget!r}, expected a number of seconds above 0")
+        raise ArgumentError(f"time_budget is {budget!r}, expected a number of seconds above 0")
 
 
 def count_threads(n_threads: int | None) -> int:
@@ -102,7 +102,7 @@ def make_generator(random_state: object) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
     if random_state is None or (isinstance(random_state, int | np.integer) and random_state >= 0):
         return np.random.default_rng(None if random_state is None else int(random_state))
-    raise InputError(
+    raise ArgumentError(
         f"random_state is {random_state!r}, expected None, a whole number from 0 on, or a generator"
     )
 
@@ -116,20 +116,20 @@ def read_sample_weight(
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
+        raise ArgumentError(
             f"sample_weight is {reprlib.repr(sample_weight)}, expected one number for each sequence"
         ) from None
     if weights.shape != (n_sequences,):
-        raise InputError(
+        raise ShapeError(
             f"sample_weight has shape {list(weights.shape)}, expected [{n_sequences}]: one number for each sequence"
         )
     bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST_WEIGHT)))
     if len(bad):
-        raise InputError(
+        raise ArgumentError(
             f"sample_weight[{bad[0]}] is {weights[bad[0]]}, expected a number from 0 to {LARGEST_WEIGHT:g}"
         )
     if kept is not None:
         weights = weights[kept]
     if n_sequences and not weights.any():
-        raise InputError("sample_weight: all weights are zero, there is nothing to learn from")
+        raise EmptyDataError("sample_weight: all weights are zero, there is nothing to learn from")
     return weights

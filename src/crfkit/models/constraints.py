@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s, Int64s
-from crfkit.data import InputError
+from crfkit.errors import EmptyDataError, ImpossibleLabelsError, NoOutputError, reword
 from crfkit.features import Annotation, Labels
-from crfkit.structures import AllowedLabels, Bigrams, Chain, NoOutputError
+from crfkit.structures import AllowedLabels, Bigrams, Chain
 
 _SHOWN = 10  # labels named in a message
 
 
-class ImpossibleSequenceError(InputError):
+class ImpossibleSequenceError(NoOutputError):
     """Bigrams and allowed labels leave no label sequence of a sequence."""
 
     def __init__(self, message: str, sequence: int = 0, reason: str = "") -> None:
@@ -50,7 +50,7 @@ def bind_chain(
     try:
         chain = structure.bind(labels.classes, outputs, possible=possible, also=also)
     except ValueError as error:
-        raise InputError(_sentence(error)) from None
+        raise reword(error, _sentence(error)) from None
     skipped = [outside.sequence for outside in chain.outside(possible)]  # none unless it is "skip"
     _check_some_left(len(outputs) - len(skipped), len(outputs))
     return chain, np.array(skipped, dtype=np.int64)
@@ -58,7 +58,7 @@ def bind_chain(
 
 def _check_some_left(n_kept: int, n_outputs: int) -> None:
     if n_outputs and not n_kept:
-        raise InputError(
+        raise EmptyDataError(
             f"all {n_outputs:,} training sequences lie outside the bigrams: nothing is left to learn from"
         )
 
@@ -153,7 +153,7 @@ def check_gold(annotation: Annotation, allowed: AllowedLabels | None, labels: La
         gold = annotation.labels[position : position + 1]
         if gold[0] < 0 and annotation.sets is not None:
             gold = annotation.sets.between(position, position + 1).labels
-        raise InputError(
+        raise ImpossibleLabelsError(
             f"sequence {n}, position {position - int(ptr[n])}: y has {_named(labels, gold)}, "
             f"allowed has only {_named(labels, allowed.between(position, position + 1).labels)}"
         )

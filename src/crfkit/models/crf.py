@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import UnsupportedError
 from crfkit.evaluation import MetricFunction, checked_metric, measure
 from crfkit.features import (
     Encoder,
@@ -209,7 +209,7 @@ class CRF(Estimator, Generic[Label]):
         """
         extend = self.__sklearn_is_fitted__()
         if extend and self._model.potentials.local:
-            raise InputError("partial_fit cannot extend a model that is normalised at each position")
+            raise UnsupportedError("partial_fit cannot extend a model that is normalised at each position")
         first = CRF._weighted(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         examples = Examples(X, y, sample_weight, allowed)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.data import InputError
+from crfkit.errors import InputError, UnsupportedError
 from crfkit.inference import Answerer, ChainPotentials
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
@@ -61,9 +61,11 @@ class EncodedInput(NamedTuple):
         """For each sequence, the scores [T] of the positions of one label sequence: emission and transition into it."""
         potentials = self.answerer.potentials
         if not isinstance(potentials, ChainPotentials):
-            raise InputError("the scores of positions are for chains without patterns and feature functions")
+            raise UnsupportedError(
+                "the scores of positions are for chains without patterns and feature functions"
+            )
         if self.model.potentials.feature_map.facets is not None:
-            raise InputError("the scores of positions are for labels without facets")
+            raise UnsupportedError("the scores of positions are for labels without facets")
         return [_along(potentials.scores(self.design, n), y) for n, y in enumerate(labels)]
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.models.files import disk, model_file
 from crfkit.models.training.endings import warn_of_ending
 from crfkit.models.training.train import Trained, Weighted
@@ -58,7 +58,9 @@ class Estimator:
         for name in params:
             if name not in known:
                 names = ", ".join(sorted(known))
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}, expected one of {names}.")
+                raise ArgumentError(
+                    f"{type(self).__name__} has no parameter {name!r}, expected one of {names}."
+                )
         # Whole parameters first, so that a setting inside one is not lost when both are given.
         for name in sorted(params, key=lambda name: "__" in name):
             owner, _, setting = name.partition("__")
@@ -76,7 +78,7 @@ class Estimator:
 
             start = load(start)
         if not isinstance(start, cls):
-            raise InputError(
+            raise ArgumentError(
                 f"start is of type {type(start).__name__}, expected a trained {cls.__name__} or the path of its file"
             )
         weights = start.weights_  # which an untrained one does not have

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import LabelError, UnsupportedError
 from crfkit.models.crf import CRF
 from crfkit.models.potentials import PatternPotentials
 
@@ -51,7 +51,7 @@ def heaviest_features(model: CRF[Any], label: Hashable, n: int = 10) -> list[Fea
     Where labels have facets, these are the weights of the facets of the label: `feature [kind=value]`.
     """
     if label not in model.classes_:
-        raise InputError(f"the model has no label {label!r}")
+        raise LabelError(f"the model has no label {label!r}")
     k = model.classes_.index(label)
     feature_map, weights = model.feature_map_, model.weights_
     outcomes = [k] if feature_map.facets is None else feature_map.facets.ids_of(k)
@@ -114,7 +114,7 @@ def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[Trell
     """How large the trellis of each sequence is, for a model with patterns."""
     potentials = model._trained().potentials
     if not isinstance(potentials, PatternPotentials) or not potentials.pattern_names:
-        raise InputError("the model has no patterns: each position has one state for each label")
+        raise UnsupportedError("the model has no patterns: each position has one state for each label")
     ask = model._ask(X, allowed)
     patterns = potentials.patterns
     starts = patterns.data(model._trained().encode(X, allowed))

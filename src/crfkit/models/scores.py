@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import LabelError
 from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF, Allowed
 from crfkit.models.encoded_input import ScoredLabels
@@ -29,6 +29,6 @@ def position_scores(model: CRF, X: Sequence[Any], y: Sequence[Sequence[Hashable]
     ask = model._ask(X, None)
     annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
     if (annotation.labels < 0).any():
-        raise InputError("y has an unknown label, expected one at every position")
+        raise LabelError("y has an unknown label, expected one at every position")
     ids = [annotation.labels[begin:end] for begin, end in zip(ask.ptr[:-1], ask.ptr[1:], strict=True)]
     return ask.position_scores(ids)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
     NAMED_FACETS,
     NAMED_LINE,
@@ -68,28 +68,34 @@ class CRFSettings:
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
         if not isinstance(self.structure, Chain | Patterns | GraphStructure | Segments):
-            raise InputError(
+            raise ArgumentError(
                 f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…), crfkit.Segments(…) "
                 "or a GraphStructure"
             )
         if isinstance(self.structure, GraphStructure) and self.functions is not None:
-            raise InputError("a GraphStructure does not go with feature functions: expected other features")
+            raise UnsupportedError(
+                "a GraphStructure does not go with feature functions: expected other features"
+            )
         if isinstance(self.structure, Segments) and (self.functions is not None or self.facets is not None):
-            raise InputError("Segments do not go with feature functions or facets: expected other features")
+            raise UnsupportedError(
+                "Segments do not go with feature functions or facets: expected other features"
+            )
         check_optimizer(self.optimizer, self.l1)
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
         check_count("min_count", self.min_count)
         if self.functions is not None and (self.all_possible_states or self.min_count > 1):
-            raise InputError(
+            raise UnsupportedError(
                 "all_possible_states and min_count are about counted features, not about feature functions"
             )
         facets, dictionary = self.facets, self.tag_dictionary
         if not (facets is None or isinstance(facets, Mapping) or callable(facets) or facets in NAMED_FACETS):
             known = ", ".join(f'"{name}"' for name in NAMED_FACETS)
-            raise InputError(f"facets is {facets!r}, expected None, {known}, a dict or a function of a label")
+            raise ArgumentError(
+                f"facets is {facets!r}, expected None, {known}, a dict or a function of a label"
+            )
         if not (dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)):
-            raise InputError(
+            raise ArgumentError(
                 f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary"
             )
         count_threads(self.n_threads)
@@ -200,7 +206,7 @@ class ParserSettings:
 def check_decoder(decode: object) -> None:
     """Refuse what is no decoder of trees."""
     if decode not in DECODERS:
-        raise InputError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
+        raise ArgumentError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
 
 
 def find_template(features: object, n_columns: int | None = None) -> Template | None:
@@ -213,7 +219,7 @@ def find_template(features: object, n_columns: int | None = None) -> Template | 
     if isinstance(features, FeatureFunctions):
         return None
     if not isinstance(features, str):
-        raise InputError(
+        raise ArgumentError(
             f"features is {features!r}, expected None, the name of a preset, a Template or its text, or FeatureFunctions"
             f"{_FROM_FILE}"
         )
@@ -221,7 +227,7 @@ def find_template(features: object, n_columns: int | None = None) -> Template | 
         return preset(features, n_columns)
     if "\n" in features or _ONE_LINE.fullmatch(features):
         return Template.parse(features, source="features")
-    raise InputError(
+    raise ArgumentError(
         f"features is {features!r}, expected the name of a preset ({', '.join(PRESETS)}), or a template: "
         f"lines that begin with U or B, or with a name and ={_FROM_FILE}"
     )

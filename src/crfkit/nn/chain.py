@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 import torch
 from torch import Tensor
 
+from crfkit.errors import ArgumentError, LabelError, ShapeError
 from crfkit.nn.backends import autograd, choice, ops
 from crfkit.nn.backends.base import Expectations
 from crfkit.nn.backends.choice import Chosen
@@ -66,7 +67,7 @@ class ChainDistribution(Distribution):
     ) -> None:
         check_scores("emissions", emissions)
         if emissions.ndim != 3 or emissions.shape[2] == 0:
-            raise ValueError(
+            raise ShapeError(
                 f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
             )
         L = emissions.shape[2]
@@ -75,7 +76,7 @@ class ChainDistribution(Distribution):
         lengths, positions = checked_places(emissions, mask, lengths)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
-                raise ValueError(
+                raise ShapeError(
                     f"allowed: got {allowed.dtype} with shape {list(allowed.shape)}, expected bools "
                     f"[B, T, L] = {list(emissions.shape)}."
                 )
@@ -198,7 +199,7 @@ class ChainDistribution(Distribution):
         """What the log-likelihood of the tags is added up from."""
         if _are_sets(tags):
             if tags.shape != self._given.shape:
-                raise ValueError(
+                raise ShapeError(
                     f"tags: got bools with shape {list(tags.shape)}, expected {list(self._given.shape)}."
                 )
             check_device("tags", tags, self._given.emissions.device)
@@ -224,7 +225,7 @@ class ChainDistribution(Distribution):
     def _check_known(self, tags: Tensor) -> None:
         """Raise an error for unknown labels at tokens, and for those that do not exist."""
         if has_unknown(self._given, tags):
-            raise ValueError(
+            raise LabelError(
                 f"tags: a label is negative, expected ids from 0 to {self._problem.shape[2] - 1} "
                 "at all unmasked positions."
             )
@@ -276,13 +277,13 @@ class ChainDistribution(Distribution):
     def _check_same_outputs(self, other: ChainDistribution) -> None:
         mine, theirs = self._problem, other._problem
         if theirs.shape != mine.shape:
-            raise ValueError(
+            raise ShapeError(
                 f"kl: the other distribution has shape {list(theirs.shape)}, expected {list(mine.shape)}."
             )
         if not torch.compiler.is_compiling() and not torch.equal(
             kept_positions(mine), kept_positions(theirs)
         ):
-            raise ValueError("kl: the other distribution has another mask, expected the same.")
+            raise ArgumentError("kl: the other distribution has another mask, expected the same.")
 
     def _transitions_by_position(self) -> Tensor:
         """The transitions as [B, T − 1, L, L], none of them copied."""

@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 import torch
 from torch import Tensor
 
+from crfkit.errors import ArgumentError
 from crfkit.nn.problem.chain import working_dtype
 
 Result = TypeVar("Result")
@@ -36,14 +37,14 @@ class Distribution(ABC):
         All are distinct. Where fewer exist, the score is −inf and the labels or heads are −1.
         """
         if k < 1:
-            raise ValueError(f"topk: k is {k}, expected 1 or more.")
+            raise ArgumentError(f"topk: k is {k}, expected 1 or more.")
         scores, outputs = self._k_best(k)
         return scores.to(self._dtype), outputs
 
     def sample(self, n: int = 1, *, generator: torch.Generator | None = None) -> Tensor:
         """n independent outputs of each input, labels or heads [n, B, …]; −1 at masked positions and if none is possible."""
         if n < 0:
-            raise ValueError(f"sample: n is {n}, expected 0 or more.")
+            raise ArgumentError(f"sample: n is {n}, expected 0 or more.")
         with torch.no_grad():
             return self._sample(n, generator)
 

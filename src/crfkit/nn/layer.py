@@ -6,6 +6,7 @@ from operator import index
 import torch
 from torch import Tensor, nn
 
+from crfkit.errors import ArgumentError
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.layout import check_emissions, check_layout, check_lengths, to_batch_first
@@ -43,12 +44,12 @@ class ChainCRF(nn.Module):
     ) -> None:
         super().__init__()
         if n_labels is None and labels is None:
-            raise ValueError("ChainCRF: expected n_labels or the names of the labels, got neither.")
+            raise ArgumentError("ChainCRF: expected n_labels or the names of the labels, got neither.")
         L = len(labels or ()) if n_labels is None else index(n_labels)
         if L < 1:
-            raise ValueError(f"ChainCRF: n_labels is {L}, expected 1 or more.")
+            raise ArgumentError(f"ChainCRF: n_labels is {L}, expected 1 or more.")
         if labels is not None and len(labels) != L:
-            raise ValueError(f"ChainCRF: got the names of {len(labels)} labels, n_labels is {L}.")
+            raise ArgumentError(f"ChainCRF: got the names of {len(labels)} labels, n_labels is {L}.")
         self.n_labels = L
         self.batch_first = batch_first
         self.transitions = nn.Parameter(torch.empty(L, L, device=device, dtype=dtype))
@@ -110,7 +111,7 @@ class ChainCRF(nn.Module):
         have the log-likelihood −inf.
         """
         if reduction not in REDUCTIONS:
-            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
+            raise ArgumentError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
         distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
         check_layout("tags", tags, emissions, self.batch_first)
         tags = to_batch_first(tags, self.batch_first)
@@ -144,7 +145,7 @@ class ChainCRF(nn.Module):
         (True, torch.Size([2, 4, 3]), torch.Size([3, 3]))
         """
         if reduction == "none" or reduction not in REDUCTIONS:
-            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
+            raise ArgumentError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
         distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
         check_layout("tags", tags, emissions, self.batch_first)
         tags = to_batch_first(tags, self.batch_first)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from crfkit.errors import ArgumentError, FileFormatError, ImpossibleLabelsError, ShapeError
 from crfkit.nn.layer import ChainCRF
 from crfkit.nn.problem.constraints import BigramsLike
 from crfkit.nn.problem.layout import check_layout
@@ -126,11 +127,11 @@ class CRFForTokenClassification(nn.Module):
                 if self.classifier is None
                 else "leave out hidden_size"
             )
-            raise ValueError(f"the encoder returned no {name}: {hint}.")
+            raise ArgumentError(f"the encoder returned no {name}: {hint}.")
         if self.classifier is not None:
             scores = self.classifier(self.dropout(scores))
         if scores.shape[-1] != len(self.labels):
-            raise ValueError(
+            raise ShapeError(
                 f"the encoder scores {scores.shape[-1]} labels, expected {len(self.labels)}: {self.labels[:5]} …."
             )
         asked = {key: getattr(output, key, None) for key in ("hidden_states", "attentions")}
@@ -141,7 +142,7 @@ class CRFForTokenClassification(nn.Module):
         if self.crf.bigrams is not None and not torch.compiler.is_compiling():
             excluded = torch.isinf(values).nonzero().flatten().tolist()
             if excluded:
-                raise ValueError(
+                raise ImpossibleLabelsError(
                     f"labels: the bigrams exclude the labels of sequence {excluded[0]} of the batch."
                 )
         total = -values.sum()
@@ -203,7 +204,7 @@ class CRFForTokenClassification(nn.Module):
         missing, unknown = model.load_state_dict(tensors, strict=False)
         left = [name for name in missing if not name.startswith("encoder.")]
         if left or unknown:
-            raise ValueError(
+            raise FileFormatError(
                 f"{folder / PARAMETERS}: {', '.join(left or unknown)} should not be {'missing' if left else 'there'}."
             )
         return model.to(next(encoder.parameters()).device)
@@ -221,7 +222,7 @@ def _label_names(encoder: nn.Module) -> list[str]:
     """The names of labels in the order of their ids."""
     names: Mapping[Any, str] | None = getattr(getattr(encoder, "config", None), "id2label", None)
     if not names:
-        raise ValueError(
+        raise ArgumentError(
             "labels: the encoder has no config.id2label, pass labels=[…], the name of each label."
         )
     return [name for _, name in sorted((int(number), name) for number, name in names.items())]

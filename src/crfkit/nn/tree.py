@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.nn.backends import choice
 from crfkit.nn.backends.decode import NOTHING
 from crfkit.nn.backends.torch_tree import differentiable_log_partition
@@ -32,11 +33,11 @@ class TreeDistribution(Distribution):
     def __init__(self, scores: Tensor, *, lengths: Tensor | None = None, single_root: bool = True) -> None:
         check_scores("scores", scores)
         if scores.ndim != 3 or scores.shape[1] != scores.shape[2]:
-            raise ValueError(
+            raise ShapeError(
                 f"scores: got {scores.dtype} with shape {list(scores.shape)}, expected numbers [B, n + 1, n + 1]."
             )
         if scores.shape[1] == 0:
-            raise ValueError("scores: got no root, expected [B, n + 1, n + 1].")
+            raise ArgumentError("scores: got no root, expected [B, n + 1, n + 1].")
         B, size = scores.shape[:2]
         if lengths is not None:
             lengths = checked_lengths(lengths, B, size - 1, scores.device)
@@ -139,9 +140,9 @@ class TreeDistribution(Distribution):
     def _check_same_outputs(self, other: TreeDistribution) -> None:
         mine, theirs = list(self._problem.scores.shape), list(other._problem.scores.shape)
         if mine != theirs:
-            raise ValueError(f"kl: the other distribution has shape {theirs}, expected {mine}.")
+            raise ShapeError(f"kl: the other distribution has shape {theirs}, expected {mine}.")
         if not torch.equal(other.lengths, self.lengths):
-            raise ValueError(
+            raise ShapeError(
                 "kl: the sentences of the other distribution have other lengths, expected the same."
             )
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit import _core
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.optimizers.protocols import Objective, Vector, check_l1
 
 SINGLE_NOISE = 1e-6  # relative error of a value that may have been computed in single precision
@@ -72,7 +73,7 @@ class CountedObjective:
         self.n_products += 1
         product = np.ascontiguousarray(self._objective.hessian_vector(x, v), dtype=np.float64)  # type: ignore[attr-defined]
         if product.shape != x.shape:
-            raise ValueError(
+            raise ShapeError(
                 f"The objective's Hessian product has shape {product.shape}, expected {x.shape}."
             )
         return product
@@ -100,13 +101,13 @@ class CountedObjective:
         value, answer = self._objective.value_and_gradient(x)
         gradient = np.ascontiguousarray(answer, dtype=np.float64)
         if gradient.shape != x.shape:
-            raise ValueError(f"The objective's gradient has shape {gradient.shape}, expected {x.shape}.")
+            raise ShapeError(f"The objective's gradient has shape {gradient.shape}, expected {x.shape}.")
         if (
             self._gradient is not None
             and gradient.size
             and gradient.ctypes.data == self._gradient.ctypes.data
         ):
-            raise ValueError(
+            raise ArgumentError(
                 "The objective gave the same gradient array twice; value_and_gradient must make a new one."
             )
         self._gradient = gradient

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.errors import ArgumentError
+
 
 class Record(NamedTuple):
     """One line of the history of a minimisation; iteration 0 is the start."""
@@ -80,7 +82,7 @@ class History(tuple[Record, ...]):
         if against is None:
             against = "passes" if any(isnan(record.seconds) for record in self) else "seconds"
         if against not in ("seconds", "passes", "iteration"):
-            raise ValueError(f"plot got against={against!r}, expected seconds, passes or iteration.")
+            raise ArgumentError(f"plot got against={against!r}, expected seconds, passes or iteration.")
         if ax is None:
             try:
                 from matplotlib import pyplot

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.errors import ArgumentError
 from crfkit.optimizers.history import History, Record
 from crfkit.optimizers.protocols import (
     Vector,
@@ -187,7 +188,9 @@ class Optimizer(ABC):
         check_match(self, objective)
         check_penalty(self, objective)
         if not is_whole(n_threads) or n_threads < 1:
-            raise ValueError(f"minimize got n_threads={n_threads!r}, expected a whole number of at least 1.")
+            raise ArgumentError(
+                f"minimize got n_threads={n_threads!r}, expected a whole number of at least 1."
+            )
         weights = check_start(objective, start)
         descent = self.descent(objective, weights, int(n_threads))
         return _Loop(self, descent, weights, callback, watch or Watch()).run()

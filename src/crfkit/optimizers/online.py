@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit import _core
+from crfkit.errors import ArgumentError
 from crfkit.optimizers.loop import Optimizer
 from crfkit.optimizers.protocols import Vector, check_settings
 from crfkit.optimizers.snapshot import Snapshot
@@ -59,7 +60,7 @@ class OnlineLearner(Optimizer):
         for name in names:
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
-                raise ValueError(f"{type(self).__name__} got {name}={value!r}, expected True or False.")
+                raise ArgumentError(f"{type(self).__name__} got {name}={value!r}, expected True or False.")
 
 
 class _Descent(PassDescent):

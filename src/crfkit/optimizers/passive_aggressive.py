@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from crfkit import _core
+from crfkit.errors import ArgumentError
 from crfkit.optimizers.online import OnlineLearner
 from crfkit.optimizers.protocols import is_whole
 from crfkit.optimizers.stochastic import check_positive
@@ -40,7 +41,7 @@ class PassiveAggressive(OnlineLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not is_whole(self.variant) or self.variant not in VARIANTS:
-            raise ValueError(f"PassiveAggressive got variant={self.variant!r}, expected 0, 1 or 2.")
+            raise ArgumentError(f"PassiveAggressive got variant={self.variant!r}, expected 0, 1 or 2.")
         check_positive(self, "aggressiveness")
         self._check_switches("error_sensitive", "average")
 

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
+
 Vector = npt.NDArray[np.float64]  # [D]
 
 
@@ -62,7 +64,7 @@ def check_match(optimizer: Any, objective: object) -> None:
 def check_penalty(optimizer: Any, objective: Objective) -> None:
     """Refuses an l1 penalty that the optimizer cannot minimise with."""
     if not optimizer.takes_l1 and check_l1(objective) is not None:
-        raise ValueError(
+        raise UnsupportedError(
             f"{_name(optimizer)} takes no l1 penalty, expected l1=0 or an optimizer that can, such as LBFGS."
         )
 
@@ -71,7 +73,7 @@ def check_start(objective: Objective, start: npt.ArrayLike) -> Vector:
     """A copy [D] of the weights to start from; finite, one for each weight of the objective."""
     weights = np.array(start, dtype=np.float64, order="C")
     if weights.shape != (objective.n_weights,):
-        raise ValueError(
+        raise ShapeError(
             f"The start has shape {weights.shape}, expected ({objective.n_weights},): one number per weight."
         )
     _check_none(~np.isfinite(weights), weights, "The start", "a finite number")
@@ -82,7 +84,7 @@ def check_l1(objective: Objective) -> Vector | None:
     """The l1 strengths of an objective, [1] or [D]; None when nothing is penalised."""
     strengths = np.array(getattr(objective, "l1", 0.0), dtype=np.float64, order="C")
     if strengths.shape not in ((), (objective.n_weights,)):
-        raise ValueError(
+        raise ShapeError(
             f"l1 has shape {strengths.shape}, expected a number or one per weight: ({objective.n_weights},)."
         )
     strengths = np.atleast_1d(strengths)
@@ -96,7 +98,7 @@ def _check_none(bad: npt.NDArray[np.bool_], numbers: Vector, what: str, expected
     """Complains about the first number that is bad, if any."""
     if bad.any():
         i = int(bad.argmax())
-        raise ValueError(f"{what} has {numbers[i]} at weight {i}, expected {expected}.")
+        raise ArgumentError(f"{what} has {numbers[i]} at weight {i}, expected {expected}.")
 
 
 def check_settings(optimizer: object, whole: dict[str, int], numbers: tuple[str, ...]) -> None:
@@ -104,13 +106,13 @@ def check_settings(optimizer: object, whole: dict[str, int], numbers: tuple[str,
     for name, least in whole.items():
         value = getattr(optimizer, name)
         if not is_whole(value) or value < least:
-            raise ValueError(
+            raise ArgumentError(
                 f"{_name(optimizer)} got {name}={value!r}, expected a whole number of at least {least}."
             )
     for name in numbers:
         value = getattr(optimizer, name)
         if not (is_whole(value) or isinstance(value, float | np.floating)) or not 0 <= value < inf:
-            raise ValueError(
+            raise ArgumentError(
                 f"{_name(optimizer)} got {name}={value!r}, expected a finite number that is not negative."
             )
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from crfkit import _core
+from crfkit.errors import ArgumentError
 from crfkit.optimizers.protocols import Vector
 from crfkit.optimizers.snapshot import Snapshot
 from crfkit.optimizers.stochastic import Order, PassDescent, State, StochasticObjective
@@ -48,7 +49,7 @@ class SGD(StochasticGradient):
         if not isinstance(self.average, bool | np.bool_) and not (
             isinstance(self.average, float | np.floating) and 0 < self.average < 1
         ):
-            raise ValueError(
+            raise ArgumentError(
                 f"SGD got average={self.average!r}, expected True, False or a number between 0 and 1."
             )
 

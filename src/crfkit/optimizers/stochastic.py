@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit.errors import ArgumentError
 from crfkit.optimizers.protocols import DivergenceError, Vector, is_whole
 from crfkit.optimizers.snapshot import Snapshot
 
@@ -76,7 +77,7 @@ def check_positive(optimizer: object, *names: str, or_else: str = "") -> None:
             continue
         if not (is_whole(value) or isinstance(value, float | np.floating)) or not 0 < value < inf:
             what = f' or "{or_else}"' if or_else else ""
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(optimizer).__name__} got {name}={value!r}, expected a positive number{what}."
             )
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from crfkit.data import InputError, Sentence
+from crfkit.data import Sentence
+from crfkit.errors import ArgumentError, TreeError, UnwritableFileError
 from crfkit.evaluation import relation_of
 from crfkit.report.arc_layout import Arc, Columns, clear_middle, levels, slots
 from crfkit.report.text_width import text_width
@@ -38,7 +39,9 @@ class TreePicture:
         try:
             Path(path).write_text(self.svg, encoding="utf-8")
         except OSError as error:
-            raise InputError(f"{os.fspath(path)}: cannot be written ({error.strerror or error})") from None
+            raise UnwritableFileError(
+                f"{os.fspath(path)}: cannot be written ({error.strerror or error})"
+            ) from None
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -61,7 +64,7 @@ def draw_tree(
     """
     unknown = [name for name in tags if name not in TAGS]
     if unknown:
-        raise InputError(f"tags has {unknown[0]!r}, expected some of {', '.join(TAGS)}")
+        raise ArgumentError(f"tags has {unknown[0]!r}, expected some of {', '.join(TAGS)}")
     above, below = (arcs_of(sentence), []) if gold is None else _compare(sentence, gold)
     return TreePicture(_Drawing(sentence, above, below, tags, compared=gold is not None).svg())
 
@@ -73,7 +76,7 @@ def arcs_of(sentence: Sentence) -> list[Arc]:
         if word.head is None:
             continue
         if not 0 <= word.head <= len(sentence.words) or word.head == number:
-            raise InputError(
+            raise TreeError(
                 f"{sentence.place(number)}: the HEAD of word {number} {word.form!r} is {word.head}, expected another "
                 f"number from 0 to {len(sentence.words)}"
             )
@@ -84,7 +87,7 @@ def arcs_of(sentence: Sentence) -> list[Arc]:
 def _compare(sentence: Sentence, gold: Sentence) -> tuple[list[Arc], list[Arc]]:
     """The arcs of the sentence, marked where they are wrong, and the gold arcs of the words where they are."""
     if [word.form for word in sentence.words] != [word.form for word in gold.words]:
-        raise InputError(
+        raise ArgumentError(
             f"{sentence.source}:{sentence.line}: the words are not those of the gold sentence "
             f"({gold.source}:{gold.line}), expected the same"
         )

@@ -1,5 +1,6 @@
 """Structures: which outputs exist, the allowed labels that restrict them, and the scores of their parts."""
 
+from crfkit.errors import NoOutputError
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ScoredOutput
@@ -29,7 +30,7 @@ from crfkit.structures.spanning_tree import (
 )
 from crfkit.structures.spans import Span, SpanLabels
 from crfkit.structures.structure import AllowedLabels, Structure
-from crfkit.structures.support import NoOutputError, Support
+from crfkit.structures.support import Support
 
 __all__ = [
     "ANYWHERE",

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s
+from crfkit.errors import LabelError, ShapeError
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.structure import AllowedLabels
 from crfkit.structures.support import Support
@@ -94,7 +95,7 @@ class _Paths:
         lengths = np.array([len(ids) for ids in arrays], dtype=np.int64)  # [N]
         flat = np.concatenate([np.zeros(0, np.int32), *arrays])
         if flat.size and not -1 <= flat.min() <= flat.max() < n_labels:
-            raise ValueError(
+            raise LabelError(
                 f"The outputs have label ids from {flat.min()} to {flat.max()}, expected 0 to {n_labels - 1}, or −1."
             )
         self.sequence = np.repeat(np.arange(len(arrays)), lengths + 1)  # [T + N]
@@ -110,5 +111,5 @@ def ids_of(output: Any) -> Int32s:
     """Label ids [T], −1 where unknown."""
     ids = np.asarray(output)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ValueError(f"An output is a list of label ids, got {ids.dtype} with shape {list(ids.shape)}.")
+        raise ShapeError(f"An output is a list of label ids, got {ids.dtype} with shape {list(ids.shape)}.")
     return ids.astype(np.int32, copy=False)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Int32s
+from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.bigram_picture import as_html, as_text
 from crfkit.structures.schemes import scheme_rule
 
@@ -102,7 +103,9 @@ class Bigrams(Set[Pair]):
         seen: set[Pair] = set()
         for n, labels in enumerate(y):
             if isinstance(labels, str) or not isinstance(labels, Iterable):
-                raise ValueError(f"Bigrams.observed: sequence {n} is {labels!r}, expected a list of labels.")
+                raise ArgumentError(
+                    f"Bigrams.observed: sequence {n} is {labels!r}, expected a list of labels."
+                )
             path = (START, *labels, END)
             if any(label is None or isinstance(label, set | frozenset) for label in labels):
                 for before, after in pairwise(map(_alternatives, path)):
@@ -248,14 +251,14 @@ class Bigrams(Set[Pair]):
 def _check_pair(pair: object) -> Pair:
     """The given pair, if it is a pair of labels; raises an error otherwise."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ValueError(f"Bigrams: got {pair!r}, expected pairs of labels (before, after).")
+        raise ArgumentError(f"Bigrams: got {pair!r}, expected pairs of labels (before, after).")
     for label in pair:
         if label is None or isinstance(label, set | frozenset):
-            raise ValueError(f"Bigrams: {label!r} in {pair!r} is not a label.")
+            raise LabelError(f"Bigrams: {label!r} in {pair!r} is not a label.")
         try:
             hash(label)
         except TypeError:
-            raise ValueError(f"Bigrams: the label {label!r} in {pair!r} is not hashable.") from None
+            raise LabelError(f"Bigrams: the label {label!r} in {pair!r} is not hashable.") from None
     return pair[0], pair[1]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.errors import ArgumentError, ImpossibleLabelsError, LabelError, ShapeError, UnsupportedError
 from crfkit.structures.annotation import Outside, observed, outside
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.schemes import SCHEMES
@@ -61,11 +62,11 @@ class Chain:
         bigrams = self.bigrams
         named = isinstance(bigrams, str) and (bigrams == OBSERVED or bigrams.lower() in SCHEMES)
         if not (bigrams is None or named or isinstance(bigrams, Bigrams)):
-            raise ValueError(
+            raise ArgumentError(
                 f"Chain.bigrams is {bigrams!r}, expected None, Bigrams(…), {OBSERVED!r} or one of {', '.join(SCHEMES)}."
             )
         if self.unseen not in UNSEEN:
-            raise ValueError(f"Chain.unseen is {self.unseen!r}, expected one of {', '.join(UNSEEN)}.")
+            raise ArgumentError(f"Chain.unseen is {self.unseen!r}, expected one of {', '.join(UNSEEN)}.")
 
     def __repr__(self) -> str:
         constraint = "" if self.bigrams is None else f", bigrams={self.bigrams!r}, unseen={self.unseen!r}"
@@ -95,13 +96,13 @@ class Chain:
         """
         known = tuple(labels)
         if len(known) == 0:
-            raise ValueError("A chain needs at least one label, got none.")
+            raise ArgumentError("A chain needs at least one label, got none.")
         if self.bigrams is None:
             return self
         if START in known or END in known:
-            raise ValueError("START and END mark the ends of a sequence, expected labels.")
+            raise LabelError("START and END mark the ends of a sequence, expected labels.")
         if len(set(known)) != len(known):
-            raise ValueError("The labels of a chain must be distinct.")
+            raise ArgumentError("The labels of a chain must be distinct.")
         given = list(outputs)
         bigrams = self.bigrams
         if isinstance(bigrams, str):
@@ -127,14 +128,14 @@ class Chain:
         """The chain for L labels: itself once it is bound; before that, its bigrams must be pairs of ids from 0 to L − 1."""
         if self.labels is not None:
             if len(self.labels) != n_labels:
-                raise ValueError(
+                raise ShapeError(
                     f"{self!r} is bound to {len(self.labels)} labels, the scores have {n_labels}."
                 )
             return self
         if isinstance(self.bigrams, Bigrams):
             strange = set(self.bigrams.labels) - set(range(n_labels))
             if strange:
-                raise ValueError(
+                raise LabelError(
                     f"{self!r} is not bound, and its label {min(map(repr, strange))} is no id from 0 to {n_labels - 1}: "
                     "call bind(labels, outputs) first."
                 )
@@ -146,7 +147,7 @@ class Chain:
     def support(self) -> Support:
         """The tables of a bound chain with bigrams."""
         if not isinstance(self.bigrams, Bigrams) or self.labels is None:
-            raise ValueError(f"{self!r} is not bound to labels yet: call bind(labels, outputs) first.")
+            raise ArgumentError(f"{self!r} is not bound to labels yet: call bind(labels, outputs) first.")
         return support_of(self.bigrams, self.labels)
 
     def possible_labels(self, n_positions: int, n_labels: int, allowed: AllowedLabels | None = None) -> Bools:
@@ -156,9 +157,9 @@ class Chain:
         missing.
         """
         if n_positions < 0:
-            raise ValueError(f"n_positions is {n_positions}, expected 0 or more.")
+            raise ArgumentError(f"n_positions is {n_positions}, expected 0 or more.")
         if allowed is not None and allowed.n_positions != n_positions:
-            raise ValueError(
+            raise ShapeError(
                 f"The allowed labels are of {allowed.n_positions} positions, the input has {n_positions}."
             )
         mask = None if allowed is None else allowed.mask(n_labels)
@@ -171,7 +172,7 @@ def _refuse(offenders: Sequence[Outside], n_outputs: int) -> None:
     """Raise an error that lists training outputs outside the bigrams, if there are any."""
     if offenders:
         first = "; ".join(map(str, offenders[:MOST_LISTED])) + "; …" * (len(offenders) > MOST_LISTED)
-        raise ValueError(
+        raise ImpossibleLabelsError(
             f"{len(offenders):,} of {n_outputs:,} training sequences lie outside the bigrams: {first} "
             "(unseen: 'extend' adds their pairs, 'skip' leaves them out, 'soft' allows all pairs)."
         )
@@ -199,12 +200,12 @@ class ChainScores:
         """Convert and check the arrays."""
         emissions = _scores("emissions", self.emissions)
         if emissions.ndim != 2 or emissions.shape[1] == 0:
-            raise ValueError(f"ChainScores.emissions: expected [T, L] with L ≥ 1, got {_shape(emissions)}.")
+            raise ShapeError(f"ChainScores.emissions: expected [T, L] with L ≥ 1, got {_shape(emissions)}.")
         n_positions, n_labels = emissions.shape
         transitions = None if self.transitions is None else _scores("transitions", self.transitions)
         square, by_pair = (n_labels, n_labels), (max(n_positions - 1, 0), n_labels, n_labels)
         if transitions is not None and transitions.shape not in (square, by_pair):
-            raise ValueError(
+            raise ShapeError(
                 f"ChainScores.transitions: expected [L, L] = {list(square)} or [T − 1, L, L] = {list(by_pair)}, "
                 f"to go with emissions of shape {_shape(emissions)}, got {_shape(transitions)}."
             )
@@ -214,7 +215,7 @@ class ChainScores:
             given = getattr(self, name)
             values = None if given is None else _scores(name, given)
             if values is not None and values.shape != (n_labels,):
-                raise ValueError(
+                raise ShapeError(
                     f"ChainScores.{name}: expected [L] = [{n_labels}], to go with emissions of shape "
                     f"{_shape(emissions)}, got {_shape(values)}."
                 )
@@ -233,10 +234,10 @@ class ChainScores:
     def check(self, structure: Chain) -> None:
         """Raise an error for scores of parts that this structure does not have."""
         if not isinstance(structure, Chain):
-            raise ValueError(f"ChainScores go with a Chain, got {type(structure).__name__}.")
+            raise ArgumentError(f"ChainScores go with a Chain, got {type(structure).__name__}.")
         for name in ("start", "end"):
             if getattr(self, name) is not None and not getattr(structure, name):
-                raise ValueError(
+                raise UnsupportedError(
                     f"ChainScores.{name} was given, but Chain({name}=False) has no {name} transitions."
                 )
 

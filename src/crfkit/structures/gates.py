@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
+from crfkit.errors import PatternError
+
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign>[&|=!])
           | (?P<macro>%\w+\[[^\]]*\])
@@ -127,7 +129,7 @@ class _Parser:
     def complain(self, what: str, token: str = "") -> NoReturn:
         at = self.at - len(token)
         line = re.sub(r"\s", " ", self.text)
-        raise ValueError(f"Gate, character {at + 1}: {what}.\n    {line}\n    {' ' * at}^")
+        raise PatternError(f"Gate, character {at + 1}: {what}.\n    {line}\n    {' ' * at}^")
 
 
 def _bare(kind: str, token: str) -> str:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit.arrays import Int32s, Int64s, offsets
+from crfkit.errors import ArgumentError
 from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import Chain
 
@@ -78,19 +79,19 @@ class GraphStructure(ABC):
         for e, arc in enumerate(self.arcs(n_positions, labels)):
             last = arc.position + len(arc.labels) - 1
             if not 0 <= arc.position <= last < n_positions or not ids.keys() >= set(arc.labels):
-                raise ValueError(
+                raise ArgumentError(
                     f"{arc}: expected labels of the model for positions from 0 to {n_positions - 1}."
                 )
             if isinstance(arc.weights, str) or not all(isinstance(name, str) for name in arc.weights):
-                raise ValueError(f"{arc}: expected a list of names as its weights.")
+                raise ArgumentError(f"{arc}: expected a list of names as its weights.")
             source: Hashable = (arc.position - 1, arc.source if arc.position else None)
             if (same := (source, arc.target, *arc.labels)) in met:
-                raise ValueError(f"{arc}: expected that no two arcs have the same states and labels.")
+                raise ArgumentError(f"{arc}: expected that no two arcs have the same states and labels.")
             met.add(same)
             for t, label in enumerate(arc.labels, arc.position):
                 target = (t, arc.target) if t == last else (t, e, "inside")
                 if states.setdefault(target, (t, ids[label]))[1] != ids[label]:
-                    raise ValueError(f"{arc}: expected that the state {arc.target!r} has one label only.")
+                    raise ArgumentError(f"{arc}: expected that the state {arc.target!r} has one label only.")
                 steps.append((source, target, arc.weights if t == arc.position else ()))
                 source = target
         number = {state: i for i, state in enumerate(sorted(states, key=lambda state: states[state][0]))}

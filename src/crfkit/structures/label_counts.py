@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.errors import ArgumentError
 from crfkit.structures.pattern_language import quoted
 
 ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may occur
@@ -93,10 +94,10 @@ class Affixes:
         object.__setattr__(self, "lengths", _lengths("Affixes", lengths))
         _check_limits("Affixes", self.min_count, self.most)
         if not (self.prefixes or self.suffixes):
-            raise ValueError("Affixes: prefixes and suffixes are both False, expected at least one True.")
+            raise ArgumentError("Affixes: prefixes and suffixes are both False, expected at least one True.")
         if self.of is not None and not isinstance(self.of, Mapping):
             if isinstance(self.of, str) or not isinstance(self.of, Iterable):
-                raise ValueError(f"Affixes.of is {self.of!r}, expected a list of sequences of labels.")
+                raise ArgumentError(f"Affixes.of is {self.of!r}, expected a list of sequences of labels.")
             object.__setattr__(self, "of", tuple(map(_hashable, self.of)))
         for word in self.of or ():
             _check_word(word, self.of[word] if isinstance(self.of, Mapping) else 1)
@@ -148,9 +149,9 @@ def _check_word(word: object, count: object) -> None:
     if not isinstance(word, str) and not (
         isinstance(word, tuple) and all(isinstance(label, Hashable) for label in word)
     ):
-        raise ValueError(f"Affixes.of has {word!r}, expected sequences of labels.")
+        raise ArgumentError(f"Affixes.of has {word!r}, expected sequences of labels.")
     if not isinstance(count, int | float | np.number) or not 0 <= count < np.inf:
-        raise ValueError(f"Affixes.of: {word!r} counts {count!r} times, expected a number of at least 0.")
+        raise ArgumentError(f"Affixes.of: {word!r} counts {count!r} times, expected a number of at least 0.")
 
 
 def places(ids: Int32s, ptr: Int64s, length: int) -> tuple[Int32s, Int64s, Int64s]:
@@ -198,13 +199,17 @@ def _choose(
 def _lengths(what: str, given: object) -> tuple[int, ...]:
     numbers = (given,) if isinstance(given, int | np.integer) else given
     if isinstance(numbers, str) or not isinstance(numbers, Iterable):
-        raise ValueError(f"{what}: lengths is {given!r}, expected how many labels, or several such numbers.")
+        raise ArgumentError(
+            f"{what}: lengths is {given!r}, expected how many labels, or several such numbers."
+        )
     lengths = tuple(numbers)
     for length in lengths:
         if not isinstance(length, int | np.integer) or isinstance(length, bool) or not 1 <= length <= LONGEST:
-            raise ValueError(f"{what}: the length {length!r}, expected a whole number from 1 to {LONGEST}.")
+            raise ArgumentError(
+                f"{what}: the length {length!r}, expected a whole number from 1 to {LONGEST}."
+            )
     if not lengths:
-        raise ValueError(f"{what}: no length is given, expected at least one.")
+        raise ArgumentError(f"{what}: no length is given, expected at least one.")
     return tuple(dict.fromkeys(int(length) for length in lengths))
 
 
@@ -213,4 +218,4 @@ def _check_limits(what: str, min_count: object, most: object) -> None:
         numbers = limit.values() if isinstance(limit, Mapping) else () if limit is None else (limit,)
         for number in numbers:
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 0:
-                raise ValueError(f"{what}.{name} is {limit!r}, expected whole numbers of at least 0.")
+                raise ArgumentError(f"{what}.{name} is {limit!r}, expected whole numbers of at least 0.")

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int64s
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.structures.structure import AllowedLabels
 
 
@@ -40,22 +41,22 @@ class PathGraph:
         for name, given in (("sources", sources), ("targets", targets)):
             array = np.asarray(given)
             if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-                raise ValueError(
+                raise ShapeError(
                     f"PathGraph.{name}: expected a list of integers, got {array.dtype} with shape {list(array.shape)}."
                 )
             nodes = array.astype(np.int64)
             nodes.flags.writeable = False
             object.__setattr__(self, name, nodes)
         if n_nodes < 2:
-            raise ValueError(f"PathGraph has a START and an END, got n_nodes = {n_nodes}.")
+            raise ArgumentError(f"PathGraph has a START and an END, got n_nodes = {n_nodes}.")
         if len(self.sources) != len(self.targets):
-            raise ValueError(
+            raise ShapeError(
                 f"PathGraph has {len(self.sources)} sources and {len(self.targets)} targets, expected one of each per arc."
             )
         wrong = (self.sources < 0) | (self.sources >= self.targets) | (self.targets >= n_nodes)
         if wrong.any():
             e = int(wrong.argmax())
-            raise ValueError(
+            raise ArgumentError(
                 f"PathGraph: arc {e} leads from node {self.sources[e]} to {self.targets[e]}, "
                 f"expected 0 ≤ source < target < {n_nodes}."
             )

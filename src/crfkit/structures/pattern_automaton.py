@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from crfkit.errors import PatternError
 from crfkit.structures.pattern_language import Either, InOrder, Node, OnePosition, Parsed, Repeat
 
 MOST_POSITIONS = 5_000  # single positions of a pattern, with repeats written out
@@ -80,9 +81,11 @@ def label_set(position: OnePosition, ids: Mapping[str, int], n_labels: int) -> i
     for name in sorted(position.names):
         if name not in ids:
             known = ", ".join(list(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
-            raise ValueError(f"there is no label {name!r}; the labels are {known}")
+            raise PatternError(f"there is no label {name!r}; the labels are {known}")
         if ids[name] < 0:
-            raise ValueError(f"more than one label is written {name!r}, expected labels with distinct texts")
+            raise PatternError(
+                f"more than one label is written {name!r}, expected labels with distinct texts"
+            )
         named |= 1 << ids[name]
     return ~named & ((1 << n_labels) - 1) if position.others else named
 
@@ -97,7 +100,7 @@ class Effort:
         """Count some steps; ValueError if the limit is exceeded."""
         self.left -= steps
         if self.left < 0:
-            raise ValueError(
+            raise PatternError(
                 f"the automata of the patterns take more than {self.most:,} steps to compile, "
                 "expected fewer patterns or fewer repeats"
             )
@@ -133,7 +136,7 @@ class _Positions:
         match node:
             case OnePosition():
                 if len(self.sets) >= MOST_POSITIONS:
-                    raise ValueError(
+                    raise PatternError(
                         f"it is longer than {MOST_POSITIONS:,} positions with its repeats written out"
                     )
                 self.effort.spend(1 + len(node.names))
@@ -221,7 +224,7 @@ def _determinise(
                     following |= positions.follow[p]
                 waiting.append((found, following))
                 if len(number) > MOST_STATES:
-                    raise ValueError(f"its automaton has more than {MOST_STATES:,} states")
+                    raise PatternError(f"its automaton has more than {MOST_STATES:,} states")
             row.append(number[found] if found else None)
         nexts.append(row)
         accepts.append(at >= 0 and at & whole.last > 0)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.structures.chain import Chain, ChainScores
 from crfkit.structures.pattern_matcher import PatternMatcher
 from crfkit.structures.patterns import MAX_STATES
@@ -34,7 +35,7 @@ class PatternStarts(NamedTuple):
         in_order = sorted(starts, key=lambda start: start[0])
         positions = np.array([position for position, _, _ in in_order], dtype=np.int64)
         if len(positions) and not 0 <= positions[0] <= positions[-1] < n_positions:
-            raise ValueError(
+            raise ArgumentError(
                 f"A pattern begins at position {positions[-1]}, expected positions from 0 to {n_positions - 1}."
             )
         return cls(
@@ -93,7 +94,7 @@ class PatternScores(ChainScores):
         super().__post_init__()
         weights = np.array([] if self.weights is None else self.weights, dtype=np.float64)
         if weights.ndim != 1 or not np.isfinite(weights).all():
-            raise ValueError(
+            raise ShapeError(
                 f"PatternScores.weights: expected a list of finite numbers, got shape {list(weights.shape)}."
             )
         weights.flags.writeable = False
@@ -106,7 +107,7 @@ class PatternScores(ChainScores):
         expected = (structure.n_positions, structure.matcher.n_labels, structure.matcher.n_weights)
         for name, value, wanted in zip(("positions", "labels", "weights"), given, expected, strict=True):
             if value != wanted:
-                raise ValueError(f"PatternScores have {value} {name}, the patterns have {wanted}.")
+                raise ShapeError(f"PatternScores have {value} {name}, the patterns have {wanted}.")
 
 
 class PatternMarginals(NamedTuple):

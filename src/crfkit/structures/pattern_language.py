@@ -22,6 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from crfkit.errors import PatternError
+
 MOST_REPEATS = 1000  # in {m,n}
 DEEPEST = 50  # nested brackets
 
@@ -232,7 +234,7 @@ class _Parser:
 
     def complain(self, what: str) -> NoReturn:
         line = re.sub(r"\s", " ", self.text)
-        raise ValueError(f"Pattern, character {self.at + 1}: {what}.\n    {line}\n    {' ' * self.at}^")
+        raise PatternError(f"Pattern, character {self.at + 1}: {what}.\n    {line}\n    {' ' * self.at}^")
 
 
 def _either(options: list[Node]) -> Node:

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
+from crfkit.errors import ArgumentError
 
 NO_WEIGHT = -1
 
@@ -121,7 +122,7 @@ class MatcherWriter:
         position.
         """
         if len(sets) == 0:
-            raise ValueError("A pattern has no label sets, expected at least one.")
+            raise ArgumentError("A pattern has no label sets, expected at least one.")
         state = self._state((), weight, last_only)
         for labels in reversed(sets):
             state = self._state(((self._set(labels), state),), NO_WEIGHT, False)
@@ -182,7 +183,7 @@ class MatcherWriter:
         """The number of a label set."""
         key = tuple(sorted({int(label) for label in labels}))
         if not key or key[0] < 0 or key[-1] >= self._n_labels:
-            raise ValueError(
+            raise ArgumentError(
                 f"A pattern has the label set {list(key)}, expected labels from 0 to {self._n_labels - 1}, at least one."
             )
         return self._sets.setdefault(key, len(self._sets))

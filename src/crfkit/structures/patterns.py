@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.errors import ArgumentError, reword
 from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import Chain
 from crfkit.structures.gates import Gate, parse_gate
@@ -46,7 +47,7 @@ class Pattern:
     >>> Pattern("B I|* E")
     Traceback (most recent call last):
     ...
-    ValueError: Pattern, character 5: expected a label, found *.
+    crfkit.errors.PatternError: Pattern, character 5: expected a label, found *.
         B I|* E
             ^
     """
@@ -60,18 +61,18 @@ class Pattern:
     def __post_init__(self) -> None:
         """Parse the text and the condition; ValueError if they are invalid."""
         if not isinstance(self.text, str):
-            raise ValueError(f"Pattern: the text is {self.text!r}, expected a string.")
+            raise ArgumentError(f"Pattern: the text is {self.text!r}, expected a string.")
         if self.when is not None and not isinstance(self.when, str) and not callable(self.when):
-            raise ValueError(
+            raise ArgumentError(
                 f"Pattern {self.text!r}: when is {self.when!r}, expected a condition, a function or None."
             )
         if not isinstance(self.when, Hashable):
-            raise ValueError(
+            raise ArgumentError(
                 f"Pattern {self.text!r}: when is {self.when!r}, which is not hashable, expected a function or an object "
                 "that is, such as a frozen dataclass."
             )
         if self.weight is not None and (not isinstance(self.weight, str) or not self.weight):
-            raise ValueError(f"Pattern {self.text!r}: weight is {self.weight!r}, expected a name.")
+            raise ArgumentError(f"Pattern {self.text!r}: weight is {self.weight!r}, expected a name.")
         object.__setattr__(self, "parsed", parse(self.text))
         object.__setattr__(self, "gate", parse_gate(self.when) if isinstance(self.when, str) else None)
 
@@ -114,7 +115,7 @@ class Pattern:
         try:
             return automaton(self.parsed, labels, effort)
         except ValueError as error:
-            raise ValueError(f"Pattern {self.text!r}: {error}.") from None
+            raise reword(error, f"Pattern {self.text!r}: {error}.") from None
 
 
 @dataclass(frozen=True)
@@ -151,17 +152,19 @@ class Growth:
         for name in ("order", "units", "per_round", "min_count", "patience"):
             number, least = getattr(self, name), int(name != "units")
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-                raise ValueError(f"Growth.{name} is {number!r}, expected a whole number of at least {least}.")
+                raise ArgumentError(
+                    f"Growth.{name} is {number!r}, expected a whole number of at least {least}."
+                )
             object.__setattr__(self, name, int(number))
         for name, lowest in (("min_gain", 0), ("max_states", 1)):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number) or not lowest <= value < np.inf:
-                raise ValueError(
+                raise ArgumentError(
                     f"Growth.{name} is {value!r}, expected a finite number of at least {lowest}."
                 )
             object.__setattr__(self, name, float(value))
         if not isinstance(self.held_out, int | float | np.number) or not 0 < self.held_out < 1:
-            raise ValueError(f"Growth.held_out is {self.held_out!r}, expected a share between 0 and 1.")
+            raise ArgumentError(f"Growth.held_out is {self.held_out!r}, expected a share between 0 and 1.")
         object.__setattr__(self, "held_out", float(self.held_out))
 
 
@@ -194,20 +197,20 @@ class Patterns:
         """Read the list; ValueError for what cannot be a pattern."""
         given = self.patterns
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-            raise ValueError(f"Patterns: got {given!r}, expected a list, each entry {_SPEC}.")
+            raise ArgumentError(f"Patterns: got {given!r}, expected a list, each entry {_SPEC}.")
         object.__setattr__(self, "patterns", tuple(map(_spec, given)))
         try:
             chain = Chain(self.start, self.end, self.bigrams, self.unseen)
         except ValueError as error:
-            raise ValueError(str(error).replace("Chain.", "Patterns.", 1)) from None
+            raise reword(error, str(error).replace("Chain.", "Patterns.", 1)) from None
         object.__setattr__(self, "chain", chain)
         most = self.max_states
         if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
-            raise ValueError(f"Patterns.max_states is {most!r}, expected a whole number of at least 1.")
+            raise ArgumentError(f"Patterns.max_states is {most!r}, expected a whole number of at least 1.")
         if self.grow is True:
             object.__setattr__(self, "grow", Growth())
         if not isinstance(self.grow, Growth | None | bool):
-            raise ValueError(f"Patterns.grow is {self.grow!r}, expected Growth(…), True or None.")
+            raise ArgumentError(f"Patterns.grow is {self.grow!r}, expected Growth(…), True or None.")
 
     def __repr__(self) -> str:
         words = ", ".join(map(_format, self.patterns))
@@ -265,7 +268,7 @@ def _spec(given: object) -> Pattern | Ngrams | Affixes | Configurations:
     if isinstance(given, Pattern | Ngrams | Affixes):
         return given
     if not callable(given) or isinstance(given, type):
-        raise ValueError(f"Patterns: the entry {given!r}, expected {_SPEC}.")
+        raise ArgumentError(f"Patterns: the entry {given!r}, expected {_SPEC}.")
     return given
 
 

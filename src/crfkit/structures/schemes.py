@@ -15,6 +15,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from crfkit.errors import ArgumentError, LabelError
+
 Rule = Callable[[Hashable, Hashable], bool]  # may `after` follow `before`?
 
 SCHEMES: Mapping[str, str] = MappingProxyType(
@@ -50,7 +52,7 @@ def scheme_rule(name: str, labels: Sequence[Hashable], start: Hashable, end: Has
     """The rule of a scheme for these labels; START and END count as outside."""
     scheme = name.lower() if isinstance(name, str) else name
     if scheme not in SCHEMES:
-        raise ValueError(f"Unknown scheme of span labels {name!r}, expected one of {', '.join(SCHEMES)}.")
+        raise ArgumentError(f"Unknown scheme of span labels {name!r}, expected one of {', '.join(SCHEMES)}.")
     places: dict[Hashable, Place] = {label: label_place(scheme, label) for label in labels}
     places[start] = places[end] = _OUTSIDE
     follows = {"bio": _bio, "iob2": _bio, "iob1": _iob1}.get(scheme, _closed)
@@ -67,7 +69,7 @@ def label_place(scheme: str, label: Hashable) -> Place:
         if len(letter) == 1 and letter in letters:
             return Place("BIES"[letters.index(letter)], kind)
     expected = ", ".join(f"{letter}-type" for letter in letters)
-    raise ValueError(f"The label {label!r} is none of the scheme {scheme}: expected O, {expected}.")
+    raise LabelError(f"The label {label!r} is none of the scheme {scheme}: expected O, {expected}.")
 
 
 def find_scheme(labels: Sequence[Hashable]) -> str:

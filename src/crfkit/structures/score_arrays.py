@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
+from crfkit.errors import ArgumentError, ShapeError
 
 
 def numeric(values: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
@@ -14,9 +15,9 @@ def numeric(values: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     try:
         given = np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{where}: expected an array of numbers, got rows of different length.") from error
+        raise ShapeError(f"{where}: expected an array of numbers, got rows of different length.") from error
     if given.dtype.kind not in "fiub":
-        raise ValueError(f"{where}: expected an array of numbers, got {given.dtype}.")
+        raise ShapeError(f"{where}: expected an array of numbers, got {given.dtype}.")
     return given
 
 
@@ -31,6 +32,6 @@ def refuse_unusable(
         place = tuple(int(i) for i in indices)
         if matters(place):
             what = "NaN" if np.isnan(scores[place]) else "+inf"
-            raise ValueError(
+            raise ArgumentError(
                 f"{where}: {list(place)} is {what}, expected a finite number, or −inf to forbid."
             )

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.structures.score_arrays import numeric, refuse_unusable
 from crfkit.structures.structure import AllowedLabels
 
@@ -43,7 +44,7 @@ class SpanningTree:
 
     def __post_init__(self) -> None:
         if not isinstance(self.single_root, bool | np.bool_):
-            raise ValueError(f"SpanningTree: single_root is {self.single_root!r}, expected True or False.")
+            raise ArgumentError(f"SpanningTree: single_root is {self.single_root!r}, expected True or False.")
 
     def bind(
         self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
@@ -57,7 +58,7 @@ def tree_scores(values: npt.ArrayLike, where: str = "The scores of a tree") -> F
     given = numeric(values, where)
     shape = given.shape
     if given.ndim not in (2, 3) or shape[0] != shape[1] or shape[0] == 0 or given.size == 0:
-        raise ValueError(f"{where}: expected [T + 1, T + 1] or [T + 1, T + 1, R], got {list(shape)}.")
+        raise ShapeError(f"{where}: expected [T + 1, T + 1] or [T + 1, T + 1, R], got {list(shape)}.")
     array = np.ascontiguousarray(given, dtype=np.float64)
     refuse_unusable(array, where, lambda at: at[0] != at[1] and at[1] != 0)
     return array
@@ -74,7 +75,7 @@ def allowed_arcs(allowed: AllowedArcs, shape: tuple[int, ...]) -> Bools | None:
     n_words = shape[0] - 1
     if isinstance(allowed, AllowedLabels):
         if allowed.n_positions != n_words:
-            raise ValueError(
+            raise ShapeError(
                 f"The allowed labels are of {allowed.n_positions} words, the scores of {n_words}."
             )
         mask = np.ones((n_words + 1, n_words + 1), dtype=np.bool_)
@@ -83,7 +84,7 @@ def allowed_arcs(allowed: AllowedArcs, shape: tuple[int, ...]) -> Bools | None:
     given = np.asarray(allowed)
     if given.dtype == np.bool_:
         if given.shape not in (shape, shape[:2]):
-            raise ValueError(
+            raise ShapeError(
                 f"The allowed labels have shape {list(given.shape)}, expected that of the scores, {list(shape)}."
             )
         return _with_labels(given, shape)
@@ -100,7 +101,7 @@ def _allowed_by_heads(known: npt.NDArray[np.generic], shape: tuple[int, ...]) ->
     n_words = shape[0] - 1
     pairs = known.shape == (n_words, 2) and len(shape) == 3
     if not (pairs or known.shape == (n_words,)) or (known.size and known.dtype.kind not in "iu"):
-        raise ValueError(
+        raise ShapeError(
             f"The allowed labels are {known.dtype} with shape {list(known.shape)}, expected bools of shape {list(shape)} or "
             f"heads [T] = [{n_words}], −1 where unknown."
         )
@@ -108,13 +109,15 @@ def _allowed_by_heads(known: npt.NDArray[np.generic], shape: tuple[int, ...]) ->
     allowed = np.ones(shape, dtype=np.bool_)
     for word in np.flatnonzero(heads != -1):
         if not 0 <= heads[word] <= n_words:
-            raise ValueError(f"Word {word + 1} has the head {heads[word]}, expected 0 to {n_words}, or −1.")
+            raise ArgumentError(
+                f"Word {word + 1} has the head {heads[word]}, expected 0 to {n_words}, or −1."
+            )
         allowed[np.arange(n_words + 1) != heads[word], word + 1] = False
     if pairs:
         labels = known[:, 1].astype(np.int64)
         for word in np.flatnonzero(labels != -1):
             if not 0 <= labels[word] < shape[2]:
-                raise ValueError(
+                raise ArgumentError(
                     f"Word {word + 1} has the label {labels[word]}, expected 0 to {shape[2] - 1}, or −1."
                 )
             allowed[:, word + 1, np.arange(shape[2]) != labels[word]] = False
@@ -129,9 +132,9 @@ def tree_output(output: npt.ArrayLike, n_words: int | None, n_labels: int | None
         y = np.zeros((0, 2) if pairs else 0, dtype=np.int32)
     if y.ndim != 1 + pairs or (pairs and y.shape[1] != 2) or y.dtype.kind not in "iu":
         form = "heads and labels [T, 2]" if pairs else "heads [T]"
-        raise ValueError(f"A tree is given by {form}, got {y.dtype} with shape {list(y.shape)}.")
+        raise ShapeError(f"A tree is given by {form}, got {y.dtype} with shape {list(y.shape)}.")
     if n_words is not None and len(y) != n_words:
-        raise ValueError(f"The tree has {len(y)} words, the scores have {n_words}.")
+        raise ShapeError(f"The tree has {len(y)} words, the scores have {n_words}.")
     heads, labels = (y[:, 0], y[:, 1]) if pairs else (y, np.zeros_like(y))
     _refuse_outside("head", heads, len(y))
     _refuse_outside("label", labels, (n_labels or 1) - 1)
@@ -142,7 +145,7 @@ def _refuse_outside(what: str, values: npt.NDArray[np.integer], highest: int) ->
     """Raise an error for a head or label that does not exist."""
     wrong = np.flatnonzero((values < 0) | (values > highest))
     if len(wrong):
-        raise ValueError(
+        raise ArgumentError(
             f"Word {wrong[0] + 1} has {what} {values[wrong[0]]}, expected numbers from 0 to {highest}."
         )
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools, Int32s, Int64s, offsets
+from crfkit.errors import ArgumentError, LabelError, ShapeError
 
 Kind = TypeVar("Kind", np.int32, np.int64)
 
@@ -52,16 +53,16 @@ class AllowedLabels:
             or position_ptr[-1] != len(labels)
             or np.any(np.diff(position_ptr) < 0)
         ):
-            raise ValueError(
+            raise ArgumentError(
                 f"AllowedLabels.position_ptr must rise from 0 to the number of labels listed, which is {len(labels)}."
             )
         if len(labels) and labels.min() < 0:
-            raise ValueError(f"AllowedLabels.labels holds {labels.min()}, expected label ids from 0 on.")
+            raise LabelError(f"AllowedLabels.labels holds {labels.min()}, expected label ids from 0 on.")
         rises = np.diff(labels) > 0  # [nnz − 1]
         borders = position_ptr[(position_ptr > 0) & (position_ptr < len(labels))]
         rises[borders - 1] = True  # no order across positions
         if not np.all(rises):
-            raise ValueError("AllowedLabels.labels must be ascending and distinct within each position.")
+            raise ArgumentError("AllowedLabels.labels must be ascending and distinct within each position.")
         object.__setattr__(self, "position_ptr", position_ptr)
         object.__setattr__(self, "labels", labels)
 
@@ -70,13 +71,13 @@ class AllowedLabels:
         """AllowedLabels from a bool array [T, L] that is True where a label is allowed."""
         allowed = np.asarray(mask)
         if allowed.dtype != np.bool_ or allowed.ndim != 2:
-            raise ValueError(
+            raise ShapeError(
                 f"AllowedLabels mask: expected bools [T, L], got {allowed.dtype} with shape {list(allowed.shape)}."
             )
         counts = allowed.sum(axis=1)  # [T]
         nothing = np.flatnonzero(counts == 0)
         if len(nothing):
-            raise ValueError(
+            raise ArgumentError(
                 f"AllowedLabels mask: position {nothing[0]} allows no label, expected at least one."
             )
         open_positions = counts == allowed.shape[1]  # all labels allowed: same as an empty list
@@ -91,7 +92,7 @@ class AllowedLabels:
         for position, allowed in enumerate(sets):
             ids = [] if allowed is None else sorted(set(allowed))
             if allowed is not None and not ids:
-                raise ValueError(
+                raise ArgumentError(
                     f"AllowedLabels sets: position {position} allows no label, expected at least one (or None)."
                 )
             lists.append(ids)
@@ -103,7 +104,7 @@ class AllowedLabels:
         """AllowedLabels from one label id per position; −1 where nothing is known."""
         ids = _integers("labels", labels, np.int32)
         if len(ids) and ids.min() < -1:
-            raise ValueError(
+            raise LabelError(
                 f"AllowedLabels labels: got {ids.min()}, expected label ids from 0 on, or −1 for unknown."
             )
         known = ids >= 0
@@ -127,7 +128,7 @@ class AllowedLabels:
     def mask(self, n_labels: int) -> Bools:
         """The same as a bool array [T, L]."""
         if len(self.labels) and self.labels.max() >= n_labels:
-            raise ValueError(
+            raise LabelError(
                 f"AllowedLabels allows label {self.labels.max()}, expected ids below L = {n_labels}."
             )
         counts = np.diff(self.position_ptr)  # [T]
@@ -140,11 +141,11 @@ def _integers(name: str, values: npt.ArrayLike, kind: type[Kind]) -> npt.NDArray
     """`values` as a read-only array [·] of this integer type; raises an error for anything but integers."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        raise ValueError(
+        raise ShapeError(
             f"AllowedLabels.{name}: expected a list of integers, got {array.dtype} with shape {list(array.shape)}."
         )
     if array.size and not np.iinfo(kind).min <= array.min() <= array.max() <= np.iinfo(kind).max:
-        raise ValueError(
+        raise ArgumentError(
             f"AllowedLabels.{name} holds {array.max()}, expected numbers that fit {kind.__name__}."
         )
     copy = np.array(array, dtype=kind)  # what was checked stays as it is

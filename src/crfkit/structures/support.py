@@ -17,15 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools, Int32s
+from crfkit.errors import NoOutputError
 from crfkit.structures.bigrams import Bigrams
 
 Bytes = npt.NDArray[np.uint8]
 
 _SHOWN = 5  # labels named in a message
-
-
-class NoOutputError(ValueError):
-    """No output exists for an input, whatever the scores."""
 
 
 class Support:

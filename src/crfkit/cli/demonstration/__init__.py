@@ -10,7 +10,8 @@ from crfkit.cli.demonstration import parts, timing
 from crfkit.cli.demonstration.sample import Labelled, draw_names, read_sample, tagged
 from crfkit.cli.demonstration.screen import PALE, Screen
 from crfkit.cli.streams import make_folder
-from crfkit.data import InputError, Sentence, write_conllu
+from crfkit.data import Sentence, write_conllu
+from crfkit.errors import InputError
 
 __all__ = ["Screen", "Shown", "Sizes", "demo", "draw_names", "read_sample"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crfkit import _core
-from crfkit.data import InputError
+from crfkit.errors import InputError
 
 Attributes = list[tuple[str, float]]  # of one item: names and values
 _INNER = (dict, list, set)

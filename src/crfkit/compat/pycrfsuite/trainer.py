@@ -14,7 +14,7 @@ from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.pycrfsuite.instances import Instances
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, GRAPHICAL_MODEL, defaults
 from crfkit.compat.pycrfsuite.training import Learned, Training
-from crfkit.data import InputError
+from crfkit.errors import InputError
 from crfkit.models import assemble, check_writable, saved_elsewhere
 
 _FIRST_CODE = -(2**31)

@@ -15,7 +15,7 @@ from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
 from crfkit.compat.sklearn_crfsuite.compat import BaseEstimator
 from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
-from crfkit.data import InputError
+from crfkit.errors import InputError, UnsupportedError
 from crfkit.models import Estimator
 
 # The names of parameters that CRFsuite calls otherwise.
@@ -133,7 +133,7 @@ class CRF(BaseEstimator, Estimator):
     ) -> Self:
         """Train on sequences of items and labels; after each iteration `training_log_` learns how the dev set does."""
         if (X_dev is None) != (y_dev is None):
-            raise InputError("X_dev and y_dev go together, expected both or none")
+            raise UnsupportedError("X_dev and y_dev go together, expected both or none")
         trainer = self._get_trainer()
         for xseq, yseq in zip(X, y, strict=True):
             trainer.append(xseq, yseq)

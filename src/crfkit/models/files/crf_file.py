@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.data import MAX_LABELS, InputError, check_labels
+from crfkit.data import MAX_LABELS, check_labels
+from crfkit.errors import FileFormatError
 from crfkit.features import Encoder, Facets, FeatureMap, Labels, SegmentMap, TagDictionary, Vocabulary
 from crfkit.models.files import segment_file
 from crfkit.models.files.file_arrays import (
@@ -115,13 +116,13 @@ def _n_outcomes(n_labels: int, facets: Facets | None) -> int:
 def unpack(file: ModelFile) -> Contents:
     """The CRF of a model file; InputError for anything that is not one."""
     if file.type != TYPE:
-        raise InputError(f"its type is {file.type[:40]!r}, expected 'CRF' or 'Parser'")
+        raise FileFormatError(f"its type is {file.type[:40]!r}, expected 'CRF' or 'Parser'")
     settings = dict(file.settings)
     labels = _labels(settings.pop("labels", None))
     dense = _dense(settings.pop("dense", None))
     n_bytes = settings.pop("bytes", None)
     if not isinstance(n_bytes, dict):
-        raise InputError("the sizes of its vocabularies are missing")
+        raise FileFormatError("the sizes of its vocabularies are missing")
     n_labels = len(labels)
     facets = _facets(file, settings.pop("facets", None), n_labels)
     n_outcomes = _n_outcomes(n_labels, facets)
@@ -131,7 +132,7 @@ def unpack(file: ModelFile) -> Contents:
     bigrams = _bigrams(file, before, after, n_labels)
     vocabulary, pair_ptr, pair_labels = _unpack_features(file, "state_features", n_bytes, n_outcomes)
     if facets is not None and np.any(pair_labels <= n_labels):
-        raise InputError("it has labels with facets, and weights for whole labels")
+        raise FileFormatError("it has labels with facets, and weights for whole labels")
     arc_vocabulary, arc_ptr, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     n_outputs, n_named = _n_outputs(settings)
     patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels.classes)
@@ -195,7 +196,7 @@ def _n_outputs(settings: dict[str, Any]) -> tuple[int, int]:
     total = named = 0
     for entry in entries:
         if not isinstance(entry, dict) or not 0 <= setting(entry, "outputs", int) < 2**31:
-            raise InputError("its list of feature functions is damaged")
+            raise FileFormatError("its list of feature functions is damaged")
         total += entry["outputs"]
         named += entry["outputs"] * setting(entry, "named", bool)
     return total, named
@@ -208,32 +209,32 @@ def _unpack_features(
     lengths = integers(file, f"{what}.lengths", 2**32)
     size = n_bytes.get(what)
     if not is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
-        raise InputError(f"the lengths of the names of its {what} do not add up to the declared size")
+        raise FileFormatError(f"the lengths of the names of its {what} do not add up to the declared size")
     blob = decompress(array(file, f"{what}.names"), size, f"the names of its {what}")
     ptr, items = _unpack_items(file, what, len(lengths), n_items)
     try:
         vocabulary = Vocabulary.from_bytes(np.frombuffer(blob, np.uint8), lengths.astype(np.uint32))
     except ValueError as error:
-        raise InputError(f"its names of features are damaged ({error})") from None
+        raise FileFormatError(f"its names of features are damaged ({error})") from None
     return vocabulary, ptr, items
 
 
 def _unpack_items(file: ModelFile, what: str, n_features: int, n_items: int) -> tuple[Int64s, Int32s]:
     if f"{what}.items" not in file.arrays:  # every feature has all items
         if n_features * n_items > len(array(file, "weights")):
-            raise InputError(f"its {what} need {n_features * n_items:,} weights, more than it has")
+            raise FileFormatError(f"its {what} need {n_features * n_items:,} weights, more than it has")
         items = np.tile(np.arange(n_items, dtype=np.int32), n_features)
         return np.arange(n_features + 1, dtype=np.int64) * n_items, items
     counts = integers(file, f"{what}.counts", n_items + 1)
     items = integers(file, f"{what}.items", n_items).astype(np.int32)
     if len(counts) != n_features or int(counts.sum(dtype=np.int64)) != len(items):
-        raise InputError(f"its {what}, counts and items do not fit together")
+        raise FileFormatError(f"its {what}, counts and items do not fit together")
     ptr = offsets(counts)
     rises = np.diff(items) > 0
     borders = ptr[(ptr > 0) & (ptr < len(items))]
     rises[borders - 1] = True  # from one feature to the next anything goes
     if not rises.all():
-        raise InputError(f"the items of its {what} are not ascending")
+        raise FileFormatError(f"the items of its {what} are not ascending")
     return ptr, items
 
 
@@ -245,7 +246,7 @@ def _dictionary(
     if column is None and "words.names" not in file.arrays:
         return None
     if not isinstance(column, str) and not (is_int(column) and abs(column) < 2**31):
-        raise InputError("the column of its tag dictionary is damaged")
+        raise FileFormatError("the column of its tag dictionary is damaged")
     words, word_ptr, of_words = _unpack_features(file, "words", n_bytes, len(labels))
     endings, ending_ptr, of_endings = _unpack_features(file, "endings", n_bytes, len(labels))
     ptr = np.concatenate([word_ptr, word_ptr[-1] + ending_ptr[1:]])
@@ -260,21 +261,21 @@ def _facets(file: ModelFile, names: object, n_labels: int) -> Facets | None:
     table = integers(file, "facets.table", MAX_FACETS + 1)
     named = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not isinstance(names, list) or not named or not 0 < len(names) <= MAX_FACETS:
-        raise InputError("its facets are damaged")
+        raise FileFormatError("its facets are damaged")
     if len(table) == 0 or len(table) % n_labels:
-        raise InputError("its facets are damaged")
+        raise FileFormatError("its facets are damaged")
     return Facets(tuple(names), (table.reshape(n_labels, -1) - 1).astype(np.int32))
 
 
 def _check_arcs(before: Array, after: Array, n_labels: int) -> None:
     if len(before) != len(after):
-        raise InputError(f"'arcs.before' has {len(before)} entries, 'arcs.after' {len(after)}")
+        raise FileFormatError(f"'arcs.before' has {len(before)} entries, 'arcs.after' {len(after)}")
     n_outcomes = int(max(before.max(initial=n_labels), after.max(initial=n_labels))) + 1
     code = before.astype(np.int64) * n_outcomes + after
     if np.any(np.diff(np.sort(code)) == 0) or np.any((before == n_labels) & (after == n_labels)):
-        raise InputError("its arcs are not distinct pairs of labels")
+        raise FileFormatError("its arcs are not distinct pairs of labels")
     if np.any((before > n_labels) != (after > n_labels)):
-        raise InputError("it has an arc between a label and a facet")
+        raise FileFormatError("it has an arc between a label and a facet")
 
 
 def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tuple[Int32s, Int32s] | None:
@@ -284,30 +285,30 @@ def _bigrams(file: ModelFile, before: Array, after: Array, n_labels: int) -> tup
         return None
     first, second = (integers(file, name, n_labels + 1) for name in names)
     if len(first) != len(second):
-        raise InputError(f"'{names[0]}' has {len(first)} entries, '{names[1]}' {len(second)}")
+        raise FileFormatError(f"'{names[0]}' has {len(first)} entries, '{names[1]}' {len(second)}")
     codes = first * (n_labels + 1) + second
     if np.any(np.diff(codes) <= 0):
-        raise InputError("its bigrams are not distinct and ascending")
+        raise FileFormatError("its bigrams are not distinct and ascending")
     whole = before <= n_labels  # between labels, not facets
     if not np.isin(before[whole].astype(np.int64) * (n_labels + 1) + after[whole], codes).all():
-        raise InputError("it has a weight for an arc that is not among its bigrams")
+        raise FileFormatError("it has a weight for an arc that is not among its bigrams")
     return first.astype(np.int32), second.astype(np.int32)
 
 
 def _dense(value: Any) -> dict[str, int]:
     if not isinstance(value, list):
-        raise InputError("the list of its dense blocks is missing")
+        raise FileFormatError("the list of its dense blocks is missing")
     blocks = {}
     for entry in value:
         match entry:
             case [str(name), int(columns)] if name not in blocks and 0 < columns < 2**31 and is_int(columns):
                 blocks[name] = columns
             case _:
-                raise InputError("the list of its dense blocks is damaged")
+                raise FileFormatError("the list of its dense blocks is damaged")
     return blocks
 
 
 def _labels(value: Any) -> Labels:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_LABELS:
-        raise InputError(f"it has no list of 1 to {MAX_LABELS} labels")
+        raise FileFormatError(f"it has no list of 1 to {MAX_LABELS} labels")
     return Labels.from_json(value)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from crfkit import data
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError, InputError, UnwritableFileError
 
 if sys.platform != "win32":  # where a file that is open cannot be removed or renamed anyway
     import fcntl
@@ -29,7 +29,7 @@ def read_bytes(path: str | os.PathLike[str], n: int = -1) -> bytes:
     InputError where it cannot be read, which is a FileNotFoundError where there is no such file.
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(f"{path}: not a file, expected a crfkit model file")
+        raise FileFormatError(f"{path}: not a file, expected a crfkit model file")
     return data.read_bytes(path, n)
 
 
@@ -77,12 +77,12 @@ class _Draft:
         self.path: Path | None = None
         try:
             if self.target.is_dir():
-                raise InputError(f"{path}: cannot be written (it is a folder)")
+                raise UnwritableFileError(f"{path}: cannot be written (it is a folder)")
             if self.target.exists() and not self.target.is_file():
                 self.stream: IO[bytes] = self.target.open("wb")
                 return
             if self.target.exists() and not os.access(self.target, os.W_OK):
-                raise InputError(f"{path}: cannot be written (the file is read-only)")
+                raise UnwritableFileError(f"{path}: cannot be written (the file is read-only)")
             _remove_abandoned(self.target)
             self.path, self.stream = _new_draft(self.target)
         except OSError as error:
@@ -144,5 +144,5 @@ def _lock(stream: IO[bytes]) -> bool:
     return True
 
 
-def _unwritable(path: str | os.PathLike[str], error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be written ({error.strerror or error})")
+def _unwritable(path: str | os.PathLike[str], error: OSError) -> UnwritableFileError:
+    return UnwritableFileError(f"{path}: cannot be written ({error.strerror or error})")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s, Int64s, offsets
-from crfkit.data import MAX_WEIGHT, InputError
+from crfkit.data import MAX_WEIGHT
+from crfkit.errors import FileFormatError, InputError
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -25,7 +26,7 @@ def compact(numbers: Array) -> Array:
 def array(file: ModelFile, name: str) -> Array:
     """An array of the file, which must be there."""
     if name not in file.arrays:
-        raise InputError(f"array {name!r} is missing")
+        raise FileFormatError(f"array {name!r} is missing")
     return file.arrays[name]
 
 
@@ -33,9 +34,9 @@ def integers(file: ModelFile, name: str, limit: int) -> Int64s:
     """An array [·] of numbers from 0 to limit − 1."""
     found = array(file, name)
     if found.dtype.kind != "u" or found.ndim != 1:
-        raise InputError(f"array {name!r} is {_kind(found)}, expected a list of unsigned integers")
+        raise FileFormatError(f"array {name!r} is {_kind(found)}, expected a list of unsigned integers")
     if found.size and int(found.max()) >= limit:
-        raise InputError(f"array {name!r} holds {int(found.max())}, expected numbers below {limit}")
+        raise FileFormatError(f"array {name!r} holds {int(found.max())}, expected numbers below {limit}")
     return found.astype(np.int64)
 
 
@@ -46,9 +47,9 @@ def floats(
     found = array(file, name)
     kinds = (np.float64, np.float32) if may_be_single else (np.float64,)
     if found.dtype not in kinds or found.ndim != n_axes:
-        raise InputError(f"array {name!r} is {_kind(found)}, expected float64 with {n_axes} axes")
+        raise FileFormatError(f"array {name!r} is {_kind(found)}, expected float64 with {n_axes} axes")
     if not may_be_any and not np.isfinite(found).all():
-        raise InputError(f"array {name!r} holds a number that is not finite")
+        raise FileFormatError(f"array {name!r} holds a number that is not finite")
     return found.astype(np.float64, copy=False)
 
 
@@ -56,9 +57,9 @@ def read_weights(file: ModelFile, n_expected: int) -> Float64s:
     """The weights [D], of which there must be so many."""
     weights = floats(file, "weights", 1, may_be_single=True)
     if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
-        raise InputError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
+        raise FileFormatError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     if len(weights) != n_expected:
-        raise InputError(f"it has {len(weights):,} weights, its features need {n_expected:,}")
+        raise FileFormatError(f"it has {len(weights):,} weights, its features need {n_expected:,}")
     return weights
 
 
@@ -68,16 +69,16 @@ def name_damage(source: str, what: str = "model") -> Iterator[None]:
     try:
         yield
     except (InputError, RecursionError) as error:
-        raise InputError(f"{source}: not a usable {what}: {error}") from None
+        raise FileFormatError(f"{source}: not a usable {what}: {error}") from None
 
 
 def read_history(file: ModelFile) -> Float64s:
     """The history of a training run, as `History.from_array` takes it; files of older versions have seconds too."""
     history = floats(file, "history", 2, may_be_any=True)  # a metric may give any number as dev score
     if history.shape[1] not in (4, 5, 6):
-        raise InputError(f"'history' has {history.shape[1]} columns, expected 5")
+        raise FileFormatError(f"'history' has {history.shape[1]} columns, expected 5")
     if not np.isfinite(history[:, 0]).all():
-        raise InputError("'history' has an iteration that is unknown")
+        raise FileFormatError("'history' has an iteration that is unknown")
     return history
 
 
@@ -96,13 +97,13 @@ def unpack_texts(file: ModelFile, what: str, n_bytes: dict[str, Any], n_texts: i
     lengths = integers(file, f"{what}.lengths", 2**32)
     size = n_bytes.get(what)
     if len(lengths) != n_texts or not is_int(size) or size != int(lengths.sum(dtype=np.uint64)):
-        raise InputError(f"the names of its {what} do not add up")
+        raise FileFormatError(f"the names of its {what} do not add up")
     blob = decompress(array(file, f"{what}.names"), size, f"the names of its {what}")
     ptr = offsets(lengths)
     try:
         return [blob[begin:end].decode() for begin, end in pairwise(ptr.tolist())]
     except UnicodeDecodeError:
-        raise InputError(f"the names of its {what} are damaged") from None
+        raise FileFormatError(f"the names of its {what} are damaged") from None
 
 
 def is_int(value: object) -> bool:
@@ -121,7 +122,7 @@ def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...])
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise InputError(f"its setting {name!r} is {str(value)[:40]!r}, expected {expected}")
+        raise FileFormatError(f"its setting {name!r} is {str(value)[:40]!r}, expected {expected}")
     return value
 
 
@@ -134,7 +135,7 @@ def path_setting(settings: dict[str, Any], name: str) -> str:
     """A setting that is the import path of a function."""
     path: str = setting(settings, name, str)
     if not _PATH.fullmatch(path) or len(path) > 1000:
-        raise InputError(f"its function {path[:40]!r} is no import path, expected package.module:name")
+        raise FileFormatError(f"its function {path[:40]!r} is no import path, expected package.module:name")
     return path
 
 
@@ -142,7 +143,7 @@ def count_setting(settings: dict[str, Any], name: str, most: int = 2**31 - 1) ->
     """A setting that is a whole number from 0 to `most`."""
     count: int = setting(settings, name, int)
     if not 0 <= count <= most:
-        raise InputError(f"its setting {name!r} is {count}, expected a number from 0 to {most}")
+        raise FileFormatError(f"its setting {name!r} is {count}, expected a number from 0 to {most}")
     return count
 
 

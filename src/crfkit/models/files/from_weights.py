@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import MAX_WEIGHT, InputError, check_labels
+from crfkit.data import MAX_WEIGHT, check_labels
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf import CRF
@@ -37,17 +38,17 @@ def assemble(
     classes = Labels(labels)
     values = np.array(weights, dtype=np.float64)
     if values.shape != (feature_map.n_weights,):
-        raise InputError(f"weights has the shape {values.shape}, expected ({feature_map.n_weights},)")
+        raise ShapeError(f"weights has the shape {values.shape}, expected ({feature_map.n_weights},)")
     if not (np.abs(values) <= MAX_WEIGHT).all():
-        raise InputError(f"weights has a number beyond ±{MAX_WEIGHT:g}, expected finite ones")
+        raise ArgumentError(f"weights has a number beyond ±{MAX_WEIGHT:g}, expected finite ones")
     if len(classes) != feature_map.n_labels or len(vocabulary) != len(feature_map.pair_ptr) - 1:
-        raise InputError(
+        raise ShapeError(
             f"{len(classes)} labels and {len(vocabulary)} features were given, the feature map has "
             f"{feature_map.n_labels} and {len(feature_map.pair_ptr) - 1}"
         )
     arc_names = Vocabulary() if arc_vocabulary is None else arc_vocabulary
     if len(arc_names) != len(feature_map.arc_ptr) - 1:
-        raise InputError(
+        raise ShapeError(
             f"{len(arc_names)} features of arcs were given, the feature map has {len(feature_map.arc_ptr) - 1}"
         )
     check_labels(len(classes), len(values))

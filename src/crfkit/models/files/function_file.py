@@ -9,7 +9,7 @@ The names of outputs lie in an array of their own, function after function.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, FileFormatError, InputError, UnsavableError, reword
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
 from crfkit.models.files.file_arrays import count_setting, name_damage, path_setting, setting
 
@@ -37,7 +37,7 @@ def to_json(function_map: FunctionMap) -> dict[str, Any]:
     """The functions for the settings of a model file."""
     functions = function_map.functions
     if reason := unsavable(functions):
-        raise InputError(reason)
+        raise UnsavableError(reason)
     paths, length = functions.paths()
     return {
         "length": length,
@@ -82,7 +82,7 @@ def read(
         stored = from_json(settings, names)
     if stored is None:
         if functions is not None:
-            raise InputError(f"{source}: functions were given, but the model has no feature functions")
+            raise ArgumentError(f"{source}: functions were given, but the model has no feature functions")
         return None
     loaded = stored.functions
     try:
@@ -91,7 +91,7 @@ def read(
         elif trust:
             loaded = loaded.with_imports()
     except InputError as error:
-        raise InputError(f"{source}: {error}") from error
+        raise reword(error, f"{source}: {error}") from error
     for outputs, function in zip(stored.outputs, loaded, strict=True):
         outputs.function = function
     return StoredFunctions(loaded, stored.outputs)
@@ -111,10 +111,10 @@ def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions
         if setting(entry, "named", bool):
             own, begin = tuple(names[begin : begin + size]), begin + size
             if len(set(own)) != size:
-                raise InputError("the names of the outputs of a feature function are not distinct")
+                raise FileFormatError("the names of the outputs of a feature function are not distinct")
         declared = setting(entry, "declared", bool)
         if declared and not size:
-            raise InputError("a feature function of it has no outputs")
+            raise FileFormatError("a feature function of it has no outputs")
         function = FeatureFunction(
             placeholder(path_setting(entry, "path")),
             (own if own is not None else size) if declared else None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError, NotLoadedError, UnsavableError
 from crfkit.features import import_path, loaded, placeholder
 from crfkit.models.files.file_arrays import path_setting, setting
 from crfkit.structures import Arc, Chain, GraphStructure
@@ -27,7 +27,7 @@ class StoredStructure(GraphStructure):
 
     def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterable[Arc]:
         """There are none: the class has to be loaded."""
-        raise InputError(
+        raise NotLoadedError(
             f"the structure {import_path(self.kind)} is not loaded: crfkit.load(path, functions=[…]) takes its class, "
             "crfkit.load(path, trust_functions=True) imports it"
         )
@@ -40,9 +40,9 @@ class StoredStructure(GraphStructure):
             (kind,) = [loaded(self.kind)] if given is None else given
             structure = _make(kind, self.fields, self.chain)
         except (TypeError, ValueError) as error:
-            raise InputError(f"its structure {self.kind!r} cannot be made ({error})") from error
+            raise NotLoadedError(f"its structure {self.kind!r} cannot be made ({error})") from error
         if not isinstance(structure, GraphStructure):
-            raise InputError(f"{kind!r} makes {type(structure).__name__}, expected a GraphStructure")
+            raise FileFormatError(f"{kind!r} makes {type(structure).__name__}, expected a GraphStructure")
         return structure
 
 
@@ -66,7 +66,7 @@ def unsavable(structure: GraphStructure) -> str | None:
 def to_json(structure: GraphStructure) -> dict[str, Any]:
     """The structure for the settings of a model file."""
     if reason := unsavable(structure):
-        raise InputError(reason)
+        raise UnsavableError(reason)
     kind, fields = _parts(structure)
     return {"class": import_path(kind), "fields": fields}
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import FeatureFunctions, FunctionMap, GraphMap, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
@@ -66,7 +66,7 @@ def from_bytes(
     estimator: CRF[Any] | Parser
     if file.type == parser_file.TYPE:
         if functions is not None:
-            raise InputError(f"{source}: functions were given, but a parser has none")
+            raise ArgumentError(f"{source}: functions were given, but a parser has none")
         with name_damage(source, "parser"):
             estimator = _read_parser(file)
     else:
@@ -152,9 +152,9 @@ def _read_potentials(
     graph = settings.structure if isinstance(settings.structure, GraphStructure) else None
     names = tuple(contents.structure_names)
     if len(set(names)) != len(names) or (names and graph is None):
-        raise InputError("the names of the weights of its structure are damaged")
+        raise FileFormatError("the names of the weights of its structure are damaged")
     if local and (stored or contents.patterns or contents.dictionary or graph or contents.segments):
-        raise InputError(NOT_LOCAL)
+        raise FileFormatError(NOT_LOCAL)
     map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
     if contents.patterns is not None:
         patterns = contents.patterns.opened(classes, chain, columns=template is not None)
@@ -173,6 +173,8 @@ def _check_columns(n_columns: int | None, template: Template | None) -> None:
     """Refuse columns that no template reads, and a template that reads columns which there are not."""
     if template is None:
         if n_columns is not None:
-            raise InputError("it has columns but no template")
+            raise FileFormatError("it has columns but no template")
     elif n_columns is None or not template.n_columns <= n_columns <= MAX_COLUMNS:
-        raise InputError(f"its positions have {n_columns} columns, its template reads {template.n_columns}")
+        raise FileFormatError(
+            f"its positions have {n_columns} columns, its template reads {template.n_columns}"
+        )

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError, FileVersionError, UnsavableError
 from crfkit.models.files.disk import read_bytes
 
 VERSION = 1
@@ -67,7 +67,7 @@ def encode(model: ModelFile) -> bytes:
         text = json.dumps(header, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         piece = error.object[error.start : error.end]
-        raise InputError(f"a label or setting holds {piece!r}, which is no character of a file") from None
+        raise UnsavableError(f"a label or setting holds {piece!r}, which is no character of a file") from None
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + packed[8 + n_header :]
 
@@ -80,45 +80,47 @@ def decode(data: bytes, source: str = "model file") -> ModelFile:
     if len(data) < 9 or data[8:9] != b"{" or n_header > _MAX_HEADER:
         _refuse_foreign(data, source)
     if 8 + n_header > len(data):
-        raise InputError(
+        raise FileFormatError(
             f"{source}: the model file is truncated: it has {len(data):,} bytes, its header {8 + n_header:,}"
         )
     try:
         tensors = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
-        raise InputError(f"{source}: the model file is truncated or damaged ({error})") from None
+        raise FileFormatError(f"{source}: the model file is truncated or damaged ({error})") from None
     metadata = _parse_json(data[8 : 8 + n_header], source).get("__metadata__") or {}
     kind, settings = _check_metadata(metadata, source)
     arrays = {}
     for name, tensor in tensors:
         if tensor["dtype"] not in _DTYPES:
-            raise InputError(
+            raise FileFormatError(
                 f"{source}: array {name!r} has type {tensor['dtype']}, expected one of {', '.join(_DTYPES)}"
             )
         try:
             arrays[name] = np.frombuffer(tensor["data"], _DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
         except ValueError:  # an array without entries may have any shape, also one that no array can have
-            raise InputError(f"{source}: array {name!r} has the shape {tensor['shape']}") from None
+            raise FileFormatError(f"{source}: array {name!r} has the shape {tensor['shape']}") from None
     return ModelFile(kind, settings, arrays)
 
 
 def _refuse_foreign(data: bytes, source: str) -> NoReturn:
     if not data:
-        raise InputError(f"{source}: the file is empty, expected a crfkit model file")
+        raise FileFormatError(f"{source}: the file is empty, expected a crfkit model file")
     likely = next((f"; it looks like {what}" for magic, what in _FOREIGN if data.startswith(magic)), "")
-    raise InputError(f"{source}: not a crfkit model file{likely}")
+    raise FileFormatError(f"{source}: not a crfkit model file{likely}")
 
 
 def _check_metadata(metadata: Mapping[str, str], source: str) -> tuple[str, dict[str, Any]]:
     kind, version = metadata.get("crfkit.type"), metadata.get("crfkit.version")
     if kind is None or version is None:
-        raise InputError(
+        raise FileFormatError(
             f"{source}: a safetensors file, but not of crfkit (it says no crfkit.type and version)"
         )
     if not (version.isascii() and version.isdigit()) or len(version) > 9 or int(version) < 1:
-        raise InputError(f"{source}: crfkit.version is {version[:40]!r}, expected a whole number from 1 on")
+        raise FileFormatError(
+            f"{source}: crfkit.version is {version[:40]!r}, expected a whole number from 1 on"
+        )
     if int(version) > VERSION:
-        raise InputError(
+        raise FileVersionError(
             f"{source}: written by a newer crfkit (file version {version}; this one reads up to {VERSION})"
         )
     return kind, _parse_json(metadata.get("crfkit.settings", "{}"), source)
@@ -132,9 +134,9 @@ def _parse_json(text: str | bytes, source: str) -> dict[str, Any]:
         value = json.loads(text, parse_constant=refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair can be written as \ud800
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{source}: the settings of the model file are damaged ({error})") from None
+        raise FileFormatError(f"{source}: the settings of the model file are damaged ({error})") from None
     if not isinstance(value, dict):
-        raise InputError(f"{source}: the settings of the model file are damaged (not an object)")
+        raise FileFormatError(f"{source}: the settings of the model file are damaged (not an object)")
     return value
 
 
@@ -154,16 +156,20 @@ def _most_unfolded(n_compressed: int) -> int:
 def decompress(array: Array, size: int, what: str) -> bytes:
     """The `size` bytes that were compressed into an array; never more than that is unfolded."""
     if array.dtype != np.uint8 or array.ndim != 1:
-        raise InputError(f"{what}: expected a list of bytes, got {array.dtype} of shape {list(array.shape)}")
+        raise FileFormatError(
+            f"{what}: expected a list of bytes, got {array.dtype} of shape {list(array.shape)}"
+        )
     if not 0 <= size <= _most_unfolded(len(array)):
-        raise InputError(f"{what}: {len(array):,} compressed bytes may not unfold to {size:,}")
+        raise FileFormatError(f"{what}: {len(array):,} compressed bytes may not unfold to {size:,}")
     unfold = zlib.decompressobj()
     try:
         data = unfold.decompress(array.tobytes(), size + 1)
     except zlib.error as error:
-        raise InputError(f"{what}: damaged ({error})") from None
+        raise FileFormatError(f"{what}: damaged ({error})") from None
     if len(data) != size or not unfold.eof or unfold.unused_data:
-        raise InputError(f"{what}: damaged (the compressed bytes do not unfold to the declared {size:,})")
+        raise FileFormatError(
+            f"{what}: damaged (the compressed bytes do not unfold to the declared {size:,})"
+        )
     return data
 
 
@@ -183,7 +189,7 @@ def metadata_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     if metadata is None:
         return {name: settings[name] for name in ("label_column", "separator") if name in settings}
     if not isinstance(metadata, dict):
-        raise InputError(f"its setting 'metadata' is {str(metadata)[:40]!r}, expected dict")
+        raise FileFormatError(f"its setting 'metadata' is {str(metadata)[:40]!r}, expected dict")
     return metadata
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError, reword
 from crfkit.features import FEATURE_SET, ArcMap
 from crfkit.models.files.file_arrays import (
     array,
@@ -57,23 +57,23 @@ def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFi
 def unpack(file: ModelFile) -> ParserContents:
     """The parser of a model file; InputError for anything that is not one."""
     if file.type != TYPE:
-        raise InputError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
+        raise FileFormatError(f"its type is {file.type[:40]!r}, expected {TYPE!r}")
     settings = dict(file.settings)
     labels = _labels(settings.pop("labels", None))
     if count_setting(settings, "features") != FEATURE_SET:
-        raise InputError(f"it has features of another version, expected version {FEATURE_SET}")
+        raise FileFormatError(f"it has features of another version, expected version {FEATURE_SET}")
     settings.pop("features")
     arc_keys, label_keys = _keys(file, "arc_keys"), _keys(file, "label_keys")
     counts, pairs = integers(file, "label_counts", len(labels) + 1), integers(file, "labels", len(labels))
     if len(counts) != len(label_keys) or int(counts.sum()) != len(pairs):
-        raise InputError("the labels of its features do not add up")
+        raise FileFormatError("the labels of its features do not add up")
     weights = read_weights(file, len(arc_keys) + len(pairs))
     history = read_history(file)
     ptr = offsets(counts)
     try:
         arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32))
     except ValueError as error:
-        raise InputError(str(error)) from None
+        raise reword(error, str(error)) from None
     return ParserContents(settings, arc_map, weights, history)
 
 
@@ -81,7 +81,9 @@ def _keys(file: ModelFile, name: str) -> Int64s:
     """Keys [·]; that they ascend is seen to when they are put into a table."""
     found = array(file, name)
     if found.dtype != np.int64 or found.ndim != 1:
-        raise InputError(f"array {name!r} is {found.dtype} of shape {list(found.shape)}, expected int64 keys")
+        raise FileFormatError(
+            f"array {name!r} is {found.dtype} of shape {list(found.shape)}, expected int64 keys"
+        )
     return found
 
 
@@ -92,5 +94,5 @@ def _labels(value: Any) -> list[str]:
         or not all(isinstance(label, str) for label in value)
         or len(set(value)) < len(value)
     ):
-        raise InputError(f"it has no list of 1 to {MAX_LABELS} different labels")
+        raise FileFormatError(f"it has no list of 1 to {MAX_LABELS} different labels")
     return value

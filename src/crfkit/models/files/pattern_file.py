@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, FileFormatError, UnsavableError
 from crfkit.features import PatternMap, import_path, loaded, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
@@ -52,7 +52,7 @@ class StoredPatterns(NamedTuple):
         """What the file is to hold; InputError where it cannot."""
         structure = patterns.structure
         if reason := unsavable(structure):
-            raise InputError(reason)
+            raise UnsavableError(reason)
         growth = structure.grow
         settings = {
             "list": [entry for spec in structure.patterns for entry in _to_json(spec, patterns.labels)],
@@ -81,13 +81,13 @@ class StoredPatterns(NamedTuple):
         if settings is None:
             return None
         if not isinstance(settings, dict):
-            raise InputError("its list of patterns is damaged")
+            raise FileFormatError("its list of patterns is damaged")
         given = tuple(unpack_texts(file, "patterns", n_bytes, count_setting(settings, "given")))
         lengths = integers(file, "grams.lengths", 2**31).tolist()
         where = integers(file, "grams.where", 3).tolist()
         ids = integers(file, "grams.labels", len(labels)).tolist()
         if len(where) != len(lengths) or sum(lengths) != len(ids) or 0 in lengths:
-            raise InputError("its runs of labels do not add up")
+            raise FileFormatError("its runs of labels do not add up")
         ends = np.cumsum([0, *lengths]).tolist()
         grams = tuple(
             Gram(place, tuple(ids[begin:end]))
@@ -96,7 +96,7 @@ class StoredPatterns(NamedTuple):
         stored = cls(settings, grams, given, 0)
         known = stored.opened(labels, Chain(), columns=False)
         if len(set(grams)) != len(grams) or not set(given) <= set(known.names):
-            raise InputError("its patterns are not distinct")
+            raise FileFormatError("its patterns are not distinct")
         return stored._replace(n_weights=known.n_weights)
 
     def opened(self, labels: Sequence[Hashable], chain: Chain, *, columns: bool) -> PatternMap:
@@ -111,9 +111,9 @@ class StoredPatterns(NamedTuple):
             )
             found = [_from_json(entry, labels) for entry in self.settings.get("found", ())]
         except (TypeError, ValueError) as error:
-            raise InputError(f"its patterns are damaged ({str(error).splitlines()[0]})") from None
+            raise FileFormatError(f"its patterns are damaged ({str(error).splitlines()[0]})") from None
         if not all(isinstance(pattern, Pattern) and not callable(pattern.when) for pattern in found):
-            raise InputError("its patterns that training found are damaged")
+            raise FileFormatError("its patterns that training found are damaged")
         patterns = PatternMap(structure, tuple(labels), self.grams, self.given_names, columns, tuple(found))
         patterns.check()
         return patterns
@@ -138,11 +138,11 @@ def with_functions(structure: Patterns, given: object, *, trust: bool) -> Patter
     if given is None:
         new = list(map(loaded, functions))
     elif isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InputError(f"functions is {given!r}, expected a list of functions")
+        raise ArgumentError(f"functions is {given!r}, expected a list of functions")
     else:
         new = list(given)
     if len(new) != len(functions) or not all(map(callable, new)):
-        raise InputError(
+        raise ArgumentError(
             f"functions has {len(new)} entries, the patterns of the model call {len(functions)} functions: "
             f"{', '.join(map(repr, functions)) or 'none'}"
         )
@@ -191,7 +191,7 @@ def _to_json(spec: Any, labels: Sequence[Hashable]) -> list[dict[str, Any]]:
 
 def _from_json(entry: Any, labels: Sequence[Hashable]) -> Any:
     if not isinstance(entry, dict):
-        raise InputError("its list of patterns is damaged")
+        raise FileFormatError("its list of patterns is damaged")
     kind = setting(entry, "kind", str)
     match kind:
         case "pattern":
@@ -206,13 +206,13 @@ def _from_json(entry: Any, labels: Sequence[Hashable]) -> Any:
             return Ngrams(**fields) if kind == "ngrams" else Affixes(**fields)
         case "function":
             return placeholder(path_setting(entry, "path"))
-    raise InputError(f"its list of patterns has an entry of the kind {kind[:40]!r}")
+    raise FileFormatError(f"its list of patterns has an entry of the kind {kind[:40]!r}")
 
 
 def _run(ids: Any, labels: Sequence[Hashable]) -> tuple[Hashable, ...]:
     """The labels with these ids."""
     if not isinstance(ids, list) or not all(is_int(i) and 0 <= i < len(labels) for i in ids):
-        raise InputError("its affixes are damaged")
+        raise FileFormatError("its affixes are damaged")
     return tuple(labels[i] for i in ids)
 
 

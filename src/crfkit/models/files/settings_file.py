@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError
 from crfkit.features import (
     NAMED_FACETS,
     PRESETS,
@@ -41,7 +41,7 @@ def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain
     """The inverse of `structure_to_json`; `bigrams` are those of the trained model."""
     name = setting(value, "bigrams", (str, type(None)))
     if (name is None) != (bigrams is None):
-        raise InputError("its bigrams and its setting 'bigrams' do not go together")
+        raise FileFormatError("its bigrams and its setting 'bigrams' do not go together")
     try:
         chain = Chain(
             start=setting(value, "start", bool),
@@ -50,7 +50,7 @@ def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain
             unseen=setting(value, "unseen", str),
         )
     except ValueError as error:
-        raise InputError(f"its structure is damaged ({str(error).rstrip('.')})") from None
+        raise FileFormatError(f"its structure is damaged ({str(error).rstrip('.')})") from None
     return graph_file.from_json(value, chain)
 
 
@@ -65,7 +65,7 @@ def features_from_json(settings: dict[str, Any], n_columns: int | None) -> str |
         return name
     language = settings.get("language") or Template.LANGUAGE  # older files have templates alone
     if not isinstance(language, str) or language not in _LANGUAGES:
-        raise InputError(f"its template is in the language {str(language)[:40]!r}")
+        raise FileFormatError(f"its template is in the language {str(language)[:40]!r}")
     return _LANGUAGES[language].parse(text, source="template of the model")
 
 
@@ -86,16 +86,16 @@ def optimizer_from_json(settings: dict[str, Any], default: Any) -> Any:
         return default
     if isinstance(value, str):
         if value != AUTO and optimizer_named(value) is None:
-            raise InputError(f"its optimizer is {value[:40]!r}")
+            raise FileFormatError(f"its optimizer is {value[:40]!r}")
         return value
     options = dict(value)
     name = options.pop("name", "lbfgs")
     if not isinstance(name, str) or name not in OPTIMIZERS:
-        raise InputError(f"its optimizer is {str(name)[:40]!r}")
+        raise FileFormatError(f"its optimizer is {str(name)[:40]!r}")
     try:
         return OPTIMIZERS[name](**options)
     except (TypeError, ValueError) as error:
-        raise InputError(f"its optimizer is damaged ({error})") from None
+        raise FileFormatError(f"its optimizer is damaged ({error})") from None
 
 
 def strength_to_json(strength: Any) -> Any:
@@ -110,7 +110,7 @@ def strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str,
     value = setting(settings, name, (float, int, dict))
     numbers = value.values() if isinstance(value, dict) else [value]
     if not all(isinstance(number, int | float) and 0 <= number < 1e300 for number in numbers):
-        raise InputError(f"its setting {name!r} is damaged")
+        raise FileFormatError(f"its setting {name!r} is damaged")
     if isinstance(value, dict):
         return {block: float(number) for block, number in value.items()}
     return float(value)
@@ -127,7 +127,7 @@ def facets_from_json(settings: dict[str, Any], facets: dict[Hashable, dict[str, 
     """The parameter `facets`; `facets` are those of the trained model."""
     name = setting(settings, "facets", (str, type(None)))
     if (name is None) != (facets is None) or name not in (None, _LISTED, *NAMED_FACETS):
-        raise InputError("its facets and its setting 'facets' do not go together")
+        raise FileFormatError("its facets and its setting 'facets' do not go together")
     return facets if name == _LISTED else name
 
 
@@ -135,5 +135,5 @@ def dictionary_from_json(settings: dict[str, Any], dictionary: TagDictionary | N
     """The parameter `tag_dictionary`; `dictionary` is that of the trained model."""
     kind = setting(settings, "tag_dictionary", (str, bool, type(None)))
     if bool(kind) != (dictionary is not None) or kind not in (None, False, True, _LISTED):
-        raise InputError("its tag dictionary and its setting 'tag_dictionary' do not go together")
+        raise FileFormatError("its tag dictionary and its setting 'tag_dictionary' do not go together")
     return dictionary if kind == _LISTED else kind

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, InputError
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import count_threads, read_sample_weight
 from crfkit.models.patterns.choice import Limits, choose_candidates
@@ -255,7 +255,7 @@ def _hold_out(examples: Examples, plan: ChainPlan, growth: Growth) -> tuple[Exam
     every = max(round(1 / growth.held_out), 2)
     held = np.arange(len(y)) % every == every - 1
     if not held.any() or len(X) != len(y):
-        raise InputError(
+        raise ArgumentError(
             f"growth holds out one of {every} training sequences, got {len(y)}: expected more, or a dev set"
         )
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from crfkit.arrays import Bools, Float64s
-from crfkit.data import InputError, check_labels, fewest_weights
+from crfkit.data import check_labels, fewest_weights
+from crfkit.errors import InputError, UnsupportedError
 from crfkit.features import (
     Annotation,
     Dataset,
@@ -240,4 +241,4 @@ class LocalPotentials(FeaturePotentials):
     def __post_init__(self) -> None:
         """Refuse what is normalised over whole sequences only."""
         if self.feature_map.bigrams is not None or self.feature_map.facets is not None:
-            raise InputError(NOT_LOCAL)
+            raise UnsupportedError(NOT_LOCAL)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError, InputError, UnsavableError
 from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions
 from crfkit.models.checks import check_count
@@ -58,10 +58,18 @@ class CheckpointError(InputError):
     """A checkpoint that cannot be gone on from: it is damaged, or of other data or settings."""
 
 
+class CheckpointMismatchError(CheckpointError):
+    """A checkpoint of other data or settings. `name` says of which: "data", "dev data", "metric", "structure", …"""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
 def check_checkpoint(given: object) -> None:
     """Refuse what is no checkpoint, before any work."""
     if not isinstance(given, Checkpoint):
-        raise InputError(f"checkpoint is {given!r}, expected crfkit.Checkpoint(path, every=…, resume=…)")
+        raise ArgumentError(f"checkpoint is {given!r}, expected crfkit.Checkpoint(path, every=…, resume=…)")
     check_count("every", given.every)
 
 
@@ -181,7 +189,7 @@ def _compared(thing: object, what: str) -> str:
     try:
         return f"{name_of(thing)} (fingerprint {fingerprint(thing)[:16]})"
     except NoFingerprintError as error:
-        raise InputError(
+        raise UnsavableError(
             f"{what} holds {error}, which cannot be compared with that of another run: a checkpoint needs "
             "functions and objects that could be pickled"
         ) from None
@@ -234,10 +242,11 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
             continue
         if name in ("data", "dev data"):
             what = "training data" if name == "data" else "dev data"
-            raise CheckpointError(
+            raise CheckpointMismatchError(
                 f"{path}: the checkpoint is of other {what}, expected those it was written for; or another version "
-                "of crfkit wrote it"
+                "of crfkit wrote it",
+                name,
             )
-        raise CheckpointError(
-            f"{path}: the checkpoint was written with {name} {before}, but it is {value} now"
+        raise CheckpointMismatchError(
+            f"{path}: the checkpoint was written with {name} {before}, but it is {value} now", name
         )

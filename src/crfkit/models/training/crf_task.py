@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import UnsavableError
 from crfkit.evaluation import checked_metric
 from crfkit.features import MergedFeatures, checked_lists
 from crfkit.models.chain_model import ChainModel
@@ -154,7 +154,7 @@ def _fingerprint(model: ChainModel, data: TrainingData, sample_weight: Float64s 
         for thing in potentials.compared(data):
             digest.add(thing)
     except NoFingerprintError as error:
-        raise InputError(
+        raise UnsavableError(
             f"the training data have {error}, which cannot be compared with that of another run"
         ) from None
     return digest.hexdigest()

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crfkit.data import InputError, Sentence
+from crfkit.data import Sentence
+from crfkit.errors import FileFormatError
 
 if TYPE_CHECKING:
     from crfkit.models.chain_model import ChainModel
@@ -95,7 +96,7 @@ def shares_from_json(value: Any) -> FilledShares:
         name in _COLUMNS and isinstance(share, int | float) and 0 <= share <= 1
         for name, share in value.items()
     ):
-        raise InputError("its columns are no shares from 0 to 1, one for each of " + ", ".join(_COLUMNS))
+        raise FileFormatError("its columns are no shares from 0 to 1, one for each of " + ", ".join(_COLUMNS))
     return {name: float(share) for name, share in value.items()}
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s
-from crfkit.data import InputError, Sentence
+from crfkit.data import Sentence
+from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.evaluation import TREE_METRICS, as_score, evaluate_trees
 from crfkit.features import (
     ArcMap,
@@ -59,13 +60,13 @@ class ParserTask:
         check_trees(sentences, single_root=self.settings.single_root)
         labels = labels_of(sentences)
         if not labels:
-            raise InputError(
+            raise EmptyDataError(
                 f"{_named('sentences', sentences)}: no word has a label, expected trees to learn from"
             )
         weights = read_sample_weight(self.sample_weight, len(sentences))
         treebank, trees = encode_sentences(sentences), known_trees(sentences, labels)
         if not (trees.heads >= 0).any():
-            raise InputError(
+            raise EmptyDataError(
                 f"{_named('sentences', sentences)}: no word has a head, expected trees to learn from"
             )
         arc_map = ArcMap.learn(treebank, trees, labels, self.settings.min_count)
@@ -115,7 +116,7 @@ class EncodedTrees:
         check_trees(dev, single_root=False)
         treebank = encode_sentences(dev)
         if not right_words(dev, arc_map.labels).counted.any():
-            raise InputError(
+            raise EmptyDataError(
                 f"{_named('dev', dev)}: no word has a head and a label, expected trees to compare with"
             )
         measure = tree_measure(self.metric, dev, arc_map.labels)
@@ -150,7 +151,7 @@ def _fingerprint(sentences: Sequence[Sentence], sample_weight: Float64s | None =
 def check_metric(metric: TreeMetric) -> None:
     """Refuse a metric that is neither a function nor one of `TREE_METRICS`."""
     if metric is not None and not callable(metric) and metric not in TREE_METRICS:
-        raise InputError(f"metric is {metric!r}, expected a function or one of {', '.join(TREE_METRICS)}")
+        raise ArgumentError(f"metric is {metric!r}, expected a function or one of {', '.join(TREE_METRICS)}")
 
 
 def tree_measure(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.optimizers import Callback, Outcome, Step
 
 LOGGER = logging.getLogger("crfkit")
@@ -74,7 +74,7 @@ class Report:
 
     def __init__(self, verbose: bool | int = False) -> None:
         if not isinstance(verbose, bool | int | np.bool_ | np.integer) or not 0 <= int(verbose) <= 2:
-            raise InputError(f"verbose is {verbose!r}, expected True, False, 0, 1 or 2")
+            raise ArgumentError(f"verbose is {verbose!r}, expected True, False, 0, 1 or 2")
         self._verbose = int(verbose)
 
     def stage(self, text: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.data import InputError
+from crfkit.errors import UnsupportedError
 from crfkit.models.checks import check_count, check_time_budget, count_threads
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
@@ -109,7 +109,7 @@ class Plan(Generic[Model]):
         """Refuse what has no meaning, before any work."""
         for name, value in (("metric", self.metric), ("patience", self.patience)):
             if value is not None and self.dev is None:
-                raise InputError(f"{name} was given without dev, the held-out data that it is about")
+                raise UnsupportedError(f"{name} was given without dev, the held-out data that it is about")
         if self.patience is not None:
             check_count("patience", self.patience)
         check_time_budget(self.time_budget)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools
-from crfkit.data import MAX_LABELS, InputError
+from crfkit.data import MAX_LABELS
+from crfkit.errors import ArgumentError
 from crfkit.features import (
     Annotation,
     Dataset,
@@ -101,7 +102,7 @@ def learn(
 def _find_labels(gold: list[Any], base: ChainModel | None) -> Labels:
     labels = Labels.seen_in(gold if base is None else [*gold, base.labels.classes])
     if len(labels) > MAX_LABELS:
-        raise InputError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
+        raise ArgumentError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
     return labels
 
 

@@ -8,15 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
 from crfkit.nn.problem.chain import tokens_first
 
 
 def check_scores(name: str, scores: Any, device: torch.device | None = None) -> None:
     """Raise an error for what is not a tensor of real numbers, on the `device` of the other scores."""
     if not isinstance(scores, Tensor):
-        raise ValueError(f"{name}: got {type(scores).__name__}, expected a tensor.")
+        raise ShapeError(f"{name}: got {type(scores).__name__}, expected a tensor.")
     if not scores.is_floating_point():
-        raise ValueError(
+        raise ShapeError(
             f"{name}: got {scores.dtype} with shape {list(scores.shape)}, expected floating-point numbers."
         )
     if device is not None:
@@ -26,7 +27,9 @@ def check_scores(name: str, scores: Any, device: torch.device | None = None) -> 
 def check_device(name: str, given: Tensor, device: torch.device) -> None:
     """Raise an error for a tensor on another device than the scores it belongs to."""
     if given.device != device:
-        raise ValueError(f"{name}: got a tensor on {given.device}, expected {device}, where the scores are.")
+        raise ArgumentError(
+            f"{name}: got a tensor on {given.device}, expected {device}, where the scores are."
+        )
 
 
 def checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
@@ -37,7 +40,7 @@ def checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor
     check_scores("transitions", transitions, emissions.device)
     expected = {2: (L, L), 3: (B, L, L), 4: (B, max(T - 1, 0), L, L)}.get(transitions.ndim)
     if expected is None or transitions.shape != expected:
-        raise ValueError(
+        raise ShapeError(
             f"transitions: got shape {list(transitions.shape)}, expected {[L, L]}, {[B, L, L]} or "
             f"{[B, max(T - 1, 0), L, L]}."
         )
@@ -52,15 +55,15 @@ def check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> N
             continue
         check_scores(name, scores, emissions.device)
         if scores.shape != (L,):
-            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{L}].")
+            raise ShapeError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{L}].")
 
 
 def check_integers(name: str, given: Any, shape: tuple[int, ...], what: str) -> None:
     """Raise an error for what is not a tensor of integers with this shape."""
     if not isinstance(given, Tensor):
-        raise ValueError(f"{name}: got {type(given).__name__}, expected a tensor of {what} {list(shape)}.")
+        raise ShapeError(f"{name}: got {type(given).__name__}, expected a tensor of {what} {list(shape)}.")
     if given.shape != shape or given.is_floating_point():
-        raise ValueError(
+        raise ShapeError(
             f"{name}: got {given.dtype} with shape {list(given.shape)}, expected {what} {list(shape)}."
         )
 
@@ -71,7 +74,7 @@ def checked_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.
     if n_sequences and lengths.device.type == "cpu" and not torch.compiler.is_compiling():
         low, high = (int(bound) for bound in torch.aminmax(lengths))
         if low < 0 or high > longest:
-            raise ValueError(
+            raise ArgumentError(
                 f"lengths: there is a length {low if low < 0 else high}, expected 0 to {longest}."
             )
     return lengths.to(device, torch.int64).clamp(0, longest)
@@ -83,13 +86,13 @@ def checked_places(
     """Lengths [B] and positions of tokens [B, T], None where no position is masked."""
     B, T, _ = emissions.shape
     if mask is not None and lengths is not None:
-        raise ValueError("mask and lengths: got both, expected one of them.")
+        raise UnsupportedError("mask and lengths: got both, expected one of them.")
     if lengths is not None:
         return checked_lengths(lengths, B, T, emissions.device), None
     if mask is None:
         return None, None
     if not isinstance(mask, Tensor):
-        raise ValueError(f"mask: got {type(mask).__name__}, expected a tensor [B, T] = {[B, T]}.")
+        raise ShapeError(f"mask: got {type(mask).__name__}, expected a tensor [B, T] = {[B, T]}.")
     if mask.shape != (B, T):
-        raise ValueError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
+        raise ShapeError(f"mask: got shape {list(mask.shape)}, expected [B, T] = {[B, T]}.")
     return tokens_first(mask.to(emissions.device).bool())

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.structures import Bigrams, Chain
 
 BigramsLike: TypeAlias = "Bigrams | str | Tensor | npt.NDArray[np.bool_] | None"
@@ -28,7 +29,7 @@ def bigram_table(
         square = bigrams.ndim == 2 and bigrams.shape[0] == bigrams.shape[1]
         fits = square and (len(bigrams) == n_labels or len(bigrams) == n_labels + 1)
         if bigrams.dtype != torch.bool or not fits:
-            raise ValueError(
+            raise ShapeError(
                 f"bigrams: got {bigrams.dtype} with shape {list(bigrams.shape)}, expected bools "
                 f"[{n_labels}, {n_labels}] or [{n_labels + 1}, {n_labels + 1}]."
             )
@@ -38,11 +39,11 @@ def bigram_table(
         table[: len(bigrams), : len(bigrams)] = bigrams
         return table.to(device)
     if labels is not None and len(labels) != n_labels:
-        raise ValueError(f"labels: got {len(labels)} of them, the scores have {n_labels}.")
+        raise ShapeError(f"labels: got {len(labels)} of them, the scores have {n_labels}.")
     if isinstance(bigrams, str) and labels is None:
-        raise ValueError(f"bigrams={bigrams!r} needs names: pass labels=[…], the name of each label.")
+        raise ArgumentError(f"bigrams={bigrams!r} needs names: pass labels=[…], the name of each label.")
     if bigrams == "observed":
-        raise ValueError(
+        raise ArgumentError(
             'bigrams="observed": pass Bigrams.observed(y), with the label sequences of the data.'
         )
     names = range(n_labels) if labels is None else labels

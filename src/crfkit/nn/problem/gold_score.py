@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from crfkit.errors import LabelError
 from crfkit.nn.problem.chain import ChainProblem, token_mask, token_positions, transition_positions
 
 
@@ -23,7 +24,7 @@ def has_unknown(problem: ChainProblem, tags: Tensor) -> bool:
         return False
     low, high = torch.stack(torch.aminmax(tags_of_tokens(problem, tags))).tolist()
     if high >= problem.shape[2]:
-        raise ValueError(f"tags: there is a label {high}, expected ids from 0 to {problem.shape[2] - 1}.")
+        raise LabelError(f"tags: there is a label {high}, expected ids from 0 to {problem.shape[2] - 1}.")
     return bool(low < 0)
 
 

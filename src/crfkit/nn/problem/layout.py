@@ -4,13 +4,15 @@ from typing import Any
 
 from torch import Tensor
 
+from crfkit.errors import ShapeError
+
 LAYOUTS = {True: "[B, T, L]", False: "[T, B, L]"}  # of emissions, by `batch_first`
 
 
 def check_emissions(emissions: Any, n_labels: int, batch_first: bool) -> None:
     """Raise an error for emissions that do not have three dimensions, the last of them the labels of the layer."""
     if isinstance(emissions, Tensor) and (emissions.ndim != 3 or emissions.shape[2] != n_labels):
-        raise ValueError(
+        raise ShapeError(
             f"emissions: got shape {list(emissions.shape)}, expected {LAYOUTS[batch_first]} with the layer's "
             f"{n_labels} labels."
         )
@@ -23,7 +25,7 @@ def check_layout(name: str, given: Any, emissions: Any, batch_first: bool = True
     expected = list(emissions.shape[:2])
     if list(given.shape[:2]) != expected:
         swapped = list(given.shape[:2]) == expected[::-1]
-        raise ValueError(
+        raise ShapeError(
             f"{name}: got {given.dtype} with shape {list(given.shape)}, expected {expected} as in emissions "
             f"{_described(emissions, batch_first, swapped)}."
         )
@@ -36,7 +38,7 @@ def check_lengths(lengths: Any, emissions: Any, batch_first: bool) -> None:
     B, T = emissions.shape[:2] if batch_first else emissions.shape[1::-1]
     (found,) = lengths.shape
     if found != B:
-        raise ValueError(
+        raise ShapeError(
             f"lengths: got those of {found} sequences, expected {B} as in emissions "
             f"{_described(emissions, batch_first, found == T)}."
         )
