@@ -36,9 +36,9 @@ def test_a_minimisation_that_diverges() -> None:
 def test_errors_of_optimizers_have_types() -> None:
     X, y = [[{"x": 1e20}, {"w": 1.0}], [{"x": -1e20}, {"x": 1e20}]], [["A", "B"], ["B", "A"]]
     for optimizer in (SGD(rate=1e300), "averaged_perceptron"):
-        with pytest.raises(DivergenceError, match="diverged in pass"):
+        with pytest.raises(DivergenceError):
             CRF(optimizer=optimizer).fit(X, y)
-    with pytest.raises(OptimizationError, match="SAG would keep"):
+    with pytest.raises(OptimizationError):
         CRF(optimizer=SAG(memory=1)).fit(*corpus())
 
 

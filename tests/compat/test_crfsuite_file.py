@@ -14,6 +14,7 @@ import pytest
 from crfkit import CRF, LBFGS, Bigrams, Chain, InputError, Patterns
 from crfkit.compat import crfsuite_bytes, read_crfsuite, write_crfsuite
 from crfkit.compat.crfsuite_file import CrfsuiteModel
+from crfkit.errors import FileFormatError, MissingFileError
 from tests.oracles.crfsuite_oracle import Model, lookup3
 from tests.structures.test_graph_structure import FirstOrder
 
@@ -181,19 +182,19 @@ def test_what_a_file_cannot_hold_is_refused(crf: Any, complaint: str) -> None:
     ],
 )
 def test_damaged_files_are_refused_with_a_message(change: Any, complaint: str) -> None:
-    with pytest.raises(InputError, match=f"^m: not a model of CRFsuite: .*({complaint})"):
+    with pytest.raises(FileFormatError, match=f"^m: not a model of CRFsuite: .*({complaint})"):
         CrfsuiteModel.from_bytes(change(crfsuite_bytes(trained())), "m")
 
 
 def test_an_attribute_that_is_there_twice_is_refused_when_it_is_asked_for() -> None:
     data = crfsuite_bytes(trained()).replace(b"b\0", b"a\0", 1)
     model = CrfsuiteModel.from_bytes(data)
-    with pytest.raises(InputError, match="is the same as name"):
+    with pytest.raises(FileFormatError, match="is the same as name"):
         model.to_crf()
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(MissingFileError):
         read_crfsuite(tmp_path / "none")
 
 

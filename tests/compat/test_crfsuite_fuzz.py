@@ -17,6 +17,7 @@ import pytest
 from crfkit import CRF, LBFGS, Chain, InputError, _core
 from crfkit.compat import crfsuite_bytes, pycrfsuite
 from crfkit.compat.crfsuite_file import CrfsuiteModel
+from crfkit.errors import FileFormatError
 from crfkit.features import FeatureMap, Vocabulary
 from tests.compat.test_crfsuite_file import random_corpus
 
@@ -148,7 +149,7 @@ def test_lists_that_claim_much_take_little(original: bytes) -> None:
     out = bytearray(original)
     for i in range(n):
         struct.pack_into("<I", out, lists + 12 + 4 * i, struct.unpack_from("<I", original, lists + 12)[0])
-    with pytest.raises(InputError, match="has a feature of another"):
+    with pytest.raises(FileFormatError, match="has a feature of another"):
         CrfsuiteModel.from_bytes(bytes(out))
 
 
@@ -161,5 +162,5 @@ def test_labels_that_claim_much_are_refused() -> None:
     labels = [str(i) for i in range(8000)]
     layout = FeatureMap(len(labels), *one_pair, {}, none, none, no_lists, none).layout
     data = _core.write_crfsuite(layout, labels, vocabulary, np.ones(1))
-    with pytest.raises(InputError, match="1 weights for 8,000 labels, expected at least 62,500"):
+    with pytest.raises(FileFormatError, match="1 weights for 8,000 labels, expected at least 62,500"):
         pycrfsuite.Tagger().open_inmemory(data)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, InputError
+from crfkit import CRF, LBFGS, Chain
 from crfkit.compat import crfsuite_bytes, pycrfsuite, write_crfsuite
 from crfkit.compat.crfsuite_file import CrfsuiteModel
 from crfkit.compat.crfsuite_opening import OpenedModel
 from crfkit.compat.pycrfsuite.items import read_items
+from crfkit.errors import FileFormatError
 from tests.compat.test_crfsuite_file import random_corpus
 from tests.oracles.crfsuite_oracle import Model
 
@@ -126,10 +127,10 @@ def test_damage_is_reported_where_it_is_met(crf: CRF) -> None:
         lambda: opened.whole,
     ):
         with pytest.raises(
-            InputError, match=f"^m: not a model of CRFsuite: .*attribute {attribute} .*not a number"
+            FileFormatError, match=f"^m: not a model of CRFsuite: .*attribute {attribute} .*not a number"
         ):
             ask()
-    with pytest.raises(InputError, match="not a number"):
+    with pytest.raises(FileFormatError, match="not a number"):
         CrfsuiteModel.from_bytes(bytes(data))
 
 
@@ -142,7 +143,7 @@ def test_a_full_hash_table_ends_a_search(crf: CRF) -> None:
     assert OpenedModel.from_bytes(bytes(data)).tag(read_items([["w=1"]]))[2] == crf.predict([[[]]])[0]
     struct.pack_into("<II", data, table + 24, 2**32 - 8, 1)
     struct.pack_into("<" + "II" * 256, data, table + 24, *(2**32 - 8, 1) * 256)
-    with pytest.raises(InputError, match="attributes has a hash table outside of it"):
+    with pytest.raises(FileFormatError, match="attributes has a hash table outside of it"):
         OpenedModel.from_bytes(bytes(data)).tag(read_items([["w=1"]]))
 
 
@@ -164,7 +165,7 @@ def test_files_of_every_kind_are_opened(crf: CRF, tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         tagger.open(tmp_path)
     (tmp_path / "text").write_text("no model")
-    with pytest.raises(ValueError, match="text: not a model of CRFsuite: it does not begin with lCRF"):
+    with pytest.raises(FileFormatError, match="text: not a model of CRFsuite: it does not begin with lCRF"):
         tagger.open(tmp_path / "text")
 
 

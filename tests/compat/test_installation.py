@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from crfkit import InputError, compat
+from crfkit import compat
 from crfkit.compat import pycrfsuite as ours
 from crfkit.compat.__main__ import main
 from crfkit.compat.installation import STAND_INS
+from crfkit.errors import ArgumentError
 
 
 @contextmanager
@@ -85,7 +86,7 @@ def test_some_packages_may_be_chosen() -> None:
         assert len([finder for finder in sys.meta_path if type(finder).__name__ == "StandIn"]) == len(
             STAND_INS
         )
-    with pytest.raises(InputError, match="expected names among"):
+    with pytest.raises(ArgumentError, match="expected names among"):
         compat.install(["wapiti"])
 
 

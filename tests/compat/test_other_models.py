@@ -15,7 +15,7 @@ import crfkit
 from crfkit.compat import read_crfpp, read_wapiti
 from crfkit.compat.crfpp_file import parse_crfpp
 from crfkit.compat.wapiti_file import parse_wapiti
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError
 
 Rows = list[tuple[str, str]]
 WORDS = ["the", "Dog", "runs", "Łódź", "a"]
@@ -242,7 +242,7 @@ def test_damaged_wapiti_models_are_refused(change: tuple[str, str], complaint: s
     text = content.decode("latin-1")
     changed = text.replace(*change, 1)
     assert changed != text
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(FileFormatError, match=complaint):
         parse_wapiti(changed.encode("latin-1"))
 
 
@@ -263,5 +263,5 @@ def test_damaged_crfpp_models_are_refused(change: tuple[str, str], complaint: st
     text, _ = crfpp_model(np.random.default_rng(0))
     changed = text.replace(*change) if change[0] == "\n\n" else text.replace(*change, 1)
     assert changed != text
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(FileFormatError, match=complaint):
         parse_crfpp(changed.encode())

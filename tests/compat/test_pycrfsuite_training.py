@@ -13,6 +13,7 @@ import pytest
 from crfkit.compat import pycrfsuite as ours
 from crfkit.compat import read_crfsuite
 from crfkit.compat.pycrfsuite import _logparser
+from crfkit.errors import FileFormatError
 from tests.compat.test_crfsuite_file import random_corpus
 from tests.compat.test_pycrfsuite import ALGORITHMS, DATA
 
@@ -231,7 +232,7 @@ def test_training_without_data_gives_a_model_without_labels(
     assert tagger.info().labels == tagger.info().attributes == {}
     with pytest.raises(ValueError, match="has no labels"):
         tagger.tag([["a"]])
-    with pytest.raises(ValueError, match="it has no labels"):
+    with pytest.raises(FileFormatError, match="it has no labels"):
         read_crfsuite(path)
 
 

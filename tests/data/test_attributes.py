@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from crfkit import CRF, InputError
 from crfkit.data import AttributeSequence, read_attributes, write_attributes
+from crfkit.errors import FileFormatError, UnsavableError
 
 TEXT = "B-NP\tw=the\tlen:3\nI-NP\tw=a\\:b\tp\\\\q:0.5\tw=a\\:b\n\n\nO\n\nB-NP\tx\tx"
 
@@ -53,7 +54,7 @@ def test_corners(line: str, item: Any) -> None:
 
 @pytest.mark.parametrize("value", ["x", "nan", "inf", "1e21", "1:2", "1_000", "３"])
 def test_values_that_are_no_numbers_are_refused(value: str) -> None:
-    with pytest.raises(InputError, match=r"<stream>:2: attribute 'a' has the value .*expected a number"):
+    with pytest.raises(FileFormatError, match="<stream>:2"):
         read(f"L\tb\nL\ta:{value}\n")
 
 
@@ -85,7 +86,7 @@ def test_what_is_written_is_read_again(sequence: list[tuple[str, Any]]) -> None:
 
 
 def test_names_that_no_file_can_hold_are_refused() -> None:
-    with pytest.raises(InputError, match="tab or a line end"):
+    with pytest.raises(UnsavableError):
         write_attributes([["a\tb"]], ["L"], io.StringIO())
 
 

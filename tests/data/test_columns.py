@@ -16,6 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit.data import AUTO, InputError, read_columns, write_columns
+from crfkit.errors import (
+    ArgumentError,
+    FileFormatError,
+    MissingFileError,
+    UnreadableFileError,
+    UnsavableError,
+)
 
 
 def rows(
@@ -45,14 +52,14 @@ def test_tabs_of_the_first_row_decide() -> None:
     assert rows("New York\tLOC\n\tO\n") == [[("New York", "LOC"), ("", "O")]]
     assert next(read_columns(io.StringIO("a\tb\n"))).separator == "\t"
     assert next(read_columns(io.StringIO("a b\n"))).separator == " "
-    with pytest.raises(InputError, match="<stream>:2: found 1 tab-separated column, expected 2"):
+    with pytest.raises(FileFormatError, match="<stream>:2"):
         rows("a\tb\nc d\n")
 
 
 def test_a_given_separator() -> None:
     assert rows("a b|c\n|d", separator="|") == [[("a b", "c"), ("", "d")]]
     for bad in ({"separator": ""}, {"comment": ""}):
-        with pytest.raises(InputError, match="must not be empty"):
+        with pytest.raises(ArgumentError, match="must not be empty"):
             rows("a", **bad)
 
 
@@ -90,7 +97,7 @@ def test_a_named_prefix_is_a_comment_everywhere() -> None:
     assert sequence.rows == [("a", "X"), ("b", "X"), ("c", "X")]
     assert sequence.comments == ["% head", "% middle", "% twice", "% more"]
     assert [sequence.place(i) for i in range(3)] == ["<stream>:2", "<stream>:4", "<stream>:7"]
-    with pytest.raises(InputError, match=r"<stream>:2: found 2 columns, expected 3 .*comment='#'"):
+    with pytest.raises(FileFormatError, match=r"<stream>:2: .*comment='#'"):
         rows("a b c\n# note\n")
 
 
@@ -108,7 +115,7 @@ def test_a_named_prefix_is_a_comment_everywhere() -> None:
 def test_bad_files(tmp_path: Path, text: str, comment: str | None, words: str) -> None:
     path = tmp_path / "f.txt"
     path.write_text(text)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(FileFormatError) as caught:
         list(read_columns(path, comment=comment))
     assert str(caught.value).startswith(f"{tmp_path}/{words}")
 
@@ -118,13 +125,11 @@ def test_not_utf8(tmp_path: Path) -> None:
     path.write_bytes(b"a X\n\ncaf\xe9 X\n")
     reader = read_columns(path)
     assert next(reader).rows == [("a", "X")]
-    with pytest.raises(
-        InputError, match=r"latin\.txt:3: expected UTF-8, found byte 0xe9 at position 4 of the line"
-    ):
+    with pytest.raises(FileFormatError, match=r"latin\.txt:3"):
         next(reader)
     with (
         path.open(encoding="utf-8") as stream,
-        pytest.raises(InputError, match=r"latin\.txt: the text after line 0 is not UTF-8"),
+        pytest.raises(FileFormatError, match=r"latin\.txt: the text after line 0 is not UTF-8"),
     ):
         list(read_columns(stream))
 
@@ -153,7 +158,7 @@ def test_packed_files(tmp_path: Path, ending: str, pack: Callable[[bytes], bytes
     assert sequences[-1].rows == [("é", "X")]
     if ending:
         path.write_bytes(packed[: len(packed) // 2])
-        with pytest.raises(InputError, match=r"f\.txt\.\w+: the compressed file is damaged"):
+        with pytest.raises(FileFormatError, match=r"f\.txt\.\w+: the compressed file is damaged"):
             list(read_columns(path))
         path.write_bytes(b"plain X\n")
         with pytest.raises(InputError, match=r"f\.txt\.\w+: (cannot be read|the compressed file is damaged)"):
@@ -161,9 +166,9 @@ def test_packed_files(tmp_path: Path, ending: str, pack: Callable[[bytes], bytes
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"absent\.txt: cannot be read: No such file"):
+    with pytest.raises(MissingFileError):
         list(read_columns(tmp_path / "absent.txt"))
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(UnreadableFileError):
         list(read_columns(tmp_path))
 
 
@@ -195,7 +200,7 @@ def test_what_is_written_is_read(data: st.DataObject, n_columns: int, separator:
 @pytest.mark.parametrize(("value", "separator"), [("a\tb", "\t"), ("a b", " "), ("", " "), ("a\nb", "\t")])
 def test_what_cannot_be_written(value: str, separator: str) -> None:
     stream = io.StringIO()
-    with pytest.raises(InputError, match=r"position 1: the value .* cannot stand in a file separated by"):
+    with pytest.raises(UnsavableError, match="position 1"):
         write_columns([("a", "b"), ("a", value)], stream, separator=separator)
     write_columns([("a b", "c")], stream := io.StringIO(), comments=["# x = y"])
     assert stream.getvalue() == "# x = y\na b\tc\n\n"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crfkit.errors import ArgumentError, LabelError, ShapeError
 from crfkit.evaluation import (
     SCHEMES,
     Span,
@@ -156,19 +157,17 @@ def test_scheme_of() -> None:
 
 
 def test_bad_labels_and_schemes() -> None:
-    with pytest.raises(ValueError, match=r"unknown scheme of span labels 'IOE': expected one of IOB1, IOB2"):
+    with pytest.raises(ArgumentError, match="scheme"):
         spans(["O"], "IOE")
-    wanted = r"position 1: 'E-A' is not a span label of the scheme IOB2, expected O or one of B-type, I-type"
-    with pytest.raises(ValueError, match=wanted):
+    wanted = "position 1"
+    with pytest.raises(LabelError, match=wanted):
         spans(["O", "E-A"], "IOB2")
     for label in ("NN", "", "O-A", "b-A", 7, None):
-        with pytest.raises(
-            ValueError, match=r"position 0: .* is not a span label, expected O or one of B-type"
-        ):
+        with pytest.raises(LabelError, match="position 0"):
             spans([label])
-    with pytest.raises(ValueError, match=r"predicted sequence 1, position 0: 'NN' is not a span label"):
+    with pytest.raises(LabelError, match="sequence 1, position 0"):
         span_report([["O"], ["O"]], [["O"], ["NN"]])
-    with pytest.raises(ValueError, match="single string 'BIO'"):
+    with pytest.raises(ArgumentError, match="single string 'BIO'"):
         spans("BIO")
 
 
@@ -227,7 +226,7 @@ def test_evaluation_of_spans_and_of_tags() -> None:
     tags = evaluate([["NN", "VB"]], [["NN", "VB"]])
     assert tags.spans is None
     assert str(tags) == "tokens: 2; accuracy: 100.00%\nsequences: 1; wholly correct: 100.00%"
-    with pytest.raises(ValueError, match="is not a span label of the scheme IOB2"):
+    with pytest.raises(LabelError):
         evaluate([["NN"]], [["NN"]], "IOB2")
 
 
@@ -237,7 +236,7 @@ def test_gold_sequences_that_the_model_cannot_give_are_counted() -> None:
     assert str(report).splitlines()[2] == "gold sequences outside the constraints: 1 (33.33%)"
     assert evaluate([], [], possible=[]).n_outside == 0
     assert evaluate([["NN"]], [["NN"]]).n_outside is None
-    with pytest.raises(ValueError, match="there are 1 gold sequences, and possible has 2 entries"):
+    with pytest.raises(ShapeError):
         evaluate([["NN"]], [["NN"]], possible=[True, True])
 
 
@@ -253,17 +252,13 @@ def test_nothing_to_compare() -> None:
 @pytest.mark.parametrize("compare", [accuracy, sequence_accuracy, confusion, span_report, evaluate])
 def test_what_cannot_be_compared(compare: object) -> None:
     assert callable(compare)
-    with pytest.raises(ValueError, match="there are 1 gold sequences and 2 predicted ones"):
+    with pytest.raises(ShapeError):
         compare([["O"]], [["O"], ["O"]])
-    with pytest.raises(ValueError, match="sequence 1 has 2 gold labels and 1 predicted ones"):
+    with pytest.raises(ShapeError, match="sequence 1"):
         compare([["O"], ["O", "O"]], [["O"], ["O"]])
-    with pytest.raises(ValueError, match="sequence 0 is a single string"):
+    with pytest.raises(ArgumentError, match="sequence 0"):
         compare(["OO"], [["O", "O"]])
-    with pytest.raises(
-        ValueError, match="sequence 0, position 1: the gold label is None, expected one label"
-    ):
+    with pytest.raises(ArgumentError, match="sequence 0, position 1"):
         compare([["O", None]], [["O", "O"]])
-    with pytest.raises(
-        ValueError, match=r"sequence 1, position 0: the gold label is \{'B-A'\}, expected one label"
-    ):
+    with pytest.raises(ArgumentError, match="sequence 1, position 0"):
         compare([["O"], [{"B-A"}]], [["O"], ["O"]])

@@ -14,10 +14,11 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from crfkit import CRF, LBFGS, Checkpoint, InputError, Parser, load
+from crfkit import CRF, LBFGS, Checkpoint, Parser, load
 from crfkit.data import Sentence
+from crfkit.errors import ArgumentError, FunctionError, ShapeError, UnsupportedError
 from crfkit.evaluation import METRICS, TREE_METRICS, Metric, evaluate, evaluate_trees, make_scorer, metric_for
-from crfkit.models import Progress
+from crfkit.models import CheckpointMismatchError, Progress
 from tests.cli.commands import run
 from tests.oracles.treebanks import random_treebank
 
@@ -105,7 +106,7 @@ def test_a_weight_counts_a_sequence_so_many_times(trained: CRF, name: str) -> No
     again = [n for n, weight in enumerate(weights) for _ in range(weight)]
     repeated = trained.score([X[n] for n in again], [y[n] for n in again], metric=name)
     assert trained.score(X, y, weights, metric=name) == pytest.approx(repeated, rel=1e-12)
-    with pytest.raises(ValueError, match="sample_weight has 2 entries"):
+    with pytest.raises(ShapeError):
         METRICS[name](y, y, sample_weight=[1.0, 2.0])
 
 
@@ -114,7 +115,7 @@ def test_unknown_labels_leave_accuracy(trained: CRF) -> None:
     first = trained.predict(X)[0][0]
     assert trained.score(X, [[first, None]]) == 1.0
     assert trained.score(X, [[{first, "B-LOC"}, "no such label"]]) == 0.5
-    with pytest.raises(ValueError, match="the gold label is None, expected one label"):
+    with pytest.raises(ArgumentError, match="the gold label is None, expected one label"):
         trained.score(X, [[first, None]], metric="f1")
     assert trained.score(X, [[first, "no such label"]]) == 0.5  # not a label of spans: accuracy
 
@@ -128,9 +129,6 @@ def test_the_default_metric() -> None:
 
 def test_metrics_that_there_are_not_are_refused(trained: CRF) -> None:
     X, y = span_corpus(3)
-    message = (
-        "metric is 'F1', expected a function or one of accuracy, sequence_accuracy, f1, precision, recall"
-    )
     attempts: list[Any] = [
         lambda: trained.score(X, y, metric="F1"),
         lambda: CRF().fit(X, y, dev=(X, y), metric="F1"),
@@ -138,9 +136,9 @@ def test_metrics_that_there_are_not_are_refused(trained: CRF) -> None:
         lambda: Metric("F1"),
     ]
     for attempt in attempts:
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(ArgumentError, match="metric"):
             attempt()
-    with pytest.raises(InputError, match=message + "; for a parser, one of las, uas, label_accuracy, clas"):
+    with pytest.raises(ArgumentError, match=r"metric .*; for a parser, one of las"):
         make_scorer("F1")
     for attempt in (
         lambda: trained.score(X, y, metric=evaluate),  # type: ignore[arg-type]
@@ -148,10 +146,10 @@ def test_metrics_that_there_are_not_are_refused(trained: CRF) -> None:
         lambda: make_scorer(evaluate)(trained, X, y),  # type: ignore[arg-type]
     ):
         with pytest.raises(
-            InputError, match="the metric gave an object of type Evaluation, expected a number"
+            FunctionError, match="the metric gave an object of type Evaluation, expected a number"
         ):
             attempt()
-    with pytest.raises(InputError, match="metric is 7, expected a function or one of"):
+    with pytest.raises(ArgumentError, match="metric"):
         trained.score(X, y, metric=7)  # type: ignore[arg-type]
 
 
@@ -184,7 +182,7 @@ def test_a_checkpoint_knows_its_metric_by_name(tmp_path: Path) -> None:
         return crf.fit(X, y, dev=(X, y), metric=metric, checkpoint=Checkpoint(path, every=1, resume=resume))
 
     fit("accuracy", 2, resume=False)
-    with pytest.raises(InputError, match="the checkpoint was written with metric accuracy, but it is f1 now"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "metric"):
         fit("f1", 4, resume=True)
     whole = CRF(features="names", optimizer=LBFGS(max_iterations=4)).fit(X, y, dev=(X, y), metric="accuracy")
     np.testing.assert_array_equal(fit(Metric("accuracy"), 4, resume=True).weights_, whole.weights_)
@@ -244,9 +242,9 @@ def test_scores_of_a_parser() -> None:
         return float([len(s.words) for s in gold] == [len(s.words) for s in predicted])
 
     assert parser.score(held_out, metric=same_words) == 1.0
-    with pytest.raises(InputError, match="metric is 'f1', expected a function or one of las, uas"):
+    with pytest.raises(ArgumentError, match="metric"):
         parser.score(held_out, metric="f1")
-    with pytest.raises(InputError, match="metric was given without dev"):
+    with pytest.raises(UnsupportedError, match="metric"):
         Parser().fit(TREES, metric="uas")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit.data import InputError
+from crfkit.errors import LabelError, UnsavableError
 from crfkit.features import Annotation, Labels
 
 
@@ -93,14 +94,14 @@ def test_json_and_back(classes: list[Any]) -> None:
     ("values", "complaint"),
     [
         ("ab", "the labels are 'ab', expected a list"),
-        ([None], "None is not a label"),
+        ([None], "None"),
         ([{"a": 1}], "is not a label"),
         (["a", "a"], "the labels are not distinct"),
         ([[[[[[[[[[["deep"]]]]]]]]]]], "is not a label"),
     ],
 )
 def test_json_that_is_no_list_of_labels(values: Any, complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(LabelError, match=complaint):
         Labels.from_json(values)
 
 
@@ -110,15 +111,13 @@ def nested(depth: int) -> Any:
 
 @pytest.mark.parametrize("label", [None, ("a", None), float("inf"), b"x", frozenset("a"), nested(9)])
 def test_labels_that_cannot_be_saved(label: Any) -> None:
-    with pytest.raises(InputError, match="cannot be saved; expected a string, a number or a tuple of these"):
+    with pytest.raises(UnsavableError):
         Labels([label]).to_json()
 
 
 def test_labels_at_the_border_of_what_can_be_saved() -> None:
     assert Labels.from_json(Labels([nested(8)]).to_json()).classes == (nested(8),)
-    with pytest.raises(
-        InputError, match=r"the label .* cannot be saved; '\\ud800' is no character of a file"
-    ):
+    with pytest.raises(UnsavableError):
         Labels([("é\ud800",)]).to_json()
 
 

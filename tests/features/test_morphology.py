@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from crfkit import CRF, LBFGS, Chain, InputError, TagDictionary, Template, load
+from crfkit import CRF, LBFGS, Chain, TagDictionary, Template, load
+from crfkit.errors import ArgumentError, FeatureError
 from crfkit.models import arc_weights, heaviest_features
 from crfkit.models.training.training_set import learn
 
@@ -124,23 +125,17 @@ def test_sequences_that_can_be_read_only_once() -> None:
 
 
 def test_complaints() -> None:
-    with pytest.raises(
-        InputError, match=r'facets is .bio.*expected None, "characters", "features", a dict or'
-    ):
+    with pytest.raises(ArgumentError, match="facets"):
         trained(facets="bio")
-    with pytest.raises(
-        InputError, match=r"tag_dictionary is 3, expected True, None or a crfkit.TagDictionary"
-    ):
+    with pytest.raises(ArgumentError, match="tag_dictionary"):
         trained(tag_dictionary=3)
-    with pytest.raises(InputError, match=r"sequence 0, position 0 is .*a tag dictionary needs a word"):
+    with pytest.raises(FeatureError, match="sequence 0, position 0"):
         CRF(tag_dictionary=True).fit([[{"w": "a"}]], [["x"]])
-    with pytest.raises(InputError, match="a kind of facets has = in its name"):
+    with pytest.raises(ArgumentError, match="facets"):
         trained(facets=lambda label: {"a=b": label})
 
 
 def test_facets_that_are_no_mapping_are_refused() -> None:
     characters: Any = list
-    with pytest.raises(
-        InputError, match=r"the facets of label 'asfa' are \['a', .* expected \{kind: value\}"
-    ):
+    with pytest.raises(ArgumentError, match="facets"):
         CRF(facets=characters).fit([[[word] for word in words] for words in X], y)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import ShapeError
 from crfkit.inference import ChainBatch
 from tests.oracles.oracle import ChainOracle
 
@@ -71,5 +72,5 @@ def test_what_is_impossible() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(states: Any, arcs: Any, lengths: Any, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ShapeError, match=complaint):
         ChainBatch(states, arcs, lengths=lengths)

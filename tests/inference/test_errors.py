@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import inference
+from crfkit.errors import ArgumentError, LabelError, ShapeError, UnsupportedError
 from crfkit.structures import (
     AllowedLabels,
     Chain,
@@ -46,40 +47,40 @@ class TestEveryQuestion:
 
     def test_start_scores_without_start_arcs(self, ask: Callable[..., Any]) -> None:
         scores = ChainScores(np.zeros((3, 2)), start=np.zeros(2))
-        with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start transitions"):
+        with pytest.raises(UnsupportedError):
             ask(Chain(start=False), scores)
 
     def test_end_scores_without_end_arcs(self, ask: Callable[..., Any]) -> None:
         scores = ChainScores(np.zeros((3, 2)), end=np.zeros(2))
-        with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end transitions"):
+        with pytest.raises(UnsupportedError):
             ask(Chain(end=False), scores)
 
     def test_something_else_than_scores(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"ChainScores.*ndarray"):
+        with pytest.raises(ArgumentError, match="ChainScores"):
             ask(CHAIN, np.zeros((3, 2)))
 
     def test_something_else_than_a_structure(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"Chain.*str"):
+        with pytest.raises(ArgumentError, match=r"Chain.*str"):
             ask("chain", SCORES)
 
     def test_allowed_of_another_shape(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"have shape \[2, 2\], expected \[T, L\] = \[3, 2\]"):
+        with pytest.raises(ShapeError):
             ask(CHAIN, SCORES, allowed=np.ones((2, 2), dtype=np.bool_))
 
     def test_allowed_for_other_labels(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"have shape \[3, 3\], expected \[T, L\] = \[3, 2\]"):
+        with pytest.raises(ShapeError):
             ask(CHAIN, SCORES, allowed=np.ones((3, 3), dtype=np.bool_))
-        with pytest.raises(ValueError, match="allows label 2, expected ids below L = 2"):
+        with pytest.raises(LabelError):
             ask(CHAIN, SCORES, allowed=AllowedLabels.from_labels([0, 1, 2]))
 
     def test_allowed_that_is_not_bool(self, ask: Callable[..., Any]) -> None:
-        with pytest.raises(ValueError, match=r"bool.*float64"):
+        with pytest.raises(ShapeError):
             ask(CHAIN, SCORES, allowed=np.ones((3, 2)))
 
     def test_allowed_that_allows_nothing(self, ask: Callable[..., Any]) -> None:
         mask = np.ones((3, 2), dtype=np.bool_)
         mask[1] = False
-        with pytest.raises(ValueError, match="position 1 allows no label"):
+        with pytest.raises(ArgumentError, match="position 1"):
             ask(CHAIN, SCORES, allowed=mask)
 
 

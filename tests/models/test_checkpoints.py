@@ -18,11 +18,11 @@ from crfkit import (
     LBFGS,
     Checkpoint,
     FeatureFunctions,
-    InputError,
     Pattern,
     Patterns,
 )
-from crfkit.models import CheckpointError
+from crfkit.errors import UnsavableError
+from crfkit.models import CheckpointMismatchError
 from crfkit.models.training.fingerprint import NoFingerprintError, fingerprint
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +103,7 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
 def test_a_checkpoint_of_other_functions_is_refused(kind: str, tmp_path: Path) -> None:
     one, other = FUNCTIONS[kind]
     begun(tmp_path / "c", with_functions(one), X1)
-    with pytest.raises(CheckpointError, match=r"the checkpoint (was written with features|is of other)"):
+    with pytest.raises(CheckpointMismatchError):
         with_functions(other).fit(X1, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
     whole = with_functions(one).fit(X1, Y)
     again = with_functions(one, memory=0).fit(X1, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
@@ -123,10 +123,10 @@ def test_functions_that_keep_what_they_saw_can_be_resumed(tmp_path: Path) -> Non
 def test_a_checkpoint_of_other_inputs_of_functions_is_refused(tmp_path: Path) -> None:
     path, model = tmp_path / "c", with_functions(plain)
     begun(path, model, X1)
-    with pytest.raises(CheckpointError, match="of other training data"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
         model.fit(X2, Y, checkpoint=Checkpoint(path, resume=True))
     begun(path, model, X1, dev=(X1, Y))
-    with pytest.raises(CheckpointError, match="of other dev data"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "dev data"):
         model.fit(X1, Y, dev=(X2, Y), checkpoint=Checkpoint(path, resume=True))
     model.fit(X1, Y, dev=(X1, Y), checkpoint=Checkpoint(path, resume=True))
 
@@ -156,12 +156,10 @@ def test_a_checkpoint_of_another_metric_is_refused(tmp_path: Path) -> None:
                 model.fit(X, Y, dev=(X, Y), metric=other, checkpoint=Checkpoint(path, resume=True))
                 begun(path, model, X, dev=(X, Y), metric=metric)
             else:
-                with pytest.raises(CheckpointError, match="the checkpoint was written with metric "):
+                with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "metric"):
                     model.fit(X, Y, dev=(X, Y), metric=other, checkpoint=Checkpoint(path, resume=True))
     lock = threading.Lock()
-    with pytest.raises(
-        InputError, match="metric holds an object of type _thread:lock, which cannot be compared"
-    ):
+    with pytest.raises(UnsavableError):
         model.fit(
             X, Y, dev=(X, Y), metric=lambda gold, predicted: float(lock.locked()), checkpoint=Checkpoint(path)
         )
@@ -246,7 +244,7 @@ def test_patterns_with_other_functions_are_refused(tmp_path: Path) -> None:
     X = [[["a"], ["b"]], [["c"], ["a"]]]
     begun(tmp_path / "c", CRF(Patterns([Pattern("A B", when=first_is_a)]), optimizer=SLOW_STEPS), X)
     other = CRF(Patterns([Pattern("A B", when=first_is_b)]), optimizer=SLOW_STEPS)
-    with pytest.raises(CheckpointError, match="written with structure"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "structure"):
         other.fit(X, Y, checkpoint=Checkpoint(tmp_path / "c", resume=True))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Bigrams, Chain, InputError
+from crfkit.errors import FileFormatError
 from crfkit.models.files.loading import from_bytes
 from crfkit.models.files.model_file import ModelFile, compress, decode, encode
 
@@ -88,7 +89,7 @@ def refused(data: bytes, change: Change, words: str) -> None:
     """The file with this change raises an error with this message."""
     file = decode(data)
     change(file)
-    with pytest.raises(InputError, match=f"m.crf: not a usable model: .*{words}"):
+    with pytest.raises(FileFormatError, match=f"m.crf: not a usable model: .*{words}"):
         from_bytes(encode(file), "m.crf")
 
 
@@ -237,7 +238,7 @@ def test_another_type_of_model_is_refused(columns: bytes) -> None:
         ("Parser", "not a usable parser"),
         ("X", "its type is 'X', expected 'CRF' or 'Parser'"),
     ):
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(FileFormatError, match=words):
             from_bytes(encode(decode(columns)._replace(type=kind)), "m.crf")
 
 

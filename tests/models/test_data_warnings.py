@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import CRF, InputError, Parser, load
+from crfkit import CRF, Parser, load
 from crfkit.data import Sentence, is_conllu, read_columns, read_conllu
+from crfkit.errors import FileFormatError
 from crfkit.models import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.files.loading import from_bytes
 from crfkit.models.training.data_warnings import filled_shares, warn_of_missing_columns
@@ -158,7 +159,7 @@ def test_damaged_columns_of_a_model_file(
     parser: Parser, columns: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parser, "_model", parser._model._replace(columns=columns))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="not a usable parser: its columns are no shares"):
+    with pytest.raises(FileFormatError, match="not a usable parser: its columns are no shares"):
         from_bytes(parser._to_bytes(), "m.parser")
 
 

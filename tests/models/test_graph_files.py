@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, InputError
+from crfkit import CRF, LBFGS, Chain
+from crfkit.errors import FileFormatError, UnsavableError
 from crfkit.models import UnsavableModel
 from crfkit.models.files import model_file
 from crfkit.models.files.loading import from_bytes
@@ -53,13 +54,13 @@ def test_a_damaged_structure(what: str, data: bytes) -> None:
     settings, arrays = json.loads(json.dumps(file.settings)), dict(file.arrays)
     change(settings["parameters"]["structure"], settings, arrays)
     damaged = model_file.encode(model_file.ModelFile(file.type, settings, arrays))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(FileFormatError, match=message):
         from_bytes(damaged, "m", None if what == "no structure" else [SecondOrder])
 
 
 @pytest.mark.parametrize("given", [[], [SecondOrder, SecondOrder], [3], SecondOrder, [dict]])
 def test_other_classes_than_one_structure(given: Any, data: bytes) -> None:
-    with pytest.raises(InputError, match=r"cannot be made|expected a GraphStructure"):
+    with pytest.raises(FileFormatError, match=r"cannot be made|expected a GraphStructure"):
         from_bytes(data, "m", given)
 
 
@@ -106,7 +107,7 @@ class Plain(GraphStructure):
 def test_a_structure_that_a_file_would_change_is_not_saved(structure: GraphStructure, tmp_path: Path) -> None:
     with pytest.warns(UnsavableModel):
         crf = CRF(structure, optimizer=LBFGS(max_iterations=1)).fit(X, Y)
-    with pytest.raises(InputError, match="its structure"):
+    with pytest.raises(UnsavableError):
         crf.save(tmp_path / "m")
 
 

@@ -16,6 +16,7 @@ import pytest
 import safetensors.numpy
 
 from crfkit.data import InputError
+from crfkit.errors import FileFormatError, MissingFileError, UnsavableError, UnwritableFileError
 from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
 from crfkit.models.files.crf_file import Contents, pack, unpack
 from crfkit.models.files.disk import check_writable, read_bytes, replacing
@@ -56,7 +57,7 @@ def test_what_is_written_comes_back() -> None:
 
 
 def test_half_a_surrogate_pair_is_refused_with_a_message() -> None:
-    with pytest.raises(InputError, match=r"a label or setting holds '\\ud800'"):
+    with pytest.raises(UnsavableError):
         encode(MODEL._replace(settings={"labels": ["\ud800"]}))
 
 
@@ -122,7 +123,7 @@ def test_a_type_of_number_that_models_do_not_use_is_refused() -> None:
     data = safetensors.numpy.save(
         {"weights": np.zeros(2, np.float16)}, metadata={"crfkit.type": "CRF", "crfkit.version": "1"}
     )
-    with pytest.raises(InputError, match="'weights' has type F16, expected one of F64"):
+    with pytest.raises(FileFormatError, match="'weights' has type F16, expected one of F64"):
         decode(data)
 
 
@@ -143,7 +144,7 @@ def test_declared_shapes_that_do_not_fit_are_refused(change: dict[str, Any]) -> 
     header = json.loads(data[8 : 8 + n_header])
     header["weights"].update(change)
     text = json.dumps(header).encode()
-    with pytest.raises(InputError, match="truncated or damaged"):
+    with pytest.raises(FileFormatError, match="truncated or damaged"):
         decode(len(text).to_bytes(8, "little") + text + data[8 + n_header :])
 
 
@@ -153,7 +154,7 @@ def test_an_empty_array_of_an_impossible_shape_is_refused() -> None:
     header = json.loads(data[8 : 8 + n_header])
     header["none"]["shape"] = [0, 2**62, 4]
     text = json.dumps(header).encode()
-    with pytest.raises(InputError, match="array 'none' has the shape"):
+    with pytest.raises(FileFormatError, match="array 'none' has the shape"):
         decode(len(text).to_bytes(8, "little") + text + data[8 + n_header :])
 
 
@@ -165,12 +166,12 @@ def test_compressed_text_comes_back(data: bytes) -> None:
 def test_a_compressed_text_never_unfolds_beyond_what_it_declares() -> None:
     bomb = np.frombuffer(zlib.compress(bytes(4_000_000)), np.uint8)
     for size in (0, 10, 3_999_999, 4_000_001):
-        with pytest.raises(InputError, match="do not unfold to the declared"):
+        with pytest.raises(FileFormatError, match="do not unfold to the declared"):
             decompress(bomb, size, "names")
     for size in (-1, 2**31, 2**63):
-        with pytest.raises(InputError, match="may not unfold to"):
+        with pytest.raises(FileFormatError, match="may not unfold to"):
             decompress(bomb, size, "names")
-    with pytest.raises(InputError, match="3 compressed bytes may not unfold to 5,000,000"):
+    with pytest.raises(FileFormatError, match="3 compressed bytes may not unfold to 5,000,000"):
         decompress(bomb[:3], 5_000_000, "names")
 
 
@@ -178,16 +179,16 @@ def test_a_compressed_text_unfolds_to_a_bounded_multiple_of_its_length() -> None
     size = 20_000_000
     bomb = np.frombuffer(zlib.compress(bytes(size), 9), np.uint8)
     assert len(bomb) < 20_000
-    with pytest.raises(InputError, match="compressed bytes may not unfold to 20,000,000"):
+    with pytest.raises(FileFormatError, match="compressed bytes may not unfold to 20,000,000"):
         decompress(bomb, size, "names")
 
 
 def test_damaged_compressed_text_is_refused() -> None:
     good = zlib.compress(b"word\n" * 100)
     for data in (b"", b"xx", good[:-1], good + b"x", good[:10] + b"\xff" + good[11:]):
-        with pytest.raises(InputError, match="names: "):
+        with pytest.raises(FileFormatError, match="names"):
             decompress(np.frombuffer(data, np.uint8), 500, "names")
-    with pytest.raises(InputError, match="expected a list of bytes"):
+    with pytest.raises(FileFormatError, match="expected a list of bytes"):
         decompress(np.zeros((2, 2), np.uint8), 4, "names")
 
 
@@ -231,7 +232,7 @@ def test_a_device_is_written_not_replaced() -> None:
 @pytest.mark.parametrize("name", ["", "no/such/folder/m.crf", "file/m.crf", "x" * 300])
 def test_an_unwritable_path_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(UnwritableFileError):
         check_writable(tmp_path / name)
     assert os.listdir(tmp_path) == ["file"]
 
@@ -245,9 +246,9 @@ def test_looking_whether_a_path_is_writable_leaves_no_trace(tmp_path: Path) -> N
 
 
 def test_what_cannot_be_read_is_refused_with_a_message(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"absent\.crf: cannot be read: No such file"):
+    with pytest.raises(MissingFileError):
         read_bytes(tmp_path / "absent.crf")
-    with pytest.raises(InputError, match="not a file"):
+    with pytest.raises(FileFormatError, match="not a file"):
         read_bytes(tmp_path)
 
 

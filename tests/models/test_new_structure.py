@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Checkpoint, InputError, load
+from crfkit import CRF, LBFGS, Checkpoint, load
+from crfkit.errors import NotLoadedError
 from crfkit.models.training.training_set import learn
 from crfkit.objective import Objective
 from crfkit.optimizers import OPTIMIZERS
@@ -108,7 +109,7 @@ def test_optimizers(name: str, l1: float, tmp_path: Path) -> None:
 def test_files(tmp_path: Path) -> None:
     crf = CRF(SecondOrder()).fit(X, Y)
     crf.save(tmp_path / "m")
-    with pytest.raises(InputError, match="not loaded"):
+    with pytest.raises(NotLoadedError):
         load(tmp_path / "m").predict(NEW)
     given, imported = load(tmp_path / "m", [SecondOrder]), load(tmp_path / "m", trust_functions=True)
     for copy in (given, imported, pickle.loads(pickle.dumps(crf))):

@@ -26,6 +26,7 @@ from crfkit import (
     load,
 )
 from crfkit.data import EmptyNode, Multiword, Sentence, Word, read_conllu
+from crfkit.errors import ArgumentError, TreeError, UnsupportedError
 from crfkit.inference import decode, log_partition, marginals
 from crfkit.models import Progress, TrainingInterrupted, model_type
 from tests.oracles.treebanks import random_treebank
@@ -135,7 +136,7 @@ def test_partly_known_trees_teach_what_they_say() -> None:
 
 def test_roots() -> None:
     forest = random_treebank([5, 8, 6] * 4, 3, single_root=False)
-    with pytest.raises(InputError, match=r"<stream>:\d+: there are \d+ roots"):
+    with pytest.raises(TreeError, match=r"<stream>:\d+"):
         Parser().fit(forest)
     parser = Parser(single_root=False, l2=0.01).fit(forest)
     assert max(sum(word.head == 0 for word in one.words) for one in parser.predict(forest)) > 1
@@ -204,7 +205,7 @@ def test_files(parser: Parser, tmp_path: Path) -> None:
     assert again.predict(NEW) == parser.predict(NEW)
     parser.save(path, single_precision=True)
     assert load(path).weights_ == pytest.approx(parser.weights_, rel=1e-6)
-    with pytest.raises(InputError, match="functions were given, but a parser has none"):
+    with pytest.raises(ArgumentError, match="functions"):
         load(path, [len])
 
 
@@ -387,9 +388,9 @@ def test_parameters_that_make_no_sense_are_refused(params: dict[str, Any], compl
 def test_questions_without_a_model(parser: Parser) -> None:
     with pytest.raises(ValueError, match="not trained"):
         Parser().predict(NEW)
-    with pytest.raises(InputError, match="decode is 'x'"):
+    with pytest.raises(ArgumentError, match="decode"):
         parser.predict(NEW, decode="x")
-    with pytest.raises(InputError, match="patience was given without dev"):
+    with pytest.raises(UnsupportedError, match="patience"):
         Parser().fit(TREES, patience=2)
     unknown = [Sentence([word._replace(deprel="new") for word in NEW[0].words])]
     assert parser.log_likelihood(unknown) == [-np.inf]

@@ -16,10 +16,10 @@ from crfkit import (
     LBFGS,
     AdaGrad,
     Checkpoint,
-    InputError,
     Parser,
 )
-from crfkit.models import CheckpointError
+from crfkit.errors import ArgumentError
+from crfkit.models import CheckpointMismatchError
 from tests.oracles.treebanks import random_treebank
 
 TREES = random_treebank([1, 3, 5, 8, 4, 6] * 2, 0)
@@ -73,19 +73,19 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(tmp_path: Path) -> No
         ({"decode": "mbr"}, "with decode 'best', but it is 'mbr' now"),
         ({"optimizer": LBFGS()}, "with optimizer AdaGrad"),
     ):
-        with pytest.raises(CheckpointError, match=words):
+        with pytest.raises(CheckpointMismatchError, match=words):
             Parser(**{**settings, **change}).fit(TREES, dev=DEV, checkpoint=resume)
-    with pytest.raises(CheckpointError, match="with metric None, but it is uas now"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "metric"):
         Parser(**settings).fit(TREES, dev=DEV, metric="uas", checkpoint=resume)
     [word, *others] = TREES[1].words
     changed = [TREES[0], type(TREES[1])([word._replace(lemma="other"), *others]), *TREES[2:]]
-    with pytest.raises(CheckpointError, match="of other training data"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
         Parser(**settings).fit(changed, dev=DEV, checkpoint=resume)
-    with pytest.raises(CheckpointError, match="of other training data"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
         Parser(**settings).fit(TREES, np.full(len(TREES), 2.0), dev=DEV, checkpoint=resume)
-    with pytest.raises(CheckpointError, match="of other dev data"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "dev data"):
         Parser(**settings).fit(TREES, dev=[*DEV[:-1], TREES[3]], checkpoint=resume)
-    with pytest.raises(CheckpointError, match=f"with dev {len(DEV)} sentences, but it is none now"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "dev"):
         Parser(**settings).fit(TREES, checkpoint=resume)
 
 
@@ -131,12 +131,12 @@ def weights_by_name(parser: Parser, weights: Any = None) -> dict[tuple[Any, ...]
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"start": 3}, "start is of type int, expected a trained Parser or the path of its file"),
-        ({"start": CRF()}, "start is of type CRF, expected a trained Parser"),
-        ({"checkpoint": "c"}, "checkpoint is 'c', expected crfkit.Checkpoint"),
-        ({"checkpoint": Checkpoint("c", every=0)}, "every is 0, expected a whole number of at least 1"),
+        ({"start": 3}, "start"),
+        ({"start": CRF()}, "start"),
+        ({"checkpoint": "c"}, "checkpoint"),
+        ({"checkpoint": Checkpoint("c", every=0)}, "every"),
     ],
 )
 def test_bad_options(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(ArgumentError, match=words):
         Parser().fit(TREES, **options)

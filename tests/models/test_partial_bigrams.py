@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, END, LBFGS, START, Bigrams, Chain, InputError
+from crfkit import CRF, END, LBFGS, START, Bigrams, Chain
+from crfkit.errors import EmptyDataError, ImpossibleLabelsError
 from crfkit.models import SequencesSkipped
 
 NONE = LBFGS(max_iterations=0)
@@ -92,7 +93,9 @@ def test_pairs_and_skipped_sequences_are_those_of_brute_force(seed: int) -> None
             model = CRF(structure, optimizer=NONE).fit(X, y, allowed=allowed)
             assert set(model.structure_.bigrams or ()) == pairs
         else:
-            with pytest.raises(InputError, match=f"{inside.count(False)} of {len(y)} training sequences"):
+            with pytest.raises(
+                ImpossibleLabelsError, match=f"{inside.count(False)} of {len(y)} training sequences"
+            ):
                 CRF(structure, optimizer=NONE).fit(X, y, allowed=allowed)
     for bigrams in ("observed", Bigrams(listed)):
         observed = bigrams == "observed"
@@ -124,7 +127,7 @@ def test_partial_fit_has_the_bigrams_of_the_model_beside_those_of_the_data(seed:
     known = seen_pairs(y[:1], allowed[:1])
     kept = kept_sequences(y[1:], allowed[1:], known, observed=True)
     if not kept:
-        with pytest.raises(InputError, match="nothing is left to learn from"):
+        with pytest.raises(EmptyDataError):
             first.partial_fit(X[1:], y[1:], allowed=allowed[1:])
         return
     with warnings.catch_warnings(record=True) as said:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, FeatureFunctions, Growth, InputError, Ngrams, Pattern, Patterns
+from crfkit import CRF, FeatureFunctions, Growth, Ngrams, Pattern, Patterns
+from crfkit.errors import FileFormatError, NotLoadedError
 from crfkit.features import Template
 from crfkit.models import heaviest_outputs, heaviest_patterns, trellis_sizes
 
@@ -84,9 +85,9 @@ def test_files_and_copies(kind: str, tmp_path: Path) -> None:
         for one, other in zip(copy.predict_marginals(NEW), expected, strict=True):
             assert one.tobytes() == other.tobytes()
         assert copy.fit(X, Y).weights_.tobytes() == model.weights_.tobytes()
-    with pytest.raises(InputError, match="is not loaded"):
+    with pytest.raises(NotLoadedError):
         crfkit.load(path).predict(NEW)
-    with pytest.raises(InputError, match=r"functions has \d"):
+    with pytest.raises(FileFormatError, match=r"functions has \d"):
         crfkit.load(path, functions=[*functions_of(kind), late])
 
 

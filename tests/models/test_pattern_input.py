@@ -11,7 +11,7 @@ import pytest
 
 import crfkit
 from crfkit import CRF, Ngrams, Pattern, Patterns
-from crfkit.data import InputError
+from crfkit.errors import SizeLimitError, UnsavableError
 from crfkit.features import pattern_map
 from crfkit.models import trellis_sizes
 from crfkit.structures import size_words
@@ -53,7 +53,7 @@ def test_labels_that_differ_in_blanks_have_patterns_of_their_own() -> None:
 
 
 def test_labels_that_are_written_alike_have_no_runs() -> None:
-    with pytest.raises(InputError, match="runs of different labels are written alike"):
+    with pytest.raises(UnsavableError):
         CRF(structure=Patterns([Ngrams(2)]), n_threads=1).fit(X[:1], [[1, 2, "1", 2]])
 
 
@@ -87,18 +87,13 @@ def pairs(x: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 def test_sparsity_that_tells_too_much_apart_is_refused_with_a_message() -> None:
     crf = fitted(pairs, max_states=100)
     long, sure = [[{"w": "a"}] * 24], [[["O"]] * 24]
-    with pytest.raises(
-        InputError, match=r"^sparsity, sequence 0, position \d+: the trellis .* where 100 are allowed"
-    ):
+    with pytest.raises(SizeLimitError, match="sequence 0"):
         trellis_sizes(crf, long, allowed=sure)
 
 
 def test_too_many_arcs_are_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern_map, "MAX_ARCS", 6)
-    with pytest.raises(
-        InputError,
-        match=r"position \d: all trellises would have more than \d+ arcs, where 6 are allowed; .*'B I\* E'",
-    ) as complaint:
+    with pytest.raises(SizeLimitError, match=r"position \d") as complaint:
         fitted("B I* E")
     assert str(complaint.value).endswith("or give fewer sequences at once")
     assert size_words(11, 10, 0, 20)[1].endswith("or raise max_states")

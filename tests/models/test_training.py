@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, Checkpoint, FeatureFunctions, InputError, Newton
-from crfkit.models import Progress
+from crfkit import CRF, LBFGS, TRON, Bigrams, Chain, Checkpoint, FeatureFunctions, Newton
+from crfkit.errors import ArgumentError, FeatureError, UnwritableFileError
+from crfkit.models import CheckpointError, CheckpointMismatchError, Progress
 from crfkit.optimizers import History, Record, StopReason
 
 OPTIMIZERS: dict[str, Any] = {
@@ -120,7 +121,7 @@ def test_a_checkpoint_of_other_settings_is_refused_before_the_data_is_read(
     X, y = data()
     params: dict[str, Any] = {"optimizer": LBFGS(max_iterations=3), "l2": 0.1}
     CRF(**params).fit(X, y, checkpoint=Checkpoint(tmp_path / "c", every=1))
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(CheckpointMismatchError, match=words):
         CRF(**{**params, **change}).fit(None, None, checkpoint=Checkpoint(tmp_path / "c", resume=True))  # type: ignore[arg-type]
 
 
@@ -131,13 +132,12 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
     model.fit(X, y, checkpoint=Checkpoint(path, every=1))
     other = [["V" if label == "N" else label for label in labels] for labels in y]
     renamed = [[[f"x{feature}" for feature in position] for position in positions] for positions in X]
-    words = "c: the checkpoint is of other training data"
     for again in ((X, other), (renamed, y), (X[1:], y[1:])):
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
             model.fit(*again, checkpoint=Checkpoint(path, resume=True))
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
         model.fit(X, y, np.full(len(X), 2.0), checkpoint=Checkpoint(path, resume=True))
-    with pytest.raises(InputError, match="written with dev none, but it is 3 sequences now"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "dev"):
         model.fit(X, y, dev=(X[:3], y[:3]), checkpoint=Checkpoint(path, resume=True))
 
 
@@ -148,19 +148,19 @@ def test_a_checkpoint_of_another_dev_set_is_refused(tmp_path: Path) -> None:
     CRF().fit(X, y, dev=(dev_X, dev_y), checkpoint=Checkpoint(path, every=1))
     words = "the checkpoint is of other dev data, .* or another version of crfkit wrote it"
     for other in (data(2, 10), (dev_X, [*dev_y[:-1], ["D"] * len(dev_y[-1])])):
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(CheckpointMismatchError, match=words):
             CRF().fit(X, y, dev=other, checkpoint=Checkpoint(path, resume=True))
     CRF().fit(X, y, dev=(list(dev_X), tuple(dev_y)), checkpoint=Checkpoint(path, resume=True))
 
 
 def test_what_is_wrong_with_a_dev_set_is_said_of_it() -> None:
     X, y = [[["the", "D"], ["dog", "N"]]], [["O", "B"]]
-    with pytest.raises(InputError, match=r"^dev sequence 0, position 0: the row has 1 column"):
+    with pytest.raises(FeatureError, match=r"^dev sequence 0, position 0"):
         CRF(features="U:%x[0,0]\nU1:%x[0,1]\nB").fit(X, y, dev=([[["the"], ["dog"]]], y))
 
 
 def test_the_class_of_an_optimizer_is_none() -> None:
-    with pytest.raises(InputError, match="expected an optimizer such as"):
+    with pytest.raises(ArgumentError, match="optimizer"):
         CRF(optimizer=LBFGS).fit(*data())  # type: ignore[arg-type]
 
 
@@ -168,27 +168,27 @@ def test_other_files_are_no_checkpoints(tmp_path: Path) -> None:
     X, y = data()
     model = CRF(optimizer=LBFGS(max_iterations=2)).fit(X, y)
     model.save(tmp_path / "m.crf")
-    with pytest.raises(InputError, match=r"m\.crf: its type is 'CRF', expected 'checkpoint'"):
+    with pytest.raises(CheckpointError):
         model.fit(X, y, checkpoint=Checkpoint(tmp_path / "m.crf", resume=True))
     (tmp_path / "junk").write_bytes(b"\x80junk and more")
-    with pytest.raises(InputError, match=r"junk: not a crfkit model file; it looks like a pickle"):
+    with pytest.raises(CheckpointError):
         model.fit(X, y, checkpoint=Checkpoint(tmp_path / "junk", resume=True))
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(UnwritableFileError):
         model.fit(X, y, checkpoint=Checkpoint(tmp_path / "no" / "folder"))
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"time_budget": 0}, "time_budget is 0, expected a number of seconds above 0"),
-        ({"time_budget": "long"}, "time_budget is 'long', expected a number of seconds"),
-        ({"checkpoint": Checkpoint("c", every=0)}, "every is 0, expected a whole number of at least 1"),
-        ({"checkpoint": "c"}, r"checkpoint is 'c', expected crfkit.Checkpoint"),
-        ({"start": 3}, "start is of type int, expected a trained CRF or the path of its file"),
+        ({"time_budget": 0}, "time_budget"),
+        ({"time_budget": "long"}, "time_budget"),
+        ({"checkpoint": Checkpoint("c", every=0)}, "every"),
+        ({"checkpoint": "c"}, "checkpoint"),
+        ({"start": 3}, "start"),
     ],
 )
 def test_bad_options(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(ArgumentError, match=words):
         CRF().fit(None, None, **options)  # type: ignore[arg-type]
 
 
@@ -427,7 +427,7 @@ def test_a_history_plots() -> None:
     untimed = Axes()
     History(record._replace(seconds=nan) for record in HISTORY).plot(ax=untimed)
     assert untimed.lines == axes.lines
-    with pytest.raises(ValueError, match="against='time', expected seconds, passes or iteration"):
+    with pytest.raises(ArgumentError, match="against"):
         HISTORY.plot("time", ax=axes)
 
 

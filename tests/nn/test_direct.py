@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from crfkit.errors import ArgumentError, ShapeError
+
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF
@@ -111,9 +113,9 @@ def test_half_precision() -> None:
 def test_what_is_refused() -> None:
     layer, emissions = ChainCRF(3), torch.zeros(2, 5, 3)
     tags = torch.zeros(2, 5, dtype=torch.int64)
-    with pytest.raises(ValueError, match="reduction: got 'none', expected one of sum, mean, token_mean"):
+    with pytest.raises(ArgumentError, match="reduction"):
         layer.loss_and_gradient(emissions, tags, reduction="none")
-    with pytest.raises(ValueError, match=r"tags: got torch\.int64 with shape"):
+    with pytest.raises(ShapeError, match="tags"):
         layer.loss_and_gradient(emissions, tags[:, :4])
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import ArgumentError, ShapeError
+
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF
@@ -31,7 +33,7 @@ def test_reductions() -> None:
         np.testing.assert_allclose(
             layer(emissions, tags, mask, reduction=reduction).item(), expected.item(), rtol=1e-6
         )
-    with pytest.raises(ValueError, match="reduction: got 'avg', expected one of none, sum"):
+    with pytest.raises(ArgumentError, match="reduction"):
         layer(emissions, tags, reduction="avg")
 
 
@@ -88,15 +90,13 @@ def test_one_result_for_any_number_of_runs() -> None:
 
 
 def test_labels_are_needed() -> None:
-    with pytest.raises(ValueError, match="expected n_labels or the names of the labels"):
+    with pytest.raises(ArgumentError, match="n_labels"):
         ChainCRF()
-    with pytest.raises(ValueError, match="n_labels is 0, expected 1 or more"):
+    with pytest.raises(ArgumentError, match="n_labels"):
         ChainCRF(0)
-    with pytest.raises(ValueError, match="got the names of 2 labels, n_labels is 3"):
+    with pytest.raises(ArgumentError, match="n_labels"):
         ChainCRF(3, labels=["a", "b"])
-    with pytest.raises(
-        ValueError, match=r"emissions: got shape \[1, 2, 4\], expected .* the layer's 3 labels"
-    ):
+    with pytest.raises(ShapeError, match="emissions"):
         ChainCRF(3).decode(torch.zeros(1, 2, 4))
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import ArgumentError, ShapeError
+
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import TreeDistribution
@@ -233,22 +235,18 @@ def test_frequencies_of_samples_approach_the_marginals(single_root: bool) -> Non
 def test_what_does_not_fit_is_refused_with_a_message(given: Any, lengths: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         TreeDistribution(given, lengths=lengths)
-    with pytest.raises(
-        ValueError, match=r"heads: got torch.float32 with shape \[2, 3\], expected integers \[2, 2\]"
-    ):
+    with pytest.raises(ShapeError, match="heads"):
         TreeDistribution(torch.zeros(2, 3, 3)).log_prob(torch.zeros(2, 3))
     trees = TreeDistribution(torch.zeros(2, 3, 3))
-    with pytest.raises(ValueError, match="heads: got a tensor on meta, expected cpu"):
+    with pytest.raises(ArgumentError, match="heads"):
         trees.log_prob(torch.zeros(2, 2, device="meta").long())
-    with pytest.raises(ValueError, match="sample: n is -1"):
+    with pytest.raises(ArgumentError, match="n"):
         trees.sample(-1)
-    with pytest.raises(ValueError, match="have other lengths"):
+    with pytest.raises(ShapeError):
         trees.kl(TreeDistribution(torch.zeros(2, 3, 3), lengths=torch.tensor([2, 1])))
-    with pytest.raises(ValueError, match="topk: k is 0, expected 1 or more"):
+    with pytest.raises(ArgumentError, match="k"):
         TreeDistribution(torch.zeros(2, 3, 3)).topk(0)
-    with pytest.raises(
-        ValueError, match=r"kl: the other distribution has shape \[2, 3, 3\], expected \[1, 4, 4\]"
-    ):
+    with pytest.raises(ShapeError, match="kl"):
         TreeDistribution(torch.zeros(1, 4, 4)).kl(TreeDistribution(torch.zeros(2, 3, 3)))
 
 

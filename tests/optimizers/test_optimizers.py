@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
 from crfkit.optimizers import LBFGS, OPTIMIZERS, TRON, Newton, Snapshot, Step, StopReason, Watch, choose
 from tests.oracles.problems import Curved, Problem, Vector, logistic, quadratic, rosenbrock, scipy_minimum
 
@@ -198,9 +199,7 @@ def test_ctrl_c_keeps_the_best(name: str, call: int) -> None:
 @pytest.mark.parametrize("name", SMOOTH)
 def test_l1_is_refused(name: str) -> None:
     problem = Curved(rosenbrock, 2, l1=0.5)
-    with pytest.raises(
-        ValueError, match="takes no l1 penalty, expected l1=0 or an optimizer that can, such as LBFGS"
-    ):
+    with pytest.raises(UnsupportedError):
         EXACT[name].minimize(problem, np.zeros(2))
     assert problem.n_evaluations == 0
 
@@ -215,13 +214,13 @@ def test_an_objective_without_products_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"max_iterations": -1}, "max_iterations=-1, expected a whole number of at least 0"),
-        ({"tolerance": float("nan")}, "tolerance=nan, expected a finite number that is not negative"),
-        ({"period": 0}, "period=0, expected a whole number of at least 1"),
+        ({"max_iterations": -1}, "max_iterations"),
+        ({"tolerance": float("nan")}, "tolerance"),
+        ({"period": 0}, "period"),
     ],
 )
 def test_bad_settings(name: str, settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ArgumentError, match=words):
         OPTIMIZERS[name](**settings)
 
 
@@ -230,7 +229,7 @@ def test_a_product_of_another_shape_is_refused() -> None:
         def hessian_vector(self, weights: Vector, v: Vector) -> Vector:
             return v[:1]
 
-    with pytest.raises(ValueError, match=r"Hessian product has shape \(1,\), expected \(2,\)"):
+    with pytest.raises(ShapeError):
         TRON().minimize(Wrong(rosenbrock, 2), np.zeros(2))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit.data import InputError, Sentence, Word
+from crfkit.data import Sentence, Word
+from crfkit.errors import TreeError
 from crfkit.report import arc_lines, tree_text
 
 
@@ -92,5 +93,5 @@ def test_a_tree_with_tags_and_relations() -> None:
 def test_words_without_a_head_have_no_arc() -> None:
     assert arc_lines(sentence_of([None, 1])) == ["┌─", "└▶"]
     assert arc_lines(sentence_of([None, None])) == ["", ""]
-    with pytest.raises(InputError, match="the HEAD of word 2 'w2' is 7"):
+    with pytest.raises(TreeError, match="word 2"):
         arc_lines(sentence_of([0, 7]))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import crfkit
+from crfkit.errors import ArgumentError
 from crfkit.structures import END, SCHEMES, START, Bigrams, Chain
 
 PAIRS = [(START, "a"), ("a", "b"), ("b", "b"), ("b", END), ("a", END)]
@@ -134,7 +135,7 @@ def test_what_are_no_pairs_is_refused(pairs: Any, message: str) -> None:
 
 
 def test_a_string_is_no_sequence_of_labels() -> None:
-    with pytest.raises(ValueError, match="sequence 1 is 'ab', expected a list of labels"):
+    with pytest.raises(ArgumentError, match="sequence 1"):
         Bigrams.observed([["a"], "ab"])
 
 
@@ -235,14 +236,14 @@ def test_the_picture_in_a_notebook() -> None:
     [
         (
             {"bigrams": "nosuch"},
-            "Chain.bigrams is 'nosuch', expected None, Bigrams.*'observed' or one of bio",
+            r"Chain\.bigrams",
         ),
-        ({"bigrams": {("a", "b")}}, r"Chain\.bigrams is"),
-        ({"bigrams": "bio", "unseen": "ignore"}, "Chain.unseen is 'ignore', expected one of error, extend"),
+        ({"bigrams": {("a", "b")}}, r"Chain\.bigrams"),
+        ({"bigrams": "bio", "unseen": "ignore"}, r"Chain\.unseen"),
     ],
 )
 def test_a_chain_refuses_other_constraints(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ArgumentError, match=message):
         Chain(**settings)
 
 

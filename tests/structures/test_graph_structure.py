@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Chain, InputError
+from crfkit.errors import ArgumentError
 from crfkit.structures import Arc, GraphStructure
 from tests.models.small_corpus import corpus
 
@@ -115,7 +116,7 @@ def _binary(n: int) -> Any:
     ],
 )
 def test_arcs_that_make_no_graph(arcs: list[Arc], what: str) -> None:
-    with pytest.raises(ValueError, match=what):
+    with pytest.raises(ArgumentError, match=what):
         Listed(*arcs).compile(2, ["a", "b"])
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit import CRF, InputError, Pattern, Patterns
+from crfkit import CRF, Pattern, Patterns
+from crfkit.errors import ArgumentError, PatternError
 from crfkit.structures import Effort, MatcherWriter, write_pattern
 from crfkit.structures.pattern_automaton import Automaton, automaton
 from crfkit.structures.pattern_language import parse, quoted
@@ -175,9 +176,9 @@ def test_labels_may_be_any_objects() -> None:
     assert Pattern("1 (2)*").automaton([1, 2]) == Pattern("a b*").automaton(["a", "b"])
     assert Pattern("'a b' \"PRP$\"").automaton(["a b", "PRP$"]) == Pattern("a b").automaton(["a", "b"])
     assert Pattern(r'"a\"b\\"').automaton(['a"b\\']) == Pattern("a").automaton(["a"])
-    with pytest.raises(ValueError, match="more than one label is written '1'"):
+    with pytest.raises(PatternError, match="more than one label is written '1'"):
         Pattern("1").automaton([1, "1"])
-    with pytest.raises(ValueError, match="there is no label 'X'; the labels are a, b"):
+    with pytest.raises(PatternError, match="there is no label 'X'; the labels are a, b"):
         Pattern("a !X").automaton(["a", "b"])
 
 
@@ -216,7 +217,7 @@ def test_what_nothing_matches() -> None:
     ],
 )
 def test_bad_patterns_are_shown_with_their_place(text: str, at: int, what: str) -> None:
-    with pytest.raises(ValueError, match=f"^Pattern, character {at}: {what}") as complaint:
+    with pytest.raises(PatternError, match=f"^Pattern, character {at}: {what}") as complaint:
         Pattern(text)
     line, caret = str(complaint.value).splitlines()[1:]
     assert line == f"    {text}"
@@ -225,10 +226,10 @@ def test_bad_patterns_are_shown_with_their_place(text: str, at: int, what: str) 
 
 def test_patterns_that_are_too_large() -> None:
     with pytest.raises(
-        ValueError, match=r"Pattern .* longer than 5,000 positions with its repeats written out"
+        PatternError, match=r"Pattern .* longer than 5,000 positions with its repeats written out"
     ):
         Pattern("(A{100}){100}").automaton(LABELS)
-    with pytest.raises(ValueError, match=r"its automaton has more than 20,000 states"):
+    with pytest.raises(PatternError, match=r"its automaton has more than 20,000 states"):
         Pattern(".* A .{30}").automaton(LABELS)
 
 
@@ -255,7 +256,7 @@ class Asking:
     ],
 )
 def test_bad_arguments(arguments: dict[str, object], what: str) -> None:
-    with pytest.raises(ValueError, match=what):
+    with pytest.raises(ArgumentError, match=what):
         Pattern(**arguments)  # type: ignore[arg-type]
 
 
@@ -290,12 +291,12 @@ def test_automata_of_long_repeats() -> None:
 
 
 def test_patterns_that_take_too_long_to_compile_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"take more than 2,000,000 steps to compile, expected fewer"):
+    with pytest.raises(PatternError, match=r"take more than 2,000,000 steps to compile, expected fewer"):
         Pattern("((A?){1000}){5}").automaton(LABELS)
 
 
 def test_the_patterns_of_a_model_are_bounded_together() -> None:
     several = [Pattern("(A?){900}", weight=f"w{n}") for n in range(10)]
     X, y = [[["a"], ["b"], ["c"]]], [LABELS]
-    with pytest.raises(InputError, match="steps to compile"):
+    with pytest.raises(PatternError, match="steps to compile"):
         CRF(structure=Patterns(several)).fit(X, y)

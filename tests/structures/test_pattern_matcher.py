@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
+from crfkit.errors import ArgumentError
 from crfkit.structures import MatcherState, MatcherWriter, PatternMatcher
 
 
@@ -70,10 +71,10 @@ def test_equal_patterns_are_one() -> None:
 
 @pytest.mark.parametrize("labels", [set(), {3}, {-1, 0}])
 def test_a_set_of_no_labels_is_refused(labels: Iterable[int]) -> None:
-    with pytest.raises(ValueError, match="expected labels from 0 to 2, at least one"):
+    with pytest.raises(ArgumentError, match="expected labels from 0 to 2, at least one"):
         MatcherWriter(3).chain([labels], 0)
 
 
 def test_a_pattern_of_no_positions_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected at least one"):
+    with pytest.raises(ArgumentError, match="expected at least one"):
         MatcherWriter(3).chain([], 0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
 from crfkit.structures import AllowedLabels, Chain, ChainScores, Structure
 
 MASK = np.array([[True, True, False], [True, True, True], [False, False, True]])
@@ -70,7 +71,7 @@ def test_allowed_is_refused_with_a_message(make: Any, message: str) -> None:
 def test_a_chain_leaves_nothing_open() -> None:
     chain: Structure = Chain(start=False)
     assert chain.bind(["a", "b"], [[0, 1]]) is chain
-    with pytest.raises(ValueError, match="at least one label"):
+    with pytest.raises(ArgumentError, match="at least one label"):
         chain.bind([], [])
 
 
@@ -108,7 +109,7 @@ def test_arcs_are_shared_or_given_pair_by_pair(n_positions: int) -> None:
     states = np.zeros((n_positions, 3))
     ChainScores(states, np.zeros((3, 3)))
     ChainScores(states, np.zeros((max(n_positions - 1, 0), 3, 3)))
-    with pytest.raises(ValueError, match=r"ChainScores\.transitions"):
+    with pytest.raises(ShapeError, match=r"ChainScores\.transitions"):
         ChainScores(states, np.zeros((n_positions + 1, 3, 3)))
 
 
@@ -145,9 +146,9 @@ def test_scores_go_with_the_arcs_of_their_structure() -> None:
     scores = ChainScores(np.zeros((2, 2)), start=np.zeros(2))
     scores.check(Chain())
     scores.check(Chain(end=False))
-    with pytest.raises(ValueError, match=r"Chain\(start=False\) has no start transitions"):
+    with pytest.raises(UnsupportedError):
         scores.check(Chain(start=False))
-    with pytest.raises(ValueError, match=r"Chain\(end=False\) has no end transitions"):
+    with pytest.raises(UnsupportedError):
         ChainScores(np.zeros((2, 2)), end=np.zeros(2)).check(Chain(end=False))
-    with pytest.raises(ValueError, match="go with a Chain, got str"):
+    with pytest.raises(ArgumentError, match="go with a Chain, got str"):
         scores.check("chain")  # type: ignore[arg-type]

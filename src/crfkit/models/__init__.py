@@ -24,7 +24,7 @@ from crfkit.models.inspection import (
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
 from crfkit.models.scores import position_scores, scored_nbest
-from crfkit.models.training.checkpoint import Checkpoint, CheckpointError
+from crfkit.models.training.checkpoint import Checkpoint, CheckpointError, CheckpointMismatchError
 from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postponed, terminable
@@ -40,6 +40,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "CheckpointFailed",
+    "CheckpointMismatchError",
     "ConvergenceWarning",
     "Estimator",
     "FeatureWeight",

@@ -62,7 +62,7 @@ def check_strength(name: str, value: object) -> None:
 def check_probability(name: str, value: object) -> float:
     """A number above 0, up to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value <= 1:
-        raise InputError(f"{name} is {value!r}, expected a number above 0, up to 1")
+        raise ArgumentError(f"{name} is {value!r}, expected a number above 0, up to 1")
     return float(value)
 
 
