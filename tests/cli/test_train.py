@@ -160,3 +160,21 @@ def test_ctrl_c_saves_the_best_model_and_exits_with_130() -> None:
     assert crf.stop_reason_ == StopReason.INTERRUPTED
     assert crf.n_iter_ >= 3
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
+
+
+def test_segments() -> None:
+    Path("subjects.txt").write_text("the dog\n\na cat\n", encoding="utf-8")
+    train = ("train", "chunks.txt", "--model", "s.crf", "--quiet")
+    run(*train, "--structure", "segments", "--max-length", "3", "--dictionary", "subjects=subjects.txt")
+    crf = crfkit.load("s.crf")
+    assert crf.structure.max_length == 3
+    assert crf.structure.dictionaries == {"subjects": (("a", "cat"), ("the", "dog"))}
+    assert "B-NP\n" in run("tag", "s.crf", "chunks.txt").output
+    assert "FB1: 100.00" in run("eval", "s.crf", "chunks.txt").output
+    assert "NP in subjects" in run("inspect", "s.crf").output
+    for wrong, message in (
+        (("--max-length", "3"), "is about segments"),
+        (("--structure", "segments", "--bigrams", "bio"), "is about chains"),
+        (("--structure", "segments", "--dictionary", "x"), "expected name=file"),
+    ):
+        assert message in run(*train, *wrong, status=2).output

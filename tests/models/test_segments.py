@@ -109,3 +109,60 @@ def test_penalties_and_threads() -> None:
     assert not own.any()
     weights = [CRF(Segments(), n_threads=n).fit(X * 30, Y * 30).weights_ for n in (1, 3)]
     assert np.array_equal(weights[0], weights[1])
+
+
+WORDS = [["we", "flew", "to", "New", "York"], ["York", "is", "old"], ["Paris", "and", "New", "York"]]
+SPANS: list[list[tuple[int, int, str]]] = [[(3, 5, "LOC")], [(0, 1, "LOC")], [(2, 4, "LOC"), (0, 1, "LOC")]]
+CITIES = {"cities": ["New York", ("Rio", "Branco"), "Paris"]}
+
+
+def capitals(x: Any, start: int, end: int) -> Any:
+    return {"capitals": sum(word.istitle() for word in x[start:end]), "whole": 1.0}
+
+
+def last_word(x: Any, start: int, end: int) -> Any:
+    return [f"last={x[end - 1].lower()}"] if end - start > 1 else None
+
+
+def test_spans_are_labels() -> None:
+    crf = CRF(Segments(scheme="iobes"), features="names").fit(WORDS, SPANS, dev=(WORDS, SPANS))
+    assert crf.predict(WORDS)[0] == ["O", "O", "O", "B-LOC", "E-LOC"]
+    assert crf.score(WORDS, SPANS) == 1.0
+    assert (
+        crf.log_probability(WORDS[:1], SPANS[:1]) == crf.log_probability(WORDS[:1], crf.predict(WORDS[:1]))
+    ).all()
+    with pytest.raises(InputError, match="dev sequence 0: the span"):
+        crf.fit(WORDS, SPANS, dev=(WORDS, [[(0, 9, "LOC")], [], []]))
+    with pytest.raises(InputError, match=r"sequence 2: the span \(1, 3, 'LOC'\) of 4 positions"):
+        crf.fit(WORDS, [[], [], [(0, 2, "LOC"), (1, 3, "LOC")]])
+
+
+def test_features_of_segments(tmp_path: Path) -> None:
+    structure = Segments(4, segment_features=[capitals, 0, last_word], dictionaries=CITIES)
+    crf = CRF(structure, features="U:%x[0,0]\nB", l2=0.1).fit(WORDS, SPANS)
+    assert {"LOC in cities", "LOC 0=New York", "LOC capitals", "LOC last=york", "O whole"} <= {
+        *crf.structure_names_
+    }
+    assert "O in cities" not in crf.structure_names_
+    crf.save(tmp_path / "m")
+    with pytest.raises(InputError, match="not loaded"):
+        load(tmp_path / "m").predict(WORDS)
+    given = load(tmp_path / "m", [capitals, last_word])
+    trusted = load(tmp_path / "m", trust_functions=True)
+    for copy in (given, trusted, pickle.loads(pickle.dumps(crf))):
+        assert copy.structure == structure
+        assert copy.predict_nbest(WORDS, 3) == crf.predict_nbest(WORDS, 3)
+    sparse = CRF(structure, features="U:%x[0,0]\nB", l1=0.3, l2=0.1).fit(WORDS, SPANS)
+    assert 0 < len(sparse.structure_names_) < len(crf.structure_names_)
+    assert crf.predict([["in", "Rio", "Branco"]]) == [["O", "B-LOC", "I-LOC"]]
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnsavableModel")
+def test_functions_that_give_nonsense_are_named() -> None:
+    for wrong in (lambda x, start, end: [3], lambda x, start, end: {"a": "b"}, lambda x, start, end: x[99]):
+        with pytest.raises(InputError, match=r"sequence 0, positions 0 to 0: the segment feature '<lambda>'"):
+            CRF(Segments(3, segment_features=wrong), features="pos").fit(WORDS, SPANS)
+    with pytest.raises(InputError, match="a dictionary needs a word"):
+        CRF(Segments(3, dictionaries=CITIES)).fit([[{"w": 1}]], [["B-X"]])
+    with pytest.raises(InputError, match="has no import path"):
+        CRF(Segments(2, segment_features=lambda x, s, e: "a"), features="pos").fit(WORDS, SPANS).save("m")

@@ -16,6 +16,11 @@ LENGTHS = [1, 2, 4, 5, 5, 3, 4]
 TYPES = {"plain": ["A", "B", "C"]}
 
 
+def parity(x: Any, start: int, end: int) -> dict[str, float]:
+    """A feature of whole segments."""
+    return {"parity": (end - start) % 2 - 0.25, f"first {x[start][0]}": 1.0}
+
+
 class SegmentProblem:
     """Random words and segmentations; some labels unknown (`partial`), some labels not allowed (`restrict`)."""
 
@@ -26,6 +31,7 @@ class SegmentProblem:
         *,
         partial: bool = False,
         restrict: bool = False,
+        of_segments: bool = False,
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
@@ -53,6 +59,11 @@ class SegmentProblem:
             ]
         # One sequence with every label, so that all exist.
         self._add_all(classes, limits)
+        if of_segments:
+            options |= {
+                "segment_features": [0, parity],
+                "dictionaries": {"words": ["x", "y z", ("z", "z", "x")]},
+            }
         self.structure = Segments(max_length, **options)
         self.crf: CRF[str] = CRF(self.structure, features=TEMPLATE)
         self.found = learn(self.X, self.Y, self.allowed, self.crf._settings(), TEMPLATE, 1)
@@ -76,7 +87,13 @@ class SegmentProblem:
         """What a segmentation of sequence n has of each weight [D]."""
         x = [row[0] for row in self.X[n]]
         names = [[f"U:{word}", f"U:{before}/{word}"] for before, word in zip(["_B-1", *x], x, strict=False)]
-        return self.weights.counts(segments, names, [[f"B:{word}"] for word in x])
+        own = {}
+        for start, end, _ in segments if self.structure.segment_features else ():
+            own[start, end] = {f"0={' '.join(x[start:end])}": 1.0, **parity(self.X[n], start, end)}
+            own[start, end] |= (
+                {"in words": 1.0} if x[start:end] in (["x"], ["y", "z"], ["z", "z", "x"]) else {}
+            )
+        return self.weights.counts(segments, names, [[f"B:{word}"] for word in x], own)
 
     def exists(self, n: int, segments: Any) -> bool:
         """Whether the allowed labels allow it."""

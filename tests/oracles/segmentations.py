@@ -100,7 +100,7 @@ class SegmentWeights:
             add(("transition", before, kind))
             for name in arc_names[start] if start else ():
                 add((name, before, kind))
-            n, known = end - start, self.n_lengths.get(f"{kind} length", 0)
+            n, known = end - start, self.n_lengths.get(f"{kind} length", 1)
             add(f"{kind} length {n}")
             if n > known:
                 add(f"{kind} longer", n - known)

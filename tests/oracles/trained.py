@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
 from types import SimpleNamespace
@@ -255,7 +256,7 @@ def of_segments(**kind: Any) -> Trained:
         return problem.potentials.loss(problem.found.data, problem.weight, n_threads)
 
     trained = Trained(loss, outputs, problem.weight)
-    design = problem.potentials.design(problem.found.data.dataset, 2)
+    design = problem.potentials.design(replace(problem.found.data.dataset, inputs=problem.X), 2)
     trained.answers = problem.potentials.answerer(trained.w), design, label_sequences
     return trained
 
@@ -303,6 +304,8 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     {"scheme": "bio", "max_length": 3, "restrict": True},
     {"scheme": "iobes", "max_length": {"P": 2}, "partial": True},
     {"scheme": "iobes", "longest_weighted": 1, "partial": True, "restrict": True},
+    {"scheme": "bio", "longest_weighted": 2, "of_segments": True},
+    {"scheme": "iobes", "max_length": 4, "of_segments": True, "partial": True},
     {"scheme": "plain", "longest_weighted": 3},
     {"scheme": "plain", "max_length": 2, "partial": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},

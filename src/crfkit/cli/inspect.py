@@ -78,6 +78,9 @@ def _of_sequences(description: dict[str, Any], n_arcs: int) -> list[str]:
     if description["heaviest patterns"]:
         lines += ["", "heaviest patterns"]
         lines += (f"  {weight:+9.4f}  {name}" for name, weight in description["heaviest patterns"])
+    if description["heaviest of structure"]:
+        lines += ["", "heaviest weights of the structure"]
+        lines += (f"  {weight:+9.4f}  {name}" for name, weight in description["heaviest of structure"])
     if "trellises" in description:
         lines += ["", "trellises"]
         lines += (f"  {name}: {_size(value)}" for name, value in description["trellises"].items())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from crfkit.evaluation import Metric
     from crfkit.features import Template
     from crfkit.models import CRF
-    from crfkit.structures import Chain, Patterns
+    from crfkit.structures import Chain, Patterns, Segments
 
 MAX_ORDER = 20  # labels before one that it may depend on
 
@@ -166,6 +166,25 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     show_default=True,
     metavar="WHAT",
     help="Sequences outside the bigrams: error, extend, skip or soft.",
+)
+@click.option(
+    "--structure",
+    default="chain",
+    show_default=True,
+    type=click.Choice(["chain", "segments"]),
+    help="Labels in a chain, or whole segments (semi-Markov).",
+)
+@click.option(
+    "--max-length",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --structure segments: words of a segment at most.  [default: no limit]",
+)
+@click.option(
+    "--dictionary",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="With --structure segments: a feature of segments that are a line of FILE; repeatable.",
 )
 @click.option(
     "--order",
@@ -327,10 +346,15 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     )
 
 
-def structure_of(options: dict[str, Any]) -> Chain | Patterns:
+def structure_of(options: dict[str, Any]) -> Chain | Patterns | Segments:
     """The structure that the options ask for."""
     from crfkit.structures import Chain, Growth, Ngrams, Patterns
 
+    if options["structure"] == "segments":
+        return _segments_of(options)
+    for name in ("max_length", "dictionary"):
+        if options[name]:
+            raise InputError(f"--{name.replace('_', '-')} is about segments: expected --structure segments")
     chain = (options["start"], options["end"], options["bigrams"], options["unseen"])
     order, min_count = options["order"], options["ngram_count"]
     if order == "auto":
@@ -340,3 +364,20 @@ def structure_of(options: dict[str, Any]) -> Chain | Patterns:
     if int(order) == 1:
         return Chain(*chain)
     return Patterns([Ngrams(range(3, int(order) + 2), min_count=min_count)], *chain)
+
+
+def _segments_of(options: dict[str, Any]) -> Segments:
+    """A semi-Markov chain, with the dictionaries of files."""
+    from crfkit.data import read_text
+    from crfkit.structures import Segments
+
+    for name, default in (("bigrams", None), ("order", "1"), ("start", True), ("end", True)):
+        if options[name] != default:
+            raise InputError(f"--{name} is about chains, not about --structure segments")
+    dictionaries = {}
+    for text in options["dictionary"]:
+        name, _, path = text.partition("=")
+        if not name or not path:
+            raise InputError(f"--dictionary {text}: expected name=file, such as cities=cities.txt")
+        dictionaries[name] = [line for line in read_text(path).splitlines() if line.strip()]
+    return Segments(options["max_length"], dictionaries=dictionaries)

@@ -18,7 +18,9 @@ from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
+from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
+from crfkit.features.span_lists import without_spans
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
@@ -58,6 +60,7 @@ __all__ = [
     "Outputs",
     "PatternData",
     "PatternMap",
+    "SegmentCells",
     "SegmentMap",
     "Slice",
     "Strength",
@@ -84,4 +87,5 @@ __all__ = [
     "preset",
     "preset_note",
     "read_once",
+    "without_spans",
 ]

@@ -4,14 +4,17 @@ The feature map has the weights of positions and of transitions, which link segm
 label that begins a segment, as one pair of labels for each pair of types. Behind them lie own weights:
 
     lengths    for each type whose segments have several: 1 … K, then one for each position beyond, if there is no limit
+    features   of segments: (feature, type), seen together in training or all
 
-Letters: T positions, L labels, C types, D weights.
+Letters: T positions, L labels, C types, F segment features, D weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +24,7 @@ from crfkit.arrays import Bools, Int32s, Int64s, offsets
 from crfkit.data import InputError
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
+from crfkit.features.segment_features import SegmentCells, SegmentReader
 from crfkit.lazy import lazy_property
 from crfkit.structures import Segments, SegmentTypes
 
@@ -32,6 +36,11 @@ class SegmentMap:
     structure: Segments
     labels: tuple[Hashable, ...]  # [L]
     n_lengths: tuple[int, ...]  # [C] K: longer segments have no weight for their length
+    features: tuple[str, ...] = ()  # [F] of segments
+    pair_ptr: Int64s = field(default_factory=lambda: np.zeros(1, np.int64))  # [F + 1]
+    pair_types: Int32s = field(
+        default_factory=lambda: np.zeros(0, np.int32)
+    )  # feature f has weights for these
 
     @classmethod
     def learn(
@@ -41,19 +50,67 @@ class SegmentMap:
         dataset: Dataset,
         annotation: Annotation,
         base: SegmentMap | None = None,
+        *,
+        all_possible_states: bool = False,
     ) -> SegmentMap:
-        """With the lengths that training data have, beside those of a base."""
+        """With the lengths and the features that segments of training data have, beside those of a base.
+
+        Features have weights for the types they are seen with, or `all_possible_states`. The inputs are those of `dataset`.
+        """
         types = _types(structure, labels)
-        lengths = _check(structure, types, labels, annotation, dataset.sequence_ptr)
+        gold = _check(structure, types, labels, annotation, dataset.sequence_ptr)
         longest = np.ones(len(types.names), np.int64)
-        np.maximum.at(longest, *lengths)
+        np.maximum.at(longest, gold.types, gold.lengths)
         before = {} if base is None else dict(zip(base.types.names, base.n_lengths, strict=True))
         found = []
         for name, seen, several in zip(types.names, longest.tolist(), types.goes_on.tolist(), strict=True):
             limit = structure.limit(name) if several else 1
             known = max(min(seen, structure.longest_weighted), before.get(name, 1))
             found.append(known if limit is None else limit)
-        return cls(structure, tuple(labels), tuple(found))
+        map_ = cls(structure, tuple(labels), tuple(found))
+        if not map_.reads_inputs:
+            return map_
+        return map_._with_features(gold, dataset, base, every_type=all_possible_states)
+
+    def _with_features(
+        self, gold: _Gold, dataset: Dataset, base: SegmentMap | None, *, every_type: bool
+    ) -> SegmentMap:
+        """With weights for the features of segments that are known, beside those of a base."""
+        known = {name: c for c, name in enumerate(self.types.names)}
+        pairs: dict[str, set[int]] = {}
+        if base is not None:
+            owners = np.repeat(np.arange(len(base.features)), np.diff(base.pair_ptr)).tolist()
+            for f, c in zip(owners, base.pair_types.tolist(), strict=True):
+                pairs.setdefault(base.features[f], set()).add(known[base.types.names[c]])
+        short = gold.lengths <= np.array(self.n_lengths)[gold.types]
+        for n, (x, some) in enumerate(gold.by_sequence(dataset, short)):
+            listed = [(start, end) for start, end, _ in some]
+            for (_, _, c), named in zip(some, self._reader.names(n, x, listed), strict=True):
+                for name, _ in named:
+                    pairs.setdefault(name, set()).update(known.values() if every_type else (c,))
+        return replace(
+            self,
+            features=tuple(pairs),
+            pair_ptr=offsets([len(some) for some in pairs.values()]),
+            pair_types=np.array([c for some in pairs.values() for c in sorted(some)], np.int32),
+        )
+
+    @property
+    def reads_inputs(self) -> bool:
+        """Whether features look at whole segments of the inputs."""
+        return bool(self.structure.segment_features or self.structure.dictionaries)
+
+    @lazy_property
+    def _reader(self) -> SegmentReader:
+        return SegmentReader(self.structure)
+
+    def cells(self, dataset: Dataset) -> SegmentCells | None:
+        """The features of the segments of a data set."""
+        if not self.reads_inputs:
+            return None
+        assert dataset.inputs is not None
+        find = {name: f for f, name in enumerate(self.features)}
+        return self._reader.cells(dataset.inputs, dataset.sequence_ptr, max(self.n_lengths), find)
 
     @lazy_property
     def types(self) -> SegmentTypes:
@@ -75,7 +132,7 @@ class SegmentMap:
     @property
     def n_weights(self) -> int:
         """Own weights."""
-        return int(self.length_begin[-1])
+        return int(self.length_begin[-1]) + len(self.pair_types)
 
     @lazy_property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +143,21 @@ class SegmentMap:
             known = n - int(self.unlimited[c])
             found += [f"{_prefix(name)}length {k}" for k in range(1, known + 1)]
             found += [f"{_prefix(name)}longer"] * (n > known)
+        owners = np.repeat(np.arange(len(self.features)), np.diff(self.pair_ptr)).tolist()
+        for f, c in zip(owners, self.pair_types.tolist(), strict=True):
+            found.append(f"{_prefix(self.types.names[c])}{self.features[f]}")
         return tuple(found)
+
+    def kept(self, used: Bools) -> SegmentMap:
+        """With those of the weights of segment features that are used."""
+        owners = np.repeat(np.arange(len(self.features)), np.diff(self.pair_ptr))[used]
+        counts = np.bincount(owners, minlength=len(self.features))
+        return replace(
+            self,
+            features=tuple(compress(self.features, counts)),
+            pair_ptr=offsets(counts[counts > 0]),
+            pair_types=self.pair_types[used],
+        )
 
     def at_boundaries(self, feature_map: FeatureMap) -> FeatureMap:
         """The feature map with transitions between types only, as pairs of the labels that stand for these."""
@@ -108,23 +179,27 @@ class SegmentMap:
             arc_triples=(triples % max(L * L, 1)).astype(np.int32),
         )
 
-    def data(self, feature_map: FeatureMap, dataset: Dataset, n_threads: int) -> _core.SegmentData:
-        """A data set for the native core."""
+    def data(
+        self, feature_map: FeatureMap, dataset: Dataset, cells: SegmentCells | None, n_threads: int
+    ) -> _core.SegmentData:
+        """A data set, with the features of its segments, for the native core."""
         design = feature_map.design(dataset, n_threads)
-        return _core.SegmentData(feature_map.layout, design, self._model, None, None, None, None, None)
+        of_segments = (None,) * 5 if cells is None else cells
+        return _core.SegmentData(feature_map.layout, design, self._model, *of_segments)
 
     def loss(
         self,
         feature_map: FeatureMap,
         dataset: Dataset,
         annotation: Annotation,
+        cells: SegmentCells | None,
         *,
         sample_weight: npt.ArrayLike | None = None,
         n_threads: int = 1,
     ) -> _core.DataLoss:
         """The loss over the segmentations of a data set, for `Objective`."""
         weights = sequence_weights(sample_weight, dataset.n_sequences)
-        data = self.data(feature_map, dataset, n_threads)
+        data = self.data(feature_map, dataset, cells, n_threads)
         try:
             return _core.segment_loss(data, annotation.labels, *annotation.set_arrays, weights, n_threads)
         except ValueError as error:
@@ -143,10 +218,32 @@ class SegmentMap:
             self.unlimited.astype(np.uint8),
             np.where(np.diff(begin) > 0, begin[:-1], -1),
             types.repeats,
-            self.n_weights,
-            np.zeros(1, np.int64),
-            np.zeros(0, np.int32),
+            int(begin[-1]),
+            self.pair_ptr,
+            self.pair_types,
         )
+
+
+class _Gold(NamedTuple):
+    """The segments of training data that are known."""
+
+    starts: Int64s
+    lengths: Int64s
+    types: Int32s
+
+    def by_sequence(self, dataset: Dataset, kept: Bools) -> Iterator[tuple[Any, list[tuple[int, int, int]]]]:
+        """Each input with those of its segments that are kept, as (start, end, type)."""
+        assert dataset.inputs is not None
+        ptr = dataset.sequence_ptr
+        starts, lengths, types = self.starts[kept], self.lengths[kept], self.types[kept]
+        bounds = np.searchsorted(starts, ptr)
+        for n, x in enumerate(dataset.inputs):
+            some = slice(bounds[n], bounds[n + 1])
+            first = starts[some] - ptr[n]
+            yield (
+                x,
+                [*zip(first.tolist(), (first + lengths[some]).tolist(), types[some].tolist(), strict=True)],
+            )
 
 
 def _types(structure: Segments, labels: Sequence[Hashable]) -> SegmentTypes:
@@ -177,8 +274,8 @@ def _boundaries(types: SegmentTypes, before: Int32s, after: Int32s) -> tuple[Int
 
 def _check(
     structure: Segments, types: SegmentTypes, labels: Sequence[Hashable], annotation: Annotation, ptr: Int64s
-) -> tuple[Int32s, Int64s]:
-    """Type and length of each segment that is known; refuses labels that make no segments, and segments too long."""
+) -> _Gold:
+    """The segments that are known; refuses labels that make no segments, and segments too long."""
     ids = annotation.labels
 
     def place(t: int) -> str:
@@ -204,7 +301,7 @@ def _check(
             f"{place(int(starts[i]))}: a segment of type {types.names[found[i]]!r} has {lengths[i]} positions, expected at "
             f"most {limits[found[i]]}, its max_length"
         )
-    return found, lengths
+    return _Gold(starts, lengths, found)
 
 
 def _broken(types: SegmentTypes, ids: Int32s, ptr: Int64s) -> Bools:

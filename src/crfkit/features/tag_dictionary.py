@@ -330,22 +330,28 @@ def _mean(numbers: npt.NDArray[Any]) -> float:
 
 def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
     """The word of each position."""
-    for n, sequence in enumerate(X):
-        if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
-            raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
-        for i, position in enumerate(sequence):
-            word = position
-            if not isinstance(position, str):
-                try:
-                    word = position[column]
-                except (IndexError, KeyError, TypeError):
-                    word = None
-            if not isinstance(word, str):
-                raise FeatureError(
-                    f"sequence {n}, position {i} is {described(position)}: a tag dictionary needs a word"
-                    f"{'' if column == 0 else f' in column {column!r}'}"
-                )
-            yield word
+    yield from (word for n, sequence in enumerate(X) for word in sequence_words(n, sequence, column))
+
+
+def sequence_words(
+    n: int, sequence: Any, column: Column, whose: str = "a tag dictionary needs"
+) -> Iterator[str]:
+    """The word of each position of sequence n."""
+    if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
+        raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
+    for i, position in enumerate(sequence):
+        word = position
+        if not isinstance(position, str):
+            try:
+                word = position[column]
+            except (IndexError, KeyError, TypeError):
+                word = None
+        if not isinstance(word, str):
+            raise FeatureError(
+                f"sequence {n}, position {i} is {described(position)}: {whose} a word"
+                f"{'' if column == 0 else f' in column {column!r}'}"
+            )
+        yield word
 
 
 def read_once(X: Any) -> Any:

@@ -22,6 +22,7 @@ from crfkit.features import (
     TagDictionary,
     Template,
     checked_lists,
+    without_spans,
 )
 from crfkit.inference import Answerer
 from crfkit.models.chain_model import ChainModel
@@ -161,8 +162,9 @@ class CRF(Estimator, Generic[Label]):
     ) -> Self:
         """Train on sequences X of positions and y of labels.
 
-        A label None means unknown, a set of labels means one of these. `sample_weight` [N] counts a sequence so many times.
-        `allowed` has, for each sequence, None or a list with the labels allowed at each position (None: all): no
+        A label None means unknown, a set of labels means one of these. For `Segments`, y may have a list of spans (start,
+        end, type) for each sequence instead; all other positions are outside (`O`). `sample_weight` [N] counts a sequence so
+        many times. `allowed` has, for each sequence, None or a list with the labels allowed at each position (None: all): no
         others exist.
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
@@ -180,6 +182,9 @@ class CRF(Estimator, Generic[Label]):
         the same records, with or without it.
         """
         first = None if start is None else CRF._weighted(start)
+        X, y = without_spans(X, y, self.structure)
+        if isinstance(dev, tuple) and len(dev) > 1:
+            dev = (*without_spans(dev[0], dev[1], self.structure, "dev "), *dev[2:])
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         task = CRFTask(self._settings(), Examples(X, y, sample_weight, allowed))
         if growth_of(self.structure) is None:
@@ -212,7 +217,7 @@ class CRF(Estimator, Generic[Label]):
             raise UnsupportedError("partial_fit cannot extend a model that is normalised at each position")
         first = CRF._weighted(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
-        examples = Examples(X, y, sample_weight, allowed)
+        examples = Examples(*without_spans(X, y, self.structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
         return self
 
@@ -335,6 +340,7 @@ class CRF(Estimator, Generic[Label]):
 
         Where y has None or sets: of all label sequences that it allows, together.
         """
+        X, y = without_spans(X, y, self._trained().trained_structure)
         ask = self._ask(X, allowed)
         annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
         with ask.explained():
@@ -359,6 +365,7 @@ class CRF(Estimator, Generic[Label]):
         the score is the share of right labels among those that are known.
         """
         checked_metric(metric)
+        X, y = without_spans(X, y, self._trained().trained_structure)
         ask = self._ask(X, allowed)
         gold = checked_lists(y, ask.ptr)
         weights = read_sample_weight(sample_weight, len(gold))
@@ -375,6 +382,8 @@ class CRF(Estimator, Generic[Label]):
             return [*own, *pattern_file.functions_of(structure)]
         if isinstance(structure, GraphStructure):
             return [graph_file.kind_of(structure)]
+        if isinstance(structure, Segments):
+            return structure.functions
         return features if own else None
 
     def _trained(self) -> ChainModel:

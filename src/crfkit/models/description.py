@@ -9,6 +9,7 @@ from crfkit.models.inspection import (
     arc_weights,
     heaviest_arc_features,
     heaviest_features,
+    heaviest_of_structure,
     heaviest_outputs,
     heaviest_patterns,
 )
@@ -57,6 +58,9 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
         ],
         "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
         "heaviest patterns": [[name, weight] for name, weight in heaviest_patterns(model, n_features)],
+        "heaviest of structure": [
+            [name, weight] for name, weight in heaviest_of_structure(model, n_features)
+        ],
         "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
         "bigrams": _bigrams(model._trained().chain),
     }

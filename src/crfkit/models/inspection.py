@@ -110,6 +110,12 @@ def heaviest_patterns(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
     return _heaviest(names, model.weights_[len(model.weights_) - len(names) :], n)
 
 
+def heaviest_of_structure(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
+    """The n weights of segments, or of a structure of your own, that are largest by absolute value."""
+    names = model.structure_names_
+    return _heaviest(names, model.weights_[len(model.weights_) - len(names) :], n)
+
+
 def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[TrellisSize]:
     """How large the trellis of each sequence is, for a model with patterns."""
     potentials = model._trained().potentials

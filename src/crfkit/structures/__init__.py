@@ -20,7 +20,7 @@ from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, Patte
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
 from crfkit.structures.schemes import PLAIN, SCHEMES
-from crfkit.structures.segments import Segments, SegmentTypes
+from crfkit.structures.segments import SegmentFeature, Segments, SegmentTypes, segment_labels
 from crfkit.structures.spanning_tree import (
     SpanningTree,
     allowed_arcs,
@@ -75,6 +75,7 @@ __all__ = [
     "Patterns",
     "Rule",
     "ScoredOutput",
+    "SegmentFeature",
     "SegmentTypes",
     "Segments",
     "Span",
@@ -87,6 +88,7 @@ __all__ = [
     "is_tree",
     "parse_gate",
     "places",
+    "segment_labels",
     "size_words",
     "tree_output",
     "tree_scores",

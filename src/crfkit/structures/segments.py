@@ -2,6 +2,7 @@
 
     score(y) = Σ over segments (start, end, type):
                  Σ_t features of position t and of its label + transition(type before, type) + length(type, end − start)
+                 + features of the segment and of its type
 
 Position labels say the same: a scheme gives each position of a segment its label (`B-PER I-PER`), or the label is the type
 and segments are runs of equal labels. Label sequences that keep the scheme are segmentations, one to one.
@@ -11,9 +12,9 @@ Letters: T positions, L labels, C types, K lengths.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.structures.chain import Chain
 from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
+SegmentFeature = Callable[[Any, int, int], Any]  # of (x, start, end): names, or {name: value}
 _CHAIN = Chain()
 
 
@@ -36,6 +38,11 @@ class Segments:
     the training data, at most `longest_weighted`; a longer segment is still possible, and each position beyond adds one
     further weight.
 
+    `segment_features` are features of whole segments: a function of (x, start, end), x an input as it was given, that gives
+    a name, several names, or {name: value}; the number or the key of a column, for its texts, joined; or a list of these.
+    `dictionaries` ({"cities": ["Paris", "New York", ("Rio", "Branco")]}) have a feature where all words of a segment are an
+    entry: texts are split at blanks, words are those of `column`. Only segments whose length has a weight have features.
+
     >>> Segments(max_length=8)
     Segments(max_length=8, scheme=None, longest_weighted=20)
     """
@@ -43,6 +50,11 @@ class Segments:
     max_length: int | Mapping[Hashable, int] | None = None
     scheme: str | None = None
     longest_weighted: int = 20
+    segment_features: SegmentFeature | int | str | Sequence[SegmentFeature | int | str] = field(
+        default=(), repr=False
+    )
+    dictionaries: Mapping[str, Iterable[str | Sequence[str]]] = field(default_factory=dict, repr=False)
+    column: int | str = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -58,6 +70,15 @@ class Segments:
         ]:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"Segments.{name} is {value!r}, expected a whole number from 1 on.")
+        one = callable(self.segment_features) or isinstance(self.segment_features, int | str)
+        features = (self.segment_features,) if one else tuple(self.segment_features)  # type: ignore[arg-type]
+        for feature in features:
+            if isinstance(feature, bool) or not (callable(feature) or isinstance(feature, int | str)):
+                raise ValueError(
+                    f"Segments.segment_features has {feature!r}, expected functions of (x, start, end) and columns."
+                )
+        object.__setattr__(self, "segment_features", features)
+        object.__setattr__(self, "dictionaries", _entries(self.dictionaries))
 
     @property
     def chain(self) -> Chain:
@@ -77,6 +98,11 @@ class Segments:
         """The highest number of positions of a segment of this type."""
         found = self.max_length.get(name) if isinstance(self.max_length, Mapping) else self.max_length
         return None if found is None else int(found)
+
+    @property
+    def functions(self) -> list[SegmentFeature]:
+        """The segment features that are functions."""
+        return [feature for feature in self.segment_features if callable(feature)]  # type: ignore[union-attr]
 
     def types(self, labels: Sequence[Hashable]) -> SegmentTypes:
         """The types of segments that these labels make; ValueError for labels that are none of the scheme."""
@@ -128,6 +154,34 @@ class SegmentTypes(NamedTuple):
             begins[1:] = (labels[1:] < 0) | (labels[1:] != labels[:-1])
         begins[ptr[:-1][ptr[:-1] < len(labels)]] = True
         return np.flatnonzero(begins)
+
+
+def segment_labels(kind: Hashable, length: int, scheme: str) -> list[Hashable]:
+    """The labels that a scheme gives the positions of a segment."""
+    if scheme == PLAIN:
+        return [kind] * length
+    letter = dict(zip("BIES", SCHEMES[scheme], strict=False))
+    begin, inside = letter["B"], letter["I"]
+    roles = [begin, *inside * (length - 2), letter.get("E", inside)]
+    letters = [letter.get("S", begin)] if length == 1 else roles
+    return [f"{role}-{kind}" if kind != "" else role for role in letters]
+
+
+def _entries(given: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Dictionaries as sorted entries of one word or more."""
+    if not isinstance(given, Mapping) or any(isinstance(entries, str) for entries in given.values()):
+        raise ValueError(
+            "Segments.dictionaries: expected {name: entries}, entries being texts or lists of words."
+        )
+    found = {
+        str(name): {tuple(entry.split()) if isinstance(entry, str) else tuple(entry) for entry in entries}
+        for name, entries in given.items()
+    }
+    for name, entries in found.items():
+        for entry in entries:
+            if not entry or not all(isinstance(word, str) for word in entry):
+                raise ValueError(f"Segments.dictionaries: {name!r} has the entry {entry!r}, expected words.")
+    return {name: tuple(sorted(entries)) for name, entries in found.items()}
 
 
 def _plain_types(labels: Sequence[Hashable]) -> SegmentTypes:

@@ -8,7 +8,7 @@
     functions the names of the outputs of feature functions, for those that have names
     patterns  runs of labels that have weights
     structure the names of the weights of a structure of the user's own
-    segments  the lengths of segments that have weights, by type
+    segments  the lengths of segments that have weights, by type, features of segments, and entries of dictionaries
     weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions or
               patterns
 
@@ -104,7 +104,7 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
     if contents.patterns is not None:
         settings["patterns"] = contents.patterns.pack(arrays, n_bytes)
     if contents.segments is not None:
-        settings["segments"] = segment_file.pack(contents.segments, arrays)
+        settings["segments"] = segment_file.pack(contents.segments, arrays, n_bytes)
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -136,7 +136,7 @@ def unpack(file: ModelFile) -> Contents:
     arc_vocabulary, arc_ptr, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     n_outputs, n_named = _n_outputs(settings)
     patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels.classes)
-    segments = segment_file.unpack(file, settings.pop("segments", None), labels.classes)
+    segments = segment_file.unpack(file, settings.pop("segments", None), n_bytes, labels.classes)
     n_own = len(file.arrays.get("structure.lengths", ()))
     n_weights = len(pair_labels) + n_labels * sum(dense.values()) + len(before) + len(arc_triples)
     n_weights += n_outputs + n_own + sum(own.n_weights for own in (patterns, segments) if own is not None)

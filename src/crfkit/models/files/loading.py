@@ -18,6 +18,7 @@ from crfkit.models.files import (
     model_file,
     parser_file,
     pattern_file,
+    segment_file,
 )
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.file_arrays import flag, name_damage, setting
@@ -91,7 +92,7 @@ def _read_parser(file: ModelFile) -> Parser:
 def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> CRF[Any]:
     with name_damage(source):
         contents = crf_file.unpack(file)
-    own, of_patterns = _split_functions(functions, contents)
+    own, of_structure = _split_functions(functions, contents)
     stored = function_file.read(contents.settings, contents.output_names, source, own, trust=trust)
     with name_damage(source):
         labels, n_columns = contents.labels, contents.encoder.n_columns
@@ -112,12 +113,14 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         _check_columns(n_columns, template)
         potentials = _read_potentials(contents, parameters, template, stored)
         if isinstance(potentials, PatternPotentials):
-            structure = pattern_file.with_functions(potentials.patterns.structure, of_patterns, trust=trust)
+            structure = pattern_file.with_functions(potentials.patterns.structure, of_structure, trust=trust)
             patterns = replace(potentials.patterns, structure=structure)
             potentials = replace(potentials, patterns=patterns)
             parameters = replace(parameters, structure=structure)
         if isinstance(potentials, SegmentPotentials):
-            parameters = replace(parameters, structure=potentials.segments.structure)
+            whole = segment_file.with_functions(potentials.segments.structure, of_structure, trust=trust)
+            potentials = replace(potentials, segments=replace(potentials.segments, structure=whole))
+            parameters = replace(parameters, structure=whole)
         crf: CRF[Any] = CRF(**vars(parameters))
         crf._set_model(ChainModel(labels, parameters.chain, potentials, learned.dictionary), contents.weights)
     crf.history_ = History.from_array(contents.history)
@@ -125,9 +128,11 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
 
 
 def _split_functions(functions: Functions, contents: Contents) -> tuple[Functions, Functions]:
-    """Feature functions, and those that patterns call; the latter come last."""
+    """Feature functions, and those that patterns or segments call; the latter come last."""
     if graph_file.has_class(contents.settings):
         return None, None
+    if contents.segments is not None:
+        return None, functions
     if functions is None or contents.patterns is None:
         return functions, None
     stored = contents.settings.get("functions")

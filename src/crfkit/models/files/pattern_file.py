@@ -7,13 +7,13 @@ Functions are named by import path. Of a list that was given to take affixes fro
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from crfkit.errors import ArgumentError, FileFormatError, UnsavableError
-from crfkit.features import PatternMap, import_path, loaded, placeholder
+from crfkit.errors import FileFormatError, UnsavableError
+from crfkit.features import PatternMap, import_path, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
     count_setting,
@@ -24,6 +24,7 @@ from crfkit.models.files.file_arrays import (
     setting,
     unpack_texts,
 )
+from crfkit.models.files.function_list import choose_functions
 from crfkit.models.files.model_file import Array, ModelFile
 from crfkit.structures import (
     FIRST,
@@ -132,21 +133,7 @@ def unsavable(structure: Patterns) -> str | None:
 
 def with_functions(structure: Patterns, given: object, *, trust: bool) -> Patterns:
     """The structure of a file with functions, in the order of its list, or with those its import paths name."""
-    functions = functions_of(structure)
-    if given is None and not trust:
-        return structure
-    if given is None:
-        new = list(map(loaded, functions))
-    elif isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise ArgumentError(f"functions is {given!r}, expected a list of functions")
-    else:
-        new = list(given)
-    if len(new) != len(functions) or not all(map(callable, new)):
-        raise ArgumentError(
-            f"functions has {len(new)} entries, the patterns of the model call {len(functions)} functions: "
-            f"{', '.join(map(repr, functions)) or 'none'}"
-        )
-    left = iter(new)
+    left = choose_functions(functions_of(structure), given, "patterns", trust=trust)
     specs = [_with(spec, left) for spec in structure.patterns]
     return dataclasses.replace(structure, patterns=specs)
 

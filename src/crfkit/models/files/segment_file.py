@@ -1,55 +1,95 @@
-"""Segments in a model file: what was asked for, and the lengths that have weights.
+"""Segments in a model file: what was asked for, and which lengths and features have weights.
 
-    {"max_length": K | [[type, K], …] | null, "scheme", "longest_weighted"}, types as numbers
+    {"max_length": K | [[type, K], …] | null, "scheme", "longest_weighted", "column",
+     "features": [column | {"path": import path}, …], "dictionaries": [name, …], "names": F}, types as numbers
 
-The lengths that have weights, of each type, lie in an array of their own.
+Lengths that have weights, features with their types, and the entries of dictionaries lie in arrays of their own. Functions
+are named by import path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from crfkit.arrays import offsets
 from crfkit.data import InputError
-from crfkit.features import SegmentMap
-from crfkit.models.files.file_arrays import compact, count_setting, integers, is_int, setting
+from crfkit.features import SegmentMap, import_path, placeholder
+from crfkit.models.files.file_arrays import (
+    compact,
+    count_setting,
+    integers,
+    is_int,
+    pack_texts,
+    path_setting,
+    setting,
+    unpack_texts,
+)
+from crfkit.models.files.function_list import choose_functions
 from crfkit.models.files.model_file import Array, ModelFile
-from crfkit.structures import Segments
+from crfkit.structures import Segments, function_name
 
 _LONGEST = 2**31 - 1
 
 
-def pack(segments: SegmentMap, arrays: dict[str, Array]) -> dict[str, Any]:
+def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
     """Adds the arrays; what the settings of the file have to say."""
     structure, names = segments.structure, segments.types.names
+    if reason := unsavable(structure):
+        raise InputError(reason)
     arrays["segments.lengths"] = compact(np.array(segments.n_lengths, np.int64))
+    if segments.features:
+        n_bytes["segment_features"] = pack_texts(arrays, "segment_features", segments.features)
+        arrays["segment_features.counts"] = compact(np.diff(segments.pair_ptr))
+        arrays["segment_features.types"] = compact(segments.pair_types)
+    if structure.dictionaries:
+        entries = [entry for given in structure.dictionaries.values() for entry in given]
+        n_bytes["dictionaries"] = pack_texts(
+            arrays, "dictionaries", [word for entry in entries for word in entry]
+        )
+        arrays["dictionaries.words"] = compact(np.array([len(entry) for entry in entries], np.int64))
+        counts = [len([*given]) for given in structure.dictionaries.values()]
+        arrays["dictionaries.entries"] = compact(np.array(counts, np.int64))
     limits = structure.max_length
+    if isinstance(limits, Mapping):
+        limited: Any = [[names.index(name), int(k)] for name, k in limits.items()]
+    else:
+        limited = None if limits is None else int(limits)
+    features: Any = structure.segment_features
     return {
-        "max_length": [[names.index(name), int(k)] for name, k in limits.items()]
-        if isinstance(limits, Mapping)
-        else None
-        if limits is None
-        else int(limits),
+        "max_length": limited,
         "scheme": structure.scheme,
         "longest_weighted": int(structure.longest_weighted),
+        "column": structure.column,
+        "features": [{"path": import_path(one)} if callable(one) else one for one in features],
+        "dictionaries": list(structure.dictionaries),
+        "names": len(segments.features),
     }
 
 
-def unpack(file: ModelFile, settings: Any, labels: Sequence[Hashable]) -> SegmentMap | None:
-    """The inverse of `pack`; InputError for what cannot be segments."""
+def unpack(
+    file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
+) -> SegmentMap | None:
+    """The inverse of `pack`; InputError for what cannot be segments. Functions are placeholders."""
     if settings is None:
         return None
     if not isinstance(settings, dict):
         raise InputError("its segments are damaged")
     scheme = setting(settings, "scheme", (str, type(None)))
     limits = setting(settings, "max_length", (int, list, type(None)))
-    longest = count_setting(settings, "longest_weighted")
     try:
         names = Segments(scheme=scheme).types(labels).names
-        limits = dict(_limit(entry, names) for entry in limits) if isinstance(limits, list) else limits
-        structure = Segments(limits, scheme, longest)
+        structure = Segments(
+            dict(_limit(entry, names) for entry in limits) if isinstance(limits, list) else limits,
+            scheme,
+            count_setting(settings, "longest_weighted"),
+            [_feature(entry) for entry in setting(settings, "features", list)],
+            _dictionaries(file, setting(settings, "dictionaries", list), n_bytes),
+            setting(settings, "column", (int, str)),
+        )
         goes_on = structure.types(labels).goes_on.tolist()
     except (TypeError, ValueError) as error:
         raise InputError(f"its segments are damaged ({str(error).rstrip('.')})") from None
@@ -59,7 +99,67 @@ def unpack(file: ModelFile, settings: Any, labels: Sequence[Hashable]) -> Segmen
         n < 1 or k not in (None, n) for n, k in zip(n_lengths, expected, strict=True)
     ):
         raise InputError("the lengths of its segments are damaged")
-    return SegmentMap(structure, tuple(labels), n_lengths)
+    return _with_features(file, SegmentMap(structure, tuple(labels), n_lengths), settings, n_bytes)
+
+
+def unsavable(structure: Segments) -> str | None:
+    """Why no file can name the functions of these segments; None where one can."""
+    for function in structure.functions:
+        if import_path(function) is None:
+            return (
+                f"the segment feature {function_name(function)!r} has no import path; expected a function that stands in a "
+                "module, not a lambda or one that is defined inside another function"
+            )
+    return None
+
+
+def with_functions(structure: Segments, given: object, *, trust: bool) -> Segments:
+    """The structure of a file with functions, in their order, or with those its import paths name."""
+    chosen = choose_functions(structure.functions, given, "segment features", trust=trust)
+    features: Any = structure.segment_features
+    return replace(
+        structure, segment_features=[next(chosen) if callable(feature) else feature for feature in features]
+    )
+
+
+def _with_features(
+    file: ModelFile, segments: SegmentMap, settings: dict[str, Any], n_bytes: dict[str, Any]
+) -> SegmentMap:
+    n = count_setting(settings, "names")
+    if not n:
+        return segments
+    features = tuple(unpack_texts(file, "segment_features", n_bytes, n))
+    n_types = len(segments.types.names)
+    counts = integers(file, "segment_features.counts", n_types + 1)
+    types = integers(file, "segment_features.types", n_types).astype(np.int32)
+    ptr = offsets(counts)
+    rises = np.diff(types) > 0
+    rises[ptr[1:-1][ptr[1:-1] < len(types)] - 1] = True  # from one feature to the next anything goes
+    if len(counts) != n or ptr[-1] != len(types) or len(set(features)) != n or 0 in counts or not rises.all():
+        raise InputError("the features of its segments do not add up")
+    return replace(segments, features=features, pair_ptr=ptr, pair_types=types)
+
+
+def _dictionaries(file: ModelFile, names: list[Any], n_bytes: dict[str, Any]) -> dict[str, Any]:
+    if not names:
+        return {}
+    sizes, entries = (integers(file, f"dictionaries.{part}", _LONGEST) for part in ("words", "entries"))
+    texts = unpack_texts(file, "dictionaries", n_bytes, int(sizes.sum()))
+    if (
+        len(entries) != len(names)
+        or entries.sum() != len(sizes)
+        or not all(isinstance(name, str) for name in names)
+    ):
+        raise InputError("its dictionaries are damaged")
+    words, first = offsets(sizes).tolist(), offsets(entries).tolist()
+    return {
+        name: [tuple(texts[words[i] : words[i + 1]]) for i in range(first[d], first[d + 1])]
+        for d, name in enumerate(names)
+    }
+
+
+def _feature(entry: Any) -> Any:
+    return placeholder(path_setting(entry, "path")) if isinstance(entry, dict) else entry
 
 
 def _limit(entry: Any, names: Sequence[Hashable]) -> tuple[Hashable, int]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Float64s
+from crfkit.arrays import Bools, Float64s
 from crfkit.features import Dataset, SegmentMap
 from crfkit.inference import Answerer
+from crfkit.models.files import segment_file
 from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
 from crfkit.objective import Loss
 from crfkit.structures import Chain, Segments
@@ -21,14 +24,25 @@ class SegmentPotentials(FeaturePotentials):
 
     segments: SegmentMap
 
+    reads_inputs = True
+
     @classmethod
     def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
         """The weights that the segments of the training data have."""
         structure, data, base = given.settings.structure, given.data, given.base
         assert isinstance(structure, Segments)
         before = base.segments if isinstance(base, SegmentPotentials) else None
-        segments = SegmentMap.learn(structure, given.labels.classes, data.dataset, data.annotation, before)
-        return cls(given.encoder, segments.at_boundaries(given.feature_map), segments), data
+        dataset = replace(data.dataset, inputs=data.inputs)
+        segments = SegmentMap.learn(
+            structure,
+            given.labels.classes,
+            dataset,
+            data.annotation,
+            before,
+            all_possible_states=given.settings.all_possible_states,
+        )
+        found = cls(given.encoder, segments.at_boundaries(given.feature_map), segments)
+        return found, data._replace(read=segments.cells(dataset))
 
     @property
     def structure_names(self) -> tuple[str, ...]:
@@ -37,8 +51,14 @@ class SegmentPotentials(FeaturePotentials):
 
     @property
     def own_blocks(self) -> dict[str, int]:
-        """One block."""
-        return {"lengths": self.segments.n_weights}
+        """Lengths, and features of segments."""
+        n_pairs = len(self.segments.pair_types)
+        return {"lengths": self.segments.n_weights - n_pairs, "segments": n_pairs}
+
+    @property
+    def needs_inputs(self) -> bool:
+        """Segment features and dictionaries look at them."""
+        return self.segments.reads_inputs
 
     def trained_structure(self, chain: Chain) -> Segments:
         """With the scheme that the labels have."""
@@ -46,7 +66,7 @@ class SegmentPotentials(FeaturePotentials):
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Segmentations."""
-        return self.segments.data(self.feature_map, dataset, n_threads)
+        return self.segments.data(self.feature_map, dataset, self.segments.cells(dataset), n_threads)
 
     def answerer(self, weights: Float64s) -> Answerer:
         """On segmentations."""
@@ -58,6 +78,7 @@ class SegmentPotentials(FeaturePotentials):
             self.feature_map,
             data.dataset,
             data.annotation,
+            data.read,
             sample_weight=sample_weight,
             n_threads=n_threads,
         )
@@ -67,5 +88,20 @@ class SegmentPotentials(FeaturePotentials):
         return super().contents() | {"segments": self.segments}
 
     def compared(self, data: TrainingData) -> Iterator[Any]:
-        """What segments have weights for."""
-        yield self.segments.names
+        """What segments have weights for, and the features of each."""
+        yield self.segments.names, data.read
+
+    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+        """The features of segments."""
+        yield self.segments.cells(dataset)
+
+    def _prune_own(self, used: Bools) -> tuple[Self, Bools]:
+        """Features of segments without a weight go; lengths stay."""
+        n_lengths = self.own_blocks["lengths"]
+        return replace(self, segments=self.segments.kept(used[n_lengths:])), np.concatenate(
+            [np.ones(n_lengths, np.bool_), used[n_lengths:]]
+        )
+
+    def find_unsavable(self) -> str | None:
+        """Functions are named by import path, which not every function has."""
+        return segment_file.unsavable(self.segments.structure) or super().find_unsavable()

@@ -33,7 +33,7 @@ from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
 from crfkit.models.warning_types import CheckpointFailed
 from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
-from crfkit.structures import GraphStructure, Patterns
+from crfkit.structures import GraphStructure, Patterns, Segments
 
 TYPE = "checkpoint"
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
@@ -158,6 +158,8 @@ def _features_text(features: Any) -> str:
 def _structure_text(structure: Any) -> str:
     if isinstance(structure, GraphStructure):
         return _compared(structure, "structure")
+    if isinstance(structure, Segments):  # what features and dictionaries give is compared with the data
+        return f"{structure!r} {', '.join(map(_by_code, structure.functions))}".rstrip()
     if not isinstance(structure, Patterns):
         return repr(structure)
     functions = [*structure.functions, *(p.when for p in structure.written if callable(p.when))]

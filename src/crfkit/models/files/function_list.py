@@ -1,0 +1,26 @@
+"""Functions of a structure, such as conditions of patterns and features of segments, given to a loaded model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from crfkit.data import InputError
+from crfkit.features import loaded
+
+
+def choose_functions(
+    functions: Sequence[Callable[..., Any]], given: object, whose: str, *, trust: bool
+) -> Iterator[Callable[..., Any]]:
+    """Those that are given, in their order; else those that import paths name, where `trust`; else `functions`."""
+    if given is None:
+        return iter([*map(loaded, functions)] if trust else functions)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InputError(f"functions is {given!r}, expected a list of functions")
+    new = list(given)
+    if len(new) != len(functions) or not all(map(callable, new)):
+        raise InputError(
+            f"functions has {len(new)} entries, the {whose} of the model call {len(functions)} functions: "
+            f"{', '.join(map(repr, functions)) or 'none'}"
+        )
+    return iter(new)
