@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.tag_dictionary import sequence_words
 from crfkit.features.wording import shown
@@ -115,7 +115,7 @@ def _named(n: int, x: Any, function: SegmentFeature, start: int, end: int) -> Na
     try:
         given = function(x, start, end)
     except Exception as error:
-        raise InputError(f"{where} failed ({type(error).__name__}: {error})") from error
+        raise FunctionError(f"{where} failed ({type(error).__name__}: {error})") from error
     if given is None:
         return ()
     if isinstance(given, str):
@@ -125,6 +125,6 @@ def _named(n: int, x: Any, function: SegmentFeature, start: int, end: int) -> Na
     for name, value in pairs:
         number = isinstance(value, int | float | np.number | np.bool_) and abs(float(value)) <= _LARGEST
         if not isinstance(name, str) or not number:
-            raise InputError(f"{where} gives {shown(given)}, expected names or {{name: number}}")
+            raise FunctionError(f"{where} gives {shown(given)}, expected names or {{name: number}}")
         found.append((name, float(value)))
     return found

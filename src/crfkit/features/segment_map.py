@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Bools, Int32s, Int64s, offsets
-from crfkit.data import InputError
+from crfkit.errors import ImpossibleLabelsError, reword
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.segment_features import SegmentCells, SegmentReader
@@ -203,7 +203,7 @@ class SegmentMap:
         try:
             return _core.segment_loss(data, annotation.labels, *annotation.set_arrays, weights, n_threads)
         except ValueError as error:
-            raise InputError(str(error)) from None
+            raise ImpossibleLabelsError(str(error)) from None
 
     @lazy_property
     def _model(self) -> _core.SegmentModel:
@@ -250,7 +250,7 @@ def _types(structure: Segments, labels: Sequence[Hashable]) -> SegmentTypes:
     try:
         return structure.types(labels)
     except ValueError as error:
-        raise InputError(str(error).rstrip(".")) from None
+        raise reword(error, str(error).rstrip(".")) from None
 
 
 def _prefix(name: Hashable) -> str:
@@ -285,7 +285,7 @@ def _check(
     wrong = _broken(types, ids, ptr)
     if wrong.any():
         t = int(wrong.argmax())
-        raise InputError(
+        raise ImpossibleLabelsError(
             f"{place(t)}: the label {labels[ids[t]]!r} is not part of a whole segment of the scheme {types.scheme}"
         )
     starts = types.starts(ids, ptr)
@@ -297,7 +297,7 @@ def _check(
     long = lengths > limits[found]
     if long.any():
         i = int(long.argmax())
-        raise InputError(
+        raise ImpossibleLabelsError(
             f"{place(int(starts[i]))}: a segment of type {types.names[found[i]]!r} has {lengths[i]} positions, expected at "
             f"most {limits[found[i]]}, its max_length"
         )

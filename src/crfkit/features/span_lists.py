@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import InputError
+from crfkit.errors import LabelError
 from crfkit.features.tag_dictionary import read_once
 from crfkit.features.wording import shown
 from crfkit.structures import Segments, segment_labels
@@ -49,7 +49,7 @@ def _labels(where: str, length: int, spans: Iterable[Any], scheme: str) -> list[
     before = 0
     for start, end, kind in sorted((span[:3] for span in spans), key=lambda span: (span[0], span[1])):
         if not before <= start < end <= length:
-            raise InputError(
+            raise LabelError(
                 f"{where}: the span {shown((start, end, kind))} of {length} positions, expected spans that do not overlap, "
                 "with 0 ≤ start < end ≤ the number of positions"
             )

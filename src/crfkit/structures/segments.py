@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s, Int64s
+from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.chain import Chain
 from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
@@ -62,19 +63,19 @@ class Segments:
         known = isinstance(scheme, str) and scheme.lower() in {*SCHEMES, PLAIN} - {"iob1"}
         if not (scheme is None or known):
             names = ", ".join(name for name in SCHEMES if name != "iob1")
-            raise ValueError(f"Segments.scheme is {scheme!r}, expected None, {PLAIN} or one of {names}.")
+            raise ArgumentError(f"Segments.scheme is {scheme!r}, expected None, {PLAIN} or one of {names}.")
         limits = self.max_length
         by_type = limits.values() if isinstance(limits, Mapping) else [1 if limits is None else limits]
         for name, value in [("max_length", n) for n in by_type] + [
             ("longest_weighted", self.longest_weighted)
         ]:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"Segments.{name} is {value!r}, expected a whole number from 1 on.")
+                raise ArgumentError(f"Segments.{name} is {value!r}, expected a whole number from 1 on.")
         one = callable(self.segment_features) or isinstance(self.segment_features, int | str)
         features = (self.segment_features,) if one else tuple(self.segment_features)  # type: ignore[arg-type]
         for feature in features:
             if isinstance(feature, bool) or not (callable(feature) or isinstance(feature, int | str)):
-                raise ValueError(
+                raise ArgumentError(
                     f"Segments.segment_features has {feature!r}, expected functions of (x, start, end) and columns."
                 )
         object.__setattr__(self, "segment_features", features)
@@ -113,7 +114,7 @@ class Segments:
         )
         if unknown:
             known = ", ".join(repr(name) for name in found.names)
-            raise ValueError(f"Segments.max_length has the type {unknown[0]!r}; the types are {known}.")
+            raise ArgumentError(f"Segments.max_length has the type {unknown[0]!r}; the types are {known}.")
         return found
 
 
@@ -170,7 +171,7 @@ def segment_labels(kind: Hashable, length: int, scheme: str) -> list[Hashable]:
 def _entries(given: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Dictionaries as sorted entries of one word or more."""
     if not isinstance(given, Mapping) or any(isinstance(entries, str) for entries in given.values()):
-        raise ValueError(
+        raise ArgumentError(
             "Segments.dictionaries: expected {name: entries}, entries being texts or lists of words."
         )
     found = {
@@ -180,7 +181,9 @@ def _entries(given: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
     for name, entries in found.items():
         for entry in entries:
             if not entry or not all(isinstance(word, str) for word in entry):
-                raise ValueError(f"Segments.dictionaries: {name!r} has the entry {entry!r}, expected words.")
+                raise ArgumentError(
+                    f"Segments.dictionaries: {name!r} has the entry {entry!r}, expected words."
+                )
     return {name: tuple(sorted(entries)) for name, entries in found.items()}
 
 
@@ -205,7 +208,7 @@ def _scheme_types(scheme: str, labels: Sequence[Hashable]) -> SegmentTypes:
     for c, (name, _) in enumerate(names):
         if first[c] < 0 and single[c] < 0:
             letter = SCHEMES[scheme][0]
-            raise ValueError(
+            raise LabelError(
                 f"The labels of type {name!r} have none that a segment of the scheme {scheme} begins with, such as "
                 f"'{letter}-{name}'."
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.features import loaded
 
 
@@ -16,10 +16,10 @@ def choose_functions(
     if given is None:
         return iter([*map(loaded, functions)] if trust else functions)
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InputError(f"functions is {given!r}, expected a list of functions")
+        raise ArgumentError(f"functions is {given!r}, expected a list of functions")
     new = list(given)
     if len(new) != len(functions) or not all(map(callable, new)):
-        raise InputError(
+        raise ArgumentError(
             f"functions has {len(new)} entries, the {whose} of the model call {len(functions)} functions: "
             f"{', '.join(map(repr, functions)) or 'none'}"
         )

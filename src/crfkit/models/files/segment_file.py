@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import offsets
-from crfkit.data import InputError
+from crfkit.errors import FileFormatError, UnsavableError
 from crfkit.features import SegmentMap, import_path, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
@@ -39,7 +39,7 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
     """Adds the arrays; what the settings of the file have to say."""
     structure, names = segments.structure, segments.types.names
     if reason := unsavable(structure):
-        raise InputError(reason)
+        raise UnsavableError(reason)
     arrays["segments.lengths"] = compact(np.array(segments.n_lengths, np.int64))
     if segments.features:
         n_bytes["segment_features"] = pack_texts(arrays, "segment_features", segments.features)
@@ -73,11 +73,11 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
 def unpack(
     file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
 ) -> SegmentMap | None:
-    """The inverse of `pack`; InputError for what cannot be segments. Functions are placeholders."""
+    """The inverse of `pack`; FileFormatError for what cannot be segments. Functions are placeholders."""
     if settings is None:
         return None
     if not isinstance(settings, dict):
-        raise InputError("its segments are damaged")
+        raise FileFormatError("its segments are damaged")
     scheme = setting(settings, "scheme", (str, type(None)))
     limits = setting(settings, "max_length", (int, list, type(None)))
     try:
@@ -92,13 +92,13 @@ def unpack(
         )
         goes_on = structure.types(labels).goes_on.tolist()
     except (TypeError, ValueError) as error:
-        raise InputError(f"its segments are damaged ({str(error).rstrip('.')})") from None
+        raise FileFormatError(f"its segments are damaged ({str(error).rstrip('.')})") from None
     n_lengths = tuple(integers(file, "segments.lengths", _LONGEST).tolist())
     expected = [structure.limit(name) if several else 1 for name, several in zip(names, goes_on, strict=True)]
     if len(n_lengths) != len(names) or any(
         n < 1 or k not in (None, n) for n, k in zip(n_lengths, expected, strict=True)
     ):
-        raise InputError("the lengths of its segments are damaged")
+        raise FileFormatError("the lengths of its segments are damaged")
     return _with_features(file, SegmentMap(structure, tuple(labels), n_lengths), settings, n_bytes)
 
 
@@ -136,7 +136,7 @@ def _with_features(
     rises = np.diff(types) > 0
     rises[ptr[1:-1][ptr[1:-1] < len(types)] - 1] = True  # from one feature to the next anything goes
     if len(counts) != n or ptr[-1] != len(types) or len(set(features)) != n or 0 in counts or not rises.all():
-        raise InputError("the features of its segments do not add up")
+        raise FileFormatError("the features of its segments do not add up")
     return replace(segments, features=features, pair_ptr=ptr, pair_types=types)
 
 
@@ -150,7 +150,7 @@ def _dictionaries(file: ModelFile, names: list[Any], n_bytes: dict[str, Any]) ->
         or entries.sum() != len(sizes)
         or not all(isinstance(name, str) for name in names)
     ):
-        raise InputError("its dictionaries are damaged")
+        raise FileFormatError("its dictionaries are damaged")
     words, first = offsets(sizes).tolist(), offsets(entries).tolist()
     return {
         name: [tuple(texts[words[i] : words[i + 1]]) for i in range(first[d], first[d + 1])]
@@ -166,4 +166,4 @@ def _limit(entry: Any, names: Sequence[Hashable]) -> tuple[Hashable, int]:
     match entry:
         case [c, k] if is_int(c) and is_int(k) and 0 <= c < len(names):
             return names[c], k
-    raise InputError("the lengths of its segments are damaged")
+    raise FileFormatError("the lengths of its segments are damaged")
