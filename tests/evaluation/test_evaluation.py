@@ -72,12 +72,13 @@ def encode(chunks: list[tuple[int, str]], scheme: str) -> list[str]:
     for length, kind in chunks:
         if not kind:
             labels += ["O"] * length
-        elif scheme in ("IOB1", "IOB2"):
-            first = "B" if scheme == "IOB2" or kind == before else "I"
+        elif scheme in ("IOB1", "IOB2", "BIO"):
+            first = "B" if scheme != "IOB1" or kind == before else "I"
             labels += [f"{first}-{kind}"] + [f"I-{kind}"] * (length - 1)
         else:
             last, single = ("L", "U") if scheme == "BILOU" else ("E", "S")
-            inner = ["B"] + ["I"] * (length - 2) + [last] if length > 1 else [single]
+            inside = "M" if scheme == "BMES" else "I"
+            inner = ["B"] + [inside] * (length - 2) + [last] if length > 1 else [single]
             labels += [f"{letter}-{kind}" for letter in inner]
         before = kind
     return labels

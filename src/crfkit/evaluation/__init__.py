@@ -28,6 +28,13 @@ from crfkit.evaluation.metrics import (
     measure,
     metric_for,
 )
+from crfkit.evaluation.span_probabilities import (
+    Bin,
+    Calibration,
+    SpanCurve,
+    span_calibration,
+    span_precision_recall,
+)
 from crfkit.evaluation.trees import (
     CONTENT_RELATIONS,
     FUNCTIONAL_RELATIONS,
@@ -44,6 +51,8 @@ __all__ = [
     "SCHEMES",
     "TREE_METRICS",
     "UNIVERSAL_FEATURES",
+    "Bin",
+    "Calibration",
     "Confusion",
     "Counts",
     "Evaluation",
@@ -52,6 +61,7 @@ __all__ = [
     "Scorer",
     "Span",
     "SpanCounts",
+    "SpanCurve",
     "SpanReport",
     "TreeReport",
     "accuracy",
@@ -66,6 +76,8 @@ __all__ = [
     "relation_of",
     "scheme_of",
     "sequence_accuracy",
+    "span_calibration",
+    "span_precision_recall",
     "span_report",
     "spans",
 ]

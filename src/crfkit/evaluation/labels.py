@@ -3,13 +3,14 @@
 Every function takes the gold and the predicted label sequences, `gold[n][i]` beside `predicted[n][i]`.
 
 Spans are read from labels such as `B-NP`: a letter, a dash, a type. The letters are B (begins a span), I
-(inside), E or L (ends one), S or U (a span of one position) and O (outside). Spans begin and end where conlleval
+(inside; also M), E or L (ends one), S or U (a span of one position) and O (outside). Spans begin and end where conlleval
 says so, by the letter and type of a position and of the position before it:
 
     begins here        B, S: always                 I, E: after O, E, S, or after another type
     ended before here  after E, S: always           after B, I: if here is O, B, S, or another type
 
-These rules serve IOB1, IOB2, IOBES (= BIOES) and BILOU alike, and give spans to ill-formed sequences too.
+These rules serve IOB1, IOB2 (= BIO), IOBES (= BIOES), BILOU and BMES alike, and give spans to ill-formed sequences too.
+Spans of plain labels (the scheme PLAIN) are runs of equal labels other than O. Schemes may be written in small letters.
 """
 
 from collections import Counter
@@ -24,11 +25,22 @@ from crfkit.evaluation.counts import Counts
 Labels = Sequence[Hashable]
 
 SCHEMES: Mapping[str, str] = MappingProxyType(
-    {"IOB1": "BI", "IOB2": "BI", "IOBES": "BIES", "BIOES": "BIES", "BILOU": "BILU"}
+    {
+        "IOB1": "BI",
+        "IOB2": "BI",
+        "BIO": "BI",
+        "IOBES": "BIES",
+        "BIOES": "BIES",
+        "BILOU": "BILU",
+        "BMES": "BMES",
+    }
 )
 """The known schemes of span labels, with the letters that each has besides O."""
 
-_SAME = {"L": "E", "U": "S"}  # the letters of BILOU and those of IOBES that mean the same
+PLAIN = "PLAIN"
+"""The name for plain labels, whose spans are runs of equal ones."""
+
+_SAME = {"L": "E", "U": "S", "M": "I"}  # letters of BILOU and BMES, and those of IOBES that mean the same
 
 
 class Span(NamedTuple):
@@ -252,25 +264,26 @@ def spans(labels: Labels, scheme: str | None = None) -> list[Span]:
 
 
 def scheme_of(labels: Iterable[Hashable]) -> str | None:
-    """The first of IOB2, IOBES and BILOU that has all these labels; None when they are not labels of spans.
+    """The first of IOB2, IOBES, BILOU and BMES that has all these labels; None when they are not labels of spans.
 
     O alone makes no scheme. IOB1 has the labels of IOB2, and both are read by the same rules.
     """
     distinct = set(labels) - {"O"}
     letters = {label.partition("-")[0] if isinstance(label, str) else "" for label in distinct}
     return next(
-        (name for name in ("IOB2", "IOBES", "BILOU") if letters and letters <= {*SCHEMES[name]}), None
+        (name for name in ("IOB2", "IOBES", "BILOU", "BMES") if letters and letters <= {*SCHEMES[name]}), None
     )
 
 
 def _spans(labels: Labels, scheme: str | None, where: str) -> Iterator[Span]:
     letters = _letters(scheme)
-    before, type_before, start = "O", "", 0
+    before, start = "O", 0
+    type_before: Any = ""
     for i, label in enumerate((*labels, "O")):
         parsed = _parse(label, letters)
         if parsed is None:
             name = f" of the scheme {scheme}" if scheme else ""
-            expected = ", ".join(f"{letter}-type" for letter in letters)
+            expected = ", ".join(f"{letter}-type" for letter in letters or "")
             raise LabelError(
                 f"{where}position {i}: {label!r} is not a span label{name}, expected O or one of {expected}"
             )
@@ -283,18 +296,24 @@ def _spans(labels: Labels, scheme: str | None, where: str) -> Iterator[Span]:
         before, type_before = letter, kind
 
 
-def _letters(scheme: str | None) -> str:
+def _letters(scheme: str | None) -> str | None:
+    """The letters of a scheme besides O; None: labels are plain."""
     if scheme is None:
-        return "BIESLU"
-    if scheme not in SCHEMES:
-        raise ArgumentError(f"unknown scheme of span labels {scheme!r}: expected one of {', '.join(SCHEMES)}")
-    return SCHEMES[scheme]
+        return "BIESLUM"
+    name = scheme.upper()
+    if name not in (*SCHEMES, PLAIN):
+        raise ArgumentError(
+            f"unknown scheme of span labels {scheme!r}: expected one of {', '.join(SCHEMES)}, {PLAIN}"
+        )
+    return SCHEMES.get(name)
 
 
-def _parse(label: Hashable, letters: str) -> tuple[str, str] | None:
-    """The letter of a label (L as E, U as S) and its type, which is empty for a bare letter."""
+def _parse(label: Hashable, letters: str | None) -> tuple[str, Any] | None:
+    """The letter of a label (L as E, U as S, M as I) and its type, which is empty for a bare letter."""
     if label == "O":
         return "O", ""
+    if letters is None:
+        return "I", label  # begins where the label before is another one
     if isinstance(label, str):
         letter, _, kind = label.partition("-")
         if len(letter) == 1 and letter in letters:
