@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crfkit import Span
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.evaluation import Counts, span_calibration, span_precision_recall, spans
 from tests.oracles.conlleval import names, read
 
@@ -63,9 +64,9 @@ def test_nothing_found_and_nothing_to_find() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="3 gold sequences and spans of 1 sequences, expected as many"):
+    with pytest.raises(ShapeError, match="3 gold sequences"):
         span_precision_recall(GOLD, FOUND[:1])
-    with pytest.raises(ValueError, match="n_bins is 0, expected a whole number from 1 on"):
+    with pytest.raises(ArgumentError, match="n_bins is 0"):
         span_calibration(GOLD, FOUND, n_bins=0)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, InputError, Span, evaluation
+from crfkit import CRF, Span, evaluation
+from crfkit.errors import ArgumentError, LabelError
 from crfkit.inference import best_expected_f1
 from crfkit.structures import Arc, GraphStructure, SpanLabels
 from tests.oracles.conlleval import names, probabilities, read
@@ -116,23 +117,23 @@ def test_a_scheme_may_be_given(trained: CRF) -> None:
 
 @pytest.mark.parametrize("value", [0, -0.1, 1.5, float("nan"), "0.5", True])
 def test_a_threshold_is_a_probability(trained: CRF, value: Any) -> None:
-    with pytest.raises(InputError, match=r"threshold is .*, expected a number above 0, up to 1"):
+    with pytest.raises(ArgumentError, match="threshold"):
         trained.predict_spans(X, value)
 
 
 def test_errors_name_what_was_given(trained: CRF) -> None:
-    with pytest.raises(InputError, match="decode is 'best', expected None or one of 'viterbi', 'f1'"):
+    with pytest.raises(ArgumentError, match="decode is 'best'"):
         trained.predict_spans(X, decode="best")
-    with pytest.raises(InputError, match="unknown scheme of span labels 'bioo', expected one of bio"):
+    with pytest.raises(ArgumentError, match="'bioo'"):
         trained.predict_spans(X, scheme="bioo")
-    with pytest.raises(InputError, match="'I-L' is none of the scheme bmes"):
+    with pytest.raises(LabelError, match="'I-L'"):
         trained.predict_spans(X, scheme="bmes")
     with pytest.warns(UserWarning, match="all labels are 'O'"):
         outside = CRF().fit(X, [["O"] * len(y) for y in Y])
-    with pytest.raises(InputError, match="no labels of spans, only 'O'"):
+    with pytest.raises(LabelError, match="only 'O'"):
         outside.predict_spans(X)
     mixed = CRF().fit(X, [["B-L", "I-L", "x", "O"], ["x", "O"], [], ["O"]])
-    with pytest.raises(InputError, match="'B-L' is one of spans and 'x' is not"):
+    with pytest.raises(LabelError, match="'B-L' is one of spans and 'x' is not"):
         mixed.predict_spans(X)
     assert mixed.predict_spans(X, scheme="plain")
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.evaluation.counts import Counts
 from crfkit.evaluation.labels import PLAIN, scheme_of, spans
 
@@ -123,7 +124,7 @@ def span_calibration(
 ) -> Calibration:
     """Mean probability and precision of the spans in each of `n_bins` intervals of the same width."""
     if n_bins < 1:
-        raise ValueError(f"n_bins is {n_bins}, expected a whole number from 1 on")
+        raise ArgumentError(f"n_bins is {n_bins}, expected a whole number from 1 on")
     bins: list[list[tuple[float, bool]]] = [[] for _ in range(n_bins)]
     for probability, is_right in _compared(_gold_spans(gold, scheme), found):
         bins[min(int(probability * n_bins), n_bins - 1)].append((probability, is_right))
@@ -147,7 +148,7 @@ def _compared(
 ) -> list[tuple[float, bool]]:
     """The probability of each span that was found, and whether it is right."""
     if len(gold) != len(found):
-        raise ValueError(
+        raise ShapeError(
             f"there are {len(gold)} gold sequences and spans of {len(found)} sequences, expected as many"
         )
     return [

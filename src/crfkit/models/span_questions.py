@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from crfkit.data import InputError
+from crfkit.errors import ArgumentError
 from crfkit.inference import best_expected_f1
 from crfkit.models.checks import check_probability
 from crfkit.models.encoded_input import EncodedInput
@@ -22,11 +22,8 @@ def check_spans(
         check_probability("threshold", threshold)
     if decode is not None and decode not in DECODINGS:
         expected = ", ".join(map(repr, DECODINGS))
-        raise InputError(f"decode is {decode!r}, expected None or one of {expected}")
-    try:
-        return SpanLabels.of(classes, scheme)
-    except ValueError as error:
-        raise InputError(str(error)) from None
+        raise ArgumentError(f"decode is {decode!r}, expected None or one of {expected}")
+    return SpanLabels.of(classes, scheme)
 
 
 def find_spans(

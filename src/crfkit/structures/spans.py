@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s
+from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.schemes import PLAIN, SCHEMES, Place, find_scheme, label_place
 
 
@@ -52,14 +53,14 @@ class SpanLabels:
     def of(cls, labels: Sequence[Hashable], scheme: str | None = None) -> SpanLabels:
         """Of these labels, by a scheme ("bio", "iob1", "iobes", "bilou", "bmes"; "plain": runs of equal labels).
 
-        Without one: the first scheme that has all these labels, or plain. ValueError where the labels are not those of
+        Without one: the first scheme that has all these labels, or plain. InputError where the labels are not those of
         the scheme, where only some have the form of one, and where there are none but O.
         """
         name = _detected(labels) if scheme is None else _checked(scheme)
         places = [_plain(label) if name == PLAIN else label_place(name, label) for label in labels]
         inside = {found.type for found in places if found.role != "O"}
         if not inside:
-            raise ValueError("the model has no labels of spans, only 'O'")
+            raise LabelError("the model has no labels of spans, only 'O'")
         types = tuple(sorted(inside) if all(isinstance(t, str) for t in inside) else sorted(inside, key=str))
         numbers = {kind: i for i, kind in enumerate(types)}
         return cls(
@@ -91,7 +92,7 @@ class SpanLabels:
 def _checked(scheme: str) -> str:
     name = scheme.lower() if isinstance(scheme, str) else scheme
     if name != PLAIN and name not in SCHEMES:
-        raise ValueError(
+        raise ArgumentError(
             f"unknown scheme of span labels {scheme!r}, expected one of {', '.join(SCHEMES)}, {PLAIN}"
         )
     return name
@@ -110,7 +111,7 @@ def _detected(labels: Sequence[Hashable]) -> str:
     known = [label for label in labels if _looks_like_a_span(label)]
     other = [label for label in labels if label != "O" and not _looks_like_a_span(label)]
     if known and other:
-        raise ValueError(
+        raise LabelError(
             f"the label {known[0]!r} is one of spans and {other[0]!r} is not, expected labels of one scheme; "
             f"scheme={PLAIN!r} reads runs of equal labels"
         )
