@@ -4,9 +4,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <stdexcept>
-#include <string>
-
 #include "answers/scored_lattices.hpp"
 #include "bindings/active_arrays.hpp"
 #include "bindings/annotations.hpp"

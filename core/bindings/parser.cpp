@@ -2,8 +2,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
-#include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "bindings/arrays.hpp"
 #include "text/feature_writer.hpp"

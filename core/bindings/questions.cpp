@@ -4,7 +4,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <optional>
 #include <stdexcept>
 
 #include "answers/chain_potentials.hpp"

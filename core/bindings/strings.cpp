@@ -2,7 +2,6 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
-#include <span>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"

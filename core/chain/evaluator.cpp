@@ -1,7 +1,9 @@
 #include "chain/evaluator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/interruption.hpp"
 

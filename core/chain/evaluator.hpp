@@ -2,12 +2,9 @@
 // forward–backward on dense chains, scaled, or in log space where that would not be exact.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/buffer.hpp"

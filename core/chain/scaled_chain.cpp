@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
-#include <stdexcept>
 #include <vector>
 
 #include "chain/workspace.hpp"

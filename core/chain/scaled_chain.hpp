@@ -1,8 +1,6 @@
 // The questions on one chain by the scaled kernels, in double precision: the fast twin of log_chain.hpp.
 #pragma once
 
-#include <cstdint>
-
 #include "chain/log_chain.hpp"
 
 namespace crfkit {

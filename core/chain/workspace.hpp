@@ -2,7 +2,6 @@
 // products, by the scaled kernels where these are exact and in log space elsewhere.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 

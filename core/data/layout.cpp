@@ -1,7 +1,6 @@
 #include "data/layout.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <stdexcept>
 
 #include "base/lists.hpp"

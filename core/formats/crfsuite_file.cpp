@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
-#include "formats/string_table.hpp"
 #include "text/utf8.hpp"
 
 namespace crfkit {

@@ -1,8 +1,6 @@
 #include "formats/string_table.hpp"
 
 #include <array>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 
 #include "text/utf8.hpp"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/compensated_sum.hpp"
 #include "data/position_scores.hpp"
 
 namespace crfkit {

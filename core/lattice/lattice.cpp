@@ -1,7 +1,6 @@
 #include "lattice/lattice.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 

@@ -1,6 +1,5 @@
 #include "lattice/lattice_loss.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/interruption.hpp"
-#include "data/scorer.hpp"
 
 namespace crfkit {
 

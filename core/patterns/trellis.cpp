@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 #include <optional>
+#include <string>
 
 #include "base/interruption.hpp"
 #include "patterns/trellis_reading.hpp"

@@ -17,7 +17,6 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "data/bigrams.hpp"

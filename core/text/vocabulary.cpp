@@ -1,6 +1,5 @@
 #include "text/vocabulary.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <numeric>

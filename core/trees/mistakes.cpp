@@ -1,7 +1,5 @@
 #include "trees/mistakes.hpp"
 
-#include <utility>
-
 #include "trees/graph.hpp"
 
 namespace crfkit {

@@ -1,7 +1,6 @@
 #include "trees/parser.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/buffer.hpp"

@@ -1,6 +1,5 @@
 #include "trees/sentence_features.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/interruption.hpp"

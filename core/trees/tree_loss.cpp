@@ -1,6 +1,7 @@
 #include "trees/tree_loss.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Σ_n weight_n (log Z_n − log Z_gold,n) over the trees of a treebank, always in double precision.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "training/data_loss.hpp"

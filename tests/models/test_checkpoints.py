@@ -13,14 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import (
-    CRF,
-    LBFGS,
-    Checkpoint,
-    FeatureFunctions,
-    Pattern,
-    Patterns,
-)
+from crfkit import CRF, LBFGS, Checkpoint, FeatureFunctions, Pattern, Patterns
 from crfkit.errors import UnsavableError
 from crfkit.models import CheckpointMismatchError
 from crfkit.models.training.fingerprint import NoFingerprintError, fingerprint

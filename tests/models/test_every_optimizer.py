@@ -11,17 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crfkit import (
-    CRF,
-    LBFGS,
-    Chain,
-    Checkpoint,
-    FeatureFunctions,
-    Parser,
-    Patterns,
-    Segments,
-    optimizers,
-)
+from crfkit import CRF, LBFGS, Chain, Checkpoint, FeatureFunctions, Parser, Patterns, Segments, optimizers
 from crfkit.errors import UnsupportedError
 from crfkit.features import Template
 from tests.models.test_new_structure import SecondOrder

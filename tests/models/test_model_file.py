@@ -20,14 +20,7 @@ from crfkit.errors import FileFormatError, MissingFileError, UnsavableError, Unw
 from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
 from crfkit.models.files.crf_file import Contents, pack, unpack
 from crfkit.models.files.disk import check_writable, read_bytes, replacing
-from crfkit.models.files.model_file import (
-    VERSION,
-    ModelFile,
-    compress,
-    decode,
-    decompress,
-    encode,
-)
+from crfkit.models.files.model_file import VERSION, ModelFile, compress, decode, decompress, encode
 
 MODEL = ModelFile(
     "CRF",

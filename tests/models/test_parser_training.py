@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import (
-    CRF,
-    LBFGS,
-    AdaGrad,
-    Checkpoint,
-    Parser,
-)
+from crfkit import CRF, LBFGS, AdaGrad, Checkpoint, Parser
 from crfkit.errors import ArgumentError
 from crfkit.models import CheckpointMismatchError
 from tests.oracles.treebanks import random_treebank

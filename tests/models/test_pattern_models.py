@@ -15,19 +15,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import (
-    CRF,
-    LBFGS,
-    TRON,
-    Affixes,
-    Bigrams,
-    Checkpoint,
-    Growth,
-    Newton,
-    Ngrams,
-    Pattern,
-    Patterns,
-)
+from crfkit import CRF, LBFGS, TRON, Affixes, Bigrams, Checkpoint, Growth, Newton, Ngrams, Pattern, Patterns
 from crfkit.errors import (
     ArgumentError,
     FileFormatError,

@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.structures import (
-    Chain,
-    MatcherState,
-    MatcherWriter,
-    PatternChain,
-    PatternScores,
-    PatternStarts,
-)
+from crfkit.structures import Chain, MatcherState, MatcherWriter, PatternChain, PatternScores, PatternStarts
 from tests.oracles.instances import ChainInstance
 from tests.oracles.oracle import Bools, Floats, PatternOracle, PatternState, StartedPattern
 

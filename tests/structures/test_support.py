@@ -11,15 +11,7 @@ import pytest
 
 from crfkit import inference
 from crfkit.errors import ImpossibleLabelsError, LabelError, NoOutputError
-from crfkit.structures import (
-    END,
-    START,
-    AllowedLabels,
-    Bigrams,
-    Chain,
-    ChainScores,
-    Outside,
-)
+from crfkit.structures import END, START, AllowedLabels, Bigrams, Chain, ChainScores, Outside
 from tests.oracles.instances import chain_of
 
 LABELS = ("a", "b", "c")

@@ -3,8 +3,6 @@
 A file may have a column that holds, for each word, `*` or `_` where all labels are allowed, else labels joined by `|`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import pairwise
@@ -114,7 +112,7 @@ def allowing_known(examples: Iterable[Example], known: Set[str]) -> Iterator[Exa
             yield example._replace(allowed=allowed)
 
 
-def is_possible(example: Example, bigrams: Bigrams | None, by_name: Mapping[str, Hashable]) -> bool:
+def is_possible(example: Example, bigrams: "Bigrams | None", by_name: Mapping[str, Hashable]) -> bool:
     """Whether the labels of an example lie within the bigrams and the allowed labels of its positions."""
     labels = example.labels or []
     allowed = example.allowed or [None] * len(labels)

@@ -1,7 +1,5 @@
 """From a model and some sequences to the label sequences that `crfkit tag` writes, with what is asked for beside them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from crfkit.models import CRF
 
 
-def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator[list[LabelSequence]]:
+def labelled(model: "CRF", chunk: Sequence[Example], details: Details) -> Iterator[list[LabelSequence]]:
     """The label sequences of each input, best first, with the scores and probabilities that are asked for."""
     X = [example.inputs for example in chunk]
     allowed = allowed_of(chunk, model.classes_)
@@ -41,7 +39,7 @@ def labelled(model: CRF, chunk: Sequence[Example], details: Details) -> Iterator
         ]
 
 
-def _by_score(model: CRF, X: Sequence[Any], details: Details, allowed: Any) -> list[list[LabelSequence]]:
+def _by_score(model: "CRF", X: Sequence[Any], details: Details, allowed: Any) -> list[list[LabelSequence]]:
     """The label sequences with the highest scores (Viterbi)."""
     from crfkit.models import position_scores, scored_nbest
 
@@ -63,7 +61,7 @@ def _by_score(model: CRF, X: Sequence[Any], details: Details, allowed: Any) -> l
 
 
 def _by_marginals(
-    model: CRF, X: Sequence[Any], marginals: Sequence[Float64s], details: Details, allowed: Any
+    model: "CRF", X: Sequence[Any], marginals: Sequence[Float64s], details: Details, allowed: Any
 ) -> list[list[LabelSequence]]:
     """The label sequences whose labels have the highest marginals, by their product, which is their score."""
     from crfkit.inference import k_best

@@ -1,7 +1,5 @@
 """`crfkit eval`: how well a model labels, or parses, a file whose labels or trees are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from crfkit.models import CRF, Parser
 
 
-def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = False) -> Evaluation:
+def evaluate(model: "CRF", examples: Iterable[Example], *, allow_unknown: bool = False) -> "Evaluation":
     """Compare the labels of a file with those that the model gives.
 
     A label that the model does not know is refused; `allow_unknown` counts it as one that the model gets wrong. Where the
@@ -57,7 +55,7 @@ def evaluate(model: CRF, examples: Iterable[Example], *, allow_unknown: bool = F
     return compare(gold, predicted, possible=possible if constrained else None)
 
 
-def evaluate_parser(parser: Parser, sentences: Iterable[Sentence]) -> TreeReport:
+def evaluate_parser(parser: "Parser", sentences: "Iterable[Sentence]") -> "TreeReport":
     """Compare the trees of a file with those that the parser gives; heads that go round in a circle are refused."""
     from crfkit.data import check_tree
     from crfkit.evaluation import evaluate_trees

@@ -1,7 +1,5 @@
 """Cross-validation: how well models do on the part of a file that each of them did not see."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
@@ -24,7 +22,7 @@ def check_folds(n: int | None, n_sequences: int) -> None:
 
 
 def cross_validation(
-    examples: Sequence[Example], n: int, fitted: Callable[[Sequence[Example]], CRF]
+    examples: Sequence[Example], n: int, fitted: "Callable[[Sequence[Example]], CRF]"
 ) -> Iterator[str]:
     """Lines for people: the scores of each of n models, then their means.
 

@@ -1,7 +1,5 @@
 """A trained model as the commands use it: one that reads column files, or files of attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,12 +26,12 @@ class FileForm(NamedTuple):
     separator: str | None = None  # of the columns of the training file; None: each file decides
 
     @classmethod
-    def default(cls, crf: CRF) -> FileForm:
+    def default(cls, crf: "CRF") -> "FileForm":
         """Of a model whose file says nothing. Toolkits whose rows may have any columns split them at blanks."""
         return cls(separator=BLANKS if crf.encoder_.more_columns else None)
 
     @classmethod
-    def of(cls, path: Path, crf: CRF) -> FileForm:
+    def of(cls, path: Path, crf: "CRF") -> "FileForm":
         """What a model file of this package says, or the default; refused if it cannot be."""
         from crfkit.models import read_metadata
 
@@ -54,7 +52,7 @@ class FileForm(NamedTuple):
 class Tagger(NamedTuple):
     """A model of this package or of another toolkit."""
 
-    crf: CRF
+    crf: "CRF"
     toolkit: str  # whose file it is
     form: FileForm
 

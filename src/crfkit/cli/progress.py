@@ -1,7 +1,5 @@
 """What a command shows while it works: one line that changes on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import logging
 import math
 import sys
@@ -41,7 +39,7 @@ class SecondsLeft:
         self._lowest_norm = math.inf
 
     @classmethod
-    def of(cls, optimizer: object, time_budget: float | None) -> SecondsLeft:
+    def of(cls, optimizer: object, time_budget: float | None) -> "SecondsLeft":
         """For an optimizer; for "auto", whose limit is not known yet, L-BFGS stands in."""
         if isinstance(optimizer, str):
             from crfkit.optimizers import LBFGS
@@ -49,7 +47,7 @@ class SecondsLeft:
             optimizer = LBFGS()
         return cls(getattr(optimizer, "max_iterations", 0), getattr(optimizer, "tolerance", 0.0), time_budget)
 
-    def __call__(self, progress: Progress) -> float | None:
+    def __call__(self, progress: "Progress") -> float | None:
         """Seconds left after this iteration; None while there is nothing to go by."""
         # The first iteration, or that of another round.
         if self._first is None or progress.iteration <= self._first.iteration:
@@ -138,7 +136,7 @@ class Display:
             self._count += size(item)
 
     @contextmanager
-    def training(self, seconds_left: SecondsLeft, dev_name: str) -> Iterator[ProgressCallback]:
+    def training(self, seconds_left: SecondsLeft, dev_name: str) -> "Iterator[ProgressCallback]":
         """A callback that shows the iterations of a training run; stages that the library logs are shown meanwhile."""
         from crfkit.models import LOGGER, Pace
 
@@ -160,7 +158,7 @@ class Display:
             self._hide()
             yield
 
-    def _iteration(self, progress: Progress) -> None:
+    def _iteration(self, progress: "Progress") -> None:
         assert self._pace is not None
         assert self._seconds_left is not None
         if self._quiet:

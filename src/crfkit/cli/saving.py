@@ -1,7 +1,5 @@
 """Training runs of commands: the iterations shown, Ctrl-C and SIGTERM handled, the model saved."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,7 +58,7 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
         raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
 
 
-def fit(model: CRF | Parser, *data: Any, **settings: Any) -> bool:
+def fit(model: "CRF | Parser", *data: Any, **settings: Any) -> bool:
     """Train a model; True when Ctrl-C ended it, with the best weights until then."""
     from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
     from crfkit.optimizers import StopReason
@@ -75,7 +73,7 @@ def fit(model: CRF | Parser, *data: Any, **settings: Any) -> bool:
 
 def train_and_save(
     train: Callable[..., bool],
-    model: CRF | Parser,
+    model: "CRF | Parser",
     path: Path,
     options: dict[str, Any],
     display: Display,
@@ -91,7 +89,7 @@ def train_and_save(
 
 
 def keep_model(
-    model: CRF | Parser,
+    model: "CRF | Parser",
     path: Path,
     say: Callable[[str], None],
     *,
@@ -139,7 +137,7 @@ def _save(save: Callable[[Path], None], path: Path) -> Path:
         return other
 
 
-def _grown_words(crf: CRF) -> Iterator[str]:
+def _grown_words(crf: "CRF") -> Iterator[str]:
     """What is to be said of the rounds in which patterns grew, if they did."""
     for number, found in enumerate(getattr(crf, "growth_", ())):
         shown = "; ".join(found.joined[:_SHOWN]) + "; …" * (len(found.joined) > _SHOWN)

@@ -1,7 +1,5 @@
 """`crfkit tag`: write the labels that a model gives to a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -31,7 +29,7 @@ BATCH = 1000  # sequences tagged at once: enough for all threads, little to hold
 
 
 def tag(
-    model: CRF,
+    model: "CRF",
     chunks: Iterable[Sequence[Example]],
     output: IO[str],
     *,

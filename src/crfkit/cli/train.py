@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.columns import (
-    Example,
-    check_label,
-    check_labels,
-    read_attribute_examples,
-    read_labelled,
-)
+from crfkit.cli.columns import Example, check_label, check_labels, read_attribute_examples, read_labelled
 from crfkit.cli.constraints import (
     allowed_column_option,
     allowed_of,

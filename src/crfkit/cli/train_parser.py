@@ -1,7 +1,5 @@
 """`crfkit train-parser`: a dependency parser from a treebank."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from crfkit.models import Parser
 
 
-def new_parser(options: dict[str, Any]) -> Parser:
+def new_parser(options: dict[str, Any]) -> "Parser":
     """An untrained parser as the options of the command ask for it."""
     from crfkit.models import Parser
 

@@ -1,7 +1,5 @@
 """A model whose features are made by a template, from the weights that another toolkit gave to their names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,7 +22,7 @@ class Weights(NamedTuple):
     outcomes: Int32s  # [n] for which label, or for arcs which before · L + after; rising in each feature
     values: Float64s  # [n]
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Weights:
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "Weights":
         """Some of the weights."""
         return Weights(self.names, self.features[chosen], self.outcomes[chosen], self.values[chosen])
 

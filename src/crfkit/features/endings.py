@@ -3,8 +3,6 @@
 Shapes: W words, P (word, label) pairs, E endings, n characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,7 +33,7 @@ class Endings(NamedTuple):
         longest: int,
         min_count: int,
         n_labels: int,
-    ) -> Endings:
+    ) -> "Endings":
         """The endings of at most `longest` characters that `min_count` positions have.
 
         Word `pair_words[p]` has the label `pair_labels[p]` at `pair_counts[p]` positions, p = 0 … P − 1. A word counts for

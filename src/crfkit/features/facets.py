@@ -7,8 +7,6 @@ labels. So tags that were seen rarely, or never with a feature, profit from what
 Shapes: L labels, K kinds of facets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -45,7 +43,7 @@ class Facets:
     @classmethod
     def build(
         cls, labels: Iterable[Hashable], how: str | Mapping[Any, Mapping[str, str]] | FacetsOf
-    ) -> Facets:
+    ) -> "Facets":
         """The facets of labels.
 
         `how` is "characters" (one kind for each place of a positional tag; `-`, `_` and `.` say nothing), "features"

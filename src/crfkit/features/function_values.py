@@ -3,8 +3,6 @@
 A part is a label at a position, or a pair of neighbouring labels. P parts, K outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -33,7 +31,7 @@ class Parts(NamedTuple):
     labels: Objects  # [P]
     befores: Objects | None  # [P]; None for functions of labels
 
-    def until(self, n: int) -> Parts:
+    def until(self, n: int) -> "Parts":
         """The first n of them."""
         befores = None if self.befores is None else self.befores[:n]
         return Parts(self.sequence, self.x, self.positions[:n], self.labels[:n], befores)
@@ -79,7 +77,7 @@ class Outputs:
         if declared is not None and not isinstance(declared, int):
             self.set_names(declared)
 
-    def adopt(self, known: Outputs) -> None:
+    def adopt(self, known: "Outputs") -> None:
         """Take over the outputs that another model has for the function, unless they were declared."""
         if self.declared:
             return

@@ -7,8 +7,6 @@ A function gives a number, a vector, or only those of its outputs that are not 0
 labels: score(y) = Σ_i Σ_k w_k f_k(x, y_{i−1}, y_i, i). It is called only for the labels and pairs that exist.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -124,7 +122,7 @@ class FeatureFunctions:
     def __len__(self) -> int:
         return len(self.functions)
 
-    def __deepcopy__(self, memo: object) -> FeatureFunctions:
+    def __deepcopy__(self, memo: object) -> "FeatureFunctions":
         """It never changes, and neither should what its functions hold be copied."""
         return self
 
@@ -163,7 +161,7 @@ class FeatureFunctions:
             if isinstance(function, NotLoaded):
                 function()
 
-    def with_functions(self, given: FeatureFunctions | Sequence[Any]) -> FeatureFunctions:
+    def with_functions(self, given: "FeatureFunctions | Sequence[Any]") -> "FeatureFunctions":
         """The same with these functions, in the same order, in place of those it has."""
         if isinstance(given, FeatureFunctions):
             return replace(self.with_functions(given.functions), length=given.length)
@@ -180,7 +178,7 @@ class FeatureFunctions:
             functions=[replace(own, function=f) for own, f in zip(self, functions, strict=True)],
         )
 
-    def with_imports(self) -> FeatureFunctions:
+    def with_imports(self) -> "FeatureFunctions":
         """The same with the functions that its import paths name. This runs the code of their modules."""
 
         def function(found: Any) -> Any:

@@ -3,8 +3,6 @@
 In y, the labels of a sequence, an entry is a label, None (unknown), or a set of labels (one of these).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -37,7 +35,7 @@ class Labels:
             self._array[i] = label
 
     @classmethod
-    def seen_in(cls, y: Iterable[Any]) -> Labels:
+    def seen_in(cls, y: Iterable[Any]) -> "Labels":
         """The labels of an annotation, sorted where they can be, otherwise in the order of their first occurrence."""
         sequences = label_lists(y)
         try:
@@ -109,7 +107,7 @@ class Labels:
         return [_to_json(label) for label in self.classes]
 
     @classmethod
-    def from_json(cls, values: object) -> Labels:
+    def from_json(cls, values: object) -> "Labels":
         """The inverse of `to_json`."""
         if not isinstance(values, list):
             raise LabelError(f"the labels are {shown(values)}, expected a list")

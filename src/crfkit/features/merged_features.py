@@ -6,8 +6,6 @@ with equal weights keeps them equal, and needs one coordinate for them: v = √k
 norms and inner products in v are those in w. The l1 penalty of v is √k times that of w_i, the l2 penalty is the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,7 +49,7 @@ class MergedFeatures:
     coordinates: Coordinates
 
     @classmethod
-    def of(cls, feature_map: FeatureMap, dataset: Dataset) -> MergedFeatures | None:
+    def of(cls, feature_map: FeatureMap, dataset: Dataset) -> "MergedFeatures | None":
         """None where too few features are equal."""
         pair_ptr, labels, states = feature_map.pair_ptr, feature_map.pair_labels, dataset.states
         first = _core.first_equals(*states, pair_ptr, labels)  # [F]

@@ -8,8 +8,6 @@ unknown, in training too, and a model learns there what it needs for words it ne
 Words are compared in lower case. Shapes: V words, E endings, L labels, T positions.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -207,7 +205,7 @@ class TagDictionary:
     def __contains__(self, word: str) -> bool:
         return word.lower() in self._entries
 
-    def bound(self, classes: Sequence[Hashable]) -> TagDictionary:
+    def bound(self, classes: Sequence[Hashable]) -> "TagDictionary":
         """The same dictionary with the ids of these labels; others are dropped, and a list that is left empty allows all."""
         ids = {label: i for i, label in enumerate(classes)}
         new = np.array([ids.get(label, -1) for label in self.classes], np.int32)[self.labels]
@@ -218,7 +216,7 @@ class TagDictionary:
             tuple(classes), self.words, self.endings, offsets(counts), new[new >= 0][order], self.column
         )
 
-    def joined(self, other: TagDictionary) -> TagDictionary:
+    def joined(self, other: "TagDictionary") -> "TagDictionary":
         """A dictionary that allows a word, or an ending, the labels that either one does."""
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
         some, others = self.bound(classes), other.bound(classes)
@@ -231,7 +229,7 @@ class TagDictionary:
         labels = np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
         return TagDictionary(classes, words, endings, ptr, labels, self.column)
 
-    def _either(self, other: TagDictionary, entries: Iterable[int | None]) -> Int32s:
+    def _either(self, other: "TagDictionary", entries: Iterable[int | None]) -> Int32s:
         """The labels of lists of the two; one that is empty allows all."""
         found = [
             d.labels[d.ptr[entry] : d.ptr[entry + 1]]

@@ -16,8 +16,6 @@ sequence reads `_x-1` … `_x-4` and `_x-#` before it, `_x+1` … `_x+4` and `_x
 `wapiti_regex`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,16 +23,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from crfkit.errors import FeatureError, TemplateError
-from crfkit.features.templates import (
-    Boundaries,
-    Line,
-    LineParser,
-    Macro,
-    Program,
-    Row,
-    Template,
-    Transform,
-)
+from crfkit.features.templates import Boundaries, Line, LineParser, Macro, Program, Row, Template, Transform
 from crfkit.features.wapiti_regex import WapitiRegex
 
 _BEFORE = ("_x-1", "_x-2", "_x-3", "_x-4", "_x-#")
@@ -114,7 +103,7 @@ class WapitiPatterns(Template):
                 )
         return None
 
-    def of_single_rows(self) -> WapitiPatterns:
+    def of_single_rows(self) -> "WapitiPatterns":
         """The patterns that make the features which these make where every row is a sequence of its own.
 
         >>> WapitiPatterns.parse("u:%x[-1,0]/%x[@1,0]").of_single_rows().text

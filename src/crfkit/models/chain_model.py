@@ -1,7 +1,5 @@
 """What training fixes besides the weights: labels, constraints, and potentials, which say which weight scores what."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,11 +50,11 @@ class ChainModel:
         """D."""
         return self.potentials.n_weights
 
-    def transfer_weights(self, old: ChainModel, weights: Float64s) -> Float64s:
+    def transfer_weights(self, old: "ChainModel", weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another model has too, and 0."""
         return self.potentials.transfer_weights(self.labels, old.potentials, old.labels, weights)
 
-    def prune(self, weights: Float64s) -> tuple[ChainModel, Float64s]:
+    def prune(self, weights: Float64s) -> "tuple[ChainModel, Float64s]":
         """The same model without features whose weights are exactly 0, and the weights that are left."""
         potentials, left = self.potentials.prune(weights)
         return replace(self, potentials=potentials), left

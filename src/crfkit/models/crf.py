@@ -1,7 +1,5 @@
 """The estimator: train, predict, ask for probabilities, save."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import fields
@@ -156,7 +154,7 @@ class CRF(Estimator, Generic[Label]):
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
-        start: CRF[Any] | str | os.PathLike[str] | None = None,
+        start: "CRF[Any] | str | os.PathLike[str] | None" = None,
         checkpoint: Checkpoint | None = None,
         verbose: bool | int = False,
     ) -> Self:
@@ -229,7 +227,7 @@ class CRF(Estimator, Generic[Label]):
         self._answerer = model.answerer(weights)
 
     @property
-    def classes_(self) -> list[Label]:
+    def classes_(self) -> "list[Label]":
         """The labels, in the order of the columns of `predict_marginals`."""
         classes: tuple[Any, ...] = self._trained().labels.classes
         return list(classes)
@@ -279,7 +277,7 @@ class CRF(Estimator, Generic[Label]):
         """Turns input into numbers, and knows the names of the features."""
         return self._trained().potentials.encoder
 
-    def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[list[Label]]:
+    def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> "list[list[Label]]":
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
         with ask.explained():
@@ -316,7 +314,7 @@ class CRF(Estimator, Generic[Label]):
 
     def predict_nbest(
         self, X: Sequence[Any], n: int, *, allowed: Allowed = None
-    ) -> list[list[tuple[float, list[Label]]]]:
+    ) -> "list[list[tuple[float, list[Label]]]]":
         """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
         check_count("n", n)
         found = self._ask(X, allowed).scored_best(n)
@@ -324,7 +322,7 @@ class CRF(Estimator, Generic[Label]):
 
     def sample(
         self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
-    ) -> list[list[list[Label]]]:
+    ) -> "list[list[list[Label]]]":
         """n label sequences of each sequence, drawn from p(y | x); the same for the same `random_state`."""
         check_count("n", n)
         random = make_generator(self.random_state if random_state is None else random_state)

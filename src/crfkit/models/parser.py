@@ -1,7 +1,5 @@
 """The dependency parser: train on trees, parse, ask for probabilities, save."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable
@@ -23,13 +21,7 @@ from crfkit.models.parser_model import ParserModel
 from crfkit.models.settings import PARSER_OPTIMIZER, ParserSettings, check_decoder
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.data_warnings import warn_of_missing_columns
-from crfkit.models.training.parser_task import (
-    ParserTask,
-    TreeMetric,
-    check_metric,
-    tree_measure,
-    with_trees,
-)
+from crfkit.models.training.parser_task import ParserTask, TreeMetric, check_metric, tree_measure, with_trees
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.optimizers import Optimizer
@@ -120,7 +112,7 @@ class Parser(Estimator):
         patience: int | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
-        start: Parser | str | os.PathLike[str] | None = None,
+        start: "Parser | str | os.PathLike[str] | None" = None,
         checkpoint: Checkpoint | None = None,
         verbose: bool | int = False,
     ) -> Self:

@@ -1,7 +1,5 @@
 """What training fixes of a parser besides the weights."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +21,7 @@ class ParserModel(NamedTuple):
         """D."""
         return self.arc_map.n_weights
 
-    def transfer_weights(self, old: ParserModel, weights: Float64s) -> Float64s:
+    def transfer_weights(self, old: "ParserModel", weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another parser has too, and 0.
 
         A weight is known by the key of its feature, that of a label by key and name of the label.
@@ -42,7 +40,7 @@ class ParserModel(NamedTuple):
         copy_keyed(known, weights[here.n_arc_features :], wanted, start[there.n_arc_features :])
         return start
 
-    def prune(self, weights: Float64s) -> tuple[ParserModel, Float64s]:
+    def prune(self, weights: Float64s) -> "tuple[ParserModel, Float64s]":
         """The same parser without weights that are exactly 0, and the weights that are left."""
         arc_map, left = self.arc_map.without_zeros(np.asarray(weights))
         return self._replace(arc_map=arc_map), left

@@ -1,7 +1,5 @@
 """The parameters of `CRF` and `Parser` as typed values: checked when training begins, and as JSON in model files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -136,7 +134,7 @@ class CRFSettings:
         }
 
     @classmethod
-    def from_json(cls, settings: dict[str, Any], n_columns: int | None, learned: Learned) -> CRFSettings:
+    def from_json(cls, settings: dict[str, Any], n_columns: int | None, learned: Learned) -> "CRFSettings":
         """The parameters of a model with these columns; InputError for what cannot be parameters."""
         settings = current_names(settings)
         return cls(
@@ -189,7 +187,7 @@ class ParserSettings:
         }
 
     @classmethod
-    def from_json(cls, settings: dict[str, Any]) -> ParserSettings:
+    def from_json(cls, settings: dict[str, Any]) -> "ParserSettings":
         """The inverse of `to_json`; InputError for what cannot be parameters."""
         found = cls(
             optimizer=settings_file.optimizer_from_json(settings, PARSER_OPTIMIZER),

@@ -1,7 +1,5 @@
 """The distribution over the label sequences of a batch of sequences, in the manner of torch.distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 import torch
@@ -274,7 +272,7 @@ class ChainDistribution(Distribution):
             return ops.log_partition(problem)
         return autograd.log_partition(*choice.choose(problem))
 
-    def _check_same_outputs(self, other: ChainDistribution) -> None:
+    def _check_same_outputs(self, other: "ChainDistribution") -> None:
         mine, theirs = self._problem, other._problem
         if theirs.shape != mine.shape:
             raise ShapeError(

@@ -1,7 +1,5 @@
 """A CRF behind an encoder of Hugging Face's transformers, or any with the same interface; transformers is not required."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -188,7 +186,7 @@ class CRFForTokenClassification(nn.Module):
     @classmethod
     def from_pretrained(
         cls, folder: str | Path, encoder: nn.Module | None = None, **settings: Any
-    ) -> CRFForTokenClassification:
+    ) -> "CRFForTokenClassification":
         """What `save_pretrained` wrote. Without an `encoder`, transformers loads the one that lies there with `settings`."""
         from safetensors.torch import load_file
 

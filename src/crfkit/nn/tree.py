@@ -1,7 +1,5 @@
 """The distribution over the dependency trees of a batch of sentences, in the manner of torch.distributions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -137,7 +135,7 @@ class TreeDistribution(Distribution):
     def _log_partition_in_double(self) -> Tensor:
         return uncompiled(self._log_partition)(self._problem._replace(scores=self._problem.scores.double()))
 
-    def _check_same_outputs(self, other: TreeDistribution) -> None:
+    def _check_same_outputs(self, other: "TreeDistribution") -> None:
         mine, theirs = list(self._problem.scores.shape), list(other._problem.scores.shape)
         if mine != theirs:
             raise ShapeError(f"kl: the other distribution has shape {theirs}, expected {mine}.")

@@ -1,7 +1,5 @@
 """What a minimisation did, iteration by iteration: prints as a table, exports, plots."""
 
-from __future__ import annotations
-
 import csv
 import os
 from math import isnan
@@ -44,7 +42,7 @@ class History(tuple[Record, ...]):
         return array if seconds else np.delete(array, _SECONDS, axis=1)
 
     @classmethod
-    def from_array(cls, rows: npt.NDArray[np.float64]) -> History:
+    def from_array(cls, rows: npt.NDArray[np.float64]) -> "History":
         """The inverse of `to_array`; rows [n, 4] have seconds, but neither passes nor dev scores.
 
         NaN is a dev score where another row has one: all but the start have one, or none has.

@@ -15,13 +15,7 @@ import numpy.typing as npt
 
 from crfkit.errors import ArgumentError
 from crfkit.optimizers.history import History, Record
-from crfkit.optimizers.protocols import (
-    Vector,
-    check_match,
-    check_penalty,
-    check_start,
-    is_whole,
-)
+from crfkit.optimizers.protocols import Vector, check_match, check_penalty, check_start, is_whole
 from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 from crfkit.optimizers.stop_reason import StopReason
 

@@ -1,7 +1,5 @@
 """Snapshots: a minimisation between two iterations, read with care when it goes on from one."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -72,7 +70,7 @@ class Snapshot(NamedTuple):
         """A list of whole numbers."""
         return [int(self._check_number(name, entry, whole=True)) for entry in self._of_type(name, list)]
 
-    def part(self, name: str) -> Snapshot:
+    def part(self, name: str) -> "Snapshot":
         """Numbers within numbers, with all arrays."""
         return Snapshot(self._of_type(name, dict), self.arrays)
 

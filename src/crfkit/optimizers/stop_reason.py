@@ -1,7 +1,5 @@
 """Why a minimisation ended."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 
@@ -23,7 +21,7 @@ class StopReason(StrEnum):
         return self in (StopReason.CONVERGED, StopReason.NO_CHANGE)
 
     @classmethod
-    def parse(cls, text: str) -> StopReason | str:
+    def parse(cls, text: str) -> "StopReason | str":
         """The reason that a text of `Watch.describe` is about; any other text, as models made elsewhere have, is itself."""
         for reason, beginning in (
             (cls.NO_IMPROVEMENT, "no better dev score in "),

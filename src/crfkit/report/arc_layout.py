@@ -8,8 +8,6 @@ across and down to j. Two rules keep lines apart:
               the arc from the root; arcs to the right, the farthest first. Lines of a projective tree never cross so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -89,7 +87,7 @@ class Columns(NamedTuple):
         widths: Sequence[float],
         arcs: Sequence[tuple[Arc, float, float]],
         gap: float,
-    ) -> Columns:
+    ) -> "Columns":
         """Place words as near to each other as they and the labels between them allow.
 
         `widths[i - 1]` is the width of word i; for each arc, how far apart its words must be at least (label and slots),

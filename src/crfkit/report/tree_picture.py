@@ -1,7 +1,5 @@
 """A dependency tree as a picture (SVG): words in a row, tags below them, arcs with their labels above."""
 
-from __future__ import annotations
-
 import html
 import os
 import re
@@ -109,7 +107,7 @@ class _Side(NamedTuple):
     up: bool
 
     @classmethod
-    def of(cls, arcs: list[Arc], n_words: int, *, up: bool) -> _Side:
+    def of(cls, arcs: list[Arc], n_words: int, *, up: bool) -> "_Side":
         return cls(arcs, levels(arcs), slots(arcs, n_words), up)
 
     @property

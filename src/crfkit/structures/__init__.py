@@ -10,24 +10,13 @@ from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram,
 from crfkit.structures.label_units import LabelUnits
 from crfkit.structures.path_graph import PathGraph
 from crfkit.structures.pattern_automaton import Automaton, Effort
-from crfkit.structures.pattern_chain import (
-    PatternChain,
-    PatternMarginals,
-    PatternScores,
-    PatternStarts,
-)
+from crfkit.structures.pattern_chain import PatternChain, PatternMarginals, PatternScores, PatternStarts
 from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, PatternMatcher
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
 from crfkit.structures.schemes import PLAIN, SCHEMES
 from crfkit.structures.segments import SegmentFeature, Segments, SegmentTypes, segment_labels
-from crfkit.structures.spanning_tree import (
-    SpanningTree,
-    allowed_arcs,
-    is_tree,
-    tree_output,
-    tree_scores,
-)
+from crfkit.structures.spanning_tree import SpanningTree, allowed_arcs, is_tree, tree_output, tree_scores
 from crfkit.structures.spans import Span, SpanLabels
 from crfkit.structures.structure import AllowedLabels, Structure
 from crfkit.structures.support import Support

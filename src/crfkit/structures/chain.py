@@ -7,8 +7,6 @@ An empty sequence has exactly one output, the empty one, with score 0; with bigr
 Letters: T positions, L labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -84,7 +82,7 @@ class Chain:
         *,
         possible: Iterable[npt.ArrayLike | AllowedLabels] | None = None,
         also: Bigrams | None = None,
-    ) -> Chain:
+    ) -> "Chain":
         """The chain with its bigrams fixed as a `Bigrams` of these labels, whose ids are their indices.
 
         An output is its label ids, −1 where the label is unknown, or the `AllowedLabels` of its possible labels. Pairs with
@@ -124,7 +122,7 @@ class Chain:
             return []
         return outside(self.support(), list(outputs))
 
-    def of_ids(self, n_labels: int) -> Chain:
+    def of_ids(self, n_labels: int) -> "Chain":
         """The chain for L labels: itself once it is bound; before that, its bigrams must be pairs of ids from 0 to L − 1."""
         if self.labels is not None:
             if len(self.labels) != n_labels:

@@ -6,8 +6,6 @@
 Letters: T positions, S states, A arcs.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -70,7 +68,7 @@ class GraphStructure(ABC):
     def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterable[Arc]:
         """The arcs of all label sequences of this length, in any order."""
 
-    def compile(self, n_positions: int, labels: Sequence[Hashable]) -> OutputGraph:
+    def compile(self, n_positions: int, labels: Sequence[Hashable]) -> "OutputGraph":
         """The same as a graph; ValueError where the arcs do not make one."""
         ids = {label: i for i, label in enumerate(labels)}
         states: dict[Hashable, tuple[int, int]] = {}  # (position, id of the label) of each

@@ -4,8 +4,6 @@ N-grams of units reach further than n-grams of labels: `B-PP|I-PP B-NP I-NP* B-V
 between a preposition and a verb.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +29,7 @@ class LabelUnits:
     wholes: tuple[str, ...]  # [K] the whole unit
 
     @classmethod
-    def of(cls, labels: Sequence[Hashable]) -> LabelUnits:
+    def of(cls, labels: Sequence[Hashable]) -> "LabelUnits":
         """Spans if all labels follow one scheme, as B-NP, I-NP and O do; runs of equal labels otherwise."""
         names = [str(label) for label in labels]
         roles = _roles(names)

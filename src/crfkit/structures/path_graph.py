@@ -6,8 +6,6 @@ question of `crfkit.inference`. score(y) = Σ of the scores of the arcs of the p
 Letters: A arcs, S states (nodes of the graph).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -61,7 +59,9 @@ class PathGraph:
                 f"expected 0 ≤ source < target < {n_nodes}."
             )
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]) -> PathGraph:
+    def bind(
+        self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
+    ) -> "PathGraph":
         """The graph itself: it does not depend on training data."""
         return self
 

@@ -5,8 +5,6 @@
 Letters: T positions, L labels, W weights of patterns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -30,7 +28,7 @@ class PatternStarts(NamedTuple):
     values: Float64s
 
     @classmethod
-    def at(cls, n_positions: int, starts: Iterable[tuple[int, int, float]]) -> PatternStarts:
+    def at(cls, n_positions: int, starts: Iterable[tuple[int, int, float]]) -> "PatternStarts":
         """From (position, state, value) in any order."""
         in_order = sorted(starts, key=lambda start: start[0])
         positions = np.array([position for position, _, _ in in_order], dtype=np.int64)
@@ -74,7 +72,7 @@ class PatternChain:
 
     def bind(
         self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
-    ) -> PatternChain:
+    ) -> "PatternChain":
         """The same with its chain bound."""
         return replace(self, chain=self.chain.bind(labels, outputs))
 

@@ -15,8 +15,6 @@ match at the first and at the last position. `|` binds closer than a sequence: `
 error, since it is ambiguous: write `(A|B)*` or `A|(B*)`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,21 +43,21 @@ class OnePosition:
 class InOrder:
     """One after the other."""
 
-    items: tuple[Node, ...]
+    items: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True)
 class Either:
     """One of these."""
 
-    options: tuple[Node, ...]
+    options: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True)
 class Repeat:
     """Repetition: `least` to `most` times, or unbounded."""
 
-    item: Node
+    item: "Node"
     least: int
     most: int | None
 

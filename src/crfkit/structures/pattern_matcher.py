@@ -13,8 +13,6 @@ smaller. `MatcherWriter` does so for chains.
 Letters: L labels, S label sets, Q states, E transitions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -44,7 +42,7 @@ class PatternMatcher:
     @classmethod
     def linear(
         cls, n_labels: int, configurations: Iterable[tuple[Sequence[Iterable[int]], int]]
-    ) -> tuple[PatternMatcher, Int32s]:
+    ) -> "tuple[PatternMatcher, Int32s]":
         """The matcher of some configurations (label sets of consecutive positions, weight), and the start state of each.
 
         >>> matcher, starts = PatternMatcher.linear(3, [([{0}, {1, 2}], 0), ([{2}, {1, 2}], 0)])
@@ -158,7 +156,7 @@ class MatcherWriter:
                 self._states.append((shifted, activates, last_only))
         return known
 
-    def copy(self) -> MatcherWriter:
+    def copy(self) -> "MatcherWriter":
         """A copy of this writer."""
         other = MatcherWriter(self._n_labels)
         other._sets, other._states, other._known = dict(self._sets), list(self._states), dict(self._known)

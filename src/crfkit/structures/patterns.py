@@ -6,8 +6,6 @@ b is the value of the pattern's condition at the position where the match begins
 those of the chain; patterns only add scores.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -222,7 +220,7 @@ class Patterns:
         constraint = "" if self.bigrams is None else f", bigrams={self.bigrams!r}, unseen={self.unseen!r}"
         return f"Patterns([{words}]{changed}{constraint}{f', grow={self.grow!r}' if self.grow else ''})"
 
-    def __deepcopy__(self, memo: object) -> Patterns:
+    def __deepcopy__(self, memo: object) -> "Patterns":
         """Returns itself: it is immutable, and the state of its functions must not be copied."""
         return self
 

@@ -12,8 +12,6 @@ An output is the heads [T], or [T, 2] for labelled trees: (head, label) of each 
 Letters: T words, R labels of arcs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -48,7 +46,7 @@ class SpanningTree:
 
     def bind(
         self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]
-    ) -> SpanningTree:
+    ) -> "SpanningTree":
         """The structure itself: it does not depend on training data."""
         return self
 

@@ -6,8 +6,6 @@ look at weights or scores.
 Letters: T positions, L labels, nnz entries of a list of lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
@@ -24,7 +22,7 @@ Kind = TypeVar("Kind", np.int32, np.int64)
 class Structure(Protocol):
     """A specification of the outputs that exist."""
 
-    def bind(self, labels: Sequence[Hashable], outputs: Iterable[npt.ArrayLike | AllowedLabels]) -> Self:
+    def bind(self, labels: Sequence[Hashable], outputs: "Iterable[npt.ArrayLike | AllowedLabels]") -> Self:
         """The structure with everything fixed that training decides.
 
         `labels` are the L labels in the order of their ids; `outputs` the training outputs, one per sequence: label
@@ -67,7 +65,7 @@ class AllowedLabels:
         object.__setattr__(self, "labels", labels)
 
     @classmethod
-    def from_mask(cls, mask: npt.ArrayLike) -> AllowedLabels:
+    def from_mask(cls, mask: npt.ArrayLike) -> "AllowedLabels":
         """AllowedLabels from a bool array [T, L] that is True where a label is allowed."""
         allowed = np.asarray(mask)
         if allowed.dtype != np.bool_ or allowed.ndim != 2:
@@ -86,7 +84,7 @@ class AllowedLabels:
         return cls(offsets(np.where(open_positions, 0, counts)), labels)
 
     @classmethod
-    def from_sets(cls, sets: Iterable[Iterable[int] | None]) -> AllowedLabels:
+    def from_sets(cls, sets: Iterable[Iterable[int] | None]) -> "AllowedLabels":
         """AllowedLabels from one set of label ids per position; None where nothing is known."""
         lists = []
         for position, allowed in enumerate(sets):
@@ -100,7 +98,7 @@ class AllowedLabels:
         return cls(offsets(counts), np.array([label for ids in lists for label in ids]))
 
     @classmethod
-    def from_labels(cls, labels: npt.ArrayLike) -> AllowedLabels:
+    def from_labels(cls, labels: npt.ArrayLike) -> "AllowedLabels":
         """AllowedLabels from one label id per position; −1 where nothing is known."""
         ids = _integers("labels", labels, np.int32)
         if len(ids) and ids.min() < -1:
@@ -120,7 +118,7 @@ class AllowedLabels:
         """Equal keys mean the same lists."""
         return (self.position_ptr.tobytes(), self.labels.tobytes())
 
-    def between(self, begin: int, end: int) -> AllowedLabels:
+    def between(self, begin: int, end: int) -> "AllowedLabels":
         """The allowed labels of the positions `begin`, …, `end` − 1 alone."""
         ptr = self.position_ptr[begin : end + 1]
         return AllowedLabels(ptr - ptr[0], self.labels[ptr[0] : ptr[-1]])

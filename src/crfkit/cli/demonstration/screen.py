@@ -1,7 +1,5 @@
 """How the demonstration prints: in colour on a terminal, plain elsewhere and where NO_COLOR is set."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,14 +57,14 @@ class Screen:
             self.say(*pieces[:-1])
 
     @contextmanager
-    def training(self, what: str) -> Iterator[Callable[[Progress], None]]:
+    def training(self, what: str) -> "Iterator[Callable[[Progress], None]]":
         """Show that something is trained, on a terminal with its iterations; gives a callback for `fit`."""
         if not self._console.is_terminal:
             self.say(f"training {what} …")
         status = self._console.status(f"training {what}") if self._console.is_terminal else None
         with status or nullcontext():
 
-            def show(progress: Progress) -> None:
+            def show(progress: "Progress") -> None:
                 if status is not None:
                     status.update(
                         f"training {what}: iteration {progress.iteration}, objective {progress.objective:,.1f}"

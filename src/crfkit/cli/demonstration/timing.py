@@ -1,7 +1,5 @@
 """One figure beside python-crfsuite, where it is installed: the same features, penalty and number of iterations."""
 
-from __future__ import annotations
-
 import warnings
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -29,7 +27,7 @@ class Timing(NamedTuple):
     n_iterations: int
 
 
-def compare(screen: Screen, tagger: CRF, data: Labelled, n_iterations: int) -> tuple[Timing, Timing] | None:
+def compare(screen: Screen, tagger: "CRF", data: Labelled, n_iterations: int) -> tuple[Timing, Timing] | None:
     """Train both on the tagger's features; python-crfsuite's figures and ours, or None where it is not installed."""
     if find_spec("pycrfsuite") is None:
         screen.say(
@@ -52,7 +50,7 @@ def compare(screen: Screen, tagger: CRF, data: Labelled, n_iterations: int) -> t
     return rival, ours
 
 
-def feature_lists(crf: CRF, X: list[list[str]]) -> Features:
+def feature_lists(crf: "CRF", X: list[list[str]]) -> Features:
     """The features that a model's template makes, as lists of strings."""
     names, found = crf.encoder_.vocabulary.names(), crf.encoder_.encode(X)
     ids, begins = found.states.ids.tolist(), found.states.position_ptr.tolist()

@@ -1,7 +1,5 @@
 """A model as text, as `crfsuite dump` writes it, and as dicts with the numbers of that text."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +11,7 @@ _COUNTS = ("num_features", "num_labels", "num_attrs")
 _OFFSETS = ("off_features", "off_labels", "off_attrs", "off_labelrefs", "off_attrrefs")
 
 
-def header_of(model: CrfsuiteModel) -> dict[str, str]:
+def header_of(model: "CrfsuiteModel") -> dict[str, str]:
     """The header of the file, {name: text}."""
     magic, size, kind, version, *numbers = struct.unpack("<4sI4s9I", model.head)
     named = {"magic": magic.decode(), "size": str(size), "type": kind.decode(), "version": str(version)}
@@ -21,7 +19,7 @@ def header_of(model: CrfsuiteModel) -> dict[str, str]:
     return named | {name: f"0x{number:X}" for name, number in zip(_OFFSETS, numbers[3:], strict=True)}
 
 
-def dump_lines(model: CrfsuiteModel) -> Iterator[str]:
+def dump_lines(model: "CrfsuiteModel") -> Iterator[str]:
     """The text, line by line."""
     yield "FILEHEADER = {\n"
     for name, number in header_of(model).items():
@@ -48,7 +46,7 @@ class ParsedDump:
     state_features : {(attribute, label): weight}
     """
 
-    def __init__(self, model: CrfsuiteModel) -> None:
+    def __init__(self, model: "CrfsuiteModel") -> None:
         self.header = header_of(model)
         self.labels = {name: str(i) for i, name in enumerate(model.labels)}
         self.attributes = {name: str(i) for i, name in enumerate(model.vocabulary.names())}

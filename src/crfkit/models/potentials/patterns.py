@@ -8,15 +8,7 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s
-from crfkit.features import (
-    Dataset,
-    Encoder,
-    FunctionData,
-    FunctionMap,
-    PatternData,
-    PatternMap,
-    Template,
-)
+from crfkit.features import Dataset, Encoder, FunctionData, FunctionMap, PatternData, PatternMap, Template
 from crfkit.inference import Answerer
 from crfkit.models.files import pattern_file
 from crfkit.models.files.pattern_file import StoredPatterns

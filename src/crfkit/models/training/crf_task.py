@@ -1,7 +1,5 @@
 """What is particular to training a CRF."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,7 +45,7 @@ class CRFTask:
         check_dev(plan.dev)
         checked_metric(plan.metric)
 
-    def encode(self, plan: Plan[Any], n_threads: int) -> EncodedSequences:
+    def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedSequences":
         """The training set in numbers, and warnings about it."""
         settings, examples = self.settings, self.examples
         base = plan.start.model if self.extend and plan.start is not None else None

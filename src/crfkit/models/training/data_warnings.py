@@ -1,7 +1,5 @@
 """Warnings about data from which, or for which, a model can know less than somebody might think."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +29,7 @@ class MissingColumns(UserWarning):
     """The words of the input lack what the parser has learned from, such as tags."""
 
 
-def warn_of_training_data(model: ChainModel, min_count: int, *, stacklevel: int) -> None:
+def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: int) -> None:
     """Warn where a training set has one label, no features, or columns that no feature reads."""
     potentials = model.potentials
     doubts: list[tuple[str, type[UserWarning]]] = []

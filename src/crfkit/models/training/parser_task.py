@@ -1,7 +1,5 @@
 """What is particular to training a parser: trees to learn from, and metrics of trees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -54,7 +52,7 @@ class ParserTask:
         """Refuse a metric that is none."""
         check_metric(plan.metric)
 
-    def encode(self, plan: Plan[Any], n_threads: int) -> EncodedTrees:
+    def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedTrees":
         """The treebank in numbers, and which features have weights."""
         sentences = checked_sentences(self.given)
         check_trees(sentences, single_root=self.settings.single_root)

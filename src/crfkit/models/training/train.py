@@ -6,8 +6,6 @@ are the weights with the highest dev score (the earliest of equals), and `patien
 one end the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -78,10 +76,10 @@ class Task(Protocol[Model_co]):
     def settings(self) -> CRFSettings | ParserSettings:
         """The parameters of the estimator."""
 
-    def check(self, plan: Plan[Any]) -> None:
+    def check(self, plan: "Plan[Any]") -> None:
         """Refuse a dev set and a metric that have no meaning, before any work."""
 
-    def encode(self, plan: Plan[Any], n_threads: int) -> EncodedTask[Model_co]:
+    def encode(self, plan: "Plan[Any]", n_threads: int) -> EncodedTask[Model_co]:
         """Learns the model from the data, and warns of what is odd about them."""
 
 
