@@ -24,7 +24,7 @@ void ScoredSequences::each_sequence(int n_threads, const Function& function) con
             if (ptr[i] == ptr[i + 1]) continue;
             if (!readers[worker]) readers[worker] = reader();
             readers[worker]->load(i);
-            pace.work(4 * (ptr[i + 1] - ptr[i]) * layout_.n_labels * layout_.n_labels);
+            pace.work(4 * (ptr[i + 1] - ptr[i]) * n_labels() * n_labels());
             function(i, ptr[i], *readers[worker]);
         }
     });
@@ -37,9 +37,9 @@ void ScoredSequences::decode(std::int32_t* labels, int n_threads) const {
 }
 
 void ScoredSequences::marginals(double* out, int n_threads) const {
-    std::fill(out, out + design_.n_positions() * layout_.n_labels, 0.0);
+    std::fill(out, out + design_.n_positions() * n_labels(), 0.0);
     each_sequence(n_threads, [&](std::int64_t, std::int64_t first, ScoredSequence& sequence) {
-        sequence.marginals(out + first * layout_.n_labels);
+        sequence.marginals(out + first * n_labels());
     });
 }
 

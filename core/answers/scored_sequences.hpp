@@ -51,6 +51,8 @@ class ScoredSequences {
 
     const Layout& layout() const { return layout_; }
     const Design& design() const { return design_; }
+    // L, how many outcomes a position has: the labels of the layout.
+    virtual std::int32_t n_labels() const { return layout_.n_labels; }
 
     // decode of each sequence, into labels [T].
     void decode(std::int32_t* labels, int n_threads) const;

@@ -21,6 +21,7 @@ void bind_paths(nanobind::module_& m);      // the questions on the paths of any
 void bind_trellis(nanobind::module_& m);    // patterns, and the trellises in which they fire
 void bind_output_graphs(nanobind::module_& m);      // graphs of label sequences, and data sets of such
 void bind_segments(nanobind::module_& m);           // semi-Markov chains
+void bind_word_lattices(nanobind::module_& m);      // data sets of word lattices
 void bind_losses(nanobind::module_& m);             // losses of data sets, and the objective
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them
 void bind_step_rules(nanobind::module_& m);         // stochastic training methods

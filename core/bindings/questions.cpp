@@ -30,7 +30,7 @@ nb::object log_partitions(const ScoredSequences& self, const Maybe<std::int32_t>
                           const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
                           int n_threads) {
     const Annotation allowed = annotation_of(labels, set_ptr, set_labels);
-    if (labels) check_annotation(self.layout(), self.design(), allowed);
+    if (labels) check_annotation(self.n_labels(), self.design(), allowed);
     return filled<double>({static_cast<std::size_t>(self.design().n_sequences())}, [&](double* out) {
         self.log_partitions(labels ? &allowed : nullptr, out, n_threads);
     });
@@ -126,7 +126,7 @@ void bind_questions(nb::module_& m) {
         .def(
             "marginals",
             [](const ScoredSequences& self, int n_threads) {
-                return filled<double>({n_positions(self), static_cast<std::size_t>(self.layout().n_labels)},
+                return filled<double>({n_positions(self), static_cast<std::size_t>(self.n_labels())},
                                       [&](double* probs) { self.marginals(probs, n_threads); });
             },
             "n_threads"_a)

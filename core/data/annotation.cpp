@@ -19,13 +19,16 @@ Annotation Annotation::between(std::int64_t first, std::int64_t last) const {
 }
 
 void check_annotation(const Layout& layout, const Design& design, const Annotation& gold) {
+    check_annotation(layout.n_labels, design, gold);
+}
+
+void check_annotation(std::int32_t n_labels, const Design& design, const Annotation& gold) {
     const std::int64_t n_positions = design.n_positions();
     if (static_cast<std::int64_t>(gold.labels.size()) != n_positions)
         throw std::invalid_argument("there are " + std::to_string(gold.labels.size()) + " labels for " +
                                     std::to_string(n_positions) + " positions");
-    check_range(gold.labels, -1, layout.n_labels, "labels");
-    if (!gold.set_ptr.empty())
-        check_label_lists(gold.set_ptr, gold.set_labels, n_positions, layout.n_labels, "set");
+    check_range(gold.labels, -1, n_labels, "labels");
+    if (!gold.set_ptr.empty()) check_label_lists(gold.set_ptr, gold.set_labels, n_positions, n_labels, "set");
 }
 
 void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads) {

@@ -47,6 +47,8 @@ struct Annotation {
 
 // Throws std::invalid_argument where an annotation does not fit the data.
 void check_annotation(const Layout& layout, const Design& design, const Annotation& gold);
+// The same with n_labels outcomes of a position.
+void check_annotation(std::int32_t n_labels, const Design& design, const Annotation& gold);
 // Throws std::invalid_argument where nothing can be trained on a design with these gold labels.
 void check_for_training(const Layout& layout, const Design& design, const Annotation& gold, int n_threads);
 

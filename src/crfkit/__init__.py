@@ -42,12 +42,14 @@ if TYPE_CHECKING:
         Chain,
         ChainScores,
         Growth,
+        Lattice,
         Ngrams,
         Pattern,
         Patterns,
         Segments,
         Span,
         SpanningTree,
+        WordLattice,
     )
 
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name imports its own package.
@@ -80,6 +82,7 @@ _NAMES = {
         "ChainScores",
         "END",
         "Growth",
+        "Lattice",
         "Ngrams",
         "Pattern",
         "Patterns",
@@ -87,6 +90,7 @@ _NAMES = {
         "Segments",
         "Span",
         "SpanningTree",
+        "WordLattice",
     ],
 }
 
@@ -110,6 +114,7 @@ __all__ = [
     "FeatureFunctions",
     "Growth",
     "InputError",
+    "Lattice",
     "Newton",
     "Ngrams",
     "Parser",
@@ -122,6 +127,7 @@ __all__ = [
     "StopReason",
     "TagDictionary",
     "Template",
+    "WordLattice",
     "__version__",
     "compat",
     "data",

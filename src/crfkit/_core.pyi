@@ -209,6 +209,9 @@ def segment_loss(
     weights: Float64s,
     n_threads: int,
 ) -> DataLoss: ...
+def word_lattice_loss(
+    data: WordLattices, labels: Int32s, weights: Float64s, n_weights: int, n_threads: int
+) -> DataLoss: ...
 def function_loss(
     slices: FunctionSlices,
     sequence_ptr: Int64s,
@@ -556,6 +559,24 @@ class SegmentData:  # a data set of segmentations; cells: segments that end at e
         values: Float64s | None,
     ) -> None: ...
     def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
+
+class WordLattices:  # a data set whose inputs list arcs, which are the positions of the design
+    def __init__(
+        self,
+        layout: Layout,
+        design: Design,
+        lengths: Int64s,
+        starts: Int64s,
+        ends: Int64s,
+        labels: Int32s,
+        outcomes: Int32s,
+        exists: npt.NDArray[np.uint8] | None,
+        n_labels: int,
+        keys: Int64s,
+        weight_ptr: Int64s,
+        weights: Int32s,
+    ) -> None: ...
+    def score(self, w: Float64s) -> ScoredSequences: ...
 
 class PathGraph:  # any acyclic graph from node 0, START, to node n_nodes − 1, END; every arc from a lower to a higher node
     def __init__(self, n_nodes: int, sources: Int64s, targets: Int64s) -> None: ...

@@ -11,7 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, Checkpoint, FeatureFunctions, Parser, Patterns, Segments, optimizers
+from crfkit import (
+    CRF,
+    LBFGS,
+    Chain,
+    Checkpoint,
+    FeatureFunctions,
+    Lattice,
+    Parser,
+    Patterns,
+    Segments,
+    WordLattice,
+    optimizers,
+)
 from crfkit.errors import UnsupportedError
 from crfkit.features import Template
 from tests.models.test_new_structure import SecondOrder
@@ -98,6 +110,28 @@ def with_trees() -> Structure:
     return Structure(Parser, (random_treebank([2, 4, 3, 5], 0),), random_treebank([3, 4], 1), {})
 
 
+def with_lattices() -> Structure:
+    """Letters of which words of one or two make a path; the features of a word mostly say whether it is on it."""
+
+    def data(n: int, seed: int) -> tuple[list[Any], list[Any]]:
+        random = np.random.default_rng(seed)
+        X, y = [], []
+        for k in range(n):
+            length, at, right = 3 + k % 4, 0, set()
+            while at < length:
+                end = min(length, at + int(random.integers(1, 3)))
+                right.add((at, end, str(random.choice(["N", "V"]))))
+                at = end
+            ends = [(s, e) for s in range(length) for e in (s + 1, s + 2) if e <= length]
+            words = [(s, e, label) for s, e in ends for label in "NV"]
+            says = [f"{(word in right) ^ (random.random() < 0.1)}" for word in words]
+            X.append(WordLattice(length, [(*word, [say]) for word, say in zip(words, says, strict=True)]))
+            y.append(sorted(right))
+        return X, y
+
+    return Structure(lambda **more: CRF(structure=Lattice(), **more), data(16, 0), data(5, 1), {})
+
+
 FUNCTIONS = FeatureFunctions([word_is_label, turns])
 READS_WORDS = Template.parse("U:%x[0,0]\nB", "words")
 READS_PAIRS = Template.parse("U:%x[0,0]\nB\nB:%x[0,0]", "pairs")
@@ -124,6 +158,7 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
     "segments, transition features": lambda: with_columns(
         structure=Segments(longest_weighted=2), features=READS_PAIRS
     ),
+    "word lattices": with_lattices,
     "trees": with_trees,
 }
 CELLS = [(structure, optimizer) for structure in STRUCTURES for optimizer in OPTIMIZERS]

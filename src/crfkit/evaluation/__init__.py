@@ -28,6 +28,7 @@ from crfkit.evaluation.metrics import (
     measure,
     metric_for,
 )
+from crfkit.evaluation.paths import PathMetric, path_counts, path_metric
 from crfkit.evaluation.span_probabilities import (
     Bin,
     Calibration,
@@ -58,6 +59,7 @@ __all__ = [
     "Evaluation",
     "Metric",
     "MetricFunction",
+    "PathMetric",
     "Scorer",
     "Span",
     "SpanCounts",
@@ -73,6 +75,8 @@ __all__ = [
     "make_scorer",
     "measure",
     "metric_for",
+    "path_counts",
+    "path_metric",
     "relation_of",
     "scheme_of",
     "sequence_accuracy",

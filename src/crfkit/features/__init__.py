@@ -14,6 +14,16 @@ from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
 from crfkit.features.import_paths import import_path, loaded, placeholder
 from crfkit.features.labels import Labels, checked_lists
+from crfkit.features.lattice_map import (
+    OFF_PATH,
+    ON_PATH,
+    UNKNOWN,
+    LatticeDataset,
+    LatticeMap,
+    read_lattices,
+    with_arcs,
+)
+from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbers, path_spans, path_triples
 from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
@@ -38,7 +48,10 @@ __all__ = [
     "FEATURE_SET",
     "NAMED_FACETS",
     "NAMED_LINE",
+    "OFF_PATH",
+    "ON_PATH",
     "PRESETS",
+    "UNKNOWN",
     "Annotation",
     "ArcMap",
     "Coordinates",
@@ -56,6 +69,8 @@ __all__ = [
     "GraphMap",
     "KnownTrees",
     "Labels",
+    "LatticeDataset",
+    "LatticeMap",
     "MergedFeatures",
     "Outputs",
     "PatternData",
@@ -76,16 +91,23 @@ __all__ = [
     "checked_sentences",
     "counted_columns",
     "encode_allowed",
+    "encode_paths",
     "encode_sentences",
     "first_of",
+    "gold_triples",
     "import_path",
     "known_trees",
     "labels_of",
     "loaded",
+    "path_numbers",
+    "path_spans",
+    "path_triples",
     "penalty_vector",
     "placeholder",
     "preset",
     "preset_note",
+    "read_lattices",
     "read_once",
+    "with_arcs",
     "without_spans",
 ]

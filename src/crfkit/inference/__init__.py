@@ -25,6 +25,7 @@ from crfkit.inference.answerer import (
     FunctionPotentials,
     GraphPotentials,
     PatternPotentials,
+    WordLatticePotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
@@ -45,6 +46,7 @@ __all__ = [
     "PatternPotentials",
     "TreeBatch",
     "TreeParser",
+    "WordLatticePotentials",
     "best_expected_f1",
     "count",
     "log_count",

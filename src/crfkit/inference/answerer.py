@@ -107,6 +107,17 @@ class GraphPotentials:
         return (data.score(self._weights, n_threads),)
 
 
+class WordLatticePotentials:
+    """Weights [D] of word lattices (`LatticeMap.data`), whose arcs are positions: 1 on the path, 0 elsewhere."""
+
+    def __init__(self, weights: Float64s) -> None:
+        self._weights = np.array(_finite(weights))
+
+    def score(self, data: _core.WordLattices, n_threads: int) -> Iterable[_core.ScoredSequences]:
+        """The lattices with their scores."""
+        return (data.score(self._weights),)
+
+
 class LatticeSlices(Protocol):
     """A data set, slice after slice (`crfkit.features.FunctionData`)."""
 

@@ -8,17 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s, offsets
 from crfkit.errors import InputError, reword
 from crfkit.evaluation import MetricFunction, as_score, checked_metric, metric_for
-from crfkit.features import Dataset, Labels, TagDictionary, checked_lists, encode_allowed, first_of, read_once
+from crfkit.features import (
+    Annotation,
+    Dataset,
+    Labels,
+    TagDictionary,
+    checked_lists,
+    encode_allowed,
+    first_of,
+    read_once,
+)
 from crfkit.inference import Answerer
 from crfkit.lazy import lazy_property
 from crfkit.models.constraints import check_possible, trained_bigrams, trained_chain
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.warning_types import UnknownLabels
-from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns, Segments
+from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +50,7 @@ class ChainModel:
         return trained_bigrams(self.labels, self.potentials.feature_map.bigrams)
 
     @property
-    def trained_structure(self) -> Chain | Patterns | GraphStructure | Segments:
+    def trained_structure(self) -> Chain | Patterns | GraphStructure | Segments | Lattice:
         """The structure, patterns included, with its bigrams fixed by training."""
         return self.potentials.trained_structure(self.chain)
 
@@ -79,10 +88,31 @@ class ChainModel:
             **parts,
         )
 
-    def decode(self, ids: Int32s, ptr: Int64s) -> list[list[Any]]:
-        """Label ids [T] as lists of the user's own labels; sequence n has the positions ptr[n]:ptr[n + 1]."""
+    def decode(self, ids: Int32s, dataset: Dataset, n: int = 1) -> list[list[Any]]:
+        """Label ids as lists of the user's own labels; n label sequences for each sequence, one after the other."""
+        ptr = dataset.sequence_ptr if n == 1 else offsets(np.repeat(np.diff(dataset.sequence_ptr), n))
         labels = self.labels.decode(ids)
         return [labels[begin:end] for begin, end in pairwise(ptr.tolist())]
+
+    def decode_one(self, ids: Int32s, dataset: Dataset, n: int) -> list[Any]:
+        """The same of sequence n alone."""
+        return self.labels.decode(ids)
+
+    def annotate(self, y: Any, dataset: Dataset) -> Annotation:
+        """Labels of encoded input in numbers."""
+        return self.labels.encode(y, np.diff(dataset.sequence_ptr))
+
+    def read_gold(self, y: Any, dataset: Dataset, which: str = "") -> list[Any]:
+        """Right outputs as metrics compare them."""
+        return checked_lists(y, dataset.sequence_ptr, which)
+
+    def compared(self, outputs: list[list[Any]], dataset: Dataset) -> list[list[Any]]:
+        """Predicted outputs as metrics compare them."""
+        return outputs
+
+    def figure(self, metric: MetricFunction | None, gold: list[Any]) -> MetricFunction:
+        """The metric that is given, or the default one."""
+        return metric or metric_for(self.labels.classes, gold)
 
     def encode(self, X: Any, allowed: Any = None) -> Dataset:
         """New input in numbers."""
@@ -113,18 +143,19 @@ class ChainModel:
             dataset = self.encode(X, allowed)
         except InputError as error:
             raise reword(error, f"dev {error}") from None
-        gold = checked_lists(y, dataset.sequence_ptr, "dev ")
-        check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
-        self._warn_of_unknown(gold)
+        gold = self.read_gold(y, dataset, "dev ")
+        if self.potentials.labels_positions:
+            check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
+            self._warn_of_unknown(gold)
         design = self.design(dataset, n_threads, asked_often=True)
-        figure = checked_metric(metric) or metric_for(self.labels.classes, gold)
+        figure = self.figure(checked_metric(metric), gold)
 
         def score(weights: Float64s) -> float:
             try:
                 ids = self.answerer(weights).decode(design, n_threads)
             except ValueError as error:  # the structure has no label sequence for one of them
                 raise reword(error, f"dev {error}") from None
-            return as_score(figure(gold, self.decode(ids, dataset.sequence_ptr)))
+            return as_score(figure(gold, self.compared(self.decode(ids, dataset), dataset)))
 
         return score
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s, offsets
+from crfkit.arrays import Float64s
 from crfkit.errors import UnsupportedError
-from crfkit.evaluation import MetricFunction, checked_metric, measure
+from crfkit.evaluation import MetricFunction, as_score, checked_metric
 from crfkit.features import (
     Encoder,
     FacetsOf,
@@ -19,7 +19,6 @@ from crfkit.features import (
     FeatureMap,
     TagDictionary,
     Template,
-    checked_lists,
     without_spans,
 )
 from crfkit.inference import Answerer
@@ -31,14 +30,14 @@ from crfkit.models.files import crf_file, graph_file, pattern_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
-from crfkit.models.span_questions import check_spans, find_spans
+from crfkit.models.span_questions import check_decoding, check_spans, find_arcs, find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import Chain, GraphStructure, Patterns, Segments, Span
+from crfkit.structures import Chain, GraphStructure, Lattice, Patterns, Segments, Span
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
@@ -116,7 +115,7 @@ class CRF(Estimator, Generic[Label]):
 
     def __init__(
         self,
-        structure: Chain | Patterns | GraphStructure | Segments = DEFAULT_CHAIN,
+        structure: Chain | Patterns | GraphStructure | Segments | Lattice = DEFAULT_CHAIN,
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
         l1: float | Mapping[str, float] = 0.0,
@@ -233,7 +232,7 @@ class CRF(Estimator, Generic[Label]):
         return list(classes)
 
     @property
-    def structure_(self) -> Chain | Patterns | GraphStructure | Segments:
+    def structure_(self) -> Chain | Patterns | GraphStructure | Segments | Lattice:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
         return self._trained().trained_structure
 
@@ -281,13 +280,18 @@ class CRF(Estimator, Generic[Label]):
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
         with ask.explained():
-            return ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
+            return ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
-        """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`."""
+        """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`.
+
+        With a `Lattice`, the probability of each arc to be on the path: float64[arcs].
+        """
         ask = self._ask(X, allowed)
         with ask.explained():
             marginals = ask.answerer.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
+        if not ask.model.potentials.labels_positions:
+            marginals = marginals[:, 1]  # of being on the path
         return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
 
     def predict_spans(
@@ -307,7 +311,11 @@ class CRF(Estimator, Generic[Label]):
 
         With `decode`, a `threshold` leaves out those below it. `scheme` says how labels are read: "bio", "iob1", "iobes",
         "bilou", "bmes", or "plain" (runs of equal labels other than O); None: as all labels look. `allowed` as in `fit`.
+        The spans of a `Lattice` are its arcs.
         """
+        if isinstance(self.structure, Lattice):
+            check_decoding(threshold, decode)
+            return find_arcs(self._ask(X, allowed), threshold, decode)
         known = self.structure.scheme if isinstance(self.structure, Segments) else None
         labels = check_spans(self.classes_, scheme or known, threshold, decode)
         return find_spans(self._ask(X, allowed), labels, threshold, decode)
@@ -330,7 +338,7 @@ class CRF(Estimator, Generic[Label]):
         uniforms = random.random(n * int(ask.ptr[-1]))
         with ask.explained():
             ids = ask.answerer.sample(ask.design, n, uniforms, ask.n_threads)  # by sequence [n, length]
-        drawn = ask.model.decode(ids, offsets(np.repeat(np.diff(ask.ptr), n)))
+        drawn = ask.model.decode(ids, ask.dataset, n)
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
 
     def log_probability(self, X: Sequence[Any], y: Sequence[Any], *, allowed: Allowed = None) -> Float64s:
@@ -340,7 +348,7 @@ class CRF(Estimator, Generic[Label]):
         """
         X, y = without_spans(X, y, self._trained().trained_structure)
         ask = self._ask(X, allowed)
-        annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
+        annotation = ask.model.annotate(y, ask.dataset)
         with ask.explained():
             log_z = ask.answerer.log_partitions(ask.design, n_threads=ask.n_threads)
             log_z_gold = ask.answerer.log_partitions(
@@ -362,16 +370,16 @@ class CRF(Estimator, Generic[Label]):
         A sequence counts as often as its weight says. A label None is unknown, a set of labels means one of these: then
         the score is the share of right labels among those that are known.
         """
-        checked_metric(metric)
+        given = checked_metric(metric)
         X, y = without_spans(X, y, self._trained().trained_structure)
         ask = self._ask(X, allowed)
-        gold = checked_lists(y, ask.ptr)
+        gold = ask.model.read_gold(y, ask.dataset)
+        figure = ask.model.figure(given, gold)
         weights = read_sample_weight(sample_weight, len(gold))
         with ask.explained():
-            predicted = ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.ptr)
-        return measure(
-            metric, ask.model.labels.classes, gold, predicted, None if weights is None else weights.tolist()
-        )
+            predicted = ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
+        options = {} if weights is None else {"sample_weight": weights.tolist()}
+        return as_score(figure(gold, ask.model.compared(predicted, ask.dataset), **options))
 
     def _functions(self, params: dict[str, Any]) -> Any:
         structure, features = params["structure"], params["features"]
@@ -394,7 +402,7 @@ class CRF(Estimator, Generic[Label]):
         n_threads = count_threads(self.n_threads)
         dataset = model.encode(X, allowed)
         design = model.design(dataset, n_threads)
-        return EncodedInput(model, self._answerer, design, dataset.sequence_ptr, dataset.allowed, n_threads)
+        return EncodedInput(model, self._answerer, design, dataset, n_threads)
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._trained()

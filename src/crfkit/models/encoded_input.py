@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.errors import InputError, UnsupportedError
+from crfkit.features import Dataset
 from crfkit.inference import Answerer, ChainPotentials
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
@@ -34,9 +35,18 @@ class EncodedInput(NamedTuple):
     model: ChainModel
     answerer: Answerer
     design: Any  # the input as the native core reads it
-    ptr: Int64s  # [N + 1] the positions of sequence n are ptr[n]:ptr[n + 1]
-    allowed: AllowedLabels | None  # the labels that each position may have; None: all
+    dataset: Dataset
     n_threads: int
+
+    @property
+    def ptr(self) -> Int64s:
+        """[N + 1] the positions of sequence n are ptr[n]:ptr[n + 1]."""
+        return self.dataset.sequence_ptr
+
+    @property
+    def allowed(self) -> AllowedLabels | None:
+        """The labels that each position may have; None: all."""
+        return self.dataset.allowed
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -53,8 +63,11 @@ class EncodedInput(NamedTuple):
             log_z = self.answerer.log_partitions(self.design, n_threads=self.n_threads).tolist()
             found = self.answerer.k_best(self.design, n, self.n_threads)
         return [
-            [ScoredLabels(self.model.labels.decode(labels), score, total) for score, labels in best]
-            for best, total in zip(found, log_z, strict=True)
+            [
+                ScoredLabels(self.model.decode_one(labels, self.dataset, n), score, total)
+                for score, labels in best
+            ]
+            for n, (best, total) in enumerate(zip(found, log_z, strict=True))
         ]
 
     def position_scores(self, labels: Sequence[Int32s]) -> list[Float64s]:

@@ -3,8 +3,6 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 from crfkit.arrays import Float64s
 from crfkit.errors import LabelError
 from crfkit.models.checks import check_count
@@ -27,7 +25,7 @@ def position_scores(model: CRF, X: Sequence[Any], y: Sequence[Sequence[Hashable]
     position they are log p(y_t | y_{t−1}, x).
     """
     ask = model._ask(X, None)
-    annotation = ask.model.labels.encode(y, np.diff(ask.ptr))
+    annotation = ask.model.annotate(y, ask.dataset)
     if (annotation.labels < 0).any():
         raise LabelError("y has an unknown label, expected one at every position")
     ids = [annotation.labels[begin:end] for begin, end in zip(ask.ptr[:-1], ask.ptr[1:], strict=True)]

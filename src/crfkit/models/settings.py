@@ -24,7 +24,7 @@ from crfkit.models.checks import check_count, check_flag, check_optimizer, check
 from crfkit.models.files import settings_file
 from crfkit.models.files.file_arrays import current_names, setting
 from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
-from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns, Segments
+from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
 
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
@@ -50,7 +50,7 @@ class Learned(NamedTuple):
 class CRFSettings:
     """The parameters of a `CRF`, whose docstring explains them."""
 
-    structure: Chain | Patterns | GraphStructure | Segments
+    structure: Chain | Patterns | GraphStructure | Segments | Lattice
     features: str | Template | FeatureFunctions | None
     optimizer: Optimizer | str
     l1: Strength
@@ -65,10 +65,15 @@ class CRFSettings:
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
-        if not isinstance(self.structure, Chain | Patterns | GraphStructure | Segments):
+        if not isinstance(self.structure, Chain | Patterns | GraphStructure | Segments | Lattice):
             raise ArgumentError(
-                f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…), crfkit.Segments(…) "
-                "or a GraphStructure"
+                f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…), crfkit.Segments(…), "
+                "crfkit.Lattice(…) or a GraphStructure"
+            )
+        others = (self.features, self.facets, self.tag_dictionary or None)
+        if isinstance(self.structure, Lattice) and any(other is not None for other in others):
+            raise UnsupportedError(
+                "a Lattice lists its arcs with their features: expected no features, facets or tag_dictionary"
             )
         if isinstance(self.structure, GraphStructure) and self.functions is not None:
             raise UnsupportedError(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from crfkit.errors import ArgumentError, FileFormatError
-from crfkit.features import FeatureFunctions, FunctionMap, GraphMap, Template
+from crfkit.features import FeatureFunctions, FunctionMap, GraphMap, LatticeMap, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
@@ -25,6 +25,7 @@ from crfkit.models.files.file_arrays import flag, name_damage, setting
 from crfkit.models.files.function_file import StoredFunctions
 from crfkit.models.files.graph_file import StoredStructure
 from crfkit.models.files.model_file import ModelFile
+from crfkit.models.lattice_model import LatticeModel
 from crfkit.models.parser import Parser
 from crfkit.models.parser_model import ParserModel
 from crfkit.models.potentials import (
@@ -32,6 +33,7 @@ from crfkit.models.potentials import (
     FeaturePotentials,
     FunctionPotentials,
     GraphPotentials,
+    LatticePotentials,
     LocalPotentials,
     PatternPotentials,
     SegmentPotentials,
@@ -39,7 +41,7 @@ from crfkit.models.potentials import (
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
 from crfkit.optimizers import History
-from crfkit.structures import GraphStructure
+from crfkit.structures import GraphStructure, Lattice
 
 MAX_COLUMNS = 1_000_000
 Functions = FeatureFunctions | Sequence[Any] | None
@@ -122,7 +124,8 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
             potentials = replace(potentials, segments=replace(potentials.segments, structure=whole))
             parameters = replace(parameters, structure=whole)
         crf: CRF[Any] = CRF(**vars(parameters))
-        crf._set_model(ChainModel(labels, parameters.chain, potentials, learned.dictionary), contents.weights)
+        kind = LatticeModel if isinstance(potentials, LatticePotentials) else ChainModel
+        crf._set_model(kind(labels, parameters.chain, potentials, learned.dictionary), contents.weights)
     crf.history_ = History.from_array(contents.history)
     return crf
 
@@ -156,10 +159,17 @@ def _read_potentials(
     local = flag(contents.settings, "local")
     graph = settings.structure if isinstance(settings.structure, GraphStructure) else None
     names = tuple(contents.structure_names)
-    if len(set(names)) != len(names) or (names and graph is None):
+    lattice = settings.structure if isinstance(settings.structure, Lattice) else None
+    if len(set(names)) != len(names) or (names and graph is None and lattice is None):
         raise FileFormatError("the names of the weights of its structure are damaged")
-    if local and (stored or contents.patterns or contents.dictionary or graph or contents.segments):
+    if local and (
+        stored or contents.patterns or contents.dictionary or graph or lattice or contents.segments
+    ):
         raise FileFormatError(NOT_LOCAL)
+    if lattice is not None:
+        if stored or contents.patterns or contents.dictionary or len(feature_map.arc_before):
+            raise FileFormatError("it has a lattice, and what lattices have not")
+        return LatticePotentials(encoder, feature_map, LatticeMap(lattice, names), contents.labels)
     map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
     if contents.patterns is not None:
         patterns = contents.patterns.opened(classes, chain, columns=template is not None)

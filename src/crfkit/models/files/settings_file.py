@@ -16,16 +16,16 @@ from crfkit.features import (
     WapitiTokens,
     preset,
 )
-from crfkit.models.files import graph_file
+from crfkit.models.files import graph_file, lattice_file
 from crfkit.models.files.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-from crfkit.structures import Bigrams, Chain, GraphStructure, Patterns, Segments
+from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
 
 _LISTED = "listed"  # bigrams, facets or a dictionary that were given, not made by name or from data
 _LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns, WapitiTokens)}
 
 
-def structure_to_json(structure: Chain | Patterns | GraphStructure | Segments) -> dict[str, Any]:
+def structure_to_json(structure: Chain | Patterns | GraphStructure | Segments | Lattice) -> dict[str, Any]:
     """The parameter `structure`; listed bigrams are kept apart, as label ids, and so are patterns and segments."""
     chain = structure if isinstance(structure, Chain) else structure.chain
     return {
@@ -34,10 +34,11 @@ def structure_to_json(structure: Chain | Patterns | GraphStructure | Segments) -
         "bigrams": _LISTED if isinstance(chain.bigrams, Bigrams) else chain.bigrams,
         "unseen": chain.unseen,
         **(graph_file.to_json(structure) if isinstance(structure, GraphStructure) else {}),
+        **(lattice_file.to_json(structure) if isinstance(structure, Lattice) else {}),
     }
 
 
-def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain | GraphStructure:
+def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain | GraphStructure | Lattice:
     """The inverse of `structure_to_json`; `bigrams` are those of the trained model."""
     name = setting(value, "bigrams", (str, type(None)))
     if (name is None) != (bigrams is None):
@@ -51,7 +52,7 @@ def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain
         )
     except ValueError as error:
         raise FileFormatError(f"its structure is damaged ({str(error).rstrip('.')})") from None
-    return graph_file.from_json(value, chain)
+    return lattice_file.from_json(value) or graph_file.from_json(value, chain)
 
 
 def features_from_json(settings: dict[str, Any], n_columns: int | None) -> str | Template | None:

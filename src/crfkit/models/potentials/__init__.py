@@ -14,6 +14,7 @@ from crfkit.models.potentials.features import (
 )
 from crfkit.models.potentials.functions import FunctionPotentials
 from crfkit.models.potentials.graphs import GraphPotentials
+from crfkit.models.potentials.lattices import LatticePotentials
 from crfkit.models.potentials.patterns import PatternPotentials
 from crfkit.models.potentials.segments import SegmentPotentials
 from crfkit.models.settings import CRFSettings
@@ -24,6 +25,7 @@ __all__ = [
     "FeaturePotentials",
     "FunctionPotentials",
     "GraphPotentials",
+    "LatticePotentials",
     "Learning",
     "LocalPotentials",
     "PatternPotentials",

@@ -26,7 +26,7 @@ from crfkit.inference import Answerer, ChainPotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
 from crfkit.objective import Loss
-from crfkit.structures import Chain, GraphStructure, Patterns, Segments
+from crfkit.structures import Chain, GraphStructure, Lattice, Patterns, Segments
 
 NOT_LOCAL = (
     "it is normalised at each position, which does not go with patterns, feature functions, bigrams, facets or a "
@@ -65,6 +65,7 @@ class FeaturePotentials:
     reads_inputs: ClassVar[bool] = False  # training looks at the inputs themselves, beside their features
     lists_outputs: ClassVar[bool] = False  # impossible sequences are refused before the core sees the input
     local: ClassVar[bool] = False  # normalised at each position
+    labels_positions: ClassVar[bool] = True  # outputs are label sequences
 
     @classmethod
     def encode_training(
@@ -121,7 +122,7 @@ class FeaturePotentials:
         """Whether new inputs themselves are looked at, beside their features."""
         return False
 
-    def trained_structure(self, chain: Chain) -> Chain | Patterns | GraphStructure | Segments:
+    def trained_structure(self, chain: Chain) -> Chain | Patterns | GraphStructure | Segments | Lattice:
         """The structure with the bigrams that training fixed."""
         return chain
 

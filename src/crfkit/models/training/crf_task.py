@@ -10,7 +10,7 @@ import numpy as np
 from crfkit.arrays import Float64s
 from crfkit.errors import UnsavableError
 from crfkit.evaluation import checked_metric
-from crfkit.features import MergedFeatures, checked_lists
+from crfkit.features import MergedFeatures
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
@@ -165,7 +165,7 @@ def _dev_fingerprint(model: ChainModel, X: Any, y: Any, allowed: Any = None) -> 
     for thing in model.potentials.compared_input(dataset):
         digest.add(thing)
     numbers: dict[Any, int] = {}  # entries of y by their first occurrence
-    for labels in checked_lists(y, dataset.sequence_ptr, "dev "):
+    for labels in model.read_gold(y, dataset, "dev "):
         entries = [frozenset(entry) if isinstance(entry, set) else entry for entry in labels]
         digest.add(np.array([numbers.setdefault(entry, len(numbers)) for entry in entries], dtype=np.int64))
     return digest.add(list(numbers)).hexdigest()

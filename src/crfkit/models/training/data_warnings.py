@@ -33,7 +33,7 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
     """Warn where a training set has one label, no features, or columns that no feature reads."""
     potentials = model.potentials
     doubts: list[tuple[str, type[UserWarning]]] = []
-    if len(model.labels) == 1:
+    if len(model.labels) == 1 and potentials.labels_positions:
         [label] = model.labels.classes
         doubts.append((f"all labels are {label!r}: the model can give no other one", UninformativeData))
     if potentials.n_features == 0:

@@ -29,8 +29,9 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import bind_chain, check_gold, find_labels_gone, without_labels
 from crfkit.models.potentials import Learning, TrainingData, potentials_for
 from crfkit.models.settings import CRFSettings
+from crfkit.models.training.lattice_set import learn_lattices
 from crfkit.models.training.warm_start import widen
-from crfkit.structures import Bigrams, Chain
+from crfkit.structures import Bigrams, Chain, Lattice
 
 
 class Examples(NamedTuple):
@@ -64,6 +65,9 @@ def learn(
 
     With a `base` the model has all that the base has, and what the data add to it, whatever `min_count` says.
     """
+    if isinstance(settings.structure, Lattice):
+        model, found = learn_lattices(X, y, allowed, settings, base)
+        return TrainingSet(model, found, np.ones(found.dataset.n_sequences, np.bool_))
     kind = potentials_for(settings)
     X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
     if settings.tag_dictionary or kind.reads_inputs:
