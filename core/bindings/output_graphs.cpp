@@ -9,6 +9,7 @@
 #include "bindings/annotations.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/function_slices.hpp"
 #include "bindings/lock_release.hpp"
 #include "output_graphs/graph_parts.hpp"
 #include "training/part_loss.hpp"
@@ -33,13 +34,16 @@ void bind_output_graphs(nb::module_& m) {
         .def(
             "__init__",
             [](GraphData* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
+               std::shared_ptr<PythonSlices> functions, std::int64_t first_weight,
                const std::vector<std::shared_ptr<OutputGraph>>& graphs, const Array<std::int32_t>& graph_of) {
                 new (self) GraphData{std::move(layout),
                                      std::move(design),
+                                     std::move(functions),
+                                     first_weight,
                                      {graphs.begin(), graphs.end()},
                                      copy(view(graph_of))};
             },
-            "layout"_a, "design"_a, "graphs"_a, "graph_of"_a)
+            "layout"_a, "design"_a, "functions"_a.none(), "first_weight"_a, "graphs"_a, "graph_of"_a)
         .def(
             "score",
             [](std::shared_ptr<GraphData> self, const Array<double>& w,

@@ -12,20 +12,25 @@ namespace crfkit {
 
 class GraphParts::Reader final : public PartReader {
   public:
-    explicit Reader(const GraphParts& source)
+    // Without scores it reads which paths there are.
+    Reader(const GraphParts& source, bool scored)
         : data_(*source.data_),
           gold_(source.gold_ ? &*source.gold_ : nullptr),
           bigrams_(source.model_.bigrams),
-          chain_(*data_.layout, *data_.design, source.model_),
           labels_(data_.layout->n_labels),
           transitions_(bigrams_.n_arcs()),
-          own_(source.n_weights - data_.layout->n_weights()) {}
+          own_(source.n_weights - data_.first_weight) {
+        if (scored && data_.functions)
+            chain_ = std::make_unique<FunctionFactors>(*data_.functions, bigrams_, source.n_weights);
+        else if (scored)
+            chain_ = std::make_unique<DesignFactors>(*data_.layout, *data_.design, source.model_);
+    }
 
     void load(std::int64_t n, Parts& parts) override {
         const OutputGraph& graph = *data_.graphs[data_.graph_of[n]];
         const std::int64_t T = graph.n_positions();
         std::int64_t first = 0;  // node of the position at hand
-        chain_.load(n);
+        if (chain_) chain_->load(n);
         parts.clear();
         transitions_.clear();
         own_.clear();
@@ -34,14 +39,14 @@ class GraphParts::Reader final : public PartReader {
             const std::int64_t position = data_.design->sequence_ptr[n] + t;
             open_labels(position, t == 0, t + 1 == T);
             labels_.clear();
-            if (chain_.by_position()) transitions_.clear();
+            if (chain_ && chain_->by_position()) transitions_.clear();
             parts.begin_level();
             first = parts.n_nodes();
             for (std::int64_t j = graph.level_ptr[t]; j < graph.level_ptr[t + 1]; ++j) {
                 const std::int32_t b = graph.labels[j];
                 if (!open_[b]) continue;
                 nodes_[j] = parts.add_node(b, !gold_ || gold_->possible(position, b));
-                parts.score_node(labels_.of(b, parts, [&] { chain_.add_label(t, b, parts); }));
+                if (chain_) parts.score_node(labels_.of(b, parts, [&] { chain_->add_label(t, b, parts); }));
                 for (std::int64_t e = graph.in_ptr[j]; e < graph.in_ptr[j + 1]; ++e)
                     add_arc(graph, t, e, b, parts);
             }
@@ -63,18 +68,19 @@ class GraphParts::Reader final : public PartReader {
         const std::int32_t k = t == 0 ? -1 : bigrams_.find(graph.labels[source], b);
         if (from < 0 || (t > 0 && k < 0 && !bigrams_.soft)) return;  // it does not exist
         parts.add_arc(from);
-        if (k >= 0) parts.score_arc(transitions_.of(k, parts, [&] { chain_.add_arc(t, k, parts); }));
+        if (!chain_) return;
+        if (k >= 0) parts.score_arc(transitions_.of(k, parts, [&] { chain_->add_arc(t, k, parts); }));
         for (std::int64_t i = graph.weight_ptr[e]; i < graph.weight_ptr[e + 1]; ++i) {
             const std::int32_t weight = graph.weights[i];
             parts.score_arc(
-                own_.of(weight, parts, [&] { parts.add_feature(data_.layout->n_weights() + weight, 1); }));
+                own_.of(weight, parts, [&] { parts.add_feature(data_.first_weight + weight, 1); }));
         }
     }
 
     const GraphData& data_;
     const Annotation* gold_;
     const Bigrams& bigrams_;
-    DesignFactors chain_;
+    std::unique_ptr<ChainFactors> chain_;  // null: nothing is scored
     LazyFactors labels_, transitions_, own_;
     std::vector<std::int64_t> nodes_;  // [S] the node of each state, −1: none
     std::vector<std::uint8_t> open_;   // [L]
@@ -94,11 +100,11 @@ GraphParts::GraphParts(std::shared_ptr<const GraphData> data, std::optional<Anno
     const auto n = static_cast<std::size_t>(design.n_sequences());
     if (data_->graph_of.size() != n || PartSource::weights.size() != n)
         throw std::invalid_argument("expected one graph and one weight for each sequence");
-    if (weights < data_->layout->n_weights())
+    if (data_->first_weight < data_->layout->n_weights() || weights < data_->first_weight)
         throw std::invalid_argument("the weights of the structure must follow all others");
     for (const auto& graph : data_->graphs) {
         if (!graph) throw std::invalid_argument("a graph is missing");
-        graph->check(data_->layout->n_labels, weights - data_->layout->n_weights());
+        graph->check(data_->layout->n_labels, weights - data_->first_weight);
     }
     check_range(data_->graph_of, 0, static_cast<std::int64_t>(data_->graphs.size()), "graph_of");
     for (std::size_t i = 0; i < n; ++i)
@@ -112,7 +118,7 @@ void GraphParts::check_possible(int n_threads) const {
     parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int) {
         Parts parts;
         AllowedParts allowed;
-        open()->load(n, parts);
+        Reader(*this, false).load(n, parts);
         allowed.find(parts);
         if (!allowed.possible())
             throw std::invalid_argument("sequence " + std::to_string(n) +
@@ -121,6 +127,6 @@ void GraphParts::check_possible(int n_threads) const {
     });
 }
 
-std::unique_ptr<PartReader> GraphParts::open() const { return std::make_unique<Reader>(*this); }
+std::unique_ptr<PartReader> GraphParts::open() const { return std::make_unique<Reader>(*this, true); }
 
 }  // namespace crfkit

@@ -9,7 +9,7 @@
 
 #include "data/annotation.hpp"
 #include "data/arc_model.hpp"
-#include "patterns/function_factors.hpp"
+#include "lattice/function_factors.hpp"
 #include "patterns/trellis.hpp"
 #include "training/parts.hpp"
 

@@ -520,12 +520,18 @@ class OutputGraph:  # the label sequences of one length as the paths of a graph
         in_ptr: Int64s,  # [S + 1] the arcs into each state
         sources: Int64s,  # [A] −1: the start
         weight_ptr: Int64s,  # [A + 1]
-        weights: Int32s,  # own ones, counted from the end of the layout
+        weights: Int32s,  # own ones, counted from the first of them
     ) -> None: ...
 
 class GraphData:  # a data set whose sequences are graphs
     def __init__(
-        self, layout: Layout, design: Design, graphs: list[OutputGraph], graph_of: Int32s
+        self,
+        layout: Layout,
+        design: Design,
+        functions: FunctionSlices | None,  # in place of the features of the design
+        first_weight: int,  # of the own ones of the graphs
+        graphs: list[OutputGraph],
+        graph_of: Int32s,
     ) -> None: ...
     def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
 

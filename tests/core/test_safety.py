@@ -213,7 +213,7 @@ def test_every_sequence_has_a_graph(graphs: list[Any], graph_of: int, what: str)
     dataset, annotation = drawn(1, 1)
     feature_map = weights_of(dataset, annotation, 1)
     design, numbers = feature_map.design(dataset, 1), np.full(1, graph_of, np.int32)
-    data = _core.GraphData(feature_map.layout, design, graphs, numbers)
+    data = _core.GraphData(feature_map.layout, design, None, feature_map.n_weights, graphs, numbers)
     with pytest.raises(ValueError, match=what):
         data.score(np.zeros(feature_map.n_weights), 1)
     with pytest.raises(ValueError, match="must follow all others"):

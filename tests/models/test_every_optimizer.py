@@ -154,6 +154,7 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
         structure=PATTERNS, features=READS_WORDS, tag_dictionary=True
     ),
     "graphs": with_labels(structure=SecondOrder()),
+    "graphs, functions": with_labels(structure=SecondOrder(), features=FUNCTIONS),
     "segments": with_labels(structure=Segments()),
     "segments, transition features": lambda: with_columns(
         structure=Segments(longest_weighted=2), features=READS_PAIRS

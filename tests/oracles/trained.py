@@ -8,20 +8,20 @@ c (Cov[φ] − Cov_gold[φ]) v, where gold means the outputs that the annotation
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import combinations
+from itertools import combinations, product
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, PatternMap
-from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, PatternPotentials
+from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, GraphMap, PatternMap
+from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, GraphPotentials, PatternPotentials
 from crfkit.objective import Loss, Objective
-from crfkit.structures import Patterns
+from crfkit.structures import Arc, GraphStructure, Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
 from tests.oracles.online_reference import every_kind_of_feature
 from tests.oracles.oracle import TreeOracle
@@ -241,6 +241,44 @@ def of_patterns_with_functions(functions: str, kind: Mapping[str, Any]) -> Train
     return with_patterns(*given, outputs, problem.data)
 
 
+class Triples(GraphStructure):
+    """Chains of second order, with a weight for each triple of labels."""
+
+    def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterator[Arc]:
+        for t in range(n_positions):
+            for a, b, c in product(labels if t > 1 else [None], labels if t else [None], labels):
+                yield Arc(t, (a, b), (b, c), [c], [f"{a}{b}{c}"] if t > 1 else [])
+
+
+def of_graphs_with_functions(functions: str, kind: Mapping[str, Any]) -> Trained:
+    """A structure of the user's own with feature functions."""
+    problem = FunctionProblem(3, FUNCTIONS[functions], **kind)
+    labels = "abcdefgh"[: problem.feature_map.n_labels]
+    map_ = GraphMap.learn(Triples(), labels, problem.dataset, ())
+
+    def counts(n: int, y: tuple[int, ...]) -> Float64s:
+        text = "".join(labels[b] for b in y)
+        triples = [sum(text[t : t + 3] == name for t in range(len(text) - 2)) for name in map_.names]
+        return np.concatenate([problem.counts(n, y), triples])
+
+    paths = [problem.paths(n) for n in range(len(problem.lengths))]
+    outputs = [
+        Outputs(np.array([counts(n, y) for y in ys]), np.array([problem.admits(n, y) for y in ys]))
+        for n, ys in enumerate(paths)
+    ]
+    given = problem.feature_map, problem.dataset
+
+    def loss(*, single_precision: bool, n_threads: int) -> Loss:
+        weight = problem.sample_weight
+        return map_.loss(
+            *given, problem.annotation, functions=problem.data, sample_weight=weight, n_threads=n_threads
+        )
+
+    found = Trained(loss, outputs, problem.sample_weight)
+    found.answers = Answerer(GraphPotentials(found.w)), map_.data(*given, 2, problem.data), paths
+    return found
+
+
 def of_segments(**kind: Any) -> Trained:
     """Semi-Markov chains."""
     problem = SegmentProblem(**kind)
@@ -334,6 +372,11 @@ ROWS: dict[str, Callable[[], Trained]] = {
     ),
     **{
         f"patterns with functions {name}, {_named(kind)}": partial(of_patterns_with_functions, name, kind)
+        for name in FUNCTIONS
+        for kind in FUNCTION_KINDS
+    },
+    **{
+        f"graphs with functions {name}, {_named(kind)}": partial(of_graphs_with_functions, name, kind)
         for name in FUNCTIONS
         for kind in FUNCTION_KINDS
     },

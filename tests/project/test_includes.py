@@ -28,7 +28,7 @@ MAP: dict[str, set[str]] = {
         "training",
         "lattice",
     },  # feature functions beside patterns
-    "output_graphs": {"base", "data", "paths", "training"},
+    "output_graphs": {"base", "data", "paths", "training", "lattice"},  # feature functions in their graphs
     "segments": {"base", "kernels", "data", "paths", "training"},
     "trees": {"base", "kernels", "training"},
     "formats": {"base", "text", "data"},

@@ -14,6 +14,7 @@ from crfkit.arrays import offsets
 from crfkit.errors import reword
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
+from crfkit.features.function_data import FunctionData
 from crfkit.lazy import lazy_property
 from crfkit.structures import GraphStructure, OutputGraph
 
@@ -22,7 +23,7 @@ _KEPT = 256  # graphs, one for each length
 
 @dataclass(frozen=True, eq=False)
 class GraphMap:
-    """Which weights the arcs of a structure have. They lie behind those of the feature map, in the order of `names`."""
+    """Which weights the arcs of a structure have. They lie behind all others, in the order of `names`."""
 
     structure: GraphStructure
     labels: tuple[Hashable, ...]  # [L]
@@ -43,12 +44,26 @@ class GraphMap:
         for length in np.unique(np.diff(dataset.sequence_ptr)).tolist():
             yield self._compile(length)
 
-    def data(self, feature_map: FeatureMap, dataset: Dataset, n_threads: int) -> _core.GraphData:
-        """A data set as graphs, for the native core."""
+    def data(
+        self,
+        feature_map: FeatureMap,
+        dataset: Dataset,
+        n_threads: int,
+        functions: FunctionData | None = None,
+    ) -> _core.GraphData:
+        """A data set as graphs, for the native core.
+
+        `functions`: feature functions on the data set, in place of the features of the map.
+        """
         lengths, graph_of = np.unique(np.diff(dataset.sequence_ptr), return_inverse=True)
         graphs = [self._native_graph(length) for length in lengths.tolist()]
-        design = feature_map.design(dataset, n_threads)
-        return _core.GraphData(feature_map.layout, design, graphs, graph_of.astype(np.int32))
+        numbers = graph_of.astype(np.int32)
+        if functions is None:
+            design, first = feature_map.design(dataset, n_threads), feature_map.n_weights
+            return _core.GraphData(feature_map.layout, design, None, first, graphs, numbers)
+        map_ = functions.map
+        design = map_.design(dataset.sequence_ptr, dataset.allowed, n_threads)
+        return _core.GraphData(map_.layout, design, functions.native(), map_.n_weights, graphs, numbers)
 
     def loss(
         self,
@@ -56,13 +71,14 @@ class GraphMap:
         dataset: Dataset,
         annotation: Annotation,
         *,
+        functions: FunctionData | None = None,
         sample_weight: npt.ArrayLike | None = None,
         n_threads: int = 1,
     ) -> _core.DataLoss:
         """The loss over the graphs of a data set, for `Objective`."""
-        data = self.data(feature_map, dataset, n_threads)
+        data = self.data(feature_map, dataset, n_threads, functions)
         weights = sequence_weights(sample_weight, dataset.n_sequences)
-        n_weights = feature_map.n_weights + len(self.names)
+        n_weights = (feature_map if functions is None else functions.map).n_weights + len(self.names)
         try:
             return _core.graph_loss(
                 data, annotation.labels, *annotation.set_arrays, weights, n_weights, n_threads

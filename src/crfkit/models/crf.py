@@ -387,7 +387,7 @@ class CRF(Estimator, Generic[Label]):
         if isinstance(structure, Patterns):
             return [*own, *pattern_file.functions_of(structure)]
         if isinstance(structure, GraphStructure):
-            return [graph_file.kind_of(structure)]
+            return [*own, graph_file.kind_of(structure)]
         if isinstance(structure, Segments):
             return structure.functions
         return features if own else None

@@ -75,10 +75,6 @@ class CRFSettings:
             raise UnsupportedError(
                 "a Lattice lists its arcs with their features: expected no features, facets or tag_dictionary"
             )
-        if isinstance(self.structure, GraphStructure) and self.functions is not None:
-            raise UnsupportedError(
-                "a GraphStructure does not go with feature functions: expected other features"
-            )
         if isinstance(self.structure, Segments) and (self.functions is not None or self.facets is not None):
             raise UnsupportedError(
                 "Segments do not go with feature functions or facets: expected other features"

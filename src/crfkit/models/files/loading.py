@@ -52,8 +52,9 @@ def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_fun
 
     A file that does not exist is a FileNotFoundError, one that is no model an InputError.
 
-    A model with feature functions is given them again, in their order, as `functions`; functions that patterns call come
-    behind them. With neither `functions` nor `trust_functions` the model can only be inspected.
+    A model with feature functions is given them again, in their order, as `functions`; functions that patterns call, or
+    the class of a structure of your own, come behind them. With neither `functions` nor `trust_functions` the model can
+    only be inspected.
 
     With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
     their code, and what it names is called with your input. Use it only for files that you would run as a program.
@@ -107,7 +108,7 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         given = setting(contents.settings, "parameters", dict)
         parameters = CRFSettings.from_json(given, n_columns, learned)
         if isinstance(parameters.structure, StoredStructure):
-            graph = parameters.structure.opened(functions, trust=trust)
+            graph = parameters.structure.opened(of_structure, trust=trust)
             parameters = replace(parameters, structure=graph)
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)
@@ -131,12 +132,11 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
 
 
 def _split_functions(functions: Functions, contents: Contents) -> tuple[Functions, Functions]:
-    """Feature functions, and those that patterns or segments call; the latter come last."""
-    if graph_file.has_class(contents.settings):
-        return None, None
+    """Feature functions, and what the structure needs: functions, or its class; the latter come last."""
     if contents.segments is not None:
         return None, functions
-    if functions is None or contents.patterns is None:
+    has_class = graph_file.has_class(contents.settings)
+    if functions is None or (contents.patterns is None and not has_class):
         return functions, None
     stored = contents.settings.get("functions")
     if stored is None:
@@ -173,12 +173,11 @@ def _read_potentials(
     map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
     if contents.patterns is not None:
         patterns = contents.patterns.opened(classes, chain, columns=template is not None)
-        return PatternPotentials(encoder, feature_map, patterns, map_)
+        return PatternPotentials(encoder, feature_map, patterns, functions=map_)
+    if graph is not None:
+        return GraphPotentials(encoder, feature_map, GraphMap(graph, classes, names), functions=map_)
     if map_ is not None:
         return FunctionPotentials(encoder, feature_map, map_)
-    if graph is not None:
-        graphs = GraphMap(graph, classes, names)
-        return GraphPotentials(encoder, feature_map, graphs)
     if contents.segments is not None:
         return SegmentPotentials(encoder, feature_map, contents.segments)
     return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)

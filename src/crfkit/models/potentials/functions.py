@@ -1,6 +1,6 @@
-"""The weights of feature functions."""
+"""The weights of feature functions, alone and before those of a structure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,3 +103,51 @@ class FunctionPotentials(FeaturePotentials):
     def compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The values of the functions."""
         return FunctionData(self.functions, dataset, n_threads=1).values()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StructurePotentials(FeaturePotentials):
+    """Weights of features or of feature functions, and behind them those of a structure."""
+
+    functions: FunctionMap | None = None
+
+    lists_outputs = True
+
+    @property
+    def beside(self) -> FeaturePotentials:
+        """The potentials without those of the structure."""
+        if self.functions is None:
+            return FeaturePotentials(self.encoder, self.feature_map)
+        return FunctionPotentials(self.encoder, self.feature_map, self.functions)
+
+    @classmethod
+    def encode_training(
+        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
+    ) -> tuple[Encoder, Dataset]:
+        """As without the structure."""
+        return _kind_beside(settings).encode_training(X, settings, template, base)
+
+    @staticmethod
+    def learn_beside(given: Learning) -> tuple[FeaturePotentials, FunctionMap | None, TrainingData]:
+        """The potentials without those of the structure, their functions, and the data as these read it."""
+        if isinstance(given.base, StructurePotentials):
+            given = given._replace(base=given.base.beside)
+        beside, data = _kind_beside(given.settings).learn(given)
+        return beside, beside.functions if isinstance(beside, FunctionPotentials) else None, data
+
+    @property
+    def output_names(self) -> Sequence[str]:
+        """In the order of their weights, which lie before those of the structure."""
+        return self.beside.output_names
+
+    def encode(self, X: Any) -> Dataset:
+        """As without the structure."""
+        return self.beside.encode(X)
+
+    def values(self, dataset: Dataset, n_threads: int) -> FunctionData | None:
+        """The functions on a data set."""
+        return None if self.functions is None else FunctionData(self.functions, dataset, n_threads)
+
+
+def _kind_beside(settings: CRFSettings) -> type[FeaturePotentials]:
+    return FeaturePotentials if settings.functions is None else FunctionPotentials

@@ -5,19 +5,22 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from crfkit import inference
-from crfkit.arrays import Float64s
+from crfkit.arrays import Bools, Float64s
 from crfkit.features import Dataset, GraphMap
 from crfkit.inference import Answerer
 from crfkit.models.files import graph_file
 from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
+from crfkit.models.potentials.functions import StructurePotentials
 from crfkit.objective import Loss
 from crfkit.structures import Chain, GraphStructure
 
 
 @dataclass(frozen=True, eq=False)
-class GraphPotentials(FeaturePotentials):
-    """Weights of features and transitions, and behind them those that the arcs of the structure name."""
+class GraphPotentials(StructurePotentials):
+    """Weights of features or of feature functions, and behind them those that the arcs of the structure name."""
 
     graphs: GraphMap
 
@@ -27,8 +30,9 @@ class GraphPotentials(FeaturePotentials):
         structure, classes = given.settings.structure, given.labels.classes
         assert isinstance(structure, GraphStructure)
         known = () if given.base is None else given.base.structure_names
-        graphs = GraphMap.learn(structure, classes, given.data.dataset, known)
-        return cls(given.encoder, given.feature_map, graphs), given.data
+        beside, functions, data = cls.learn_beside(given)
+        graphs = GraphMap.learn(structure, classes, data.dataset, known)
+        return cls(given.encoder, beside.feature_map, graphs, functions=functions), data
 
     @property
     def structure_names(self) -> tuple[str, ...]:
@@ -37,8 +41,8 @@ class GraphPotentials(FeaturePotentials):
 
     @property
     def own_blocks(self) -> dict[str, int]:
-        """One block."""
-        return {"structure": len(self.graphs.names)}
+        """One block, behind those of functions."""
+        return {**self.beside.own_blocks, "structure": len(self.graphs.names)}
 
     def trained_structure(self, chain: Chain) -> GraphStructure:
         """The structure with the bigrams that training fixed."""
@@ -48,7 +52,7 @@ class GraphPotentials(FeaturePotentials):
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Graphs."""
-        return self.graphs.data(self.feature_map, dataset, n_threads)
+        return self.graphs.data(self.feature_map, dataset, n_threads, self.values(dataset, n_threads))
 
     def answerer(self, weights: Float64s) -> Answerer:
         """On graphs."""
@@ -60,18 +64,29 @@ class GraphPotentials(FeaturePotentials):
             self.feature_map,
             data.dataset,
             data.annotation,
+            functions=data.read,
             sample_weight=sample_weight,
             n_threads=n_threads,
         )
 
+    def find_touched(self, data: TrainingData) -> Bools:
+        """Of the weights of the structure, all."""
+        return np.concatenate([self.beside.find_touched(data), np.ones(len(self.graphs.names), np.bool_)])
+
     def find_unsavable(self) -> str | None:
         """The class of the structure is named by import path, which not every class has."""
-        return graph_file.unsavable(self.graphs.structure) or super().find_unsavable()
+        return graph_file.unsavable(self.graphs.structure) or self.beside.find_unsavable()
 
     def contents(self) -> dict[str, Any]:
         """With the names of the weights; the structure itself is in the settings of the file."""
-        return super().contents() | {"structure_names": self.graphs.names}
+        return self.beside.contents() | {"structure_names": self.graphs.names}
 
     def compared(self, data: TrainingData) -> Iterator[Any]:
-        """The graphs."""
-        return self.graphs.graphs(data.dataset)
+        """The graphs, and the values of functions."""
+        yield from self.graphs.graphs(data.dataset)
+        if self.functions is not None:
+            yield from self.beside.compared(data)
+
+    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+        """The values of functions."""
+        return self.beside.compared_input(dataset)

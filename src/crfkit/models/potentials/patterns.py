@@ -1,6 +1,6 @@
 """The weights of patterns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -8,52 +8,33 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s
-from crfkit.features import Dataset, Encoder, FunctionData, FunctionMap, PatternData, PatternMap, Template
+from crfkit.features import Dataset, PatternData, PatternMap
 from crfkit.inference import Answerer
 from crfkit.models.files import pattern_file
 from crfkit.models.files.pattern_file import StoredPatterns
 from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
-from crfkit.models.potentials.functions import FunctionPotentials
-from crfkit.models.settings import CRFSettings
+from crfkit.models.potentials.functions import StructurePotentials
 from crfkit.objective import Loss
 from crfkit.structures import Chain, Patterns
 
 
 @dataclass(frozen=True, eq=False)
-class PatternPotentials(FeaturePotentials):
+class PatternPotentials(StructurePotentials):
     """Weights of features or of feature functions, and behind them one for each pattern.
 
     As long as there is no pattern, all is as without.
     """
 
     patterns: PatternMap
-    functions: FunctionMap | None = None
 
     reads_inputs = True
-    lists_outputs = True
-
-    @property
-    def beside(self) -> FeaturePotentials:
-        """The potentials without their patterns."""
-        if self.functions is None:
-            return FeaturePotentials(self.encoder, self.feature_map)
-        return FunctionPotentials(self.encoder, self.feature_map, self.functions)
-
-    @classmethod
-    def encode_training(
-        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
-    ) -> tuple[Encoder, Dataset]:
-        """As without patterns."""
-        return _kind_beside(settings).encode_training(X, settings, template, base)
 
     @classmethod
     def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
         """The patterns that the training data have, and where each may begin."""
         structure, before = given.settings.structure, given.base
         assert isinstance(structure, Patterns)
-        if isinstance(before, PatternPotentials):
-            given = given._replace(base=before.beside)
-        beside, data = _kind_beside(given.settings).learn(given)
+        beside, functions, data = cls.learn_beside(given)
         patterns, starts = PatternMap.learn(
             structure,
             given.labels.classes,
@@ -62,14 +43,8 @@ class PatternPotentials(FeaturePotentials):
             columns=given.encoder.template is not None,
             base=before.patterns if isinstance(before, PatternPotentials) else None,
         )
-        functions = beside.functions if isinstance(beside, FunctionPotentials) else None
-        found = cls(given.encoder, beside.feature_map, patterns, functions)
+        found = cls(given.encoder, beside.feature_map, patterns, functions=functions)
         return found, data._replace(read=_Read(starts, data.read))
-
-    @property
-    def output_names(self) -> Sequence[str]:
-        """In the order of their weights, which lie before those of the patterns."""
-        return self.beside.output_names
 
     @property
     def pattern_names(self) -> list[str]:
@@ -90,16 +65,12 @@ class PatternPotentials(FeaturePotentials):
         """The patterns that were asked for, with the bigrams that training fixed."""
         return replace(self.patterns.structure, bigrams=chain.bigrams)
 
-    def encode(self, X: Any) -> Dataset:
-        """As without patterns."""
-        return self.beside.encode(X)
-
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Trellises."""
         if not self.patterns.n_weights:
             return self.beside.design(dataset, n_threads, asked_often=asked_often)
-        values = None if self.functions is None else FunctionData(self.functions, dataset, n_threads)
-        return self.patterns.design(self.patterns.data(dataset), self.feature_map, dataset, n_threads, values)
+        starts, values = self.patterns.data(dataset), self.values(dataset, n_threads)
+        return self.patterns.design(starts, self.feature_map, dataset, n_threads, values)
 
     def answerer(self, weights: Float64s) -> Answerer:
         """On trellises."""
@@ -162,7 +133,3 @@ class _Read(NamedTuple):
 
 def _without_patterns(data: TrainingData) -> TrainingData:
     return data._replace(read=data.read.beside)
-
-
-def _kind_beside(settings: CRFSettings) -> type[FeaturePotentials]:
-    return FeaturePotentials if settings.functions is None else FunctionPotentials

@@ -1,4 +1,5 @@
-// What scores labels and pairs of neighbouring labels beside patterns, where feature functions do.
+// Feature functions as what scores labels and pairs of neighbouring labels, beside patterns or in a structure
+// of the user's own.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,15 @@ class FunctionFactors final : public ChainFactors {
     FunctionFactors(const FunctionSlices& slices, const Bigrams& bigrams, std::int64_t n_weights);
 
     void load(std::int64_t n) override { functions_.load(n); }
-    void add_label(std::int64_t t, std::int32_t b, Parts& parts) override {
-        functions_.add_node(functions_.lattice.find_node(t, b), parts);
-    }
+    // Nothing is added for labels that no label sequence with these bigrams has there.
+    void add_label(std::int64_t t, std::int32_t b, Parts& parts) override;
     void add_arc(std::int64_t t, std::int32_t k, Parts& parts) override;
     bool by_position() const override { return true; }
 
   private:
+    // The node of a label; −1: none.
+    std::int64_t find_node(std::int64_t t, std::int32_t b) const;
+
     const Bigrams& bigrams_;
     FunctionReader functions_;
     std::vector<std::int32_t> after_;  // [A] the label that each listed arc leads to
