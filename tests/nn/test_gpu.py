@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 
+from tests.nn import gpu_segment_cases
 from tests.nn.gpu_cases import (
     CASES,
     STREAMS,
@@ -40,3 +41,9 @@ def test_trees_on_both_sides(
 @pytest.mark.parametrize(("size", "share"), STREAMS)
 def test_two_streams_do_not_block_each_other(size: tuple[int, int, int], share: float) -> None:
     check_streams(size, share)
+
+
+@pytest.mark.parametrize("dtype", gpu_segment_cases.TOLERANCE)
+@pytest.mark.parametrize(("size", "form"), gpu_segment_cases.CASES)
+def test_segments_on_both_sides(size: tuple[int, int, int, int], form: str, dtype: Any) -> None:
+    gpu_segment_cases.check_segments(size, form, dtype)

@@ -14,7 +14,12 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 pytest.importorskip("triton", reason="needs Triton: pip install triton")
 
 
-PROGRAMS = ("tests.nn.triton_interpreter", "tests.nn.bounded_interpreter", "tests.nn.tree_interpreter")
+PROGRAMS = (
+    "tests.nn.triton_interpreter",
+    "tests.nn.bounded_interpreter",
+    "tests.nn.segment_interpreter",
+    "tests.nn.tree_interpreter",
+)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import torch
 
@@ -70,6 +70,8 @@ def choose_tree(problem: TreeProblem) -> TreeBackend:
 
 def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:
     """The backend for a batch of semi-Markov chains."""
+    if problem.emissions.is_cuda and triton_is_there() and _segment_kernels().suits(problem):
+        return cast(segments.SegmentBackend, _segment_kernels())
     return segments.TORCH
 
 
@@ -96,3 +98,11 @@ def _tree_kernels() -> Any:
     from crfkit.nn.triton.trees.backend import KernelTreeBackend
 
     return KernelTreeBackend()
+
+
+@cache
+def _segment_kernels() -> Any:
+    """The backend with kernels for semi-Markov chains."""
+    from crfkit.nn.triton.segments.backend import SegmentKernels
+
+    return SegmentKernels()
