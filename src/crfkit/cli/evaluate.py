@@ -22,13 +22,24 @@ if TYPE_CHECKING:
     from crfkit.data import Sentence
     from crfkit.evaluation import Evaluation, TreeReport
     from crfkit.models import CRF, Parser
+    from crfkit.structures import Span
 
 
-def evaluate(model: "CRF", examples: Iterable[Example], *, allow_unknown: bool = False) -> "Evaluation":
+LEAST = 0.01  # probability of the spans that are counted
+
+
+def evaluate(
+    model: "CRF",
+    examples: Iterable[Example],
+    *,
+    allow_unknown: bool = False,
+    scored: "tuple[list[list[str]], list[list[Span]]] | None" = None,
+) -> "Evaluation":
     """Compare the labels of a file with those that the model gives.
 
     A label that the model does not know is refused; `allow_unknown` counts it as one that the model gets wrong. Where the
-    model or the file has constraints, the sequences are counted whose labels they exclude.
+    model or the file has constraints, the sequences are counted whose labels they exclude. `scored` gets the labels of the
+    file, and the spans of each sequence with their probabilities.
     """
     from crfkit.evaluation import evaluate as compare
     from crfkit.structures import Bigrams
@@ -49,9 +60,14 @@ def evaluate(model: "CRF", examples: Iterable[Example], *, allow_unknown: bool =
         allowed = allowed_of(chunk, model.classes_)
         constrained = constrained or allowed is not None
         with placed(chunk):
-            found = model.predict([example.inputs for example in chunk], allowed=allowed)
+            X = [example.inputs for example in chunk]
+            found = model.predict(X, allowed=allowed)
+            if scored is not None:
+                scored[1].extend(model.predict_spans(X, LEAST, allowed=allowed))
         predicted += ([str(label) for label in labels] for labels in found)
         possible += (is_possible(example, bigrams, known) for example in chunk)
+    if scored is not None:
+        scored[0].extend(gold)
     return compare(gold, predicted, possible=possible if constrained else None)
 
 
@@ -84,6 +100,11 @@ def evaluate_parser(parser: "Parser", sentences: "Iterable[Sentence]") -> "TreeR
     type=click.IntRange(min=0),
     help="Labels in the confusion table, or relations in that of a parser; 0: none.",
 )
+@click.option(
+    "--spans",
+    is_flag=True,
+    help="Add precision and recall of spans over a threshold of their probability, and their calibration.",
+)
 @allowed_column_option
 @columns_option
 @quiet_option
@@ -114,15 +135,22 @@ def _label_report(
     allow_unknown: bool,
     allowed_column: int | None,
     columns: int | None,
+    spans: bool,
 ) -> tuple[str, str]:
     """The report on labels, and the table of confusions."""
+    from crfkit.evaluation import span_calibration, span_precision_recall
+
     tagger = load_tagger(model, n_threads=threads, n_columns=columns)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
     )
     display.stage(f"tagging {file}", "sequences")
-    report = evaluate(tagger.crf, display.counted(examples), allow_unknown=allow_unknown)
-    return str(report), f"confusion table (gold down, predicted across):\n{report.confusion.table(confusion)}"
+    scored: tuple[list[list[str]], list[list[Span]]] | None = ([], []) if spans else None
+    report = evaluate(tagger.crf, display.counted(examples), allow_unknown=allow_unknown, scored=scored)
+    text = str(report)
+    if scored is not None:
+        text += f"\n\n{span_precision_recall(*scored)}\n\n{span_calibration(*scored)}"
+    return text, f"confusion table (gold down, predicted across):\n{report.confusion.table(confusion)}"
 
 
 def _tree_report(

@@ -13,6 +13,7 @@ from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.output_formats import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
 from crfkit.cli.progress import Display
+from crfkit.cli.spans import DECODINGS, SpanOptions, write_spans
 from crfkit.cli.streams import (
     ArrivingLines,
     batches,
@@ -74,6 +75,21 @@ def tag(
     metavar="N",
     help="Write the N best label sequences of each sequence.",
 )
+@click.option(
+    "--spans", is_flag=True, help="Write the spans (entities, chunks) with their probabilities, not labels."
+)
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="P",
+    help="With --spans: those with a probability of at least P.  [default: 0.5; with --decode none]",
+)
+@click.option(
+    "--decode",
+    type=click.Choice(DECODINGS),
+    help="With --spans: those of the best labels, or those with the highest expected F1.",
+)
+@click.option("--json", is_flag=True, help="With --spans: one JSON object for each sequence.")
 @separator_option
 @threads_option
 @allowed_column_option
@@ -87,13 +103,19 @@ def command(
     FILE has the input columns that the model was trained with, or these and a label column, which is kept. With
     --allowed-column it has one more, with the labels that each word may have. A model that was trained on attributes reads
     a file of attributes. MODEL may be one of CRFsuite, CRF++ or Wapiti; rows may then have more columns than it reads.
+
+    With --spans a line has the number of a sequence, start, end (exclusive, counted from 0), label, probability and text.
     """
     check_output(output, (file, model), "the output")
     details = Details(**{name: options[name] for name in Details._fields})
+    span_options = SpanOptions(**{name: options[name] for name in SpanOptions._fields})
+    span_options.check(details, form)
     with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
         display.stage(f"loading {model}")
         tagger = load_tagger(model, n_threads=options["threads"], n_columns=options["columns"])
         local = tagger.crf.locally_normalised_
+        if span_options.spans:
+            details = details._replace(labels_only=True)
         write, details = writer_of(form, attributes=tagger.n_inputs is None, details=details, local=local)
         source = open_input(file)
         examples = read_for_tagger(
@@ -106,4 +128,7 @@ def command(
         display.stage(f"tagging {file}", "sequences", waits=isinstance(source, ArrivingLines))
         chunks = display.counted(batches(examples, BATCH, source), len)
         with open_output(output) as stream:
-            tag(tagger.crf, chunks, stream, details=details, write=write)
+            if span_options.spans:
+                write_spans(tagger.crf, chunks, stream, span_options)
+            else:
+                tag(tagger.crf, chunks, stream, details=details, write=write)

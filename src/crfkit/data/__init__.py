@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
     from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, is_conllu, read_conllu, write_conllu
     from crfkit.data.files import read_bytes, read_text
+    from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "read_columns",
     "read_conllu",
     "read_text",
+    "token_offsets",
     "unreadable",
     "write_attributes",
     "write_columns",
@@ -47,6 +49,7 @@ _LAZY = {  # what only labels reads no files of these kinds
     "columns": ("AUTO", "ColumnSequence", "read_columns", "write_columns"),
     "conllu": ("EmptyNode", "Multiword", "Sentence", "Word", "is_conllu", "read_conllu", "write_conllu"),
     "files": ("read_bytes", "read_text"),
+    "offsets": ("token_offsets",),
     "trees": ("check_tree",),
 }
 
