@@ -37,26 +37,26 @@ def test_inspect(model: str) -> None:
         "labels (3): D N V",
         "weights: ",
         "heaviest features",
-        "heaviest arcs",
+        "heaviest transitions",
         "(start) → D",
     ):
         assert words in shown
     described: dict[str, Any] = json.loads(run("inspect", model, "--json", "--top", "2").stdout)
     assert described["labels"] == ["D", "N", "V"]
     assert [len(features) for features in described["heaviest features"].values()] == [2, 2, 2]
-    assert len(described["arcs"]) == 15
+    assert len(described["transitions"]) == 15
     assert described == describe(crfkit.load(model), 2)
 
 
 def test_inspect_shows_features_on_arcs(model: str) -> None:
-    assert "features on arcs" not in run("inspect", model).stdout
+    assert "features of transitions" not in run("inspect", model).stdout
     Path("arcs.txt").write_text("U00:%x[0,0]\nB01:%x[0,0]\n")
     run("train", "train.txt", "--model", "a.crf", "--template", "arcs.txt", "--quiet")
     assert re.search(
-        r"heaviest features on arcs\n +\+1\.\d+  D → N  B01:dog\n", run("inspect", "a.crf").stdout
+        r"heaviest features of transitions\n +\+1\.\d+  D → N  B01:dog\n", run("inspect", "a.crf").stdout
     )
     described = json.loads(run("inspect", "a.crf", "--json", "--top", "2").stdout)
-    assert len(described["heaviest arc features"]) == 2
+    assert len(described["heaviest transition features"]) == 2
 
 
 def test_help_and_version() -> None:

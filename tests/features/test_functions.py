@@ -104,7 +104,7 @@ def test_functions_are_called_only_for_what_exists() -> None:
         return 1.0
 
     bigrams = crfkit.Bigrams([(START, "D"), ("D", "N"), ("N", "V"), ("N", END), ("V", END), (START, "N")])
-    features = FeatureFunctions([FeatureFunction(seen, end=True)], arcs=False)
+    features = FeatureFunctions([FeatureFunction(seen, end=True)], transitions=False)
     with pytest.warns(UnsavableModel, match="'seen' has no import path"):
         crf = CRF(structure=Chain(bigrams=bigrams), features=features).fit(X[:1], Y[:1])
     assert set(calls) == {(START, "D", 0), ("D", "N", 1), ("N", "V", 2), ("V", END, 3)}
@@ -315,7 +315,10 @@ def test_bad_values_are_named_when_predicting() -> None:
         (lambda: FeatureFunctions([word], memory=-1), "memory is -1, expected a number of bytes"),
         (lambda: FeatureFunction(word, 0), "outputs is 0, expected how many"),
         (lambda: FeatureFunction(word, ["a", "a"]), "expected how many there are, or their distinct names"),
-        (lambda: FeatureFunction(word, on="positions"), "on is 'positions', expected 'labels' or 'arcs'"),
+        (
+            lambda: FeatureFunction(word, on="positions"),
+            "on is 'positions', expected 'labels' or 'transitions'",
+        ),
         (lambda: FeatureFunction(word, end=True), "end is for functions of pairs"),
         (
             lambda: CRF(features=FeatureFunctions([word]), min_count=2).fit(X, Y),

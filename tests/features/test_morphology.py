@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from crfkit import CRF, LBFGS, Chain, TagDictionary, Template, load
 from crfkit.errors import ArgumentError, FeatureError
-from crfkit.models import arc_weights, heaviest_features
+from crfkit.models import heaviest_features, transition_weights
 from crfkit.models.training.training_set import learn
 
 X = [
@@ -74,7 +74,7 @@ def test_facets_share_weights() -> None:
     assert pairs.min() > len(crf.classes_)  # facets alone
     names = {weight.feature.rpartition(" ")[2] for weight in heaviest_features(crf, "nsfn", 1000)}
     assert names == {"[0=n]", "[1=s]", "[2=f]", "[3=n]"}
-    arcs = {(arc.before, arc.after) for arc in arc_weights(crf)}
+    arcs = {(arc.before, arc.after) for arc in transition_weights(crf)}
     assert {("3=n", "3=n"), ("lsfn", "asfn"), (None, "lsfn")} <= arcs
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import crfkit
 from crfkit import CRF, Chain, InputError, Template
-from crfkit.models import UninformativeData, arc_weights, heaviest_features
+from crfkit.models import UninformativeData, heaviest_features, transition_weights
 from tests.models.small_corpus import EXACT, Sequences, corpus
 
 
@@ -125,7 +125,7 @@ def test_blocks_may_have_penalties_of_their_own() -> None:
     )
     heaviest = [max(abs(weight) for _, weight in heaviest_features(crf, "V", 3)) for crf in (loose, tight)]
     assert heaviest[0] > 3 * heaviest[1]
-    with pytest.raises(InputError, match=r"'nosuch'.*the blocks are: arcs, bias, end, start, w"):
+    with pytest.raises(InputError, match=r"'nosuch'.*the blocks are: bias, end, start, transitions, w"):
         CRF(l2={"nosuch": 1.0}).fit(X, y)
 
 
@@ -159,7 +159,7 @@ def test_a_template_without_b_has_no_arcs_and_one_with_b_macros_has_arc_features
     X, y = [[("the", "D"), ("dog", "N")], [("a", "D"), ("cat", "N")]], [["x", "y"], ["x", "y"]]
     free = Chain(start=False, end=False)
     alone = CRF(features="U00:%x[0,0]\n", structure=free).fit(X, y)
-    assert arc_weights(alone) == []
+    assert transition_weights(alone) == []
     [p] = alone.predict_marginals([[("the", "D"), ("dog", "N")]])
     [q] = alone.predict_marginals([[("the", "D"), ("cat", "N")]])
     np.testing.assert_allclose(p[0], q[0])  # independent positions

@@ -259,3 +259,10 @@ def test_a_preset_that_has_changed_since_is_kept_as_it_was(columns: bytes) -> No
     file.settings["parameters"]["preset"] = "pos"
     crf = from_bytes(encode(file), "m.crf")
     assert crf.features.text == TEMPLATE
+
+
+def test_a_penalty_of_transitions_in_a_file_of_an_earlier_version(columns: bytes) -> None:
+    """Their block was called arcs."""
+    file = decode(columns)
+    file.settings["parameters"]["l2"] = {"arcs": 0.1, "default": 1.0}
+    assert from_bytes(encode(file), "m.crf").l2 == {"transitions": 0.1, "default": 1.0}

@@ -12,7 +12,7 @@ import pytest
 
 from crfkit import CRF
 from crfkit.errors import ArgumentError, LabelError
-from crfkit.models import arc_weights, heaviest_arc_features, heaviest_features
+from crfkit.models import heaviest_features, heaviest_transition_features, transition_weights
 from tests.models.small_corpus import Sequences
 
 
@@ -68,7 +68,7 @@ def test_score_counts_positions_with_known_labels_by_weight(trained: CRF) -> Non
 def test_heaviest_features_and_arcs_have_names(trained: CRF) -> None:
     names = [name for name, _ in heaviest_features(trained, "D", 2)]
     assert set(names) == {"w=the", "w=a"}
-    arcs = {(before, after): weight for before, after, weight in arc_weights(trained)}
+    arcs = {(before, after): weight for before, after, weight in transition_weights(trained)}
     assert len(arcs) == 3 * 3 + 3 + 3
     assert arcs["D", "N"] > arcs["D", "D"]
     assert arcs[None, "D"] > arcs[None, "V"]
@@ -89,7 +89,7 @@ def test_features_on_arcs_have_names() -> None:
     X = [["the", "dog", "runs"], ["a", "cat", "runs"], ["dogs", "run"]]
     y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
     crf = CRF(features="U00:%x[0,0]\nB01:%x[0,0]\nB").fit(X, y)
-    found = heaviest_arc_features(crf, 10)
+    found = heaviest_transition_features(crf, 10)
     assert {(feature, before, after) for feature, before, after, _ in found} == {
         ("B01:dog", "D", "N"),
         ("B01:cat", "D", "N"),
@@ -98,4 +98,4 @@ def test_features_on_arcs_have_names() -> None:
     }
     assert [abs(arc.weight) for arc in found] == sorted((abs(arc.weight) for arc in found), reverse=True)
     assert found[0].feature == "B01:runs"
-    assert heaviest_arc_features(crf, 2) == found[:2]
+    assert heaviest_transition_features(crf, 2) == found[:2]

@@ -66,7 +66,7 @@ def test_every_kind_of_sequence_model(kind: str, tmp_path: Path) -> None:
         "labels",
         "sizes",
         "training",
-        "arcs",
+        "transitions",
         "bigrams",
         *(name for name in read if "heaviest" in name),
     ):

@@ -52,7 +52,7 @@ PAIRS = Template.parse("U:%x[0,0]\nB\nB:%x[0,0]", "pairs")
 FACETS = {label: {"kind": "x" if label == "A" else "y"} for label in LABELS}
 KINDS: dict[str, dict[str, Any]] = {
     "functions": {"features": FeatureFunctions([same, pair])},
-    "functions without transitions": {"features": FeatureFunctions([same], arcs=False)},
+    "functions without transitions": {"features": FeatureFunctions([same], transitions=False)},
     "facets": {"features": WORDS, "facets": FACETS},
     "transition features": {"features": PAIRS},
 }

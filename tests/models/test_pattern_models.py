@@ -26,9 +26,9 @@ from crfkit.errors import (
 )
 from crfkit.models import (
     CheckpointMismatchError,
-    arc_weights,
     heaviest_features,
     heaviest_patterns,
+    transition_weights,
     trellis_sizes,
 )
 from crfkit.models.potentials import PatternPotentials
@@ -78,7 +78,7 @@ class Oracle:
         self.features: dict[Hashable, dict[str, float]] = {
             label: dict(heaviest_features(model, label, 100)) for label in LABELS
         }
-        self.arcs = {(before, after): weight for before, after, weight in arc_weights(model)}
+        self.arcs = {(before, after): weight for before, after, weight in transition_weights(model)}
         self.patterns = dict(heaviest_patterns(model, 100))
 
     def score(self, x: Sequence[dict[str, str]], y: Sequence[Hashable]) -> float:

@@ -34,7 +34,7 @@ def trellises_on(model: Path, file: Path) -> dict[str, Any]:
     }
 
 
-def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
+def as_text(description: dict[str, Any], n_transitions: int = 20) -> str:
     """The description for people."""
     lines = [f"labels ({len(description['labels'])}): {' '.join(description['labels'])}", ""]
     if description.get("normalised") == "at each position":
@@ -44,7 +44,9 @@ def as_text(description: dict[str, Any], n_arcs: int = 20) -> str:
         lines += (f"  {name}: {_short(value)}" for name, value in description[title].items())
         lines.append("")
     lines += (
-        _of_labels(description) if description["type"] == "Parser" else _of_sequences(description, n_arcs)
+        _of_labels(description)
+        if description["type"] == "Parser"
+        else _of_sequences(description, n_transitions)
     )
     return "\n".join(lines)
 
@@ -60,8 +62,8 @@ def _of_labels(description: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _of_sequences(description: dict[str, Any], n_arcs: int) -> list[str]:
-    """The weights of a chain: features, patterns, arcs, bigrams."""
+def _of_sequences(description: dict[str, Any], n_transitions: int) -> list[str]:
+    """The weights of a chain: features, patterns, transitions, bigrams."""
     lines = []
     if description["heaviest outputs"]:
         lines.append("heaviest outputs of feature functions")
@@ -71,9 +73,9 @@ def _of_sequences(description: dict[str, Any], n_arcs: int) -> list[str]:
         for label, features in description["heaviest features"].items():
             lines.append(f"  {label}")
             lines += (f"    {weight:+9.4f}  {name}" for name, weight in features)
-    if description["heaviest arc features"]:
-        lines += ["", "heaviest features on arcs"]
-        for name, before, after, weight in description["heaviest arc features"]:
+    if description["heaviest transition features"]:
+        lines += ["", "heaviest features of transitions"]
+        for name, before, after, weight in description["heaviest transition features"]:
             lines.append(f"  {weight:+9.4f}  {before} → {after}  {name}")
     if description["heaviest patterns"]:
         lines += ["", "heaviest patterns"]
@@ -84,8 +86,8 @@ def _of_sequences(description: dict[str, Any], n_arcs: int) -> list[str]:
     if "trellises" in description:
         lines += ["", "trellises"]
         lines += (f"  {name}: {_size(value)}" for name, value in description["trellises"].items())
-    lines += ["", f"heaviest arcs (of {len(description['arcs'])})"]
-    for before, after, weight in description["arcs"][:n_arcs]:
+    lines += ["", f"heaviest transitions (of {len(description['transitions'])})"]
+    for before, after, weight in description["transitions"][:n_transitions]:
         ends = ("(start)" if before is None else before, "(end)" if after is None else after)
         lines.append(f"  {weight:+9.4f}  {' → '.join(map(str, ends))}")
     if description["bigrams"] is not None:
@@ -116,14 +118,14 @@ def _short(value: object) -> str:
     default=10,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Features to show for each label, and on arcs.",
+    help="Features to show for each label, and of transitions.",
 )
 @click.option(
     "--on",
     type=click.Path(path_type=Path),
     help="A file to show the sizes of trellises on, for a model with patterns.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write JSON, with all arcs.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, with all transitions.")
 def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
     """Show what MODEL has learnt."""
     from crfkit.cli.model_input import read_model

@@ -94,7 +94,7 @@ def _labels(examples: Sequence[Example]) -> set[str]:
 
 
 def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, float]:
-    """`["arcs=0.1", …]` as the `l2` of a CRF."""
+    """`["transitions=0.1", …]` as the `l2` of a CRF."""
     strengths = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -103,7 +103,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
         except ValueError:
             name = ""
         if not name:
-            raise InputError(f"--block-l2 {text}: expected name=number, such as arcs=0.1")
+            raise InputError(f"--block-l2 {text}: expected name=number, such as transitions=0.1")
     return {"default": default, **strengths} if strengths else default
 
 

@@ -21,8 +21,8 @@ from crfkit.features.given_sequences import listed
 from crfkit.features.import_paths import NotLoaded, import_path, imported
 from crfkit.features.wording import shown
 
-LABELS, ARCS = "labels", "arcs"
-_ARGUMENTS = {3: LABELS, 4: ARCS}
+LABELS, TRANSITIONS = "labels", "transitions"
+_ARGUMENTS = {3: LABELS, 4: TRANSITIONS}
 MEMORY = 1 << 30
 
 
@@ -33,7 +33,7 @@ class FeatureFunction:
     outputs : how many outputs it has, or their names. None: as many as its first value has; or, where it gives dicts with
         names as keys, the names seen in training.
     name : by which messages, penalties and `inspect` speak of it; its own when none is given
-    on : "labels" for f(x, label, i), "arcs" for f(x, before, label, i); by the number of its arguments when not given
+    on : "labels" for f(x, label, i), "transitions" for f(x, before, label, i); by the number of its arguments when not given
     vectorised : f(x, labels, positions) and f(x, befores, labels, positions) get arrays of equal length and give an
         array with a row for each entry, or a SciPy sparse matrix, or a list
     end : f(x, before, END, T) is called too, T being the number of positions
@@ -53,9 +53,11 @@ class FeatureFunction:
         name = self.name or getattr(self.function, "__name__", "") or type(self.function).__name__
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "on", self.on or _kind(self.function, name))
-        if self.on not in (LABELS, ARCS):
-            raise ArgumentError(f"feature function {name!r}: on is {self.on!r}, expected 'labels' or 'arcs'")
-        if self.end and self.on != ARCS:
+        if self.on not in (LABELS, TRANSITIONS):
+            raise ArgumentError(
+                f"feature function {name!r}: on is {self.on!r}, expected 'labels' or 'transitions'"
+            )
+        if self.end and self.on != TRANSITIONS:
             raise ArgumentError(
                 f"feature function {name!r}: end is for functions of pairs, f(x, before, label, i)"
             )
@@ -64,7 +66,7 @@ class FeatureFunction:
     @property
     def on_arcs(self) -> bool:
         """Whether it looks at pairs of labels."""
-        return self.on == ARCS
+        return self.on == TRANSITIONS
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class FeatureFunctions:
 
     functions : functions f(x, label, i) and f(x, before, label, i), or `FeatureFunction(f, …)` with more to say
     length : how many positions an input has; an input may be any object
-    arcs : whether pairs of neighbouring labels have weights of their own too, as with other features
+    transitions : whether pairs of neighbouring labels have weights of their own too, as with other features
     memory : bytes of values that are kept from one pass over the data to the next; the rest is computed again in each pass
 
     >>> def long_noun(x, label, i):
@@ -84,7 +86,7 @@ class FeatureFunctions:
 
     functions: Sequence[FeatureFunction | Callable[..., Any]]
     length: Callable[[Any], int] = field(default=len, kw_only=True)
-    arcs: bool = field(default=True, kw_only=True)
+    transitions: bool = field(default=True, kw_only=True)
     memory: int = field(default=MEMORY, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -112,7 +114,7 @@ class FeatureFunctions:
 
     def __repr__(self) -> str:
         changed = "" if self.length is len else f", length={getattr(self.length, '__name__', self.length)}"
-        changed += "" if self.arcs else ", arcs=False"
+        changed += "" if self.transitions else ", transitions=False"
         changed += "" if self.memory == MEMORY else f", memory={self.memory}"
         return f"FeatureFunctions([{', '.join(function.name for function in self)}]{changed})"
 
@@ -204,7 +206,7 @@ def _kind(function: Callable[..., Any], name: str) -> str:
     if len(needed) not in _ARGUMENTS:
         raise ArgumentError(
             f"feature function {name!r} takes {len(needed)} arguments, expected f(x, label, i) or "
-            "f(x, before, label, i); FeatureFunction(f, on='labels') or on='arcs' says which it is"
+            "f(x, before, label, i); FeatureFunction(f, on='labels') or on='transitions' says which it is"
         )
     return _ARGUMENTS[len(needed)]
 

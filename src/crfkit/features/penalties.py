@@ -1,7 +1,8 @@
 """Penalty strengths: one number for all weights, or one per named block of features.
 
 Blocks are named by `block_of(feature)` (the text before the first ':' or '='), dense blocks by their own names, and the
-plain arcs are "arcs", those into the first and out of the last label "start" and "end" (both follow "arcs" unless named).
+transitions are "transitions", those into the first and out of the last label "start" and "end" (both follow "transitions"
+unless named).
 A feature function is a block by its name. "default" holds for every block that is not named.
 """
 
@@ -41,10 +42,10 @@ def penalty_vector(
         return np.array([_checked(name, "", strength)])
     strengths = {block: _checked(name, f"[{block!r}]", value) for block, value in strength.items()}
     default = strengths.pop("default", 1.0 if name == "l2" else 0.0)
-    arcs = strengths.get("arcs", default)
+    transitions = strengths.get("transitions", default)
     state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
     arc_blocks = [block_of(feature) for feature in encoder.arc_vocabulary.names()]
-    known = {*state_blocks, *arc_blocks, *feature_map.dense, *others, "arcs", "start", "end"}
+    known = {*state_blocks, *arc_blocks, *feature_map.dense, *others, "transitions", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:
         raise ArgumentError(
@@ -58,9 +59,9 @@ def penalty_vector(
         begin = feature_map.dense_begin(block)
         out[begin : begin + columns * feature_map.n_labels] = strengths.get(block, default)
     end_label = feature_map.n_labels
-    plain = np.full(len(feature_map.arc_before), arcs)
-    plain[feature_map.arc_before == end_label] = strengths.get("start", arcs)
-    plain[feature_map.arc_after == end_label] = strengths.get("end", arcs)
+    plain = np.full(len(feature_map.arc_before), transitions)
+    plain[feature_map.arc_before == end_label] = strengths.get("start", transitions)
+    plain[feature_map.arc_after == end_label] = strengths.get("end", transitions)
     out[feature_map.arcs_begin : feature_map.triples_begin] = plain
     per_arc_feature = np.array([strengths.get(block, default) for block in arc_blocks], dtype=np.float64)
     out[feature_map.triples_begin : feature_map.n_weights] = np.repeat(

@@ -69,7 +69,7 @@ class CRF(Estimator, Generic[Label]):
         `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (without penalties), the name of one ("lbfgs",
         "averaged_perceptron", …), or "auto"
-    l1, l2 : strengths of the penalties; a dict gives them by block of features ({"arcs": 0.1, "default": 1.0})
+    l1, l2 : strengths of the penalties; a dict gives them by block of features ({"transitions": 0.1, "default": 1.0})
     all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
         for every feature and facet that a position may have where the feature is active.
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen

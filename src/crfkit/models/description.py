@@ -6,12 +6,12 @@ import numpy as np
 
 from crfkit.models.crf import CRF
 from crfkit.models.inspection import (
-    arc_weights,
-    heaviest_arc_features,
     heaviest_features,
     heaviest_of_structure,
     heaviest_outputs,
     heaviest_patterns,
+    heaviest_transition_features,
+    transition_weights,
 )
 from crfkit.models.parser import Parser
 from crfkit.structures import END, START, Bigrams, Chain
@@ -20,8 +20,8 @@ from crfkit.structures import END, START, Bigrams, Chain
 def describe(model: CRF[Any] | Parser, n_features: int = 10) -> dict[str, Any]:
     """What is in a trained model, as JSON values: what `crfkit inspect` shows.
 
-    `n_features` are listed for each label, on arcs, of feature functions and of patterns, heaviest first. The features of
-    a parser are known by keys, not by names: of these there are counts.
+    `n_features` are listed for each label, of transitions, of feature functions and of patterns, heaviest first. The
+    features of a parser are known by keys, not by names: of these there are counts.
     """
     return _parser(model) if isinstance(model, Parser) else _crf(model, n_features)
 
@@ -38,8 +38,8 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
             "weights": len(model.weights_),
             "state weights": feature_map.n_pairs,
             "dense weights": feature_map.arcs_begin - feature_map.n_pairs,
-            "arc weights": feature_map.triples_begin - feature_map.arcs_begin,
-            "arc feature weights": feature_map.n_weights - feature_map.triples_begin,
+            "transition weights": feature_map.triples_begin - feature_map.arcs_begin,
+            "transition feature weights": feature_map.n_weights - feature_map.triples_begin,
             "feature function weights": len(model.weights_)
             - feature_map.n_weights
             - n_patterns
@@ -52,16 +52,18 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
             str(label): [[name, weight] for name, weight in heaviest_features(model, label, n_features)]
             for label in model.classes_
         },
-        "heaviest arc features": [
+        "heaviest transition features": [
             [feature, str(before), str(after), weight]
-            for feature, before, after, weight in heaviest_arc_features(model, n_features)
+            for feature, before, after, weight in heaviest_transition_features(model, n_features)
         ],
         "heaviest outputs": [[name, weight] for name, weight in heaviest_outputs(model, n_features)],
         "heaviest patterns": [[name, weight] for name, weight in heaviest_patterns(model, n_features)],
         "heaviest of structure": [
             [name, weight] for name, weight in heaviest_of_structure(model, n_features)
         ],
-        "arcs": [[_plain(before), _plain(after), weight] for before, after, weight in arc_weights(model)],
+        "transitions": [
+            [_plain(before), _plain(after), weight] for before, after, weight in transition_weights(model)
+        ],
         "bigrams": _bigrams(model._trained().chain),
     }
 

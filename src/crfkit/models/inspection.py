@@ -20,7 +20,7 @@ class FeatureWeight(NamedTuple):
     weight: float
 
 
-class ArcWeight(NamedTuple):
+class TransitionWeight(NamedTuple):
     """The weight of two neighbouring labels or facets; before None is the start of a sequence, after None its end."""
 
     before: Hashable | None
@@ -28,7 +28,7 @@ class ArcWeight(NamedTuple):
     weight: float
 
 
-class ArcFeatureWeight(NamedTuple):
+class TransitionFeatureWeight(NamedTuple):
     """The weight of a feature for two neighbouring labels, as `B` lines of templates make them."""
 
     feature: str
@@ -78,20 +78,20 @@ def _name(model: CRF[Any], at: int) -> str:
     return f"{block}[{(at - feature_map.dense_begin(block)) // feature_map.n_labels}]"
 
 
-def arc_weights(model: CRF[Any]) -> list[ArcWeight]:
-    """The weights of the plain arcs, by falling absolute value."""
+def transition_weights(model: CRF[Any]) -> list[TransitionWeight]:
+    """The weights of transitions, by falling absolute value."""
     feature_map = model.feature_map_
     facets = feature_map.facets
     names = [*model.classes_, None, *(() if facets is None else facets.names)]
     weights = model.weights_[feature_map.arcs_begin : feature_map.triples_begin]
     return [
-        ArcWeight(names[feature_map.arc_before[i]], names[feature_map.arc_after[i]], float(weights[i]))
+        TransitionWeight(names[feature_map.arc_before[i]], names[feature_map.arc_after[i]], float(weights[i]))
         for i in np.argsort(-np.abs(weights), kind="stable")
     ]
 
 
-def heaviest_arc_features(model: CRF[Any], n: int = 10) -> list[ArcFeatureWeight]:
-    """The n features on arcs with the largest weights, by absolute value."""
+def heaviest_transition_features(model: CRF[Any], n: int = 10) -> list[TransitionFeatureWeight]:
+    """The n features of transitions with the largest weights, by absolute value."""
     feature_map, labels = model.feature_map_, model.classes_
     weights = model.weights_[feature_map.triples_begin : feature_map.n_weights]
     order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
@@ -99,7 +99,7 @@ def heaviest_arc_features(model: CRF[Any], n: int = 10) -> list[ArcFeatureWeight
     befores, afters = np.divmod(feature_map.arc_triples[order], feature_map.n_labels)
     name = model.encoder_.arc_vocabulary.name
     return [
-        ArcFeatureWeight(name(int(feature)), labels[before], labels[after], float(weights[at]))
+        TransitionFeatureWeight(name(int(feature)), labels[before], labels[after], float(weights[at]))
         for at, feature, before, after in zip(order, features, befores, afters, strict=True)
     ]
 

@@ -13,6 +13,8 @@ from crfkit.errors import ArgumentError, FileFormatError, InputError, UnsavableE
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
 from crfkit.models.files.file_arrays import count_setting, name_damage, path_setting, setting
 
+_RENAMED_PARTS = {"arcs": "transitions"}  # what functions look at, in files of earlier versions
+
 
 class StoredFunctions(NamedTuple):
     """Feature functions as a file has them: placeholders, and what training learned of their outputs."""
@@ -41,7 +43,7 @@ def to_json(function_map: FunctionMap) -> dict[str, Any]:
     paths, length = functions.paths()
     return {
         "length": length,
-        "arcs": functions.arcs,
+        "arcs": functions.transitions,
         "memory": int(functions.memory),
         "functions": [
             {
@@ -115,11 +117,12 @@ def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions
         declared = setting(entry, "declared", bool)
         if declared and not size:
             raise FileFormatError("a feature function of it has no outputs")
+        on = setting(entry, "on", str)
         function = FeatureFunction(
             placeholder(path_setting(entry, "path")),
             (own if own is not None else size) if declared else None,
             setting(entry, "name", str),
-            setting(entry, "on", str),
+            _RENAMED_PARTS.get(on, on),
             vectorised=setting(entry, "vectorised", bool),
             end=setting(entry, "end", bool),
         )
@@ -134,7 +137,7 @@ def from_json(settings: dict[str, Any], names: Sequence[str]) -> StoredFunctions
         FeatureFunctions(
             functions,
             length=placeholder(path_setting(stored, "length")),
-            arcs=setting(stored, "arcs", bool),
+            transitions=setting(stored, "arcs", bool),
             memory=count_setting(stored, "memory", 2**63),
         ),
         tuple(found),

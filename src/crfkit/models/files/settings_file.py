@@ -22,6 +22,7 @@ from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
 
 _LISTED = "listed"  # bigrams, facets or a dictionary that were given, not made by name or from data
+_RENAMED_BLOCKS = {"arcs": "transitions"}  # of penalties, in files of earlier versions
 _LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns, WapitiTokens)}
 
 
@@ -113,7 +114,7 @@ def strength_from_json(settings: dict[str, Any], name: str) -> float | dict[str,
     if not all(isinstance(number, int | float) and 0 <= number < 1e300 for number in numbers):
         raise FileFormatError(f"its setting {name!r} is damaged")
     if isinstance(value, dict):
-        return {block: float(number) for block, number in value.items()}
+        return {str(_RENAMED_BLOCKS.get(block, block)): float(number) for block, number in value.items()}
     return float(value)
 
 

@@ -37,7 +37,7 @@ class FunctionPotentials(FeaturePotentials):
         """The outputs that the functions have on the training data, and their values."""
         functions, feature_map, base = given.settings.functions, given.feature_map, given.base
         assert functions is not None
-        if not functions.arcs:
+        if not functions.transitions:
             none = np.zeros(0, np.int32)
             feature_map = replace(feature_map, arc_before=none, arc_after=none)
         outputs = tuple(map(Outputs, functions))

@@ -151,7 +151,7 @@ def _optimizer_text(optimizer: Any) -> str:
 def _features_text(features: Any) -> str:
     if isinstance(features, FeatureFunctions):  # `memory` changes no bit
         functions = ", ".join(f"{f.name}: {_by_code(f, f.function)}" for f in features)
-        return f"{functions}; length: {_by_code(features.length)}; arcs: {features.arcs}"
+        return f"{functions}; length: {_by_code(features.length)}; arcs: {features.transitions}"
     return features if isinstance(features, str) else type(features).__name__
 
 
