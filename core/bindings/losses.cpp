@@ -56,10 +56,10 @@ void bind_kinds(nb::module_& m) {
         [](std::shared_ptr<PythonSlices> slices, const Array<std::int64_t>& sequence_ptr,
            const Array<std::int32_t>& labels, const Maybe<std::int64_t>& set_ptr,
            const Maybe<std::int32_t>& set_labels, const Array<double>& weights, std::int64_t n_weights,
-           int n_threads) -> std::unique_ptr<DataLoss> {
-            return std::make_unique<FunctionLoss>(
-                std::move(slices), copy(view(sequence_ptr)),
-                annotation_of(labels, set_ptr, set_labels, copy(view(weights))), n_weights, n_threads);
+           int n_threads) {
+            return function_loss(std::move(slices), copy(view(sequence_ptr)),
+                                 annotation_of(labels, set_ptr, set_labels, copy(view(weights))), n_weights,
+                                 n_threads);
         },
         "slices"_a, "sequence_ptr"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a,
         "n_weights"_a, "n_threads"_a);
@@ -67,11 +67,10 @@ void bind_kinds(nb::module_& m) {
         "tree_loss",
         [](std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
            const Array<std::int32_t>& heads, const Array<std::int32_t>& labels, const Array<double>& weights,
-           bool one_root, int n_threads) -> std::unique_ptr<DataLoss> {
+           bool one_root, int n_threads) {
             KnownTrees trees{copy(view(heads)), copy(view(labels)), copy(view(weights))};
             const LockRelease release;
-            return std::make_unique<TreeLoss>(std::move(layout), std::move(treebank), std::move(trees),
-                                              one_root, n_threads);
+            return tree_loss(std::move(layout), std::move(treebank), std::move(trees), one_root, n_threads);
         },
         "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "one_root"_a, "n_threads"_a);
 }

@@ -17,13 +17,12 @@ namespace crfkit {
 namespace {
 
 // What the three backends share: the data, and the gold labels.
-template <class Loss, template <class> class Evaluator>
-class ChainLoss : public TwoPrecisions<Loss, Evaluator> {
+template <class Loss>
+class ChainLoss : public TwoPrecisions<Loss> {
   public:
     ChainLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
               bool single_precision, int threads)
-        : TwoPrecisions<Loss, Evaluator>(layout->n_weights(), design->n_sequences(), single_precision,
-                                         threads),
+        : TwoPrecisions<Loss>(layout->n_weights(), design->n_sequences(), single_precision, threads),
           layout_(std::move(layout)),
           design_(std::move(design)),
           gold_(std::move(gold)),
@@ -38,12 +37,12 @@ class ChainLoss : public TwoPrecisions<Loss, Evaluator> {
 };
 
 // All labels at every position, and all transitions: whole rows of scores.
-class DenseLoss final : public ChainLoss<DenseLoss, Evaluator> {
+class DenseLoss final : public ChainLoss<DenseLoss> {
   public:
     using ChainLoss::ChainLoss;
 
     template <class Real>
-    std::unique_ptr<Evaluator<Real>> open() {
+    std::unique_ptr<BlockedEvaluator> open() {
         if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
         return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, blocks_);
     }
@@ -52,9 +51,7 @@ class DenseLoss final : public ChainLoss<DenseLoss, Evaluator> {
         return *sequences_;
     }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
-        if (single_precision_)
-            return std::make_unique<RowMistakes<float>>(*layout_, *design_, gold_, arcs_, w);
-        return std::make_unique<RowMistakes<double>>(*layout_, *design_, gold_, arcs_, w);
+        return row_mistakes(*layout_, *design_, gold_, arcs_, w, single_precision_);
     }
 
   private:
@@ -62,7 +59,7 @@ class DenseLoss final : public ChainLoss<DenseLoss, Evaluator> {
 };
 
 // Few candidate labels at a position, or labels with facets: each sequence is a lattice.
-class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
+class LatticeLoss final : public ChainLoss<LatticeLoss> {
   public:
     LatticeLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
                 bool single_precision, int threads)
@@ -71,7 +68,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
           parts_(*layout_, *design_, &gold_, data_) {}
 
     template <class Real>
-    std::unique_ptr<LatticeEvaluator<Real>> open() {
+    std::unique_ptr<BlockedEvaluator> open() {
         if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, data_, n_threads);
         return std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, data_, blocks_);
     }
@@ -80,7 +77,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
         return *sequences_;
     }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
-        return std::make_unique<LatticeMistakes>(*layout_, *design_, gold_, arcs_, w, n_threads);
+        return lattice_mistakes(*layout_, *design_, gold_, arcs_, w, n_threads);
     }
 
   private:
@@ -90,12 +87,12 @@ class LatticeLoss final : public ChainLoss<LatticeLoss, LatticeEvaluator> {
 };
 
 // Many labels, all possible, but few transitions: many sequences at once, one per lane of a vector.
-class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
+class BatchedLoss final : public ChainLoss<BatchedLoss> {
   public:
     using ChainLoss::ChainLoss;
 
     template <class Real>
-    std::unique_ptr<BatchEvaluator<Real>> open() {
+    std::unique_ptr<BlockedEvaluator> open() {
         if (batches_.empty()) batches_ = cut_into_batches(*layout_, *design_, n_threads);
         return std::make_unique<BatchEvaluator<Real>>(*layout_, *design_, gold_, arcs_, batches_);
     }
@@ -113,7 +110,7 @@ class BatchedLoss final : public ChainLoss<BatchedLoss, BatchEvaluator> {
         return *sequences_;
     }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
-        return std::make_unique<LatticeMistakes>(*layout_, *design_, gold_, arcs_, w, n_threads);
+        return lattice_mistakes(*layout_, *design_, gold_, arcs_, w, n_threads);
     }
 
   private:

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "training/blocked_evaluator.hpp"
 #include "training/mistakes.hpp"
 #include "training/sequence_loss.hpp"
 
@@ -46,10 +47,8 @@ class DataLoss {
 // A loss that answers in single precision first: values are exact to about 1e-7, gradients and products to
 // about 1e-5 of their norm, at half the cost. Sums over sequences are double in both.
 //
-// Loss, the class that derives from this, has `std::unique_ptr<Evaluator<Real>> open<Real>()`; Evaluator has
-//   double evaluate(w, v, out, n_threads)   the value, with the gradient in out; with v the product in out
-//   bool unsafe                             after it: the scores are beyond what this precision can tell
-template <class Loss, template <class> class Evaluator>
+// Loss, the class that derives from this, has `open<Real>()`, which makes an evaluator of this precision.
+template <class Loss>
 class TwoPrecisions : public DataLoss {
   public:
     double evaluate(const double* w, double* gradient) final { return answer(w, nullptr, gradient); }
@@ -70,19 +69,15 @@ class TwoPrecisions : public DataLoss {
   private:
     double answer(const double* w, const double* v, double* out) {
         if (single_precision_) {
-            const double value = evaluator(single_).evaluate(w, v, out, n_threads);
+            if (!single_) single_ = static_cast<Loss*>(this)->template open<float>();
+            const double value = single_->evaluate(w, v, out, n_threads);
             if (!single_->unsafe) return value;
         }
-        return evaluator(double_).evaluate(w, v, out, n_threads);
-    }
-    template <class Real>
-    Evaluator<Real>& evaluator(std::unique_ptr<Evaluator<Real>>& kept) {
-        if (!kept) kept = static_cast<Loss*>(this)->template open<Real>();
-        return *kept;
+        if (!double_) double_ = static_cast<Loss*>(this)->template open<double>();
+        return double_->evaluate(w, v, out, n_threads);
     }
 
-    std::unique_ptr<Evaluator<float>> single_;
-    std::unique_ptr<Evaluator<double>> double_;
+    std::unique_ptr<BlockedEvaluator> single_, double_;
 };
 
 }  // namespace crfkit
