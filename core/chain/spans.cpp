@@ -61,6 +61,7 @@ void ChainSpans::extend(std::int64_t start, std::int32_t type, std::int64_t end,
         for (std::size_t i = 0; i < members.size(); ++i)
             open += open_[i] * m_.backward[t * stride_ + members[i]];
         if (!(open > kImpossible<double> && open >= threshold)) return;
+        pace_.work(4 * static_cast<std::int64_t>(members.size()) * stride_);
         report(t + 1, closed(t, type));
         if (t + 1 < end) advance(t + 1, type);
     }

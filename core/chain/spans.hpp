@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/interruption.hpp"
 #include "kernels/kernels.hpp"
 #include "paths/span_labels.hpp"
 
@@ -49,6 +50,7 @@ class ChainSpans {
         return position_arcs_ && position_arcs_[t].weight ? position_arcs_[t].weight : arcs_.weight;
     }
 
+    Pace pace_;
     const Messages<double>& m_;
     const ArcTable<double>& arcs_;
     const PositionArcs<double>* const position_arcs_;

@@ -106,6 +106,7 @@ class PathSpans {
             double open = 0;
             for (const auto& [node, mass] : open_) open += mass;
             if (!(open > 0 && open >= threshold)) return;
+            pace_.work(16 * graph_.level(t).n_arcs);
             report(t, begin(t, type));
         }
     }
@@ -148,6 +149,7 @@ class PathSpans {
         return begun;
     }
 
+    Pace pace_;
     const Graph& graph_;
     PathEngine& engine_;
     const SpanLabels& labels_;

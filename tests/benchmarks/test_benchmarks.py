@@ -19,6 +19,7 @@ from benchmarks import (
     morphology,
     orders,
     projectivity,
+    span_probabilities,
     table,
     tasks,
     trees,
@@ -232,3 +233,16 @@ def test_what_differs_between_builds_is_said() -> None:
     row = two_builds.row_of("chain", pair)
     assert row == ["chain", "2.000", "3.000", "1.500", "–", "40.0", "20.0", "0.500", "1e-05"]
     assert two_builds.best([old, {**old, "cpu": 1.0, "iteration": None}])["cpu"] == 1.0
+
+
+@pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="the corpus is not here")
+def test_quick_run_of_span_probabilities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    span_probabilities.main(["--quick", "--dev", "--language", "spanish", "--out", str(tmp_path)])
+    written = json.loads((tmp_path / "span_probabilities.json").read_text(encoding="utf-8"))
+    for outcome in written["languages"]["spanish"].values():
+        rows = outcome["rows"]
+        assert rows["all, exact"]["area"] > max(rows["all, average"]["area"], rows["all, minimum"]["area"])
+        assert all(0 <= row.get("calibration_error", 0) < 0.3 for row in rows.values())
+        assert outcome["f1"]["viterbi"] > 0.5
+    text = (tmp_path / "span_probabilities.md").read_text(encoding="utf-8")
+    assert text.strip() == capsys.readouterr().out.strip()
