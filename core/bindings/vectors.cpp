@@ -1,5 +1,4 @@
-#include "kernels/vectors.hpp"
-
+// Passes over the long vectors of the optimizers.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
@@ -9,6 +8,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "kernels/vector_passes.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -60,24 +60,35 @@ Columns columns_of(const Maybe<std::int64_t>& ids, std::int64_t n_columns, std::
     return {ids->data(), n};
 }
 
+// sums[first], sums[first + 2], … of the whole pairs.
+nb::object every_second(const std::vector<double>& sums, std::size_t first) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i + 1 < sums.size(); i += 2) out.push_back(sums[i + first]);
+    return new_array(out);
+}
+
 nb::tuple bound_products(const Vector& a, const Vector& b, int n_threads) {
     const double* other = checked("b", b, length(a));
     check_threads(n_threads);
-    const auto sums = unlocked([&] { return products(a.data(), other, length(a), n_threads); });
+    const auto sums = unlocked(
+        [&] { return over_blocks({length(a), 2, n_threads}, vector_kernels().products, a.data(), other); });
     return nb::make_tuple(sums[0], sums[1]);
 }
 
 nb::object bound_step(const Vector& x, const Vector& direction, double t, int n_threads) {
     const double* along = checked("direction", direction, length(x));
     check_threads(n_threads);
-    return filled<double>({x.size()},
-                          [&](double* out) { step(x.data(), along, t, length(x), out, n_threads); });
+    return filled<double>({x.size()}, [&](double* out) {
+        over_blocks({length(x), 0, n_threads}, vector_kernels().step, x.data(), along, t, out);
+    });
 }
 
 double bound_penalty(const Vector& x, const Vector& l1, int n_threads) {
     const Strengths by_weight = strengths(l1, length(x));
     check_threads(n_threads);
-    return unlocked([&] { return penalty(x.data(), by_weight, length(x), n_threads); });
+    return unlocked([&] {
+        return over_blocks({length(x), 1, n_threads}, vector_kernels().penalty, x.data(), by_weight)[0];
+    });
 }
 
 nb::tuple bound_pseudo_gradient(const Vector& x, const Vector& gradient, const Vector& l1, int n_threads) {
@@ -86,7 +97,8 @@ nb::tuple bound_pseudo_gradient(const Vector& x, const Vector& gradient, const V
     check_threads(n_threads);
     double square;
     const nb::object pseudo = filled<double>({x.size()}, [&](double* out) {
-        square = pseudo_gradient(x.data(), g, by_weight, length(x), out, n_threads);
+        const auto kernel = vector_kernels().pseudo_gradient;
+        square = over_blocks({length(x), 1, n_threads}, kernel, x.data(), g, by_weight, out)[0];
     });
     return nb::make_tuple(pseudo, square);
 }
@@ -98,8 +110,9 @@ nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vec
                            strengths(l1, n), aligned};
     check_threads(n_threads);
     std::vector<double> sums;
-    const nb::object z =
-        filled<double>({x.size()}, [&](double* out) { sums = orthant_step(path, t, n, out, n_threads); });
+    const nb::object z = filled<double>({x.size()}, [&](double* out) {
+        sums = over_blocks({n, 2, n_threads}, vector_kernels().orthant_step, path, t, out);
+    });
     return nb::make_tuple(z, sums[0], sums[1]);
 }
 
@@ -118,20 +131,19 @@ nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s
                             checked("v", v, n), columns,
                             v_columns.data()};
     check_threads(n_threads);
-    const auto sums = unlocked([&] { return write_pair(pairs, s_row, source, n_threads); });
-    std::vector<double> with_y, with_v;
-    for (std::int64_t row = 0; row < n_rows; ++row) {
-        with_y.push_back(sums[static_cast<std::size_t>(2 * row)]);
-        with_v.push_back(sums[static_cast<std::size_t>(2 * row + 1)]);
-    }
-    return nb::make_tuple(new_array(with_y), new_array(with_v), sums.back(), v_columns.take());
+    const VectorPass pass{columns.n, 2 * n_rows + 1, n_threads};
+    const auto sums =
+        unlocked([&] { return over_blocks(pass, vector_kernels().write_pair, pairs, s_row, source); });
+    return nb::make_tuple(every_second(sums, 0), every_second(sums, 1), sums.back(), v_columns.take());
 }
 
 nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vector& v, int n_threads) {
     const PairRows pairs = pair_rows(rows, n_rows);
     const double* columns = checked("v", v, pairs.n_columns);
     check_threads(n_threads);
-    return new_array(unlocked([&] { return row_products(pairs, columns, n_threads); }));
+    const VectorPass pass{pairs.n_columns, 2 * n_rows, n_threads};
+    return every_second(
+        unlocked([&] { return over_blocks(pass, vector_kernels().row_products, pairs, columns); }), 0);
 }
 
 nb::object bound_gram(const Rows& rows, std::int64_t n_rows, std::int64_t n_columns, int n_threads) {
@@ -141,7 +153,7 @@ nb::object bound_gram(const Rows& rows, std::int64_t n_rows, std::int64_t n_colu
     check_threads(n_threads);
     const auto n = static_cast<std::size_t>(n_rows);
     return filled<double>({n / 2, n, 2}, [&](double* out) {
-        const std::vector<double> sums = gram(pairs, n_columns, n_threads);
+        const auto sums = over_blocks({n_columns, n_rows * n_rows, n_threads}, vector_kernels().gram, pairs);
         std::copy(sums.begin(), sums.end(), out);
     });
 }
@@ -156,7 +168,9 @@ nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vect
     double slope;
     const nb::object d = filled<double>({static_cast<std::size_t>(n_weights)}, [&](double* out) {
         if (ids) std::fill_n(out, n_weights, 0.0);
-        slope = combine(pairs, combination, out, n_threads);
+        // Backward, because the rows that write_pair has read last are still in the cache.
+        const VectorPass pass{combination.columns.n, 1, n_threads, true};
+        slope = over_blocks(pass, vector_kernels().combine, pairs, combination, out)[0];
     });
     return nb::make_tuple(d, slope);
 }

@@ -60,8 +60,8 @@ inline void products(const double* a, const double* b, std::int64_t first, std::
     }
 }
 
-inline void step(const double* x, const double* direction, double t, std::int64_t first, std::int64_t n,
-                 double* out) {
+inline void step(const double* x, const double* direction, double t, double* out, std::int64_t first,
+                 std::int64_t n, double*) {
     for (std::int64_t i = first; i < first + n; ++i) out[i] = x[i] + t * direction[i];
 }
 
@@ -78,8 +78,8 @@ inline void penalty(const double* x, Strengths l1, std::int64_t first, std::int6
 }
 
 // p_i = g_i ± l1_i by the sign of x_i; where x_i = 0, g_i shrunk towards 0 by l1_i.
-inline void pseudo_gradient(const double* x, const double* g, Strengths l1, std::int64_t first,
-                            std::int64_t n, double* out, double* sums) {
+inline void pseudo_gradient(const double* x, const double* g, Strengths l1, double* out, std::int64_t first,
+                            std::int64_t n, double* sums) {
     const TileStrengths strengths(l1);
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
@@ -96,7 +96,7 @@ inline void pseudo_gradient(const double* x, const double* g, Strengths l1, std:
 
 // z_i = x_i + t·d_i, but 0 where l1_i > 0 and z_i is not on the side of x_i, or of −p_i where x_i = 0. With
 // an aligned path z_i = x_i where l1_i > 0 and d_i p_i ≥ 0.
-inline void orthant_step(const OrthantPath& path, double t, std::int64_t first, std::int64_t n, double* out,
+inline void orthant_step(const OrthantPath& path, double t, double* out, std::int64_t first, std::int64_t n,
                          double* sums) {
     const TileStrengths strengths(path.l1);
     double size[kTile], move[kTile];
@@ -231,8 +231,8 @@ inline void add_rows(const float* row, std::int64_t apart, const double* c, std:
         for (int k = 0; k < n_rows; ++k) out[i] += c[k] * row[k * apart + i];
 }
 
-inline void combine(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
-                    double* out, double* sums) {
+inline void combine(const PairRows& pairs, const Combination& combination, double* out, std::int64_t first,
+                    std::int64_t n, double* sums) {
     double local[kTile];
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);

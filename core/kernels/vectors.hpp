@@ -1,11 +1,7 @@
 // Passes over the long vectors of the optimizers: D weights, gradients, and the pairs of L-BFGS.
-//
-// Every pass runs over fixed blocks of the vectors, and sums are added up in the order of the blocks: the
-// number of threads changes no bit of a result.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace crfkit {
 
@@ -59,58 +55,38 @@ struct Combination {
     Columns columns;  // of d: out is [D]
 };
 
-// The same for elements first … first + n − 1: one table per instruction set. What is summed goes to `sums`.
+// Each for elements first … first + n − 1 of its vectors; what is summed is added to `sums`. One table per
+// instruction set.
 struct VectorKernels {
+    // {a·b, a·a}
     void (*products)(const double* a, const double* b, std::int64_t first, std::int64_t n, double* sums);
-    void (*step)(const double* x, const double* direction, double t, std::int64_t first, std::int64_t n,
-                 double* out);
+    // out = x + t·direction; no sums
+    void (*step)(const double* x, const double* direction, double t, double* out, std::int64_t first,
+                 std::int64_t n, double* sums);
+    // {Σ l1_i |x_i|}
     void (*penalty)(const double* x, Strengths l1, std::int64_t first, std::int64_t n, double* sums);
-    void (*pseudo_gradient)(const double* x, const double* g, Strengths l1, std::int64_t first,
-                            std::int64_t n, double* out, double* sums);
-    void (*orthant_step)(const OrthantPath& path, double t, std::int64_t first, std::int64_t n, double* out,
+    // out = p, the smallest subgradient of f + Σ l1_i |x_i| at x, where g is the gradient of f. {p·p}
+    void (*pseudo_gradient)(const double* x, const double* g, Strengths l1, double* out, std::int64_t first,
+                            std::int64_t n, double* sums);
+    // out = z = x + t·direction, where penalised weights that would leave the orthant become 0.
+    // {Σ l1_i |z_i|, pseudo·(z − x)}
+    void (*orthant_step)(const OrthantPath& path, double t, double* out, std::int64_t first, std::int64_t n,
                          double* sums);
+    // Writes s and y, rounded, to rows s_row and s_row + 1. The products of all rows with y and with v, row
+    // by row, then s·s: [2·n_rows + 1]
     void (*write_pair)(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
                        std::int64_t first, std::int64_t n, double* sums);
+    // The products of all rows with v, each twice: [n_rows, 2]
     void (*row_products)(const PairRows& pairs, const double* v, std::int64_t first, std::int64_t n,
                          double* sums);
+    // The products of all rows with y and with s of each pair: [n_rows / 2, n_rows, 2]
     void (*gram)(const PairRows& pairs, std::int64_t first, std::int64_t n, double* sums);
-    void (*combine)(const PairRows& pairs, const Combination& combination, std::int64_t first, std::int64_t n,
-                    double* out, double* sums);
+    // out = d at the weights that have a column. {d·v}
+    void (*combine)(const PairRows& pairs, const Combination& combination, double* out, std::int64_t first,
+                    std::int64_t n, double* sums);
 };
 
 // The fastest table that this processor can run.
 const VectorKernels& vector_kernels();
-
-// {a·b, a·a}
-std::vector<double> products(const double* a, const double* b, std::int64_t n, int n_threads);
-
-// out = x + t·direction
-void step(const double* x, const double* direction, double t, std::int64_t n, double* out, int n_threads);
-
-// Σ l1_i |x_i|
-double penalty(const double* x, Strengths l1, std::int64_t n, int n_threads);
-
-// out = p, the smallest subgradient of f + Σ l1_i |x_i| at x, where g is the gradient of f. Returns p·p.
-double pseudo_gradient(const double* x, const double* g, Strengths l1, std::int64_t n, double* out,
-                       int n_threads);
-
-// out = z = x + t·direction, where penalised weights that would leave the orthant become 0.
-// Returns {Σ l1_i |z_i|, pseudo·(z − x)}.
-std::vector<double> orthant_step(const OrthantPath& path, double t, std::int64_t n, double* out,
-                                 int n_threads);
-
-// Writes s and y, rounded, to rows s_row and s_row + 1. Returns the products of all rows with y and with v,
-// row by row, then s·s: [2·n_rows + 1].
-std::vector<double> write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
-                               int n_threads);
-
-// The products of all rows with v, [n_rows].
-std::vector<double> row_products(const PairRows& pairs, const double* v, int n_threads);
-
-// The products of all rows with y and with s of each pair, over the first columns: [n_rows / 2, n_rows, 2].
-std::vector<double> gram(const PairRows& pairs, std::int64_t n_columns, int n_threads);
-
-// out = d at the weights that have a column; returns d·v.
-double combine(const PairRows& pairs, const Combination& combination, double* out, int n_threads);
 
 }  // namespace crfkit
