@@ -101,6 +101,8 @@ def report(size: tuple[int, int, int, int], device: str, repeats: int) -> None:
         peak = torch.cuda.max_memory_allocated() / 2**20
         graph = f", {replayed(step, repeats):.3f} ms as a graph" if name == "crfkit" else ""
         print(f"  {name}: {found:.3f} ms{graph}, peak {peak:,.0f} MiB", flush=True)
+    best = {"best": lambda: SegmentDistribution(*scores).argmax()}
+    print(f"  crfkit, best segmentation: {milliseconds(best, device, repeats)['best']:.3f} ms")
     print(f"  errors against float64: {errors(scores)}", flush=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from crfkit.nn.backends.segments import TORCH
-from crfkit.nn.problem.segments import N_SCORES, SegmentProblem
+from crfkit.nn.problem.segments import N_SCORES, SegmentProblem, inside, segmentation_score
 from crfkit.nn.triton.segments import backend as kernels
 
 KERNELS = kernels.SegmentKernels()
@@ -92,6 +92,10 @@ def check(name: str, given: SegmentProblem) -> None:
     close(f"{name}: log Z", found, value, tolerance)
     if not torch.equal(found, alone):
         sys.exit(f"{name}: log Z alone has other bits")
+    best, score = KERNELS.argmax(given), segmentation_score(exact, TORCH.argmax(exact))
+    close(f"{name}: score of the best", segmentation_score(exact, best), score, tolerance)
+    if not torch.equal(best >= 0, inside(given) & (value > -torch.inf)[:, None]):
+        sys.exit(f"{name}: tags of the best segmentation")
     parts = KERNELS.gradient(given, upstream.to(found.dtype), kept)
     again = KERNELS.gradient(given, upstream.to(found.dtype), kept)
     for field, part, same, right in zip(NAMES, parts, again, expected, strict=False):
@@ -137,6 +141,8 @@ def main() -> None:
         part is not None and bool((part != 0).any()) for part in found
     ):
         sys.exit("no segmentation is possible, but it has a gradient")
+    if not bool((KERNELS.argmax(impossible) == -1).all()):
+        sys.exit("no segmentation is possible, but there is a best one")
     print("all kernels agree")
 
 

@@ -1,6 +1,7 @@
 """The backend for semi-Markov chains on a GPU."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -17,12 +18,13 @@ from crfkit.nn.triton.segments.gradient import (
     segment_steps_kernel,
     segment_sums_kernel,
 )
-from crfkit.nn.triton.segments.messages import LOG_2, segment_messages_kernel, tables_kernel
+from crfkit.nn.triton.segments.messages import segment_messages_kernel, tables_kernel
+from crfkit.nn.triton.segments.viterbi import segment_best_kernel
 from crfkit.nn.triton.wide.backend import launch_of
 
 MOST_LABELS = 128
 MOST_OPEN = 32768  # open segments of a program, padded: what its registers hold
-PER_WARP = 1024  # numbers of the ring and of the transitions
+PER_WARP, MOST_WARPS = 1024, 16  # numbers of the ring and of the transitions
 CHUNK = 64  # positions of a turn of the gradient
 MOST_SUMS = 2**26  # numbers that chunks leave to be added up
 NUMBERS, PARTS = 32, 32  # of a program that adds them up
@@ -36,37 +38,29 @@ class SegmentKernels(SegmentBackend):
     def suits(self, problem: SegmentProblem) -> bool:
         """Whether there are kernels for this problem."""
         B, T, K, L = problem.shape
+        if not problem.emissions.is_cuda or L > MOST_LABELS or B == 0 or T == 0:
+            return False
         block, slots, _ = _sizes(K, L)
-        return (
-            problem.emissions.is_cuda and B > 0 and T > 0 and L <= MOST_LABELS and slots * block <= MOST_OPEN
-        )
+        return slots * block <= MOST_OPEN
 
     @on_its_device
     def value(self, problem: SegmentProblem, keep: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
         """log Z [B]; with `keep`, log₂ Z, the tables, the messages [2, 2, B, T, L] and their scales [2, B, T]."""
         problem = _plain(problem)
         B, T, K, L = problem.shape
-        block, slots, warps = _sizes(K, L)
-        dtype = working_dtype(problem.emissions.dtype)
-        real, kind = REAL[dtype], _kind(problem)
-        n_tables = 1 if problem.transitions.ndim == 2 else B
-        new = problem.emissions.new_empty
-        table = new(slots * block + 2 * n_tables * block * block, dtype=dtype)
-        launch_of(tables_kernel, 4)(
-            (1 + n_tables, 1, 1), kind, (problem.durations, problem.transitions, table), (K,), (L, block, slots, real)
-        )  # fmt: skip
-        log_z = new(B, dtype=torch.float64)
+        new, dtype = problem.emissions.new_empty, working_dtype(problem.emissions.dtype)
+        kind, table, n_tables = _kind(problem), *_tables(problem, dtype)
+        log_z, values = new(B, dtype=torch.float64), new(B, dtype=dtype)
         messages = new((2, 2, B, T, L), dtype=dtype) if keep else None
-        begins, ends = (None, None) if messages is None else messages
         scales = new((2, B, T), dtype=torch.float64) if keep else None
-        launch_of(segment_messages_kernel, warps)(
+        block, slots, warps = _sizes(K, L)
+        launch_of(segment_messages_kernel, warps, maxnreg=_most_registers(warps))(
             (B, 1 + keep, 1), (kind, keep),
             (problem.emissions, problem.start, problem.end, problem.first, problem.last, problem.segments,
-             problem.lengths, table, begins, ends, scales, log_z),
-            (T, K, n_tables), (L, block, slots, real),
+             problem.lengths, table, messages, scales, log_z, values),
+            (T, K, n_tables), (L, block, slots, REAL[dtype]),
         )  # fmt: skip
-        kept = () if messages is None or scales is None else (log_z, table, messages, scales)
-        return (log_z * LOG_2.value).to(dtype), kept
+        return values, () if messages is None or scales is None else (log_z, table, messages, scales)
 
     @on_its_device
     def gradient(
@@ -74,60 +68,103 @@ class SegmentKernels(SegmentBackend):
     ) -> Sequence[Tensor | None]:
         """Σ_b upstream_b times the probabilities of the parts."""
         given, problem = problem, _plain(problem)
-        log_z, table, (begins, ends), scales = kept
+        log_z, table, messages, scales = kept
         B, T, K, L = problem.shape
         block, slots, _ = _sizes(K, L)
-        real, kind = REAL[begins.dtype], (_kind(problem), given.first is None, given.last is None)
-        n_tables = 1 if problem.transitions.ndim == 2 else B
-        steps, after = torch.empty((2, B, T, L), dtype=begins.dtype, device=begins.device)
-        n_chunks = triton.cdiv(T, CHUNK)
+        new, real = messages.new_empty, REAL[messages.dtype]
+        kind = (_kind(problem), given.first is None, given.last is None, upstream.dtype)
+        steps, n_chunks = new((2, B, T, L)), -(-T // CHUNK)
         launch_of(segment_steps_kernel, 4)(
             (B, n_chunks, 1), kind,
-            (problem.emissions, problem.last, problem.lengths, begins, scales, log_z, steps, after), (B, T),
+            (problem.emissions, problem.last, problem.lengths, messages, scales, log_z, steps), (B, T),
             (L, block, CHUNK, real),
         )  # fmt: skip
         size = (K + L + 2) * L
-        n_turns = triton.cdiv(n_chunks, max(1, min(n_chunks, MOST_SUMS // (B * size))))
-        n_parts = triton.cdiv(n_chunks, n_turns)
-        sums = torch.empty((B, n_parts, size), dtype=begins.dtype, device=begins.device)
-        by_position = [
+        n_turns = -(-n_chunks // max(1, min(n_chunks, MOST_SUMS // (B * size))))
+        n_parts = -(-n_chunks // n_turns)
+        sums = new((B, n_parts, size))
+        d_emissions, d_first, d_last, d_segments = (
             None if part is None else torch.empty_like(part, memory_format=torch.contiguous_format)
-            for part in (given.emissions, given.first, given.last)
-        ]
-        d_segments = None if problem.segments is None else torch.empty_like(problem.segments)
+            for part in (given.emissions, given.first, given.last, given.segments)
+        )
+        n_tables = 1 if problem.transitions.ndim == 2 else B
         launch_of(segment_gradient_kernel, max(4, block // 16))(
             (B, n_parts, 1), kind,
-            (problem.emissions, problem.first, problem.segments, problem.lengths, table, begins, ends, scales, log_z,
-             steps, after, upstream.contiguous(), *by_position, d_segments, sums),
-            (B, T, K, n_tables, n_turns), (L, block, slots, CHUNK, real),
+            (problem.emissions, problem.first, problem.segments, problem.lengths, table, messages, scales, log_z,
+             steps, upstream, d_emissions, d_first, d_last, d_segments, sums),
+            (B, T, K, n_tables, n_turns, upstream.stride(0)), (L, block, slots, CHUNK, real),
         )  # fmt: skip
-        d_emissions, d_first, d_last = by_position
-        shared = (problem.durations, problem.transitions, problem.start, problem.end)
-        begins_at = (0, K * L, (K + L) * L, (K + L + 1) * L)
-        found = (_added_up(sums, part, begin) for part, begin in zip(shared, begins_at, strict=True))
-        return d_emissions, *found, d_first, d_last, d_segments
+        return d_emissions, *_added_up(problem, sums), d_first, d_last, d_segments
+
+    @on_its_device
+    def argmax(self, problem: SegmentProblem) -> Tensor:
+        """Viterbi decoding, with backtracking on the device."""
+        problem = _plain(problem)
+        B, T, K, L = problem.shape
+        new, dtype = problem.emissions.new_empty, working_dtype(problem.emissions.dtype)
+        table, n_tables = _tables(problem, dtype)
+        ages, before = new((B, T, L), dtype=torch.int32), new((B, T, L), dtype=torch.int32)
+        tags = new((B, T), dtype=torch.int64)
+        block, slots, warps = _sizes(K, L)
+        launch_of(segment_best_kernel, warps, maxnreg=_most_registers(warps))(
+            (B, 1, 1), _kind(problem),
+            (problem.emissions, problem.start, problem.end, problem.first, problem.last, problem.segments,
+             problem.lengths, table, ages, before, tags),
+            (T, K, n_tables), (L, block, slots, REAL[dtype]),
+        )  # fmt: skip
+        return tags
 
 
-def _added_up(sums: Tensor, scores: Tensor | None, begin: int) -> Tensor | None:
-    """The gradient by scores whose sums lie from `begin` on, of sums [B, parts, size]."""
-    if scores is None:
-        return None
-    B, n_parts, size = sums.shape
-    groups = B if scores.ndim == 3 else 1
-    out = torch.empty_like(scores, dtype=sums.dtype)
-    n = scores.numel() // groups
-    launch_of(segment_sums_kernel, 4)(
-        (triton.cdiv(n, NUMBERS), groups, 1), sums.dtype, (sums, out),
-        (B * n_parts // groups, size, begin, n), (NUMBERS, PARTS),
+def _tables(problem: SegmentProblem, dtype: torch.dtype) -> tuple[Tensor, int]:
+    """Durations and transitions as programs load them, and the number of tables of the latter."""
+    B, _, K, L = problem.shape
+    block, slots, _ = _sizes(K, L)
+    n_tables = 1 if problem.transitions.ndim == 2 else B
+    table = problem.emissions.new_empty(slots * block + 2 * n_tables * block * block, dtype=dtype)
+    launch_of(tables_kernel, 4)(
+        (1 + n_tables, 1, 1), _kind(problem), (problem.durations, problem.transitions, table), (K,),
+        (L, block, slots, REAL[dtype]),
     )  # fmt: skip
-    return out.to(scores.dtype)
+    return table, n_tables
 
 
+def _added_up(problem: SegmentProblem, sums: Tensor) -> Iterator[Tensor | None]:
+    """The gradients by durations, transitions, start and end, of sums [B, parts, size]."""
+    B, _, K, L = problem.shape
+    scores = problem[1:5]
+    found = [None if part is None else sums.new_empty(part.shape) for part in scores]
+    durations, transitions, *ends = found
+    shared = problem.transitions.ndim == 2
+    blocks, n_parts = -(-sums.shape[2] // NUMBERS), sums.shape[1]
+    launch = launch_of(segment_sums_kernel, 4)
+    kind = sums.dtype, problem.start is None, problem.end is None, shared, L
+    first = (sums, durations, transitions if shared else None, *ends)
+    launch((blocks, 1, 1), kind, first, (B * n_parts, K), (L, NUMBERS, PARTS))
+    if not shared:
+        launch(
+            (blocks, B, 1),
+            (kind, B),
+            (sums, None, transitions, None, None),
+            (n_parts, K),
+            (L, NUMBERS, PARTS),
+        )
+    return (
+        None if part is None or score is None else part.to(score.dtype)
+        for part, score in zip(found, scores, strict=True)
+    )
+
+
+@cache
 def _sizes(K: int, L: int) -> tuple[int, int, int]:
     """Labels and lengths, padded, and the warps of a program."""
     block, slots = max(16, triton.next_power_of_2(L)), max(2, triton.next_power_of_2(K))
     warps = max(slots * block, block * block) // PER_WARP
-    return block, slots, min(8, max(1, warps))
+    return block, slots, min(MOST_WARPS, max(1, warps))
+
+
+def _most_registers(warps: int) -> int | None:
+    """What a thread can have, where the compiler would take fewer."""
+    return 128 if warps == MOST_WARPS else None
 
 
 def _plain(problem: SegmentProblem) -> SegmentProblem:

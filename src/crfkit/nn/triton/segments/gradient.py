@@ -34,10 +34,10 @@ def _offset(scales, log_z, row, t, on, T, B):
 
 @triton.jit(do_not_specialize=["B", "T"])
 def segment_steps_kernel(
-    emissions, last, lengths, begins, scales, log_z, steps, after, B, T, L: tl.constexpr, BLOCK: tl.constexpr,
+    emissions, last, lengths, messages, scales, log_z, steps, B, T, L: tl.constexpr, BLOCK: tl.constexpr,
     STEP: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, blocks of positions]: `steps` and `after` [B, T, L]."""
+    """Programs [B, blocks of positions]: `steps` [B, T, L], then `after` [B, T, L]."""
     row = tl.program_id(0).to(tl.int64)
     n = length_of(lengths, row, T)
     t = tl.program_id(1) * STEP + tl.arange(0, STEP)
@@ -49,10 +49,11 @@ def segment_steps_kernel(
     before = tl.load(scales + row * T + t - 1, mask=on & (t > 0), other=0.0)
     x = tl.load(emissions + place, mask=here, other=0.0).to(REAL) * LOG2_E
     tl.store(steps + place, x - (scale - before).to(REAL)[:, None], mask=here)
-    y = tl.load(begins + tl.zeros([], tl.int64) + B * T * L + place, mask=here, other=NEVER)
+    size = tl.num_programs(0).to(tl.int64) * T * L
+    y = tl.load(messages + size + place, mask=here, other=NEVER)
     if last is not None:
         y += tl.load(last + place, mask=here, other=0.0).to(REAL) * LOG2_E
-    tl.store(after + place, y + _offset(scales, log_z, row, t, on, T, B).to(REAL)[:, None], mask=here)
+    tl.store(steps + size + place, y + _offset(scales, log_z, row, t, on, T, B).to(REAL)[:, None], mask=here)
 
 
 @triton.jit
@@ -96,7 +97,7 @@ def _at_boundary(mine, others, scales, log_z, row, t, on, B, T, L: tl.constexpr,
     here = on[:, None] & (label < L)[None, :]
     place = (row * T + t)[:, None] * L + label[None, :]
     x = tl.load(mine + place, mask=here, other=NEVER)
-    x += tl.load(others + tl.zeros([], tl.int64) + B * T * L + place, mask=here, other=NEVER)
+    x += tl.load(others + place, mask=here, other=NEVER)
     return tl.exp2(x + _offset(scales, log_z, row, t, on, T, B).to(REAL)[:, None])
 
 
@@ -119,11 +120,11 @@ def _transitions(
     return counts
 
 
-@triton.jit(do_not_specialize=["B", "T", "K", "n_tables", "n_turns"])
+@triton.jit(do_not_specialize=["B", "T", "K", "n_tables", "n_turns", "stride"])
 def segment_gradient_kernel(
-    emissions, first, segments, lengths, table, begins, ends, scales, log_z, steps, after, upstream, d_emissions,
-    d_first, d_last, d_segments, sums, B, T, K, n_tables, n_turns, L: tl.constexpr, BLOCK: tl.constexpr,
-    SLOTS: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr,
+    emissions, first, segments, lengths, table, messages, scales, log_z, steps, upstream, d_emissions, d_first, d_last,
+    d_segments, sums, B, T, K, n_tables, n_turns, stride, L: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr,
+    STEP: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, parts of n_turns chunks]: the gradient by positions, and sums [B, parts, K + L + 2, L] of the others.
 
@@ -133,7 +134,9 @@ def segment_gradient_kernel(
     n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     known = label < L
-    weight = tl.load(upstream + row).to(REAL)
+    weight = tl.load(upstream + row * stride).to(REAL)
+    size = tl.num_programs(0).to(tl.int64) * T * L
+    begins, ends, after = messages, messages + 2 * size, steps + size
     out = sums + (row * tl.num_programs(1) + part) * (K + L + 2) * L
     square = table + SLOTS * BLOCK + tl.where(n_tables > 1, row, 0) * 2 * BLOCK * BLOCK
     counts = tl.zeros([BLOCK, BLOCK], dtype=REAL)
@@ -152,9 +155,11 @@ def segment_gradient_kernel(
                     opened, after, segments, table, row, s, k, begin, n, T, K, L, BLOCK, label, REAL
                 )
         is_open = tl.sum(crossing, axis=0)
-        start = _at_boundary(begins, ends, scales, log_z, row, t, on, B, T, L, label, REAL)
-        end = _at_boundary(ends, begins, scales, log_z, row, t, on, B, T, L, label, REAL)
-        over = _at_boundary(ends, begins, scales, log_z, row, t - 1, on & (t > 0), B, T, L, label, REAL)
+        start = _at_boundary(begins, ends + size, scales, log_z, row, t, on, B, T, L, label, REAL)
+        end = _at_boundary(ends, begins + size, scales, log_z, row, t, on, B, T, L, label, REAL)
+        over = _at_boundary(
+            ends, begins + size, scales, log_z, row, t - 1, on & (t > 0), B, T, L, label, REAL
+        )
         inner = (t > begin)[:, None]
         beside = tl.where(inner | (begin == 0), 0.0, over) + tl.where(inner | (begin > 0), 0.0, start)
         total = tl.sum(tl.sum(beside, axis=0) + is_open, axis=0)
@@ -192,16 +197,33 @@ def segment_gradient_kernel(
     tl.store(out + (L + 1) * L + label, at_end, mask=known)
 
 
-@triton.jit(do_not_specialize=["n_parts", "size", "begin", "n_numbers"])
-def segment_sums_kernel(sums, out, n_parts, size, begin, n_numbers, BLOCK: tl.constexpr, STEP: tl.constexpr):
-    """Programs [blocks of numbers, groups]: sums [groups, n_parts, size] from `begin` on, added up over the parts."""
+@triton.jit(do_not_specialize=["n_parts", "K"])
+def segment_sums_kernel(
+    sums, d_durations, d_transitions, d_start, d_end, n_parts, K, L: tl.constexpr, BLOCK: tl.constexpr,
+    STEP: tl.constexpr,
+):  # fmt: skip
+    """Programs [blocks of numbers, groups]: sums [groups, n_parts, K + L + 2, L] added up over the parts of each group.
+
+    Any of the results may be absent; with more than one group, all but the transitions are.
+    """
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     group = tl.program_id(1).to(tl.int64)
+    size = (K + L + 2) * L
     added = tl.zeros([STEP, BLOCK], dtype=tl.float64)
     for first in range(0, n_parts, STEP):
         part = first + tl.arange(0, STEP)
-        here = (part < n_parts)[:, None] & (place < n_numbers)[None, :]
-        at = (group * n_parts + part)[:, None] * size + begin + place[None, :]
+        here = (part < n_parts)[:, None] & (place < size)[None, :]
+        at = (group * n_parts + part)[:, None] * size + place[None, :]
         added += tl.load(sums + at, mask=here, other=0.0).to(tl.float64)
-    found = tl.sum(added, axis=0).to(out.dtype.element_ty)
-    tl.store(out + group * n_numbers + place, found, mask=place < n_numbers)
+    found = tl.sum(added, axis=0).to(sums.dtype.element_ty)
+    if d_durations is not None:
+        tl.store(d_durations + place, found, mask=place < K * L)
+    if d_transitions is not None:
+        inner = place - K * L
+        tl.store(d_transitions + group * L * L + inner, found, mask=(inner >= 0) & (inner < L * L))
+    if d_start is not None:
+        inner = place - (K + L) * L
+        tl.store(d_start + inner, found, mask=(inner >= 0) & (inner < L))
+    if d_end is not None:
+        inner = place - (K + L + 1) * L
+        tl.store(d_end + inner, found, mask=(inner >= 0) & (inner < L))

@@ -7,9 +7,9 @@ by the duration of row k. With boundaries t = 0 … n,
     begins_t(c) = Σ_c' ends_t(c') exp(transition(c', c)),      ends_t(c) = Σ_k begins_{t−k}(c) exp(score of (t − k, t, c))
 
 and the same from right to left, with the transitions the other way around: a step costs K · L + L² exponentials. All
-logarithms are of base 2. They are kept near 0: every few steps the largest one of the ring is subtracted from all, and
-added to a scale in float64. What is stored for position t is `begins` of boundary t and `ends` of boundary t + 1 (from right
-to left: of boundaries t + 1 and t), both relative to the scale of position t.
+logarithms are of base 2. They are kept near 0, where float32 has most digits: the largest of the `ends` of one step is
+subtracted from all numbers of the next, and added to a scale in float64. What is stored for position t is `begins` of
+boundary t and `ends` of boundary t + 1 (from right to left: of boundaries t + 1 and t), relative to the scale of position t.
 """
 
 import triton
@@ -53,7 +53,7 @@ def log_sum(x):
 
 
 @triton.jit
-def _edge(ours, theirs, direction, place, known, REAL: tl.constexpr):
+def edge(ours, theirs, direction, place, known, REAL: tl.constexpr):
     """Scores of first or last positions, which change their roles from right to left."""
     if direction == 0:
         x = tl.load(ours + place, mask=known, other=0.0).to(REAL)
@@ -62,13 +62,23 @@ def _edge(ours, theirs, direction, place, known, REAL: tl.constexpr):
     return x * LOG2_E
 
 
+@triton.jit
+def whole(segments, row, begin, age, n, T, K, L: tl.constexpr, label, REAL: tl.constexpr):
+    """Scores [SLOTS, BLOCK] of the segments from `begin` on with the lengths age + 1, 0 where there is none."""
+    here = ((begin >= 0) & (age < K) & (begin + age < n))[:, None] & (label < L)[None, :]
+    place = ((row * T + begin) * K + age)[:, None] * L + label[None, :]
+    return tl.load(segments + place, mask=here, other=0.0).to(REAL) * LOG2_E
+
+
 @triton.jit(do_not_specialize=["T", "K", "n_tables"])
 def segment_messages_kernel(
-    emissions, start, end, first, last, segments, lengths, table, begins, ends, scales, log_z, T, K, n_tables,
+    emissions, start, end, first, last, segments, lengths, table, messages, scales, log_z, values, T, K, n_tables,
     L: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
-    """Programs [B, 1 or 2]: log₂ Z [B] in float64; where they are wanted, begins and ends [2, B, T, L], scales [2, B, T]."""
-    PERIOD: tl.constexpr = 8  # steps from one subtraction to the next
+    """Programs [B, 1 or 2]: log₂ Z in float64, log Z [B]; where they are wanted, messages and their scales.
+
+    messages [2, 2, B, T, L] are `begins` from left to right and from right to left, then `ends`; scales [2, B, T].
+    """
     row, direction = tl.program_id(0).to(tl.int64), tl.program_id(1)
     n = length_of(lengths, row, T)
     label, slot = tl.arange(0, BLOCK), tl.arange(0, SLOTS)
@@ -89,32 +99,25 @@ def segment_messages_kernel(
     for i in range(n):
         after = tl.minimum(tl.maximum(t + way, 0), n - 1)
         coming = tl.load(emissions + after * L + label, mask=known, other=NEVER).to(REAL)
-        if i % PERIOD == 0:
-            largest = tl.maximum(tl.max(tl.max(ring, axis=1), axis=0), tl.max(y, axis=0))
-            shift = finite(largest)
-            ring -= shift
-            y -= shift
-            scale += shift.to(tl.float64)
-        if begins is not None:
-            tl.store(begins + (side * T + t) * L + label, y, mask=known)
-            tl.store(scales + side * T + t, scale)
         age = (i - slot) & (SLOTS - 1)
         closing = tl.load(table + age[:, None] * BLOCK + label[None, :])
+        shift = finite(tl.max(z, axis=0))
+        scale += shift.to(tl.float64)
+        if messages is not None:
+            tl.store(messages + (side * T + t) * L + label, y - shift, mask=known)
+            tl.store(scales + side * T + t, scale)
         place = (row * T + t) * L + label
         if first is not None:
-            y += _edge(first, last, direction, place, known, REAL)
-        ring = tl.where((age == 0)[:, None], y[None, :], ring) + (x * LOG2_E)[None, :]
+            y += edge(first, last, direction, place, known, REAL)
+        ring = tl.where((age == 0)[:, None], y[None, :], ring) + (x * LOG2_E - shift)[None, :]
         closed = ring + closing
         if segments is not None:
-            begin = t - tl.where(direction == 0, age, 0)
-            here = ((begin >= 0) & (age < K) & (begin + age < n))[:, None] & known[None, :]
-            whole = ((row * T + begin) * K + age)[:, None] * L + label[None, :]
-            closed += tl.load(segments + whole, mask=here, other=0.0).to(REAL) * LOG2_E
+            closed += whole(segments, row, t - tl.where(direction == 0, age, 0), age, n, T, K, L, label, REAL)
         z = log_sum(closed)
         if first is not None:
-            z += _edge(last, first, direction, place, known, REAL)
-        if begins is not None:
-            tl.store(ends + (side * T + t) * L + label, z, mask=known)
+            z += edge(last, first, direction, place, known, REAL)
+        if messages is not None:
+            tl.store(messages + ((2 * tl.num_programs(0) + side) * T + t) * L + label, z, mask=known)
         y = log_sum(z[:, None] + transitions)
         x = coming
         t += way
@@ -122,4 +125,6 @@ def segment_messages_kernel(
         z += tl.where(known, at_end, 0.0)
         top = finite(tl.max(z, axis=0))
         total = tl.log2(tl.sum(tl.exp2(z - top), axis=0)) + top
-        tl.store(log_z + row, tl.where(n > 0, total.to(tl.float64) + scale, 0.0))
+        total = tl.where(n > 0, total.to(tl.float64) + scale, 0.0)
+        tl.store(log_z + row, total)
+        tl.store(values + row, (total * LOG_2).to(REAL))
