@@ -31,17 +31,18 @@ void bind_word_lattices(nb::module_& m) {
                const Array<std::int64_t>& ends, const Array<std::int32_t>& labels,
                const Array<std::int32_t>& outcomes, const Maybe<std::uint8_t>& exists, std::int32_t n_labels,
                const Array<std::int64_t>& keys, const Array<std::int64_t>& weight_ptr,
-               const Array<std::int32_t>& weights) {
+               const Array<std::int32_t>& weights, const Maybe<double>& values) {
                 WordArcs arcs{copy(view(lengths)), copy(view(starts)),   copy(view(ends)),
                               copy(view(labels)),  copy(view(outcomes)), copy(view(exists))};
                 WordTransitions transitions{n_labels, copy(view(keys)), copy(view(weight_ptr)),
-                                            copy(view(weights))};
+                                            copy(view(weights)), copy(view(values))};
                 const LockRelease release;
                 new (self) WordLattices(std::move(layout), std::move(design), std::move(arcs),
                                         std::move(transitions));
             },
             "layout"_a, "design"_a, "lengths"_a, "starts"_a, "ends"_a, "labels"_a, "outcomes"_a,
-            "exists"_a.none(), "n_labels"_a, "keys"_a, "weight_ptr"_a, "weights"_a)
+            "exists"_a.none(), "n_labels"_a, "keys"_a, "weight_ptr"_a, "weights"_a,
+            "values"_a.none() = nb::none())
         .def(
             "score",
             [](std::shared_ptr<WordLattices> self,

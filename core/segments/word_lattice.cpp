@@ -54,6 +54,8 @@ void WordLattices::check() const {
     check_range(arcs.labels, 0, transitions.n_labels, "labels");
     check_range(arcs.outcomes, -1, layout->n_labels, "outcomes");
     check_pointers(transitions.weight_ptr, transitions.size(), transitions.weights.size(), "weight_ptr");
+    if (!transitions.values.empty() && transitions.values.size() != transitions.weights.size())
+        throw std::invalid_argument("expected a value for each weight of the transitions");
     const std::int64_t n_pairs = static_cast<std::int64_t>(transitions.n_labels) * transitions.n_labels;
     for (std::size_t i = 0; i < transitions.keys.size(); ++i)
         if (transitions.keys[i] < (i == 0 ? 0 : transitions.keys[i - 1] + 1) ||

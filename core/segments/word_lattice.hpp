@@ -29,6 +29,7 @@ struct WordTransitions {
     std::vector<std::int64_t> keys;        // [pairs]
     std::vector<std::int64_t> weight_ptr;  // [pairs + 1]
     std::vector<std::int32_t> weights;
+    std::vector<double> values;  // of the weights; empty: all 1
 };
 
 struct WordArcs {

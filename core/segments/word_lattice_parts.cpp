@@ -71,7 +71,8 @@ class WordLatticeParts::Reader final : public PartReader {
         if (k < 0 || all.weight_ptr[k] == all.weight_ptr[k + 1]) return;
         parts.score_arc(transitions_.of(static_cast<std::int32_t>(k), parts, [&] {
             for (std::int64_t i = all.weight_ptr[k]; i < all.weight_ptr[k + 1]; ++i)
-                parts.add_feature(data_.layout->n_weights() + all.weights[i], 1);
+                parts.add_feature(data_.layout->n_weights() + all.weights[i],
+                                  all.values.empty() ? 1 : all.values[i]);
         }));
     }
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         structures,
     )
     from crfkit.errors import InputError
-    from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template
-    from crfkit.models import CRF, Checkpoint, Parser, load
+    from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template, WordDictionary
+    from crfkit.models import CRF, Checkpoint, Parser, WordSegmenter, load
     from crfkit.optimizers import (
         AROW,
         LBFGS,
@@ -57,9 +57,9 @@ _NAMES = {
     "compat": [],
     "errors": ["InputError"],
     "evaluation": [],
-    "features": ["FeatureFunction", "FeatureFunctions", "TagDictionary", "Template"],
+    "features": ["FeatureFunction", "FeatureFunctions", "TagDictionary", "Template", "WordDictionary"],
     "inference": [],
-    "models": ["CRF", "Checkpoint", "Parser", "load"],
+    "models": ["CRF", "Checkpoint", "Parser", "WordSegmenter", "load"],
     "nn": [],
     "objective": [],
     "optimizers": [
@@ -127,7 +127,9 @@ __all__ = [
     "StopReason",
     "TagDictionary",
     "Template",
+    "WordDictionary",
     "WordLattice",
+    "WordSegmenter",
     "__version__",
     "compat",
     "data",

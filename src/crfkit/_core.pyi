@@ -581,6 +581,7 @@ class WordLattices:  # a data set whose inputs list arcs, which are the position
         keys: Int64s,
         weight_ptr: Int64s,
         weights: Int32s,
+        values: Float64s | None = None,
     ) -> None: ...
     def score(self, w: Float64s) -> ScoredSequences: ...
 

@@ -43,6 +43,18 @@ from crfkit.features.treebank import (
 )
 from crfkit.features.wapiti_patterns import WapitiPatterns
 from crfkit.features.wapiti_tokens import WapitiTokens
+from crfkit.features.words import (
+    WORD_COST,
+    Candidate,
+    CharacterClass,
+    CharacterClasses,
+    Entry,
+    Rewriting,
+    WordDictionary,
+    WordTemplates,
+    join_fields,
+    split_fields,
+)
 
 __all__ = [
     "FEATURE_SET",
@@ -52,12 +64,17 @@ __all__ = [
     "ON_PATH",
     "PRESETS",
     "UNKNOWN",
+    "WORD_COST",
     "Annotation",
     "ArcMap",
+    "Candidate",
+    "CharacterClass",
+    "CharacterClasses",
     "Coordinates",
     "Coverage",
     "Dataset",
     "Encoder",
+    "Entry",
     "Facets",
     "FacetsOf",
     "FeatureFunction",
@@ -75,6 +92,7 @@ __all__ = [
     "Outputs",
     "PatternData",
     "PatternMap",
+    "Rewriting",
     "SegmentCells",
     "SegmentMap",
     "Slice",
@@ -85,6 +103,8 @@ __all__ = [
     "Vocabulary",
     "WapitiPatterns",
     "WapitiTokens",
+    "WordDictionary",
+    "WordTemplates",
     "block_of",
     "check_trees",
     "checked_lists",
@@ -96,6 +116,7 @@ __all__ = [
     "first_of",
     "gold_triples",
     "import_path",
+    "join_fields",
     "known_trees",
     "labels_of",
     "loaded",
@@ -108,6 +129,7 @@ __all__ = [
     "preset_note",
     "read_lattices",
     "read_once",
+    "split_fields",
     "with_arcs",
     "without_spans",
 ]

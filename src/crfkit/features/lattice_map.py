@@ -18,7 +18,7 @@ from crfkit.errors import FeatureError, NoOutputError
 from crfkit.features.dataset import Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.given_sequences import listed
-from crfkit.structures import Lattice, WordLattice
+from crfkit.structures import CostMatrix, Lattice, WordLattice
 
 OFF_PATH, ON_PATH, UNKNOWN = 0, 1, -1  # what is known of an arc
 
@@ -108,7 +108,12 @@ class LatticeMap:
     ) -> _core.WordLattices:
         """A data set for the native core; `outcomes` [T] are the labels that the features of arcs score."""
         keys = meeting_pairs(dataset, None)
-        lists = [self.weights_of(*pair) for pair in _labels_of(keys, dataset, self.structure)]
+        pairs = list(_labels_of(keys, dataset, self.structure))
+        lists = [self.weights_of(*pair) for pair in pairs]
+        matrix = self.structure.transitions
+        values = None
+        if isinstance(matrix, CostMatrix) and self.names:
+            values = np.array([matrix.value(*pair) for pair in pairs], np.float64)
         exists = dataset.exists
         try:
             return _core.WordLattices(
@@ -124,6 +129,7 @@ class LatticeMap:
                 keys,
                 offsets([len(weights) for weights in lists]),
                 np.array([weight for weights in lists for weight in weights], np.int32),
+                values,
             )
         except ValueError as error:
             raise NoOutputError(str(error)) from None

@@ -32,6 +32,7 @@ from crfkit.models.training.interruption import Terminated, Termination, postpon
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
+from crfkit.models.word_segmenter import Word, WordSegmenter
 
 __all__ = [
     "CRF",
@@ -65,6 +66,8 @@ __all__ = [
     "UnknownLabels",
     "UnreadColumns",
     "UnsavableModel",
+    "Word",
+    "WordSegmenter",
     "assemble",
     "check_writable",
     "choose_objective",

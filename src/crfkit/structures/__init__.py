@@ -8,7 +8,7 @@ from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.graph_structure import Arc, GraphStructure, OutputGraph
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
 from crfkit.structures.label_units import LabelUnits
-from crfkit.structures.lattice import Lattice, LatticeArc, WordLattice
+from crfkit.structures.lattice import CostMatrix, Lattice, LatticeArc, WordLattice
 from crfkit.structures.path_graph import PathGraph
 from crfkit.structures.pattern_automaton import Automaton, Effort
 from crfkit.structures.pattern_chain import PatternChain, PatternMarginals, PatternScores, PatternStarts
@@ -41,6 +41,7 @@ __all__ = [
     "ChainScores",
     "Condition",
     "Configurations",
+    "CostMatrix",
     "Effort",
     "Gate",
     "Gram",

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from crfkit.errors import ArgumentError, FeatureError
 from crfkit.structures.chain import Chain
 
@@ -74,6 +77,21 @@ def _arc(i: int, arc: Sequence[Any], length: int) -> LatticeArc:
     return LatticeArc(start, end, label, features)
 
 
+@dataclass(frozen=True, eq=False)
+class CostMatrix:
+    """Transitions with known costs, which one weight scales: labels are pairs of numbers (left, right).
+
+    The cost of a label `after` behind a label `before` is `costs[before[1], after[0]]`.
+    """
+
+    costs: npt.NDArray[np.int16]  # [right contexts, left contexts]
+    name: str = "transition cost"
+
+    def value(self, before: Any, after: Any) -> float:
+        """The cost of two neighbouring labels."""
+        return float(self.costs[before[1], after[0]])
+
+
 @dataclass(frozen=True)
 class Lattice:
     """The structure of models whose inputs are `WordLattice`s.
@@ -81,6 +99,8 @@ class Lattice:
     transitions : "labels": a weight for each pair of neighbouring labels. None: none. A list of templates: each names a
         weight by the fields of the two labels, which are tuples: `%L[0]` is field 0 of the label before, `%R[1]` field 1
         of the label after. With `%L?[0]` a field that is "*" or empty gives no weight; neither does one that is missing.
+        A label may also be a pair of tuples: its fields as the label after another one, and as the label before one.
+        A `CostMatrix`: costs that are known.
     crossed : features have a weight for each label of an arc; otherwise one weight, whatever the label
     boundary : the label that stands before the first arc and behind the last one
 
@@ -88,14 +108,14 @@ class Lattice:
     ['N/V']
     """
 
-    transitions: str | Sequence[str] | None = LABELS
+    transitions: str | Sequence[str] | CostMatrix | None = LABELS
     crossed: bool = True
     boundary: Hashable = "BOS/EOS"
 
     def __post_init__(self) -> None:
         """Refuse what is no list of templates."""
         given = self.transitions
-        if given is None or given == LABELS:
+        if given is None or isinstance(given, CostMatrix) or given == LABELS:
             return
         if isinstance(given, str) or not all(isinstance(template, str) for template in given):
             raise ArgumentError(f'transitions is {given!r}, expected "{LABELS}", None or a list of templates')
@@ -127,7 +147,9 @@ class Lattice:
             return []
         if isinstance(self.transitions, str):
             return [f"{_text(before)} → {_text(after)}"]
-        fields = {"L": _fields(before), "R": _fields(after)}
+        if isinstance(self.transitions, CostMatrix):
+            return [self.transitions.name]
+        fields = {"L": _fields(before, 1), "R": _fields(after, 0)}
         names = (_expand(parsed, fields) for parsed in self._parsed)  # type: ignore[attr-defined]
         return [name for name in names if name is not None]
 
@@ -157,8 +179,12 @@ def _expand(parsed: tuple[_Part, ...], fields: dict[str, Sequence[Hashable]]) ->
     return "".join(texts)
 
 
-def _fields(label: Hashable) -> Sequence[Hashable]:
-    return label if isinstance(label, tuple) else (label,)
+def _fields(label: Hashable, side: int) -> Sequence[Hashable]:
+    if not isinstance(label, tuple):
+        return (label,)
+    is_pair = len(label) == 2 and all(isinstance(part, tuple) for part in label)
+    fields: Sequence[Hashable] = label[side] if is_pair else label
+    return fields
 
 
 def _text(label: Hashable) -> str:

@@ -12,12 +12,13 @@ from typing import Any
 from crfkit.errors import FileFormatError
 from crfkit.features import Labels
 from crfkit.models.files.file_arrays import setting
-from crfkit.structures import Lattice
+from crfkit.structures import CostMatrix, Lattice
 
 
 def to_json(structure: Lattice) -> dict[str, Any]:
     """The structure for the settings of a model file."""
     transitions = structure.transitions
+    assert not isinstance(transitions, CostMatrix)  # which no file holds
     return {
         "lattice": {
             "transitions": transitions

@@ -19,6 +19,7 @@ from crfkit.models.files import (
     parser_file,
     pattern_file,
     segment_file,
+    segmenter_file,
 )
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.file_arrays import flag, name_damage, setting
@@ -74,12 +75,14 @@ def from_bytes(
         with name_damage(source, "parser"):
             estimator = _read_parser(file)
     else:
-        estimator = _read_crf(file, source, functions, trust=trust_functions)
+        is_segmenter = file.type == segmenter_file.TYPE
+        crf_only = file._replace(type=crf_file.TYPE) if is_segmenter else file
+        estimator = _read_crf(crf_only, source, functions, trust=trust_functions)
     with name_damage(source):
         estimator.n_iter_ = setting(file.settings, "n_iter", int)
         estimator.stop_message_ = setting(file.settings, "stop_reason", str)
         estimator._metadata = model_file.metadata_of(file.settings)
-    return estimator
+        return segmenter_file.assemble(file, estimator) if file.type == segmenter_file.TYPE else estimator
 
 
 def _read_parser(file: ModelFile) -> Parser:

@@ -15,7 +15,7 @@ from crfkit.features import Dataset, Labels, LatticeDataset, LatticeMap, read_la
 from crfkit.inference import Answerer
 from crfkit.models.potentials.features import FeaturePotentials, TrainingData
 from crfkit.objective import Loss
-from crfkit.structures import Chain, Lattice
+from crfkit.structures import Chain, CostMatrix, Lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,8 @@ class LatticePotentials(FeaturePotentials):
 
     def find_unsavable(self) -> str | None:
         """The label of the boundary is kept too."""
+        if isinstance(self.lattices.structure.transitions, CostMatrix):
+            return "its transitions have costs that are known: compat.write_mecab writes them"
         try:
             Labels([self.lattices.structure.boundary]).to_json()
         except InputError as error:

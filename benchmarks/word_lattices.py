@@ -1,0 +1,229 @@
+"""Word segmentation and tagging on the Japanese data of `ja_gsd`, beside `mecab-cost-train` on the same sources.
+
+    python -m benchmarks.word_lattices sources FOLDER   the sources of a dictionary without costs, for both
+    python -m benchmarks.word_lattices train FOLDER     seconds an iteration and the objective of both
+    python -m benchmarks.word_lattices folds FOLDER     word F1 by cross-validation on train, for several C
+    python -m benchmarks.word_lattices test FOLDER C    word F1 and word + POS F1 on test: asked once
+
+MeCab's tools come with Debian's packages mecab, mecab-utils and libmecab-dev.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import lzma
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from crfkit import LBFGS
+from crfkit.compat import read_mecab
+from crfkit.models import WordSegmenter
+
+DATA = Path(os.environ.get("CRFKIT_DATA", "data")) / "ja_gsd"
+TOOLS = Path("/usr/lib/mecab")
+N_FIELDS = 4  # parts of a part of speech
+N_THREADS = 2
+Sentence = list[tuple[str, tuple[str, ...]]]
+
+CHARACTERS = """\
+DEFAULT 0 1 0
+SPACE 0 1 0
+KANJI 0 0 2
+SYMBOL 1 1 0
+NUMERIC 1 1 0
+ALPHA 1 1 0
+HIRAGANA 0 1 2
+KATAKANA 1 1 2
+KANJINUMERIC 1 1 0
+0x0020 SPACE
+0x0021..0x002F SYMBOL
+0x0030..0x0039 NUMERIC
+0x003A..0x0040 SYMBOL
+0x0041..0x005A ALPHA
+0x005B..0x0060 SYMBOL
+0x0061..0x007A ALPHA
+0x007B..0x007E SYMBOL
+0x00A1..0x00BF SYMBOL
+0x00C0..0x02AF ALPHA
+0x2000..0x206F SYMBOL
+0x2190..0x27BF SYMBOL
+0x3000..0x303F SYMBOL
+0x3005 KANJI
+0x3041..0x309F HIRAGANA
+0x30A1..0x30FF KATAKANA
+0x30FC KATAKANA HIRAGANA
+0x4E00..0x9FFF KANJI
+0xFF01..0xFF0F SYMBOL
+0xFF10..0xFF19 NUMERIC
+0xFF21..0xFF3A ALPHA
+0xFF41..0xFF5A ALPHA
+0x4E00 KANJINUMERIC KANJI
+0x4E8C KANJINUMERIC KANJI
+0x4E09 KANJINUMERIC KANJI
+"""
+UNKNOWN = {
+    "DEFAULT": ["補助記号-一般", "名詞-固有名詞-一般"],
+    "SPACE": ["補助記号-一般"],
+    "KANJI": [
+        "名詞-普通名詞-一般",
+        "名詞-固有名詞-人名-一般",
+        "名詞-固有名詞-地名-一般",
+        "名詞-普通名詞-サ変可能",
+    ],
+    "SYMBOL": ["補助記号-一般"],
+    "NUMERIC": ["名詞-数詞"],
+    "ALPHA": ["名詞-普通名詞-一般", "名詞-固有名詞-一般"],
+    "HIRAGANA": ["名詞-普通名詞-一般", "副詞", "動詞-一般-五段-ラ行"],
+    "KATAKANA": [
+        "名詞-普通名詞-一般",
+        "名詞-固有名詞-一般",
+        "名詞-固有名詞-人名-一般",
+        "名詞-固有名詞-地名-一般",
+    ],
+    "KANJINUMERIC": ["名詞-数詞"],
+}
+TEMPLATES = """\
+UNIGRAM U0:%F[0]
+UNIGRAM U1:%F[0],%F?[1]
+UNIGRAM U2:%F[0],%F[1],%F?[2]
+UNIGRAM U3:%F[0],%F[1],%F[2],%F?[3]
+UNIGRAM U4:%F[0],%F[1],%F[2],%F[3],%F?[4]
+UNIGRAM U5:%F?[4]
+UNIGRAM U6:%F[0],%F[1],%t
+BIGRAM B0:%L[0]/%R[0]
+BIGRAM B1:%L[0],%L?[1]/%R[0]
+BIGRAM B2:%L[0]/%R[0],%R?[1]
+BIGRAM B3:%L[0],%L[1]/%R[0],%R[1]
+BIGRAM B4:%L[0],%L[1],%L[2],%L[3]/%R[0],%R[1],%R[2],%R[3]
+BIGRAM B5:%L[0],%L[1],%L[2],%L[3],%L?[4]/%R[0],%R[1]
+BIGRAM B6:%L[0],%L[1]/%R[0],%R[1],%R[2],%R[3],%R?[4]
+BIGRAM B7:%L[0],%L[1],%L[2],%L[3],%L?[4]/%R[0],%R[1],%R[2],%R[3],%R?[4]
+"""
+REWRITING = """\
+[unigram rewrite]
+*,*,*,*,*\t$1,$2,$3,$4,$5
+[left rewrite]
+(助詞|助動詞),*,*,*,*\t$1,$2,$3,$4,$5
+*,*,*,*,*\t$1,$2,$3,$4,*
+[right rewrite]
+(助詞|助動詞),*,*,*,*\t$1,$2,$3,$4,$5
+*,*,*,*,*\t$1,$2,$3,$4,*
+"""
+
+
+def fields_of(form: str, part_of_speech: str) -> tuple[str, ...]:
+    """The parts of a part of speech, and the form."""
+    parts = part_of_speech.split("-", N_FIELDS - 1)
+    return (*parts, *["*"] * (N_FIELDS - len(parts)), form)
+
+
+def read_sentences(name: str) -> list[Sentence]:
+    """The sentences of train or test."""
+    sentences: list[Sentence] = [[]]
+    with lzma.open(DATA / f"{name}.txt.xz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                form, _, part_of_speech = line.rstrip("\n").split("\t")
+                sentences[-1].append((form, fields_of(form, part_of_speech)))
+            elif sentences[-1]:
+                sentences.append([])
+    return [sentence for sentence in sentences if sentence]
+
+
+def quoted(field: str) -> str:
+    return f'"{field.replace(chr(34), chr(34) * 2)}"' if {*field} & {",", '"'} else field
+
+
+def csv_line(form: str, fields: Sequence[str]) -> str:
+    return ",".join([quoted(form), "0", "0", "0", *map(quoted, fields)]) + "\n"
+
+
+def write_sources(folder: Path) -> None:
+    """The sources of a dictionary without costs, and the training sentences as `mecab-cost-train` reads them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with lzma.open(DATA / "lexicon.tsv.xz", "rt", encoding="utf-8") as lines:
+        entries = [line.rstrip("\n").split("\t") for line in lines]
+    (folder / "lex.csv").write_text("".join(csv_line(form, fields_of(form, pos)) for form, pos in entries))
+    unknown = [(name, fields_of("*", pos)) for name, several in UNKNOWN.items() for pos in several]
+    (folder / "unk.def").write_text("".join(csv_line(name, fields) for name, fields in unknown))
+    (folder / "char.def").write_text(CHARACTERS)
+    (folder / "feature.def").write_text(TEMPLATES)
+    (folder / "rewrite.def").write_text(REWRITING)
+    (folder / "matrix.def").write_text("1 1\n0 0 0\n")
+    (folder / "dicrc").write_text(
+        f"cost-factor = 800\nbos-feature = BOS/EOS,*,*,*,*\neval-size = {N_FIELDS}\nunk-eval-size = {N_FIELDS}\n"
+        "config-charset = UTF-8\n"
+    )
+    write_corpus(folder / "corpus", read_sentences("train"))
+    run_tool("mecab-dict-index", "-d", folder, "-o", folder, "-f", "utf-8", "-t", "utf-8")
+
+
+def write_corpus(path: Path, sentences: Sequence[Sentence]) -> None:
+    words = (
+        "".join(f"{form}\t{','.join(map(quoted, fields))}\n" for form, fields in one) for one in sentences
+    )
+    path.write_text("".join(f"{one}EOS\n" for one in words))
+
+
+def run_tool(name: str, *arguments: Any) -> str:
+    """What one of MeCab's tools prints."""
+    return subprocess.run(
+        [TOOLS / name, *map(str, arguments)], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def untrained(folder: Path, c: float, **settings: Any) -> WordSegmenter:
+    """Ours on the same sources; MeCab's objective has the penalty |w|² / 2 C."""
+    dictionary = dataclasses.replace(read_mecab(folder).dictionary, costs=None)
+    return WordSegmenter(dictionary, l2=1.0 / c, n_threads=N_THREADS, **settings)
+
+
+def train_both(folder: Path, c: float) -> None:
+    """Seconds an iteration, and the objective where both end."""
+    begin = time.perf_counter()
+    printed = run_tool(
+        "mecab-cost-train",
+        "-d",
+        folder,
+        "-c",
+        c,
+        "-e",
+        1e-7,
+        "-p",
+        N_THREADS,
+        folder / "corpus",
+        folder / "model",
+    )
+    seconds = time.perf_counter() - begin
+    targets = [float(text) for text in re.findall(r"target=([\d.]+)", printed)]
+    n_features = re.findall(r"Number of features:\s+(\d+)", printed)
+    print(
+        f"mecab-cost-train: {n_features} features, objective {targets[0]:.6f} at 0, {targets[-1]:.6f} at the end,"
+        f" {len(targets)} evaluations in {seconds:.1f} s: {seconds / len(targets):.3f} s each, with reading"
+    )
+    begin = time.perf_counter()
+    model = untrained(folder, c, optimizer=LBFGS(max_iterations=1000, tolerance=1e-7)).fit(
+        read_sentences("train")
+    )
+    seconds = time.perf_counter() - begin
+    history = model.crf_.history_
+    passes = history[-1].passes
+    print(
+        f"crfkit: {len(model.crf_.weights_)} weights, objective {history[0].objective:.6f} at 0, "
+        f"{history[-1].objective:.6f} at the end, {passes} evaluations in {history[-1].seconds:.1f} s: "
+        f"{history[-1].seconds / passes:.3f} s each; {seconds:.1f} s with reading"
+    )
+
+
+if __name__ == "__main__":
+    command, folder, *rest = sys.argv[1:]
+    if command == "sources":
+        write_sources(Path(folder))
+    elif command == "train":
+        train_both(Path(folder), float(rest[0]) if rest else 1.0)

@@ -1,0 +1,21 @@
+"""Words of text without spaces: a lexicon, unknown words by classes of characters, and the features of both."""
+
+from crfkit.features.words.character_classes import CharacterClass, CharacterClasses
+from crfkit.features.words.csv_fields import join_fields, split_fields
+from crfkit.features.words.rewriting import Rewriting, RewrittenFields
+from crfkit.features.words.word_dictionary import WORD_COST, Candidate, Entry, WordDictionary
+from crfkit.features.words.word_templates import WordTemplates
+
+__all__ = [
+    "WORD_COST",
+    "Candidate",
+    "CharacterClass",
+    "CharacterClasses",
+    "Entry",
+    "Rewriting",
+    "RewrittenFields",
+    "WordDictionary",
+    "WordTemplates",
+    "join_fields",
+    "split_fields",
+]

@@ -1,0 +1,179 @@
+"""A dictionary of words: which words may begin at a place of a text, and their features as arcs of a lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from crfkit.errors import ArgumentError
+from crfkit.features.words.character_classes import CharacterClasses
+from crfkit.features.words.csv_fields import join_fields
+from crfkit.features.words.rewriting import Fields, Rewriting
+from crfkit.features.words.word_templates import WordTemplates
+from crfkit.structures import CostMatrix, Lattice, LatticeArc, WordLattice
+
+BOUNDARY: Fields = ("BOS/EOS", "*", "*", "*", "*", "*")
+WORD_COST = "word cost"
+_AS_THEY_ARE = Rewriting()
+
+
+class Entry(NamedTuple):
+    """A word of the lexicon, or the words of a class of characters. Costs count where the dictionary has a matrix."""
+
+    form: str  # of the word, or the name of the class
+    fields: Fields
+    left: int = 0  # context as the word before it sees it
+    right: int = 0
+    cost: int = 0
+
+
+class Candidate(NamedTuple):
+    """A word that may stand in a text: text[start:end], behind spaces that begin at `begin`."""
+
+    begin: int
+    start: int
+    end: int
+    entry: Entry
+    character_class: int  # of its first character
+    known: bool  # to the lexicon
+
+
+@dataclass(frozen=True, eq=False)
+class WordDictionary:
+    """Words and what is known of them.
+
+    words : (form, fields) or `Entry`: all words of the lexicon
+    unknown : class of characters → fields of unknown words of this class, one or more
+    classes : which characters are in which class, and which of them make a word
+    templates : features of words and of neighbouring words
+    rewriting : fields for these templates; the default leaves fields as they are
+    boundary : the fields that stand before the first and behind the last word
+    compared : how many of the first fields tell whether a word is the right one; None: all. `unknown_compared`: the same
+        for unknown words
+    costs : costs of neighbouring words, and those of the entries, are known; None: they are to be learned
+    """
+
+    words: Sequence[Entry]
+    unknown: Mapping[str, Sequence[Entry]]
+    classes: CharacterClasses
+    templates: WordTemplates
+    rewriting: Rewriting = _AS_THEY_ARE
+    boundary: Fields = BOUNDARY
+    compared: int | None = None
+    unknown_compared: int | None = None
+    costs: CostMatrix | None = None
+    cost_factor: int = 800
+    _by_form: dict[str, list[Entry]] = field(init=False, repr=False)
+    _prefixes: set[str] = field(init=False, repr=False)
+    _arcs: dict[Any, tuple[Any, Any]] = field(init=False, repr=False)  # label and features, as met
+
+    def __post_init__(self) -> None:
+        """Sort the words by their forms."""
+        by_form: dict[str, list[Entry]] = {}
+        for word in self.words:
+            by_form.setdefault(word.form, []).append(word)
+        if "" in by_form:
+            raise ArgumentError("the lexicon has a word without a form")
+        for kind in self.classes.classes:
+            if not self.unknown.get(kind.name):
+                raise ArgumentError(f"there are no fields for unknown words of the class {kind.name}")
+        object.__setattr__(self, "_by_form", by_form)
+        object.__setattr__(self, "_prefixes", {form[:n] for form in by_form for n in range(1, len(form))})
+        object.__setattr__(self, "_arcs", {})
+
+    @property
+    def structure(self) -> Lattice:
+        """The structure of its lattices."""
+        if self.costs is not None:
+            return Lattice(self.costs, crossed=False, boundary=(0, 0))
+        boundary = self._label(self.boundary)
+        return Lattice([_shifted(text) for text in self.templates.bigrams], crossed=False, boundary=boundary)
+
+    def candidates(self, text: str) -> list[Candidate]:
+        """All words that may stand in a text, at the places that words lead to from 0 on, in their order."""
+        found: list[Candidate] = []
+        reached = [False] * (len(text) + 1)
+        reached[0] = True
+        for begin in range(self.end_of(text)):
+            if reached[begin]:
+                for candidate in self._beginning(text, begin):
+                    found.append(candidate)
+                    reached[candidate.end] = True
+        return found
+
+    def end_of(self, text: str) -> int:
+        """Where the last word of a text ends: spaces behind it belong to no word."""
+        end = len(text)
+        while end and self.classes.skip_space(text, end - 1) > end - 1:
+            end -= 1
+        return end
+
+    def _beginning(self, text: str, begin: int) -> Iterable[Candidate]:
+        """Those that begin at a place, or behind its spaces: words of the lexicon first."""
+        start = self.classes.skip_space(text, begin)
+        number, known = self.classes.number(text[start]), False
+        for end in range(start + 1, len(text) + 1):
+            form = text[start:end]
+            for word in self._by_form.get(form, ()):
+                known = True
+                yield Candidate(begin, start, end, word, number, known=True)
+            if form not in self._prefixes:
+                break
+        number, ends = self.classes.unknown_words(text, start, known=known)
+        for end in ends:
+            for entry in self.unknown[self.classes.classes[number].name]:
+                yield Candidate(begin, start, end, entry, number, known=False)
+
+    def lattice(self, text: str, candidates: Sequence[Candidate]) -> WordLattice:
+        """The candidates as arcs."""
+        return WordLattice(self.end_of(text), [self._arc(text, candidate) for candidate in candidates])
+
+    def is_right(self, candidate: Candidate, start: int, end: int, fields: Fields) -> bool:
+        """Whether a candidate is the word from `start` to `end` with these fields, as far as they are compared."""
+        if (candidate.start, candidate.end) != (start, end):
+            return False
+        n = self.compared if candidate.known else self.unknown_compared
+        return candidate.entry.fields[:n] == fields[:n]
+
+    def unigram_names(self, fields: Fields, character_class: int, form: str) -> list[str]:
+        """The features of a word."""
+        return self.templates.unigram_names(self.rewriting.rewrite(fields).unigram, character_class, form)
+
+    def _arc(self, text: str, candidate: Candidate) -> LatticeArc:
+        entry = candidate.entry
+        if self.costs is not None:
+            return LatticeArc(
+                candidate.begin, candidate.end, (entry.left, entry.right), {WORD_COST: float(entry.cost)}
+            )
+        form = text[candidate.start : candidate.end] if self.templates.reads_forms else ""
+        key = (entry.fields, candidate.character_class, form)
+        found = self._arcs.get(key)
+        if found is None:
+            found = self._label(entry.fields), self.unigram_names(*key)
+            self._arcs[key] = found
+        return LatticeArc(candidate.begin, candidate.end, *found)
+
+    def _label(self, fields: Fields) -> tuple[Fields, Fields]:
+        """What a word shows to the word before it and to the word after it: all fields in one text, then each."""
+        rewritten = self.rewriting.rewrite(fields)
+        return (
+            (join_fields(rewritten.left), *rewritten.left),
+            (join_fields(rewritten.right), *rewritten.right),
+        )
+
+
+def _shifted(template: str) -> str:
+    """A bigram template for labels whose field 0 is all fields in one text."""
+    out, at = "", 0
+    while (i := template.find("%", at)) >= 0:
+        out += template[at:i]
+        side = template[i + 1]
+        if side in "lr":  # %l: of the word after, %r: of the word before
+            out += "%R[0]" if side == "l" else "%L[0]"
+            at = i + 2
+        else:
+            begin = template.index("[", i)
+            at = template.index("]", i) + 1
+            out += f"{template[i:begin]}[{int(template[begin + 1 : at - 1]) + 1}]"
+    return out + template[at:]

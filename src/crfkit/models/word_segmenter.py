@@ -1,0 +1,245 @@
+"""Words and their parts of speech in text without spaces: a CRF over the lattices of a dictionary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from crfkit.arrays import Float64s
+from crfkit.errors import ArgumentError, InputError
+from crfkit.features import Candidate, Entry, WordDictionary, split_fields
+from crfkit.models.crf import CRF
+from crfkit.models.settings import DEFAULT_OPTIMIZER
+from crfkit.optimizers import Optimizer
+from crfkit.structures import CostMatrix, Lattice
+
+Fields = tuple[str, ...]
+_HIGHEST_COST = 32767
+
+
+class Word(NamedTuple):
+    """A word of a text, text[start:end], with the fields of its entry; whether it is in the lexicon."""
+
+    form: str
+    fields: Fields
+    start: int
+    end: int
+    known: bool = True
+
+
+class WordSegmenter:
+    """Cuts texts into words and gives each the fields of a dictionary entry, such as its part of speech.
+
+    The words of a text are a path through the lattice of all words that the dictionary finds in it, unknown ones included:
+
+        p(words | text) = exp(score(words)) / Z        score = Σ features of words + Σ features of neighbouring words
+
+    Parameters
+    ----------
+    dictionary : a `WordDictionary`
+    optimizer, l1, l2, min_count, n_threads : as for `CRF`
+
+    Attributes
+    ----------
+    crf_ : the trained `CRF` with a `Lattice`
+    """
+
+    crf_: CRF[Any]
+
+    def __init__(
+        self,
+        dictionary: WordDictionary,
+        optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
+        l1: float = 0.0,
+        l2: float = 1.0,
+        min_count: int = 1,
+        n_threads: int | None = None,
+    ) -> None:
+        self.dictionary = dictionary
+        self.optimizer = optimizer
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.n_threads = n_threads
+
+    def fit(self, sentences: Iterable[Sequence[tuple[str, Any]]], **options: Any) -> Self:
+        """Train on sentences: lists of (form, fields), fields a tuple or their text with commas.
+
+        A word that the dictionary does not find is added to the lattice of its sentence. `options` are those of `CRF.fit`.
+        """
+        if self.dictionary.costs is not None:
+            raise ArgumentError(
+                "the dictionary has costs, expected one without: replace(dictionary, costs=None)"
+            )
+        X, y = [], []
+        for n, sentence in enumerate(sentences):
+            lattice, path = self._annotated(n, sentence)
+            X.append(lattice)
+            y.append(path)
+        crf: CRF[Any] = CRF(
+            self.dictionary.structure,
+            optimizer=self.optimizer,
+            l1=self.l1,
+            l2=self.l2,
+            all_possible_states=True,
+            min_count=self.min_count,
+            n_threads=self.n_threads,
+        )
+        self.crf_ = crf.fit(X, y, **options)
+        return self
+
+    def predict(self, texts: Iterable[str]) -> list[list[Word]]:
+        """The words of each text."""
+        given, found, lattices = self._lattices(texts)
+        paths = self.crf_.predict(lattices)
+        return [_words(*one) for one in zip(given, found, paths, strict=True)]
+
+    def predict_nbest(self, texts: Iterable[str], n: int) -> list[list[tuple[float, list[Word]]]]:
+        """The n best analyses of each text with their probabilities, best first."""
+        given, found, lattices = self._lattices(texts)
+        several = self.crf_.predict_nbest(lattices, n)
+        return [
+            [(prob, _words(text, candidates, path)) for prob, path in best]
+            for text, candidates, best in zip(given, found, several, strict=True)
+        ]
+
+    def predict_marginals(self, texts: Iterable[str]) -> list[list[tuple[Word, float]]]:
+        """All words that may stand in each text, with their probabilities."""
+        given, found, lattices = self._lattices(texts)
+        marginals = self.crf_.predict_marginals(lattices)
+        return [
+            list(zip(_words(text, candidates, range(len(candidates))), probs.tolist(), strict=True))
+            for text, candidates, probs in zip(given, found, marginals, strict=True)
+        ]
+
+    def with_costs(self, cost_factor: int = 800) -> WordSegmenter:
+        """The same with whole numbers for scores, as MeCab has them: cost = −`cost_factor` · score, rounded.
+
+        Costs lie within ±32767; contexts are the distinct fields that words show to their neighbours.
+        """
+        dictionary = self.dictionary
+        if dictionary.costs is not None:
+            return self
+        scores = _Scores(self.crf_)
+        lefts: dict[Any, int] = {dictionary.structure.boundary[0]: 0}  # type: ignore[index]
+        rights: dict[Any, int] = {dictionary.structure.boundary[1]: 0}  # type: ignore[index]
+
+        def costed(entry: Entry, character_class: int, form: str) -> Entry:
+            left, right = dictionary._label(entry.fields)
+            names = dictionary.unigram_names(entry.fields, character_class, form)
+            return entry._replace(
+                left=lefts.setdefault(("word", left), len(lefts)),
+                right=rights.setdefault(("word", right), len(rights)),
+                cost=_cost(scores.of_word(names), cost_factor),
+            )
+
+        unknown = {
+            kind.name: [costed(entry, i, "") for entry in dictionary.unknown[kind.name]]
+            for i, kind in enumerate(dictionary.classes.classes)
+        }
+        words = [
+            costed(word, dictionary.classes.number(word.form[0]), word.form) for word in dictionary.words
+        ]
+        costs = np.zeros((len(rights), len(lefts)), np.int16)
+        for before, r in rights.items():
+            for after, c in lefts.items():
+                pair = ((), before if r == 0 else before[1]), (after if c == 0 else after[1], ())
+                costs[r, c] = _cost(scores.of_pair(*pair), cost_factor)
+        priced = replace(
+            dictionary, words=words, unknown=unknown, costs=CostMatrix(costs), cost_factor=cost_factor
+        )
+        return WordSegmenter.from_costs(priced)
+
+    @classmethod
+    def from_costs(cls, dictionary: WordDictionary) -> WordSegmenter:
+        """The segmenter of a dictionary whose costs are known."""
+        from crfkit.models.files.from_weights import with_costs  # which makes models of all kinds
+
+        made = cls(dictionary)
+        made.crf_ = with_costs(dictionary.structure, 1.0 / dictionary.cost_factor)
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; `crfkit.load` reads it."""
+        from crfkit.models.files import segmenter_file
+
+        segmenter_file.save(self, path)
+
+    def _lattices(self, texts: Iterable[str]) -> tuple[list[str], list[list[Candidate]], list[Any]]:
+        """The texts, all words that may stand in each, and their lattices."""
+        if not hasattr(self, "crf_"):
+            raise ArgumentError("the segmenter is not trained: call fit first")
+        given = [] if isinstance(texts, str) else list(texts)
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in given):
+            raise ArgumentError("texts is no list of strings")
+        found = [self.dictionary.candidates(text) for text in given]
+        return given, found, [self.dictionary.lattice(*one) for one in zip(given, found, strict=True)]
+
+    def _annotated(self, n: int, sentence: Sequence[tuple[str, Any]]) -> tuple[Any, list[int]]:
+        """The lattice of a training sentence, and the path of its words."""
+        try:
+            words = [(str(form), _fields(fields)) for form, fields in sentence]
+        except (TypeError, ValueError):
+            raise InputError(f"sentence {n} is no list of (form, fields)") from None
+        text = "".join(form for form, _ in words)
+        dictionary = self.dictionary
+        candidates = dictionary.candidates(text)
+        by_ends: dict[tuple[int, int], list[int]] = {}
+        for i, candidate in enumerate(candidates):
+            by_ends.setdefault((candidate.start, candidate.end), []).append(i)
+        path, at = [], 0
+        for form, fields in words:
+            end = at + len(form)
+            right = (
+                i for i in by_ends.get((at, end), ()) if dictionary.is_right(candidates[i], at, end, fields)
+            )
+            found = next(right, len(candidates))
+            if found == len(
+                candidates
+            ):  # MeCab's trainer gives such words the first class of characters, too
+                candidates.append(Candidate(at, at, end, Entry(form, fields), 0, known=False))
+            path.append(found)
+            at = end
+        return dictionary.lattice(text, candidates), path
+
+
+class _Scores:
+    """The weights of a trained segmenter by name."""
+
+    def __init__(self, crf: CRF[Any]) -> None:
+        feature_map, names = crf.feature_map_, crf.encoder_.vocabulary.names()
+        counts = np.diff(feature_map.pair_ptr)
+        weights = crf.weights_
+        at = feature_map.pair_ptr[:-1]
+        self._words = {
+            name: float(weights[i]) for name, i, count in zip(names, at, counts, strict=True) if count
+        }
+        own: Float64s = weights[feature_map.n_weights :]
+        self._pairs: dict[str, float] = dict(zip(crf.structure_names_, own.tolist(), strict=True))
+        assert isinstance(crf.structure_, Lattice)
+        self._structure = crf.structure_
+
+    def of_word(self, names: Iterable[str]) -> float:
+        return sum(self._words.get(name, 0.0) for name in names)
+
+    def of_pair(self, before: Any, after: Any) -> float:
+        return sum(self._pairs.get(name, 0.0) for name in self._structure.pair_names(before, after))
+
+
+def _cost(score: float, factor: int) -> int:
+    return max(-_HIGHEST_COST, min(_HIGHEST_COST, round(-factor * score)))
+
+
+def _words(text: str, candidates: Sequence[Candidate], path: Iterable[int]) -> list[Word]:
+    return [
+        Word(text[c.start : c.end], c.entry.fields, c.start, c.end, c.known)
+        for c in (candidates[i] for i in path)
+    ]
+
+
+def _fields(given: Any) -> Fields:
+    return split_fields(given) if isinstance(given, str) else tuple(map(str, given))

@@ -1,0 +1,218 @@
+"""Words of text without spaces: dictionaries, segmenters, and sources of MeCab's dictionaries."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import crfkit
+from crfkit import InputError, WordDictionary, WordSegmenter
+from crfkit.compat import read_mecab, write_mecab
+from crfkit.features import CharacterClasses, Entry, Rewriting, WordTemplates
+
+TOOL = Path("/usr/lib/mecab/mecab-dict-index")
+needs_mecab = pytest.mark.skipif(
+    not TOOL.exists() or shutil.which("mecab") is None, reason="MeCab is not installed"
+)
+
+CLASSES = """\
+DEFAULT 0 1 0  # INVOKE GROUP LENGTH
+SPACE 0 1 0
+LOWER 0 0 2
+DIGIT 1 1 1
+0x0020 SPACE
+0x0030..0x0039 DIGIT
+0x0061..0x007A LOWER
+0x0041..0x005A LOWER DIGIT
+"""
+TEMPLATES = """\
+UNIGRAM U0:%F[0]
+UNIGRAM U1:%F[0],%F?[1]
+UNIGRAM U2:%w
+UNIGRAM U3:%t,%u
+BIGRAM B0:%L[0]/%R[0]
+BIGRAM B1:%l/%r
+"""
+REWRITING = """\
+[unigram rewrite]
+*,*\t$1,$2
+[left rewrite]
+(P|D),*\t$1,$2
+*,*\t$1,*
+[right rewrite]
+(P|D),*\t$1,$2
+*,*\t$1,*
+"""
+LEXICON: dict[str, tuple[str, ...]] = {
+    "the": ("D", "the"), "cat": ("N", "cat"), "cats": ("N", "cats"), "sat": ("V", "sat"), "at": ("P", "at"),
+    "on": ("P", "on"), "them": ("N", "them"), "mat": ("N", "mat"), "he": ("N", "he"), "hem": ("V", "hem"),
+    "a": ("D", "a"), "seat": ("N", "seat"), "eat": ("V", "eat"), "mats": ("N", "mats"), "in": ("P", "in"),
+}  # fmt: skip
+SENTENCES = [
+    "the cat sat on the mat",
+    "he sat at the cats",
+    "a cat eat them in the seat",
+    "the mats on a seat",
+]
+
+
+def dictionary() -> WordDictionary:
+    unknown = {"DEFAULT": ["X"], "SPACE": ["X"], "LOWER": ["N", "V"], "DIGIT": ["C"]}
+    return WordDictionary(
+        [Entry(form, fields) for form, fields in LEXICON.items()],
+        {kind: [Entry(kind, (field, "*")) for field in fields] for kind, fields in unknown.items()},
+        CharacterClasses.parse(CLASSES.splitlines()),
+        WordTemplates.parse(TEMPLATES.splitlines()),
+        Rewriting.parse(REWRITING.splitlines()),
+        ("E", "*"),
+        compared=2,
+        unknown_compared=1,
+    )
+
+
+def sentences() -> list[list[tuple[str, tuple[str, ...]]]]:
+    return [[(word, LEXICON[word]) for word in sentence.split()] for sentence in SENTENCES] + [
+        [("the", ("D", "the")), ("dog", ("N", "dog")), ("sat", ("V", "sat")), ("12", ("C", "12"))]
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained() -> WordSegmenter:
+    return WordSegmenter(dictionary(), l2=0.05).fit(sentences())
+
+
+def test_training_sentences(trained: WordSegmenter) -> None:
+    texts = [sentence.replace(" ", "") for sentence in SENTENCES]
+    found = trained.predict(texts)
+    assert [" ".join(word.form for word in words) for words in found] == SENTENCES
+    assert found[0][1] == ("cat", ("N", "cat"), 3, 6, True)
+    assert [word.form for word in trained.predict(["the cats 99 sat "])[0]] == ["the", "cats", "99", "sat"]
+    assert trained.predict(["", "  "]) == [[], []]
+    ((best, words), *_) = trained.predict_nbest(texts[:1], 3)[0]
+    assert words == found[0]
+    assert 0 < best < 1
+    probabilities = dict(trained.predict_marginals(texts[:1])[0])
+    assert probabilities[found[0][0]] >= best
+
+
+def test_unknown_words() -> None:
+    """INVOKE, GROUP and LENGTH, and characters of several classes."""
+
+    def found(text: str) -> set[tuple[int, int, str]]:
+        return {(c.start, c.end, c.entry.fields[0]) for c in dictionary().candidates(text) if not c.known}
+
+    assert found("zqx") == {(s, e, f) for s, e in [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)] for f in "NV"}
+    assert (0, 1, "N") not in found("a1")  # the lexicon has a word, and the class does not invoke
+    assert found("123") >= {(0, 3, "C"), (0, 1, "C")}  # the group, and one character
+    assert found("é,é") >= {(0, 3, "X")}
+    assert found("Z1") == {(0, 1, "N"), (0, 1, "V"), (0, 2, "N"), (0, 2, "V"), (1, 2, "C")}
+
+
+def test_features_are_those_of_the_templates() -> None:
+    arcs = dictionary().lattice("the", dictionary().candidates("the")).arcs
+    (arc,) = [arc for arc in arcs if arc.end == 3 and arc.start == 0]
+    assert arc.features == ["U0:D", "U1:D,the", "U2:the", "U3:2,D,the"]
+    assert arc.label == (("D,the", "D", "the"), ("D,the", "D", "the"))
+    names = dictionary().structure.pair_names((("N,*", "N", "*"),) * 2, arc.label)
+    assert names == ["B0:N/D", "B1:D,the/N,*"]
+
+
+def test_save_and_load(trained: WordSegmenter, tmp_path: Path) -> None:
+    trained.save(tmp_path / "words.crf")
+    again = crfkit.load(tmp_path / "words.crf")
+    assert isinstance(again, WordSegmenter)
+    texts = ["thecatsatonthemat", "heeat12cats"]
+    assert again.predict(texts) == trained.predict(texts)
+    assert again.dictionary.compared == 2
+
+
+def test_whole_costs(trained: WordSegmenter) -> None:
+    """Analyses by whole numbers are those of the weights where these are not rounded away."""
+    texts = [sentence.replace(" ", "") for sentence in SENTENCES]
+    assert trained.with_costs().predict(texts) == trained.predict(texts)
+
+
+TEXTS = [
+    "thecatsatonthemat", "thecatseatthem", "heatonamat", "hemats", "the cats 12 sat", "12zq7themat", "Zt9é,éon",
+    "qqqqqq", "  theseat  on ", "a" * 30, "1" * 40, "eataseatinamat",
+]  # fmt: skip
+
+
+def mecab(folder: Path, texts: list[str]) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """What MeCab says, with the dictionary of a folder."""
+    compiled: list[Any] = [TOOL, "-d", folder, "-o", folder, "-f", "utf-8", "-t", "utf-8"]
+    subprocess.run(compiled, check=True, capture_output=True)
+    (folder / "mecabrc").write_text("")
+    run: list[Any] = ["mecab", "-r", folder / "mecabrc", "-d", folder, "-b", "100000"]
+    printed = subprocess.run(
+        run, check=True, capture_output=True, input="\n".join(texts) + "\n", encoding="utf-8"
+    )
+    found: list[Any] = [[]]
+    for line in printed.stdout.splitlines():
+        if line == "EOS":
+            found.append([])
+        else:
+            form, fields = line.split("\t")
+            found[-1].append((form, tuple(fields.split(","))))
+    return found[:-1]
+
+
+@needs_mecab
+def test_mecab_gives_the_same_analyses(trained: WordSegmenter, tmp_path: Path) -> None:
+    write_mecab(trained, tmp_path)
+    expected = [[word[:2] for word in words] for words in trained.with_costs().predict(TEXTS)]
+    assert mecab(tmp_path, TEXTS) == expected
+    again = read_mecab(tmp_path)
+    assert [[word[:2] for word in words] for words in again.predict(TEXTS)] == expected
+
+
+def test_read_and_write_again(trained: WordSegmenter, tmp_path: Path) -> None:
+    write_mecab(trained, tmp_path / "one")
+    read = read_mecab(tmp_path / "one")
+    assert read.dictionary.boundary == ("E", "*")
+    assert read.dictionary.templates == trained.dictionary.templates
+    assert read.dictionary.classes == trained.dictionary.classes
+    write_mecab(read, tmp_path / "two")
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+    untrained = dataclasses.replace(read.dictionary, costs=None)
+    again = WordSegmenter(untrained, l2=0.05).fit(sentences())
+    np.testing.assert_allclose(np.sort(again.crf_.weights_), np.sort(trained.crf_.weights_), atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("char.def", "DEFAULT 0 1\n", r"char\.def: line 1"),
+        ("char.def", "DEFAULT 0 1 0\n", "no class SPACE"),
+        ("feature.def", "UNIGRAM %x[0]\n", "stands for nothing"),
+        ("feature.def", "TRIGRAM %F[0]\n", r"feature\.def: line 1"),
+        ("rewrite.def", "*\t$1\n", r"rewrite\.def: line 1"),
+        ("matrix.def", "2 2\n0 5 1\n", r"matrix\.def"),
+        ("lex.csv", "the,one,0,0,D\n", r"lex\.csv: line 1"),
+        ("unk.def", "DEFAULT,0,0,0,X\n", "unknown words of the class SPACE"),
+        ("lex.csv", "the,0,99,0,D\n", "contexts"),
+    ],
+)
+def test_damaged_sources(trained: WordSegmenter, tmp_path: Path, file: str, text: str, message: str) -> None:
+    write_mecab(trained, tmp_path)
+    (tmp_path / file).write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_mecab(tmp_path)
+
+
+def test_bad_input(trained: WordSegmenter) -> None:
+    with pytest.raises(InputError, match="texts is no list"):
+        trained.predict("thecat")
+    with pytest.raises(InputError, match="not trained"):
+        WordSegmenter(dictionary()).predict(["thecat"])
+    with pytest.raises(InputError, match="sentence 0"):
+        WordSegmenter(dictionary()).fit([["the", "cat"]])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="has costs"):
+        trained.with_costs().fit(sentences())
