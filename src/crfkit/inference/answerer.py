@@ -222,7 +222,8 @@ def _span_lists(
 ) -> list[list[Span]]:
     """The spans of each sequence, from those of all sequences in arrays."""
     names = [labels.types[kind] for kind in types.tolist()]
-    spans = list(map(Span, starts.tolist(), ends.tolist(), names, probabilities.tolist()))
+    numbers = zip(starts.tolist(), ends.tolist(), names, probabilities.tolist(), strict=True)
+    spans = list(map(Span._make, numbers))
     return [spans[begin:end] for begin, end in pairwise(ptr.tolist())]
 
 
