@@ -90,7 +90,8 @@ def report(size: tuple[int, int, int, int], device: str, repeats: int) -> None:
     scores = scores_of(size, device)
     step = ours(scores)
     same = all(torch.equal(a, b) for a, b in zip(step(), step(), strict=True))
-    steps = {"crfkit": step, **rivals(scores)}
+    direct = lambda: SegmentDistribution(*scores).value_and_gradient()  # noqa: E731
+    steps = {"crfkit": step, "crfkit's value_and_gradient": direct, **rivals(scores)}
     print(f"\nB, T, K, L = {size}: backend {SegmentDistribution(*scores)._backend.name}, same bits: {same}")
     for name, found in milliseconds(steps, device, repeats).items():
         if device == "cpu" or found is None:

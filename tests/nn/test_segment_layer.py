@@ -51,6 +51,24 @@ def test_bigrams_hold_in_training_and_in_decoding() -> None:
     assert (layer.transitions.grad.diagonal() == 0).all()
 
 
+@pytest.mark.parametrize("reduction", ["sum", "mean", "token_mean"])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_loss_and_gradient_are_those_of_a_backward_pass(reduction: str, constrained: bool) -> None:
+    layer, other = (layer_of(bigrams=~torch.eye(3).bool() if constrained else None) for _ in range(2))
+    emissions = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
+    loss = -layer(emissions, TAGS, MASK, reduction=reduction)
+    [expected] = torch.autograd.grad(loss, [emissions], retain_graph=True)
+    loss.backward()
+    for _ in range(2):  # gradients of the parameters are added
+        found, gradient = other.loss_and_gradient(emissions, TAGS, MASK, reduction=reduction)
+        torch.testing.assert_close(found, loss.detach())
+        torch.testing.assert_close(gradient, expected)
+    for mine, theirs in zip(other.parameters(), layer.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, 2 * theirs.grad)
+    with pytest.raises(ValueError, match="expected one of sum, mean, token_mean"):
+        layer.loss_and_gradient(emissions, TAGS, reduction="none")
+
+
 def test_training_finds_the_segments() -> None:
     torch.manual_seed(1)
     layer = SegmentCRF(labels=["a", "b"], max_length=3)

@@ -185,6 +185,26 @@ def test_frequencies_of_samples_approach_the_marginals(kind: str) -> None:
     assert torch.isfinite(chains.score(drawn[0])[possible]).all()
 
 
+@pytest.mark.parametrize("share", [1, -3])
+def test_value_and_gradient_are_those_of_a_backward_pass(given: SegmentBatch, share: int) -> None:
+    scores = tensors(given, differentiated=True)
+    chains, rows = SegmentDistribution(**scores), possible(given)
+    if len(rows) < len(given.scores["emissions"]):
+        return  # NaN where no segmentation is possible
+    drawn = chains.sample(1, generator=torch.Generator().manual_seed(0))[0]
+    names = ("emissions", "durations", "transitions", "start", "end", "first", "last", "segments")
+    wanted = [scores[name] for name in names if name in scores]
+    for tags, total in ((None, chains.log_partition()), (drawn, chains.log_prob(drawn))):
+        expected = torch.autograd.grad(total.sum() / share, wanted)
+        value, found = chains.value_and_gradient(tags, share=share)
+        torch.testing.assert_close(value, total.sum() / share)
+        assert [name for name, part in zip(names, found, strict=True) if part is not None] == [
+            name for name in names if name in scores
+        ]
+        for part, right in zip((part for part in found if part is not None), expected, strict=True):
+            torch.testing.assert_close(part, right)
+
+
 @pytest.mark.parametrize("kind", ["plain", "whole segments", "own transitions"])
 def test_gradients_and_second_gradients_by_differences(kind: str) -> None:
     given = segment_batch(11, **{**KINDS[kind], "shape": (3, 3, 2, 2)})

@@ -118,6 +118,43 @@ class SegmentCRF(nn.Module):
         count = {"sum": 1, "mean": max(len(found), 1)}.get(reduction)
         return found.sum() / (distribution.lengths.sum().clamp_min(1) if count is None else count)
 
+    @torch.no_grad()
+    def loss_and_gradient(
+        self,
+        emissions: Tensor,
+        tags: Tensor,
+        mask: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        reduction: str = "sum",
+    ) -> tuple[Tensor, Tensor]:
+        """−log-likelihood of the tags, and its gradient by the emissions; that by the parameters is added to their `.grad`.
+
+        What `loss = -layer(emissions, tags, …); loss.backward()` does to the layer, without PyTorch's graph, as
+        `ChainCRF.loss_and_gradient`: `emissions.backward(gradient)` then passes it on to the network.
+        """
+        if reduction == "none" or reduction not in REDUCTIONS:
+            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
+        check_layout("tags", tags, emissions, self.batch_first)
+        distribution = self.distribution(emissions, mask, lengths=lengths)
+        count = {"mean": len(distribution.lengths)}.get(reduction, 1)
+        if reduction == "token_mean":
+            count = int(distribution.lengths.sum())
+        value, found = distribution.value_and_gradient(
+            to_batch_first(tags, self.batch_first), share=-max(count, 1)
+        )
+        gradient, *by_parameter = found[:5]
+        parameters = (self.durations, self.transitions, self.start_transitions, self.end_transitions)
+        exist = (None, None, None, None) if self.bigrams is None else (
+            None, self.bigrams[:-1, :-1], self.bigrams[-1, :-1], self.bigrams[:-1, -1]
+        )  # fmt: skip
+        for parameter, part, exists in zip(parameters, by_parameter, exist, strict=True):
+            if parameter.requires_grad and part is not None:
+                part = part if exists is None else part.masked_fill(~exists, 0.0)
+                parameter.grad = part if parameter.grad is None else parameter.grad.add_(part)
+        assert gradient is not None
+        return value, to_batch_first(gradient, self.batch_first)
+
     def decode(
         self,
         emissions: Tensor,

@@ -23,6 +23,7 @@ from crfkit.nn.problem.checks import (
 from crfkit.nn.problem.segments import (
     N_SCORES,
     SegmentProblem,
+    add_parts,
     in_double,
     inside,
     lengths_of,
@@ -80,18 +81,21 @@ class SegmentDistribution(Distribution):
                 )
             check_device("allowed", allowed, emissions.device)
             emissions = emissions.masked_fill(~allowed, -torch.inf)
-        self._problem = SegmentProblem(
-            self._tokens(emissions),
-            durations,
-            transitions,
-            start,
-            end,
-            None if first is None else self._tokens(first),
-            None if last is None else self._tokens(last),
-            None if segments is None else self._tokens(segments),
-            lengths,
+        self._given = SegmentProblem(
+            emissions, durations, transitions, start, end, first, last, segments, lengths
         )
         self._choice: backends.SegmentBackend | None = None
+
+    @property
+    def _problem(self) -> SegmentProblem:
+        """The scores of the tokens, without masked positions in between; gathered anew, as a graph serves once."""
+        if self._positions is None:
+            return self._given
+        first, last, segments = (
+            part if part is None else self._tokens(part) for part in self._given[5:N_SCORES]
+        )
+        emissions = self._tokens(self._given.emissions)
+        return self._given._replace(emissions=emissions, first=first, last=last, segments=segments)
 
     def _tokens(self, values: Tensor) -> Tensor:
         """Values at positions [B, T, …], those of the tokens first."""
@@ -111,17 +115,17 @@ class SegmentDistribution(Distribution):
     def _backend(self) -> backends.SegmentBackend:
         """The backend, chosen once."""
         if self._choice is None:
-            self._choice = choice.choose_segments(self._problem)
+            self._choice = choice.choose_segments(self._given)
         return self._choice
 
     @property
     def _scores(self) -> tuple[Tensor, ...]:
-        return tuple(part for part in self._problem[:N_SCORES] if part is not None)
+        return tuple(part for part in self._given[:N_SCORES] if part is not None)
 
     @property
     def lengths(self) -> Tensor:
         """The number of positions that belong to each sequence, [B]."""
-        return lengths_of(self._problem)
+        return lengths_of(self._given)
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no segmentation is possible, 0 for an empty sequence."""
@@ -129,13 +133,36 @@ class SegmentDistribution(Distribution):
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] in float64, before it is normalised; −inf for what is no segmentation; differentiable."""
-        check_integers("tags", tags, tuple(self._problem.shape[:2]), "tags")
-        check_device("tags", tags, self._problem.emissions.device)
+        check_integers("tags", tags, tuple(self._given.shape[:2]), "tags")
+        check_device("tags", tags, self._given.emissions.device)
         return segmentation_score(self._problem, self._tokens(tags.long()))
 
     def log_prob(self, tags: Tensor) -> Tensor:
         """log p(tags) [B]; −inf for what is no segmentation, NaN where no segmentation is possible at all."""
         return (self.score(tags) - self.log_partition().double()).to(self._dtype)
+
+    @torch.no_grad()
+    def value_and_gradient(
+        self, tags: Tensor | None = None, *, share: int = 1
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """Σ_b log p(tags_b) / share, [], or Σ_b log Z_b / share without tags; and its gradient by all scores.
+
+        By emissions, durations, transitions, start, end, first, last and segments; None by those that were not given. What
+        `log_prob(tags).sum()` or `log_partition().sum()` and a backward pass give, without a graph: on a GPU most of the
+        time of small batches goes into PyTorch's.
+        """
+        problem = self._problem
+        log_z, kept = self._backend.value(problem, True)
+        sign = 1.0 if tags is None else -1.0
+        upstream = log_z.new_full((1,), sign / share).expand(len(log_z))
+        found = list(self._backend.gradient(problem, upstream, kept))
+        value = sign / share * log_z.sum()
+        if tags is not None:
+            value = value + (self.score(tags).sum() / share).to(value.dtype)
+            add_parts(problem, self._tokens(tags.long()), found, 1.0 / share)
+        spread = (None if part is None else self._spread(part) for part in (found[0], *found[5:]))
+        emissions, *others = spread
+        return value, (emissions, *found[1:5], *others)
 
     def marginals(self) -> Tensor:
         """P(a segment with this label covers the position) [B, T, L]; differentiable where a gradient is wanted."""
@@ -147,7 +174,7 @@ class SegmentDistribution(Distribution):
     def _gradient(self) -> Sequence[Any]:
         """The gradient of Σ_b log Z_b, in the working precision."""
         scores = [part if part is None else part.to(self._dtype) for part in self._problem[:N_SCORES]]
-        problem = SegmentProblem._make([*scores, self._problem.lengths])
+        problem = SegmentProblem._make([*scores, self._given.lengths])
         log_z, kept = self._backend.value(problem, True)
         return self._backend.gradient(problem, torch.ones_like(log_z), kept)
 
@@ -174,8 +201,8 @@ class SegmentDistribution(Distribution):
                 "spans: expected integers [n, 4], the sequence, start, end and label of each; got "
                 f"{list(spans.shape) if isinstance(spans, Tensor) else type(spans).__name__}."
             )
-        row, start, end, label = spans.to(self._problem.emissions.device, torch.int64).unbind(1)
-        B, T, K, L = self._problem.shape
+        row, start, end, label = spans.to(self._given.emissions.device, torch.int64).unbind(1)
+        B, T, K, L = self._given.shape
         known = (
             (row >= 0) & (row < B) & (start >= 0) & (end <= T) & (start < end) & (label >= 0) & (label < L)
         )
@@ -192,7 +219,7 @@ class SegmentDistribution(Distribution):
 
     def _places_of_tokens(self) -> tuple[Tensor, Tensor]:
         """Which positions [B, T] belong to a sequence, and as which of its tokens."""
-        exists = self._spread(inside(self._problem), False)
+        exists = self._spread(inside(self._given), False)
         return exists, exists.long().cumsum(1) - 1
 
     @torch.no_grad()
@@ -203,7 +230,7 @@ class SegmentDistribution(Distribution):
         """
         if not 0.0 < threshold <= 1.0:
             raise ValueError(f"threshold: got {threshold}, expected a number above 0, at most 1.")
-        _, T, _, L = self._problem.shape
+        _, T, _, L = self._given.shape
         at = self._spread_positions()
         found = []
         for k, probability in enumerate(torch_segments.by_length(torch_segments.summed(self._problem))):
@@ -218,10 +245,10 @@ class SegmentDistribution(Distribution):
 
     def _spread_positions(self) -> Tensor:
         """The position of each token [B, T]."""
-        B, T, _, _ = self._problem.shape
+        B, T, _, _ = self._given.shape
         if self._positions is not None:
             return self._positions
-        return torch.arange(T, device=self._problem.emissions.device).expand(B, T)
+        return torch.arange(T, device=self._given.emissions.device).expand(B, T)
 
     def argmax(self) -> Tensor:
         """The tags of the best segmentation [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
@@ -230,7 +257,7 @@ class SegmentDistribution(Distribution):
 
     def tags(self, segments: Iterable[Iterable[tuple[int, int, int]]]) -> Tensor:
         """The tags [B, T] of segments (start, end, label), listed for each sequence; −1 where there is none."""
-        B, T, _, L = self._problem.shape
+        B, T, _, L = self._given.shape
         found = torch.full((B, T), NOTHING, dtype=torch.int64)
         for row, listed in zip(found, segments, strict=True):
             for begin, stop, label in listed:
@@ -241,11 +268,11 @@ class SegmentDistribution(Distribution):
                     )
                 row[begin:stop] = label + L
                 row[begin] = label
-        return found.to(self._problem.emissions.device)
+        return found.to(self._given.emissions.device)
 
     def segments_of(self, tags: Tensor) -> list[list[tuple[int, int, int]]]:
         """The segments (start, end, label) of tags [B, T], for each sequence."""
-        L = self._problem.shape[3]
+        L = self._given.shape[3]
         found = []
         for row in tags.tolist():
             listed: list[list[int]] = []
@@ -270,11 +297,11 @@ class SegmentDistribution(Distribution):
 
     def _moments_of_parts(self) -> tuple[Tensor, ...]:
         if not self._differentiated:
-            found = torch_segments.expectations(self._problem, self._problem.segments is not None)
+            found = torch_segments.expectations(self._problem, self._given.segments is not None)
             return tuple(part for part in found if part is not None)
         exact = self._exact()
         leaves = [part if part.requires_grad else part.detach().requires_grad_() for part in exact]
-        problem = SegmentProblem._make([*leaves, *[None] * (N_SCORES - len(leaves)), self._problem.lengths])
+        problem = SegmentProblem._make([*leaves, *[None] * (N_SCORES - len(leaves)), self._given.lengths])
         log_z = torch_segments.differentiable_log_partition(problem)
         found = torch.autograd.grad(log_z.sum(), leaves, create_graph=True, materialize_grads=True)
         possible = torch.isfinite(log_z)
@@ -301,22 +328,22 @@ class SegmentDistribution(Distribution):
         """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same outputs; inf where q(y) = 0 < p(y)."""
         self._check_same_outputs(other)
         mine, theirs = self, other
-        if (mine._problem.segments is None) != (theirs._problem.segments is None):
+        if (mine._given.segments is None) != (theirs._given.segments is None):
             mine, theirs = mine._with_segments(), theirs._with_segments()
         return super(SegmentDistribution, mine).kl(theirs)
 
     def _with_segments(self) -> SegmentDistribution:
         """The same distribution, with scores of whole segments that are 0 where they were absent."""
-        if self._problem.segments is not None:
+        if self._given.segments is not None:
             return self
-        B, T, K, L = self._problem.shape
+        B, T, K, L = self._given.shape
         found = object.__new__(SegmentDistribution)
         found._positions, found._choice = self._positions, None
-        found._problem = self._problem._replace(segments=self._problem.emissions.new_zeros((B, T, K, L)))
+        found._given = self._given._replace(segments=self._given.emissions.new_zeros((B, T, K, L)))
         return found
 
     def _check_same_outputs(self, other: SegmentDistribution) -> None:
-        mine, theirs = list(self._problem.shape), list(other._problem.shape)
+        mine, theirs = list(self._given.shape), list(other._given.shape)
         if mine != theirs:
             raise ValueError(f"kl: the other distribution has [B, T, K, L] = {theirs}, expected {mine}.")
         if not torch.equal(self._places_of_tokens()[0], other._places_of_tokens()[0]):

@@ -6,7 +6,8 @@ begins at boundary s and ends at boundary e, with the label c and the length e �
 Letters: B sequences, T positions, L labels, K the longest segment.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -166,3 +167,38 @@ def segmentation_score(problem: SegmentProblem, tags: Tensor) -> Tensor:
         total = total + added(problem.segments[row, (place - k), k, label], ends)
     possible = valid & ~(ends & (length > K)).any(1)
     return torch.where(possible, total, -torch.inf)
+
+
+def add_parts(problem: SegmentProblem, tags: Tensor, gradient: Sequence[Any], weight: float) -> None:
+    """Add the gradient of weight · Σ_b score(tags_b) to one by all scores, in place: the weight for each use of a score."""
+    B, T, K, L = problem.shape
+    if T == 0 or B == 0:
+        return
+    label, begins, ends, length, _ = parts_of(problem, tags)
+    d_emissions, d_durations, d_transitions, d_start, d_end, d_first, d_last, d_segments = gradient
+    exists, n = inside(problem), lengths_of(problem)
+    place = torch.arange(T, device=tags.device).expand(B, T)
+    k = length.clamp(1, K) - 1
+
+    def at_labels(out: Tensor | None, where: Tensor) -> None:  # out [B, T, L]; every place is there once
+        if out is not None:
+            out.scatter_add_(2, label[..., None], weight * where[..., None].to(out.dtype))
+
+    def counted(out: Tensor | None, which: Tensor, where: Tensor) -> None:  # in one order on any device
+        if out is not None:
+            flat = which[where].reshape(-1)
+            out.view(-1).index_put_((flat,), out.new_full((), weight), accumulate=True)
+
+    at_labels(d_emissions, exists)
+    at_labels(d_first, begins)
+    at_labels(d_last, ends)
+    counted(d_durations, k * L + label, ends)
+    pair = label[:, :-1] * L + label[:, 1:]
+    if d_transitions is not None and d_transitions.ndim == 3:
+        pair = pair + torch.arange(B, device=tags.device)[:, None] * L * L
+    counted(d_transitions, pair, begins[:, 1:])
+    counted(d_start, label[:, :1], exists[:, :1])
+    counted(d_end, label, place == n[:, None] - 1)
+    if d_segments is not None:
+        whole = ((torch.arange(B, device=tags.device)[:, None] * T + place - k) * K + k) * L + label
+        counted(d_segments, whole, ends)
