@@ -14,6 +14,7 @@ import pytest
 
 from crfkit import CRF, InputError, Segments, load
 from crfkit.structures import SegmentTypes
+from tests.oracles.segment_problems import SegmentProblem
 from tests.oracles.segmentations import labels_of, segmentations
 
 X = [[["a"], ["b"], ["c"]], [["b"], ["a"]], [["a"], ["b"], ["b"], ["b"]], []]
@@ -166,3 +167,23 @@ def test_functions_that_give_nonsense_are_named() -> None:
         CRF(Segments(3, dictionaries=CITIES)).fit([[{"w": 1}]], [["B-X"]])
     with pytest.raises(InputError, match="has no import path"):
         CRF(Segments(2, segment_features=lambda x, s, e: "a"), features="pos").fit(WORDS, SPANS).save("m")
+
+
+@pytest.mark.parametrize("scheme", ["bio", "iobes", "plain"])
+@pytest.mark.parametrize("options", [{}, {"max_length": 3}, {"longest_weighted": 2, "of_segments": True}])
+def test_probabilities_of_spans(scheme: str, options: dict[str, Any]) -> None:
+    """Those of segments, from the enumeration of all segmentations."""
+    problem = SegmentProblem(scheme, **options)
+    crf = problem.crf.fit(problem.X, problem.Y)
+    for n, spans in enumerate(crf.predict_spans(problem.X, threshold=1e-12)):
+        every = problem.segmentations[n]
+        scores = np.array([problem.counts(n, segments) @ crf.weights_ for segments in every])
+        p = np.exp(scores - np.logaddexp.reduce(scores))
+        expected: dict[Any, float] = {}
+        for segments, probability in zip(every, p.tolist(), strict=True):
+            for segment in segments:
+                if segment[2] != "O":
+                    expected[segment] = expected.get(segment, 0.0) + probability
+        found = {(span.start, span.end, span.label): span.probability for span in spans}
+        assert found.keys() == expected.keys()
+        np.testing.assert_allclose([found[key] for key in expected], [*expected.values()], rtol=0, atol=1e-9)
