@@ -9,8 +9,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "segments/segment_loss.hpp"
 #include "segments/segment_parts.hpp"
-#include "training/part_loss.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -70,13 +70,13 @@ void bind_segments(nb::module_& m) {
         "segment_loss",
         [](std::shared_ptr<SegmentData> data, const Array<std::int32_t>& labels,
            const Maybe<std::int64_t>& set_ptr, const Maybe<std::int32_t>& set_labels,
-           const Array<double>& weights, int n_threads) -> std::unique_ptr<DataLoss> {
+           const Array<double>& weights, bool single_precision, int n_threads) {
             Annotation gold = annotation_of(labels, set_ptr, set_labels, copy(view(weights)));
             const LockRelease release;
-            return std::make_unique<PartLoss>(
-                std::make_shared<SegmentParts>(std::move(data), std::move(gold), n_threads), n_threads);
+            return segment_loss(std::move(data), std::move(gold), single_precision, n_threads);
         },
-        "data"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "n_threads"_a);
+        "data"_a, "labels"_a, "set_ptr"_a.none(), "set_labels"_a.none(), "weights"_a, "single_precision"_a,
+        "n_threads"_a);
 }
 
 }  // namespace crfkit

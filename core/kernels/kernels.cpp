@@ -7,6 +7,7 @@
 #include "kernels/chain_kernels.hpp"
 #include "kernels/feature_kernels.hpp"
 #include "kernels/hessian_kernels.hpp"
+#include "kernels/segment_kernels.hpp"
 #include "kernels/step_kernels.hpp"
 #include "kernels/tree_kernels.hpp"
 #include "kernels/trellis_kernels.hpp"
@@ -16,11 +17,13 @@ namespace crfkit::CRFKIT_ISA {
 
 template <class Real>
 constexpr Kernels<Real> table() {
-    return {Lanes<Real>::count,   exp_shifted<Real>,     exponentiate<Real>,      score_positions<Real>,
-            score_listed<Real>,   score_dense<Real>,     sum_product<Real>,       hessian_vectors<Real>,
-            add_products<Real>,   add_changes<Real>,     max_sum<Real>,           sum_rows<Real>,
-            sum_entries<Real>,    sum_dense<Real>,       batch_sum_product<Real>, batch_hessian_vectors<Real>,
-            batch_products<Real>, trellis_forward<Real>, trellis_backward<Real>,  trellis_products<Real>};
+    return {
+        Lanes<Real>::count,    exp_shifted<Real>,     exponentiate<Real>,      score_positions<Real>,
+        score_listed<Real>,    score_dense<Real>,     sum_product<Real>,       hessian_vectors<Real>,
+        add_products<Real>,    add_changes<Real>,     max_sum<Real>,           sum_rows<Real>,
+        sum_entries<Real>,     sum_dense<Real>,       batch_sum_product<Real>, batch_hessian_vectors<Real>,
+        batch_products<Real>,  trellis_forward<Real>, trellis_backward<Real>,  trellis_products<Real>,
+        segment_forward<Real>, segment_backward<Real>};
 }
 
 extern const Kernels<float> float_kernels;

@@ -189,6 +189,41 @@ struct StepMessages {
     Real* following;     // [n_pools + n_after, W] backward of the pools, pushed of the nodes after
 };
 
+// Types of segments in exp space, C of them in rows of Q = stride (see segment_kernels.hpp). Lengths have
+// weights up to K = n_lengths; 0: no segment of the type has it.
+template <class Real>
+struct SegmentTable {
+    std::int32_t n_types, stride;
+    std::int64_t n_lengths;
+    const Real* weights;      // [C, Q] of transitions, row = type before
+    const Real* transposed;   // [C, Q] row = type after
+    const Real *start, *end;  // [Q]
+    const Real* lengths;      // [K, Q]
+    const Real* beyond;       // [Q] of a segment that goes on after K positions
+    const Real* longer;       // [Q] of each position after these
+};
+
+// Messages of one sequence.
+template <class Real>
+struct SegmentMessages {
+    Real *first, *inside, *last, *single;  // [T, Q] in: weights of positions by role; out: the same, scaled
+    const std::int32_t* cells;             // [T, K] by last position and length: row of `factors`, −1: none
+    const Real* factors;                   // [cells, Q] of segments with features; both null: there are none
+    Real *begin, *going, *long_going, *several, *ended;  // [T, Q] forward
+    Real *after, *before, *rest, *gamma, *window;        // [T, Q] backward
+    Real* partition;                                     // [1] Z, scaled
+};
+
+// What follows from them: probabilities of the roles of positions [T, Q], and sums that are added to.
+template <class Real>
+struct SegmentSums {
+    Real *first, *last, *single;  // [T, Q]
+    Real* lengths;                // [K, Q] expected number of segments by length
+    Real* entering;               // [Q] expected number of segments of more than K positions
+    Real* beyond;                 // [Q] and of their positions after K
+    Real* cells;                  // [cells, Q] probability of each segment with features
+};
+
 template <class Real>
 struct Kernels {
     int lanes;  // numbers in one vector
@@ -274,6 +309,13 @@ struct Kernels {
     // sums[e] += Σ_lane forward(source) · following(destination) for all arcs e that may have a score.
     void (*trellis_products)(const StepArcs<Real>& step, const Real* forward, const Real* following,
                              double* sums);
+
+    // Forward messages of segmentations. Returns log Z, to which the maxima of positions have to be added.
+    double (*segment_forward)(const SegmentTable<Real>& table, std::int64_t n_positions,
+                              const SegmentMessages<Real>& messages);
+    // The rest. Returns the largest backward message.
+    Real (*segment_backward)(const SegmentTable<Real>& table, std::int64_t n_positions,
+                             const SegmentMessages<Real>& messages, const SegmentSums<Real>& sums);
 };
 
 // The fastest table that this processor can run for rows of this many labels: the widest vectors, unless they

@@ -25,31 +25,6 @@
 
 namespace crfkit {
 
-struct SegmentModel {
-    std::int32_t n_types() const { return static_cast<std::int32_t>(first.size()); }
-    std::int64_t n_features() const { return static_cast<std::int64_t>(pair_ptr.size()) - 1; }
-    // Own weights, W.
-    std::int64_t n_own() const { return pairs_begin + static_cast<std::int64_t>(pair_types.size()); }
-    // The own weight of a length up to K_c, or of a position beyond (k = K_c + 1); −1: none.
-    std::int64_t length_weight(std::int32_t c, std::int64_t k) const {
-        return length_begin[c] < 0 ? -1 : length_begin[c] + k - 1;
-    }
-    // The own weight of feature f of a segment of type c; −1: none.
-    std::int64_t feature_weight(std::int32_t f, std::int32_t c) const;
-    // Throws std::invalid_argument unless the arrays fit together, with L labels.
-    void check(std::int32_t n_labels) const;
-
-    std::vector<std::int32_t> first, inside, last, single;  // [C] labels; −1: no segment of the type has it
-    std::vector<std::int32_t> transition;                   // [C] whose transitions are those of the type
-    std::vector<std::int64_t> n_lengths;                    // [C] K_c ≥ 1
-    std::vector<std::uint8_t> unlimited;                    // [C] whether longer ones exist
-    std::vector<std::int64_t> length_begin;                 // [C] the own weight of length 1; −1: none
-    bool repeats = true;                                    // whether a type may follow itself
-    std::int64_t pairs_begin = 0;                           // the own weight of pair 0
-    std::vector<std::int64_t> pair_ptr{0};                  // [F + 1] feature f has weights for the types
-    std::vector<std::int32_t> pair_types;                   //   pair_types[pair_ptr[f]..], ascending
-};
-
 // The features that segments have, by the position they end at. Cell i lists the features of the segment of
 // lengths[i] positions that ends with position t, for cell_ptr[t] ≤ i < cell_ptr[t + 1], lengths ascending.
 struct SegmentFeatures {
@@ -62,6 +37,39 @@ struct SegmentFeatures {
     std::vector<std::int64_t> ptr;       // [cells + 1]
     std::vector<std::int32_t> ids;
     std::vector<double> values;
+};
+
+struct SegmentModel {
+    std::int32_t n_types() const { return static_cast<std::int32_t>(first.size()); }
+    std::int64_t n_features() const { return static_cast<std::int64_t>(pair_ptr.size()) - 1; }
+    // Own weights, W.
+    std::int64_t n_own() const { return pairs_begin + static_cast<std::int64_t>(pair_types.size()); }
+    // The own weight of a length up to K_c, or of a position beyond (k = K_c + 1); −1: none.
+    std::int64_t length_weight(std::int32_t c, std::int64_t k) const {
+        return length_begin[c] < 0 ? -1 : length_begin[c] + k - 1;
+    }
+    // The own weight of feature f of a segment of type c; −1: none.
+    std::int64_t feature_weight(std::int32_t f, std::int32_t c) const;
+    // Calls function(type, own weight, value) for all weights of the features of a cell.
+    template <class Function>
+    void each_pair(const SegmentFeatures& features, std::int64_t cell, const Function& function) const {
+        for (std::int64_t j = features.ptr[cell]; j < features.ptr[cell + 1]; ++j)
+            for (std::int64_t p = pair_ptr[features.ids[j]]; p < pair_ptr[features.ids[j] + 1]; ++p)
+                if (features.lengths[cell] <= n_lengths[pair_types[p]])
+                    function(pair_types[p], pairs_begin + p, features.values[j]);
+    }
+    // Throws std::invalid_argument unless the arrays fit together, with L labels.
+    void check(std::int32_t n_labels) const;
+
+    std::vector<std::int32_t> first, inside, last, single;  // [C] labels; −1: no segment of the type has it
+    std::vector<std::int32_t> transition;                   // [C] whose transitions are those of the type
+    std::vector<std::int64_t> n_lengths;                    // [C] K_c ≥ 1
+    std::vector<std::uint8_t> unlimited;                    // [C] whether longer ones exist
+    std::vector<std::int64_t> length_begin;                 // [C] the own weight of length 1; −1: none
+    bool repeats = true;                                    // whether a type may follow itself
+    std::int64_t pairs_begin = 0;                           // the own weight of pair 0
+    std::vector<std::int64_t> pair_ptr{0};                  // [F + 1] feature f has weights for the types
+    std::vector<std::int32_t> pair_types;                   //   pair_types[pair_ptr[f]..], ascending
 };
 
 struct SegmentData {

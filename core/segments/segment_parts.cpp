@@ -7,7 +7,6 @@
 
 #include "base/threads.hpp"
 #include "training/chain_factors.hpp"
-#include "training/part_loss.hpp"
 
 namespace crfkit {
 
@@ -200,13 +199,42 @@ SegmentParts::SegmentParts(std::shared_ptr<const SegmentData> data, std::optiona
     check_possible(n_threads);
 }
 
+// Whether START leads to END, without the graph. Of the segments of a type that go on after a position, the
+// one that began last has all its continuations open that others have.
+bool SegmentParts::is_possible(std::int64_t n) const {
+    const SegmentModel& types = data_->model;
+    const std::int64_t begin = data_->design->sequence_ptr[n], T = data_->design->sequence_ptr[n + 1] - begin;
+    const auto C = static_cast<std::size_t>(types.n_types());
+    std::vector<std::uint8_t> open, ended(C), starts(C);
+    std::vector<std::int64_t> going(C, -1);  // where it began, −1: none goes on
+    for (std::int64_t t = 0; t < T; ++t) {
+        open.assign(static_cast<std::size_t>(data_->layout->n_labels), 1);
+        const auto close = [&](std::int32_t b) { open[b] = 0; };
+        data_->design->allowed.forbidden(begin + t, data_->layout->n_labels, close);
+        if (gold_) gold_->forbidden(begin + t, data_->layout->n_labels, close);
+        const auto is_open = [&](std::int32_t b) { return b >= 0 && open[b]; };
+        for (std::size_t c = 0; c < C; ++c) {
+            starts[c] = t == 0;
+            for (std::size_t before = 0; before < C && !starts[c]; ++before)
+                starts[c] = ended[before] && (before != c || types.repeats) &&
+                            model_.bigrams.exists(types.transition[before], types.transition[c]);
+        }
+        for (std::size_t c = 0; c < C; ++c) {
+            const std::int64_t length = going[c] < 0 ? 0 : t - going[c] + 1;
+            const bool on = length > 0 && (types.unlimited[c] || length <= types.n_lengths[c]);
+            ended[c] = (starts[c] && is_open(types.single[c])) || (on && is_open(types.last[c]));
+            if (starts[c] && is_open(types.first[c]))
+                going[c] = t;
+            else if (!on || !is_open(types.inside[c]))
+                going[c] = -1;
+        }
+    }
+    return T == 0 || std::count(ended.begin(), ended.end(), 0) < static_cast<std::ptrdiff_t>(C);
+}
+
 void SegmentParts::check_possible(int n_threads) const {
     parallel_for(n_sequences(), n_threads, [&](std::int64_t n, int) {
-        Parts parts;
-        AllowedParts allowed;
-        open()->load(n, parts);
-        allowed.find(parts);
-        if (!allowed.possible())
+        if (!is_possible(n))
             throw std::invalid_argument("sequence " + std::to_string(n) +
                                         ": there is no segmentation that is allowed" +
                                         (gold_ ? " and agrees with its labels" : ""));

@@ -38,6 +38,7 @@ class SegmentParts final : public PartSource {
 
   private:
     class Reader;
+    bool is_possible(std::int64_t n) const;
     void check_possible(int n_threads) const;
 
     std::shared_ptr<const SegmentData> data_;

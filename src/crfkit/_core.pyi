@@ -207,6 +207,7 @@ def segment_loss(
     set_ptr: Int64s | None,
     set_labels: Int32s | None,
     weights: Float64s,
+    single_precision: bool,
     n_threads: int,
 ) -> DataLoss: ...
 def word_lattice_loss(

@@ -187,3 +187,25 @@ def test_probabilities_of_spans(scheme: str, options: dict[str, Any]) -> None:
         found = {(span.start, span.end, span.label): span.probability for span in spans}
         assert found.keys() == expected.keys()
         np.testing.assert_allclose([found[key] for key in expected], [*expected.values()], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "types"), [("bio", ["O", "P", "Q"]), ("iobes", ["O", "P"]), ("plain", ["A", "B"])]
+)
+@pytest.mark.parametrize("longest", [None, 2, 3])
+def test_what_allowed_labels_leave(scheme: str, types: list[str], longest: int | None) -> None:
+    """Nothing is refused that exists, and nothing else answered."""
+    random, limits = np.random.default_rng(0), {} if longest is None else dict.fromkeys(types, longest)
+    lengths = {kind: 1 if kind == "O" else longest or 4 for kind in types}
+    labels = [labels_of([(0, n, kind)], scheme) for kind in types for n in range(1, lengths[kind] + 1)]
+    crf = CRF(Segments(longest, scheme)).fit([[["w"]] * len(y) for y in labels], labels)
+    for _ in range(60):
+        n = int(random.integers(1, 6))
+        allowed = [set(random.choice(crf.classes_, random.integers(1, 3)).tolist()) for _ in range(n)]
+        every = [labels_of(segments, scheme) for segments in segmentations(n, types, scheme, limits)]
+        left = [y for y in every if all(b in some for b, some in zip(y, allowed, strict=True))]
+        if left:
+            assert crf.predict([[["w"]] * n], allowed=[allowed])[0] in left
+        else:
+            with pytest.raises(InputError, match="sequence 0: there is no segmentation"):
+                crf.predict([[["w"]] * n], allowed=[allowed])

@@ -1,4 +1,4 @@
-"""Each fast backend against the path engine on the same rows: dense rows, batches in lanes, pattern batches."""
+"""Each fast backend against the path engine on the same rows: dense rows, batches, pattern batches, segments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from crfkit import _core, inference
-from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap
+from crfkit import CRF, _core, inference
+from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template
+from crfkit.models.potentials import SegmentPotentials
+from crfkit.models.training.training_set import learn
 from crfkit.objective import Objective
-from crfkit.structures import AllowedLabels, Chain, ChainScores
+from crfkit.structures import AllowedLabels, Chain, ChainScores, Segments, segment_labels
 from tests.objective.test_pattern_objective import point
 from tests.oracles.pattern_cases import ARCS, PATTERNS, L, PatternCase
 
@@ -134,3 +136,36 @@ def test_pattern_batches(scale: float) -> None:
         slope += case.weight[n] * (np.concatenate(by_weight) - features)
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("scale", [0.3, 3.0, 9.0, 40.0])
+@pytest.mark.parametrize(
+    ("n_types", "structure"), [(1, Segments(3)), (4, Segments()), (20, Segments(longest_weighted=4))]
+)
+def test_segments_in_lanes(n_types: int, structure: Segments, scale: float) -> None:
+    """All types at once in scaled messages against the path engine; some positions are forced to be inside."""
+    random = np.random.default_rng(n_types)
+    X, Y, allowed = [], [], []
+    for _ in range(40):
+        kinds = [str(random.integers(n_types)) for _ in range(random.integers(1, 6))]
+        longest = structure.limit("0") or 9
+        lengths = random.integers(1, longest + 1, len(kinds)).tolist()
+        y = [b for kind, n in zip(kinds, lengths, strict=True) for b in segment_labels(kind, n, "iobes")]
+        X.append([(str(random.integers(4)),) for _ in y])
+        Y.append([None if random.random() < 0.1 else b for b in y] if random.random() < 0.5 else y)
+        allowed.append([{b} if random.random() < 0.1 else None for b in y])
+    settings = CRF(structure, features="U:%x[0,0]\nB")._settings()
+    found = learn(X, Y, allowed, settings, Template.parse("U:%x[0,0]\nB", "words"), 1)
+    potentials, dataset = found.model.potentials, found.data.dataset
+    assert isinstance(potentials, SegmentPotentials)
+    given = potentials.feature_map, dataset, None, 2
+    annotation = (found.data.annotation.labels, *found.data.annotation.set_arrays, np.ones(len(X)))
+    fast, slow = (
+        _core.segment_loss(potentials.segments.data(*given, purpose=purpose), *annotation, False, 2)
+        for purpose in ("patterns", "questions")
+    )
+    w = random.normal(size=potentials.n_weights) * scale
+    value, gradient = Objective(slow, l2=0.0).value_and_gradient(w)
+    found_value, found_gradient = Objective(fast, l2=0.0).value_and_gradient(w)
+    assert found_value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found_gradient, gradient, rtol=0, atol=1e-10)

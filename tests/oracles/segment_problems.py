@@ -11,7 +11,7 @@ from crfkit.features import Template
 from crfkit.models.training.training_set import learn
 from tests.oracles.segmentations import SegmentWeights, labels_of, segmentations
 
-TEMPLATE = Template.parse("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]\nB\nB:%x[0,0]", "words")
+TEMPLATE = "U:%x[0,0]\nU:%x[-1,0]/%x[0,0]\nB"
 LENGTHS = [1, 2, 4, 5, 5, 3, 4]
 TYPES = {"plain": ["A", "B", "C"]}
 
@@ -32,6 +32,7 @@ class SegmentProblem:
         partial: bool = False,
         restrict: bool = False,
         of_segments: bool = False,
+        of_transitions: bool = False,
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
@@ -65,8 +66,9 @@ class SegmentProblem:
                 "dictionaries": {"words": ["x", "y z", ("z", "z", "x")]},
             }
         self.structure = Segments(max_length, **options)
-        self.crf: CRF[str] = CRF(self.structure, features=TEMPLATE)
-        self.found = learn(self.X, self.Y, self.allowed, self.crf._settings(), TEMPLATE, 1)
+        template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
+        self.crf: CRF[str] = CRF(self.structure, features=template)
+        self.found = learn(self.X, self.Y, self.allowed, self.crf._settings(), template, 1)
         self.potentials = self.found.model.potentials
         self.classes: list[Any] = list(self.found.model.labels.classes)
         self.weights = SegmentWeights(self.potentials, self.classes, scheme)

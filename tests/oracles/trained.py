@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, GraphMap, PatternMap
 from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, GraphPotentials, PatternPotentials
+from crfkit.models.potentials import SegmentPotentials
 from crfkit.objective import Loss, Objective
 from crfkit.structures import Arc, GraphStructure, Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
@@ -291,7 +292,17 @@ def of_segments(**kind: Any) -> Trained:
         label_sequences.append([tuple(problem.classes.index(b) for b in y) for y in labels])
 
     def loss(*, single_precision: bool, n_threads: int) -> Loss:
-        return problem.potentials.loss(problem.found.data, problem.weight, n_threads)
+        data, potentials = problem.found.data, problem.potentials
+        assert isinstance(potentials, SegmentPotentials)
+        return potentials.segments.loss(
+            potentials.feature_map,
+            data.dataset,
+            data.annotation,
+            data.read,
+            sample_weight=problem.weight,
+            single_precision=single_precision,
+            n_threads=n_threads,
+        )
 
     trained = Trained(loss, outputs, problem.weight)
     design = problem.potentials.design(replace(problem.found.data.dataset, inputs=problem.X), 2)
@@ -380,7 +391,11 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for name in FUNCTIONS
         for kind in FUNCTION_KINDS
     },
-    **{f"segments, {_named(kind)}": partial(of_segments, **kind) for kind in SEGMENT_KINDS},
+    **{
+        f"segments, {_named(kind)}": partial(of_segments, **kind)
+        for row in SEGMENT_KINDS
+        for kind in (row, {**row, "of_transitions": True})
+    },
     **{
         f"trees, {'one root' if single_root else 'roots'}, {unknown:.0%} unknown": partial(
             of_trees, single_root=single_root, unknown=unknown

@@ -23,7 +23,7 @@ from crfkit import _core
 from crfkit.arrays import Bools, Int32s, Int64s, offsets
 from crfkit.errors import ImpossibleLabelsError, reword
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
-from crfkit.features.feature_map import FeatureMap
+from crfkit.features.feature_map import FeatureMap, Purpose
 from crfkit.features.segment_features import SegmentCells, SegmentReader
 from crfkit.lazy import lazy_property
 from crfkit.structures import Segments, SegmentTypes
@@ -180,10 +180,16 @@ class SegmentMap:
         )
 
     def data(
-        self, feature_map: FeatureMap, dataset: Dataset, cells: SegmentCells | None, n_threads: int
+        self,
+        feature_map: FeatureMap,
+        dataset: Dataset,
+        cells: SegmentCells | None,
+        n_threads: int,
+        *,
+        purpose: Purpose = "questions",
     ) -> _core.SegmentData:
         """A data set, with the features of its segments, for the native core."""
-        design = feature_map.design(dataset, n_threads)
+        design = feature_map.design(dataset, n_threads, purpose=purpose)
         of_segments = (None,) * 5 if cells is None else cells
         return _core.SegmentData(feature_map.layout, design, self._model, *of_segments)
 
@@ -195,13 +201,15 @@ class SegmentMap:
         cells: SegmentCells | None,
         *,
         sample_weight: npt.ArrayLike | None = None,
+        single_precision: bool = True,
         n_threads: int = 1,
     ) -> _core.DataLoss:
         """The loss over the segmentations of a data set, for `Objective`."""
         weights = sequence_weights(sample_weight, dataset.n_sequences)
-        data = self.data(feature_map, dataset, cells, n_threads)
+        data = self.data(feature_map, dataset, cells, n_threads, purpose="patterns")
+        given = annotation.labels, *annotation.set_arrays, weights
         try:
-            return _core.segment_loss(data, annotation.labels, *annotation.set_arrays, weights, n_threads)
+            return _core.segment_loss(data, *given, single_precision, n_threads)
         except ValueError as error:
             raise ImpossibleLabelsError(str(error)) from None
 

@@ -1,0 +1,54 @@
+#include "segments/segment_loss.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "segments/segment_evaluator.hpp"
+#include "segments/segment_parts.hpp"
+#include "training/part_loss.hpp"
+
+namespace crfkit {
+namespace {
+
+// Value and gradient by kernels, the rest by the path engine.
+class SegmentLoss final : public TwoPrecisions<SegmentLoss> {
+  public:
+    SegmentLoss(std::shared_ptr<const SegmentData> data, Annotation gold,
+                std::shared_ptr<const SegmentParts> parts, bool single_precision, int threads)
+        : TwoPrecisions(parts->n_weights, parts->n_sequences(), single_precision, threads),
+          data_(std::move(data)),
+          gold_(std::move(gold)),
+          arcs_(*data_->layout),
+          source_(std::move(parts)),
+          parts_(source_, threads) {}
+
+    template <class Real>
+    std::unique_ptr<BlockedEvaluator> open() {
+        if (blocks_.empty()) blocks_ = cut_into_blocks(*data_->layout, *data_->design, n_threads);
+        return std::make_unique<SegmentEvaluator<Real>>(*data_, gold_, arcs_, blocks_, parts_, *source_);
+    }
+    const SequenceSource& sequences() override { return parts_.sequences(); }
+    std::unique_ptr<Mistakes> mistakes(const double* w) override { return parts_.mistakes(w); }
+
+  private:
+    std::shared_ptr<const SegmentData> data_;
+    Annotation gold_;
+    ArcModel arcs_;
+    std::shared_ptr<const SegmentParts> source_;
+    PartLoss parts_;
+    std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<DataLoss> segment_loss(std::shared_ptr<const SegmentData> data, Annotation gold,
+                                       bool single_precision, int n_threads) {
+    auto parts = std::make_shared<const SegmentParts>(data, gold, n_threads);
+    // Features of transitions have weights of their own at each boundary, which the kernels do not.
+    if (!data->design->is_split() || data->design->arcs.ptr.size() > 0)
+        return std::make_unique<PartLoss>(std::move(parts), n_threads);
+    return std::make_unique<SegmentLoss>(std::move(data), std::move(gold), std::move(parts), single_precision,
+                                         n_threads);
+}
+
+}  // namespace crfkit
