@@ -39,7 +39,7 @@ from crfkit.inference import (
 )
 from crfkit.models import Parser, Progress, Terminated, TrainingInterrupted, terminable
 from crfkit.objective import Objective
-from crfkit.structures import ChainScores
+from crfkit.structures import ChainScores, SpanLabels
 from tests.oracles.treebanks import random_treebank
 
 SOON, BETWEEN = 0.05, 0.03  # seconds until the first signal and the next one; all work below takes longer
@@ -139,6 +139,13 @@ def test_questions_about_many_sequences(question: str, n_threads: int) -> None:
 def test_questions_about_one_long_sequence(question: str) -> None:
     answerer, design = tagging(300, 1, 30_000)
     assert is_stopped(lambda: QUESTIONS[question](answerer, design, 1))
+
+
+@pytest.mark.parametrize("n_labels", [2, 100])
+def test_long_spans(n_labels: int) -> None:
+    answerer, design = tagging(n_labels, 1, 20_000 if n_labels == 2 else 2000)
+    runs = SpanLabels.of(range(n_labels))
+    assert is_stopped(lambda: answerer.spans(design, runs, 1e-100))
 
 
 def test_samples() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit import CRF, Chain, Span
+from crfkit.inference import Answerer, ChainPotentials
 from crfkit.structures import SpanLabels
 from tests.oracles.conlleval import names, probabilities
 
@@ -67,6 +68,21 @@ def test_random_scores(scheme: str, n_positions: int, scale: float, seed: int) -
     found = {span[:3]: span.probability for span in crf.predict_spans([x], 1e-12, scheme=scheme)[0]}
     assert found.keys() <= expected.keys()
     assert {span: found.get(span, 0.0) for span in expected} == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_chain_that_is_normalised_at_each_position(scheme: str) -> None:
+    crf = MODELS[scheme]
+    weights = np.random.default_rng(1).normal(size=len(crf.weights_))
+    answerer = Answerer(ChainPotentials(crf.feature_map_.layout, weights, local=True))
+    ask = crf._ask([[["t0"], ["t1"], ["t2"]]], None)
+    outputs = []
+    for y in itertools.product(range(len(crf.classes_)), repeat=3):
+        [log_p] = answerer.log_partitions(ask.design, np.array(y, np.int32))
+        outputs.append(([crf.classes_[b] for b in y], float(np.exp(log_p))))
+    assert sum(p for _, p in outputs) == pytest.approx(1)
+    [found] = answerer.spans(ask.design, SpanLabels.of(crf.classes_, scheme), 1e-12)
+    assert {s[:3]: s.probability for s in found} == pytest.approx(probabilities(outputs, scheme), abs=1e-12)
 
 
 def log_sum(values: Floats) -> Floats:
