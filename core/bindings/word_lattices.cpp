@@ -14,6 +14,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
 #include "segments/word_lattice.hpp"
+#include "segments/word_lattice_loss.hpp"
 #include "segments/word_lattice_parts.hpp"
 #include "training/part_loss.hpp"
 
@@ -55,13 +56,17 @@ void bind_word_lattices(nb::module_& m) {
     m.def(
         "word_lattice_loss",
         [](std::shared_ptr<WordLattices> data, const Array<std::int32_t>& labels,
-           const Array<double>& weights, std::int64_t n_weights, int n_threads) -> std::unique_ptr<DataLoss> {
+           const Array<double>& weights, std::int64_t n_weights, int n_threads,
+           bool by_parts) -> std::unique_ptr<DataLoss> {
             Annotation gold{copy(view(labels)), {}, {}, copy(view(weights))};
             const LockRelease release;
-            return std::make_unique<PartLoss>(
-                std::make_shared<WordLatticeParts>(std::move(data), std::move(gold), n_weights), n_threads);
+            if (by_parts)
+                return std::make_unique<PartLoss>(
+                    std::make_shared<WordLatticeParts>(std::move(data), std::move(gold), n_weights),
+                    n_threads);
+            return std::make_unique<WordLatticeLoss>(std::move(data), std::move(gold), n_weights, n_threads);
         },
-        "data"_a, "labels"_a, "weights"_a, "n_weights"_a, "n_threads"_a);
+        "data"_a, "labels"_a, "weights"_a, "n_weights"_a, "n_threads"_a, "by_parts"_a = false);
 }
 
 }  // namespace crfkit

@@ -211,7 +211,12 @@ def segment_loss(
     n_threads: int,
 ) -> DataLoss: ...
 def word_lattice_loss(
-    data: WordLattices, labels: Int32s, weights: Float64s, n_weights: int, n_threads: int
+    data: WordLattices,
+    labels: Int32s,
+    weights: Float64s,
+    n_weights: int,
+    n_threads: int,
+    by_parts: bool = False,  # by the path engine alone
 ) -> DataLoss: ...
 def function_loss(
     slices: FunctionSlices,

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, InputError, Lattice, WordLattice
+from crfkit import CRF, InputError, Lattice, WordLattice, _core
+from crfkit.features import LatticeDataset
+from crfkit.models.potentials import LatticePotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.training_set import learn
 from crfkit.objective import Objective
@@ -194,6 +196,45 @@ def test_objective(kind: str, crossed: bool) -> None:
     np.testing.assert_allclose(results[0][1], gradient, atol=1e-10)
     np.testing.assert_allclose(results[0][2], product, atol=1e-9)
     assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))  # the same bits
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0, 400.0, 1e4])
+def test_the_evaluator_agrees_with_the_path_engine(size: float) -> None:
+    """Also where scores are far apart, and beyond what it can take."""
+    random = RNG(8)
+    lattices = [random_lattice(random, int(length), 40) for length in random.integers(1, 30, 40)]
+    X, y = inputs(lattices), []
+    for length, arcs in lattices:  # any path, and some of it unknown
+        path, at = [], 0
+        while at < length:
+            path.append(
+                next(i for i, arc in enumerate(arcs) if arc[0] == at and goes_on(arcs, arc[1], length))
+            )
+            at = arcs[path[-1]][1]
+        y.append([*path[: len(path) // 2], None])
+    settings = CRFSettings(Lattice(), None, "lbfgs", 0, 0, True, True, 1, None, None)
+    found = learn(X, y, None, settings)
+    potentials, dataset = found.model.potentials, found.data.dataset
+    assert isinstance(potentials, LatticePotentials)
+    assert isinstance(dataset, LatticeDataset)
+    data = potentials.lattices.data(potentials.feature_map, potentials.outcomes(dataset), dataset, 1)
+    weights, n = random.uniform(0.5, 2, len(X)), potentials.n_weights
+    w = size * random.normal(size=n)
+    results = [
+        _core.Objective(
+            _core.word_lattice_loss(data, found.data.annotation.labels, weights, n, n_threads, by_parts),
+            np.zeros(1),
+        ).value_and_gradient(w)
+        for n_threads, by_parts in ((1, True), (1, False), (2, False))
+    ]
+    assert results[1][0] == pytest.approx(results[0][0], rel=1e-12, abs=1e-9)
+    np.testing.assert_allclose(results[1][1], results[0][1], atol=1e-9)
+    assert results[1][0] == results[2][0]
+    np.testing.assert_array_equal(results[1][1], results[2][1])
+
+
+def goes_on(arcs: list[Any], at: int, length: int) -> bool:
+    return at == length or any(arc[0] == at and goes_on(arcs, arc[1], length) for arc in arcs)
 
 
 @pytest.mark.parametrize("kind", list(PARTIAL))
