@@ -19,6 +19,7 @@ from crfkit.nn.problem.chain import (
     kept_positions,
     to_positions,
     token_mask,
+    token_positions,
     transitions_to_positions,
 )
 from crfkit.nn.problem.checks import (
@@ -26,11 +27,15 @@ from crfkit.nn.problem.checks import (
     check_ends,
     check_integers,
     check_scores,
+    check_spans,
+    check_threshold,
     checked_places,
     checked_transitions,
 )
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.gold_score import Term, has_unknown, likelihood_terms, path_score, terms_within
+from crfkit.nn.spans import SpanSteps, likely, probabilities_of, span_steps
+from crfkit.structures import SpanLabels
 
 
 class ChainDistribution(Distribution):
@@ -246,6 +251,42 @@ class ChainDistribution(Distribution):
             found = _moments(emissions, transitions, problem.lengths)[2]
             return transitions_to_positions(problem, found).to(self._dtype)
         return _expectations(problem).transitions
+
+    @torch.no_grad()
+    def spans(
+        self, labels: Sequence[Hashable], threshold: float = 0.5, *, scheme: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """All spans of probability `threshold` or more: [n, 4] sequence, start, end, type, and probabilities [n].
+
+        The names of the `labels` say how label sequences are read as spans, by a `scheme` ("bio", "iobes", …, "plain";
+        None: found); types are numbers in `crfkit.structures.SpanLabels.of(labels, scheme).types`. Exact, also for spans
+        that are not in the best label sequence; in the order of sequences, starts, ends and types; `end` is exclusive.
+        """
+        check_threshold(threshold)
+        found, probabilities = likely(
+            self._span_steps(labels, scheme), token_positions(self._given), threshold
+        )
+        return found, probabilities.to(self._dtype)
+
+    @torch.no_grad()
+    def span_probabilities(
+        self, spans: Tensor, labels: Sequence[Hashable], *, scheme: str | None = None
+    ) -> Tensor:
+        """The exact probability [n] of each of the spans [n, 4]: sequence, start, end, type; see `spans`.
+
+        One that begins or ends at a masked position, or outside of its sequence, has the probability 0.
+        """
+        check_spans(spans)
+        steps = self._span_steps(labels, scheme)
+        return probabilities_of(steps, spans, kept_positions(self._given)).to(self._dtype)
+
+    def _span_steps(self, labels: Sequence[Hashable], scheme: str | None) -> SpanSteps:
+        """What probabilities of spans are made of, by token."""
+        if len(labels) != self._given.shape[2]:
+            raise ShapeError(f"labels: got {len(labels)} of them, the scores have {self._given.shape[2]}.")
+        problem = self._problem._replace(transitions=self._transitions_by_position())
+        _, marginals, pairs = _moments(*compact(problem), problem.lengths, keep_graph=False)
+        return span_steps(SpanLabels.of(labels, scheme), marginals, pairs, token_mask(problem))
 
     def argmax(self) -> Tensor:
         """The best label sequence [B, T] (Viterbi); −1 at masked positions, and where none is possible."""

@@ -6,6 +6,7 @@ from operator import index
 import torch
 from torch import Tensor, nn
 
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.nn.layer import REDUCTIONS
 from crfkit.nn.problem.chain import constrained
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
@@ -43,14 +44,14 @@ class SegmentCRF(nn.Module):
     ) -> None:
         super().__init__()
         if n_labels is None and labels is None:
-            raise ValueError("SegmentCRF: expected n_labels or the names of the labels, got neither.")
+            raise ArgumentError("SegmentCRF: expected n_labels or the names of the labels, got neither.")
         L = len(labels or ()) if n_labels is None else index(n_labels)
         if L < 1:
-            raise ValueError(f"SegmentCRF: n_labels is {L}, expected 1 or more.")
+            raise ArgumentError(f"SegmentCRF: n_labels is {L}, expected 1 or more.")
         if labels is not None and len(labels) != L:
-            raise ValueError(f"SegmentCRF: got the names of {len(labels)} labels, n_labels is {L}.")
+            raise ShapeError(f"SegmentCRF: got the names of {len(labels)} labels, n_labels is {L}.")
         if index(max_length) < 1:
-            raise ValueError(f"SegmentCRF: max_length is {max_length}, expected 1 or more.")
+            raise ArgumentError(f"SegmentCRF: max_length is {max_length}, expected 1 or more.")
         self.n_labels, self.max_length, self.batch_first = L, index(max_length), batch_first
         self.transitions = nn.Parameter(torch.empty(L, L, device=device, dtype=dtype))
         self.start_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
@@ -109,7 +110,7 @@ class SegmentCRF(nn.Module):
         The mean of nothing is 0. Tags that are no segmentation, or that the bigrams exclude, have −inf.
         """
         if reduction not in REDUCTIONS:
-            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
+            raise ArgumentError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
         check_layout("tags", tags, emissions, self.batch_first)
         distribution = self.distribution(emissions, mask, lengths=lengths, first=first, last=last)
         found = distribution.log_prob(to_batch_first(tags, self.batch_first))
@@ -134,7 +135,7 @@ class SegmentCRF(nn.Module):
         `ChainCRF.loss_and_gradient`: `emissions.backward(gradient)` then passes it on to the network.
         """
         if reduction == "none" or reduction not in REDUCTIONS:
-            raise ValueError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
+            raise ArgumentError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS[1:])}.")
         check_layout("tags", tags, emissions, self.batch_first)
         distribution = self.distribution(emissions, mask, lengths=lengths)
         count = {"mean": len(distribution.lengths)}.get(reduction, 1)

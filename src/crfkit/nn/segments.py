@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.nn.backends import choice, segment_decode, torch_segments
 from crfkit.nn.backends import segments as backends
 from crfkit.nn.backends.decode import NOTHING
@@ -17,6 +18,8 @@ from crfkit.nn.problem.checks import (
     check_ends,
     check_integers,
     check_scores,
+    check_spans,
+    check_threshold,
     checked_places,
     checked_transitions,
 )
@@ -29,6 +32,7 @@ from crfkit.nn.problem.segments import (
     lengths_of,
     segmentation_score,
 )
+from crfkit.nn.spans import in_order
 
 
 class SegmentDistribution(Distribution):
@@ -67,7 +71,7 @@ class SegmentDistribution(Distribution):
     ) -> None:
         _check_shapes(emissions, durations, first, last, segments)
         if transitions is not None and isinstance(transitions, Tensor) and transitions.ndim > 3:
-            raise ValueError(
+            raise ShapeError(
                 f"transitions: got shape {list(transitions.shape)}, expected [L, L] or [B, L, L]."
             )
         transitions = checked_transitions(transitions, emissions)
@@ -75,7 +79,7 @@ class SegmentDistribution(Distribution):
         lengths, self._positions = checked_places(emissions, mask, lengths)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
-                raise ValueError(
+                raise ShapeError(
                     f"allowed: got {allowed.dtype} with shape {list(allowed.shape)}, expected bools "
                     f"[B, T, L] = {list(emissions.shape)}."
                 )
@@ -191,16 +195,7 @@ class SegmentDistribution(Distribution):
 
         `end` is exclusive. A span that cannot be a segment has the probability 0.
         """
-        if (
-            not isinstance(spans, Tensor)
-            or spans.ndim != 2
-            or spans.shape[1] != 4
-            or spans.is_floating_point()
-        ):
-            raise ValueError(
-                "spans: expected integers [n, 4], the sequence, start, end and label of each; got "
-                f"{list(spans.shape) if isinstance(spans, Tensor) else type(spans).__name__}."
-            )
+        check_spans(spans)
         row, start, end, label = spans.to(self._given.emissions.device, torch.int64).unbind(1)
         B, T, K, L = self._given.shape
         known = (
@@ -228,8 +223,7 @@ class SegmentDistribution(Distribution):
 
         In the order of sequences, starts, ends and labels. Those of 0.5 or more never overlap.
         """
-        if not 0.0 < threshold <= 1.0:
-            raise ValueError(f"threshold: got {threshold}, expected a number above 0, at most 1.")
+        check_threshold(threshold)
         _, T, _, L = self._given.shape
         at = self._spread_positions()
         found = []
@@ -238,9 +232,7 @@ class SegmentDistribution(Distribution):
             span = torch.stack([row, at[row, begin], at[row, begin + k] + 1, label], 1)
             found.append((span, probability[row, begin, label]))
         spans, probabilities = (torch.cat(part) for part in zip(*found, strict=True))
-        order = torch.argsort(
-            ((spans[:, 0] * (T + 1) + spans[:, 1]) * (T + 1) + spans[:, 2]) * L + spans[:, 3]
-        )
+        order = in_order(spans, T, L)
         return spans[order], probabilities[order].to(self._dtype)
 
     def _spread_positions(self) -> Tensor:
@@ -262,7 +254,7 @@ class SegmentDistribution(Distribution):
         for row, listed in zip(found, segments, strict=True):
             for begin, stop, label in listed:
                 if not (0 <= begin < stop <= T and 0 <= label < L):
-                    raise ValueError(
+                    raise ArgumentError(
                         f"tags: got the segment {(begin, stop, label)}, expected 0 ≤ start < end ≤ {T} and a label "
                         f"from 0 to {L - 1}."
                     )
@@ -345,9 +337,9 @@ class SegmentDistribution(Distribution):
     def _check_same_outputs(self, other: SegmentDistribution) -> None:
         mine, theirs = list(self._given.shape), list(other._given.shape)
         if mine != theirs:
-            raise ValueError(f"kl: the other distribution has [B, T, K, L] = {theirs}, expected {mine}.")
+            raise ShapeError(f"kl: the other distribution has [B, T, K, L] = {theirs}, expected {mine}.")
         if not torch.equal(self._places_of_tokens()[0], other._places_of_tokens()[0]):
-            raise ValueError("kl: the other distribution has another mask, expected the same.")
+            raise ShapeError("kl: the other distribution has another mask, expected the same.")
 
 
 def _check_shapes(
@@ -356,13 +348,13 @@ def _check_shapes(
     """Raise an error for scores that do not go with each other."""
     check_scores("emissions", emissions)
     if emissions.ndim != 3 or emissions.shape[2] == 0:
-        raise ValueError(
+        raise ShapeError(
             f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
         )
     B, T, L = emissions.shape
     check_scores("durations", durations, emissions.device)
     if durations.ndim != 2 or durations.shape[0] == 0 or durations.shape[1] != L:
-        raise ValueError(
+        raise ShapeError(
             f"durations: got shape {list(durations.shape)}, expected [K, L] with L = {L}, K ≥ 1."
         )
     expected = {"first": (first, (B, T, L)), "last": (last, (B, T, L))}
@@ -371,7 +363,7 @@ def _check_shapes(
             continue
         check_scores(name, scores, emissions.device)
         if scores.shape != shape:
-            raise ValueError(f"{name}: got shape {list(scores.shape)}, expected {list(shape)}.")
+            raise ShapeError(f"{name}: got shape {list(scores.shape)}, expected {list(shape)}.")
 
 
 def _span_scores(

@@ -12,6 +12,7 @@ from crfkit.errors import ArgumentError, FileFormatError, ImpossibleLabelsError,
 from crfkit.nn.layer import ChainCRF
 from crfkit.nn.problem.constraints import BigramsLike
 from crfkit.nn.problem.layout import check_layout
+from crfkit.structures import Span, SpanLabels
 
 IGNORED = -100  # the label of masked pieces
 SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"
@@ -101,6 +102,36 @@ class CRFForTokenClassification(nn.Module):
         emissions, _ = self._emissions(input_ids, attention_mask, None, inputs)
         mask = _kept(emissions, attention_mask, None, word_mask)
         return torch.where(mask, self.crf.decode(emissions, mask), IGNORED)
+
+    @torch.no_grad()
+    def predict_spans(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        word_mask: Tensor | None = None,
+        *,
+        threshold: float = 0.5,
+        scheme: str | None = None,
+        **inputs: Any,
+    ) -> list[list[Span]]:
+        """For each sequence, the spans of probability `threshold` or more, with their exact probabilities, in order.
+
+        The names of the labels are read as spans as `ChainDistribution.spans` does. `start` and `end` (exclusive) are
+        numbers of kept pieces: of words, with a `word_mask`.
+        """
+        emissions, _ = self._emissions(input_ids, attention_mask, None, inputs)
+        mask = _kept(emissions, attention_mask, None, word_mask)
+        spans, probabilities = self.crf.distribution(emissions, mask).spans(
+            self.labels, threshold, scheme=scheme
+        )
+        row, start, end, kind = spans.unbind(1)
+        word = mask.long().cumsum(1) - 1
+        found: list[list[Span]] = [[] for _ in range(len(mask))]
+        types = SpanLabels.of(self.labels, scheme).types
+        columns = (row, word[row, start], word[row, end - 1] + 1, kind, probabilities)
+        for b, first, stop, i, p in zip(*(column.tolist() for column in columns), strict=True):
+            found[b].append(Span(first, stop, types[i], p))
+        return found
 
     def _emissions(
         self,

@@ -68,6 +68,21 @@ def check_integers(name: str, given: Any, shape: tuple[int, ...], what: str) -> 
         )
 
 
+def check_spans(spans: Any) -> None:
+    """Raise an error for what is not a tensor of spans [n, 4]."""
+    if not isinstance(spans, Tensor) or spans.ndim != 2 or spans.shape[1] != 4 or spans.is_floating_point():
+        raise ShapeError(
+            "spans: expected integers [n, 4], the sequence, start, end and label of each; got "
+            f"{list(spans.shape) if isinstance(spans, Tensor) else type(spans).__name__}."
+        )
+
+
+def check_threshold(threshold: float) -> None:
+    """Raise an error for what is not a probability that spans can be asked for."""
+    if not 0.0 < threshold <= 1.0:
+        raise ArgumentError(f"threshold: got {threshold}, expected a number above 0, at most 1.")
+
+
 def checked_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.device) -> Tensor:
     """Lengths [B] from 0 to `longest` on the device; those that are not in memory are cut to that, unseen."""
     check_integers("lengths", lengths, (n_sequences,), "integers [B] =")
