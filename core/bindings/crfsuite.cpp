@@ -16,7 +16,6 @@
 #include "bindings/named_questions.hpp"
 #include "bindings/python_objects.hpp"
 #include "formats/crfsuite_file.hpp"
-#include "formats/crfsuite_part.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/layout.hpp"
 #include "formats/string_table.hpp"
+#include "text/named_positions.hpp"
 #include "text/vocabulary.hpp"
 
 namespace crfkit {
@@ -69,6 +71,18 @@ class CrfsuiteFile {
     StringTableView attributes_;
     CrfsuiteChunk features_, label_lists_, attribute_lists_;
 };
+
+// The part of a model that some positions need, as a model of its own. Scores, and with them all answers, are
+// those of the whole model. The first sentences after a file is opened are tagged with it, so that opening
+// costs no more than they do.
+struct CrfsuitePart {
+    std::shared_ptr<const Layout> layout;
+    std::vector<double> weights;  // [D]
+    FeatureArrays features;       // of the positions; each occurrence of an attribute is a feature
+};
+
+// Throws std::invalid_argument where the file is damaged, or has no labels.
+CrfsuitePart part_of(const CrfsuiteFile& file, const NamedPositions& positions);
 
 // The file of the weights w[D] of a layout that has state pairs and arcs between labels alone. Weights that
 // are 0 are left out, and attributes without any.
