@@ -4,7 +4,8 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
-#include "bindings/row_reader.hpp"
+#include "bindings/python_objects.hpp"
+#include "text/extractor.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,6 +57,104 @@ TemplateProgram program_of(nb::handle program) {
     out.cut_at_zero = nb::cast<bool>(program.attr("cut_at_zero"));
     return out;
 }
+
+// Reads Python sequences of rows (words, or tuples of columns) for a template. The bytes of every cell are
+// copied before any Python code can run, so nothing points into Python's memory.
+class RowReader {
+  public:
+    // All rows must have as many columns as those of training, or while training as the first one.
+    // `more_columns`: each row may have more than `n_trained`, which are not read.
+    RowReader(const Extractor& extractor, nb::handle template_, std::optional<std::int64_t> n_trained,
+              bool more_columns)
+        : extractor_(extractor),
+          template_(template_),
+          trained_(n_trained.has_value()),
+          more_columns_(more_columns && trained_),
+          n_columns_(n_trained) {}
+
+    // Calls `done(cells)` for each sequence.
+    template <class Done>
+    void read_sequences(PyObject* sequences, const Done& done) {
+        const nb::object list = list_of(sequences, "a list of sequences");
+        for (; sequence_ < PySequence_Fast_GET_SIZE(list.ptr()); ++sequence_) {
+            const nb::object sequence = nb::borrow(PySequence_Fast_GET_ITEM(list.ptr(), sequence_));
+            read_sequence(sequence.ptr());
+            done(static_cast<const Cells&>(cells_));
+        }
+    }
+    std::optional<std::int64_t> n_columns() const { return n_columns_; }
+
+  private:
+    void read_sequence(PyObject* sequence) {
+        position_ = 0;
+        cells_.clear();
+        const nb::object rows = list_of(sequence, "a list of words or rows");
+        for (; position_ < PySequence_Fast_GET_SIZE(rows.ptr()); ++position_) {
+            const nb::object row = nb::borrow(PySequence_Fast_GET_ITEM(rows.ptr(), position_));
+            read_row(row.ptr());
+        }
+        cells_.n_positions = static_cast<std::size_t>(position_);
+    }
+
+    void read_row(PyObject* row) {
+        if (PyUnicode_Check(row)) return read_cells(&row, 1);
+        const nb::object columns = list_of(row, "a word or a tuple of columns");
+        const auto [values, n] = items_of(columns.ptr());
+        read_cells(values, n);
+    }
+
+    void read_cells(PyObject* const* values, std::int64_t n) {
+        for (std::int64_t k = 0; k < n; ++k) {
+            if (!PyUnicode_Check(values[k]))
+                complain("expected strings as columns, got " + described_with_advice(values[k]));
+        }
+        if (n_columns_ && (more_columns_ ? n < *n_columns_ : n != *n_columns_)) {
+            complain("the row has " + std::to_string(n) + (n == 1 ? " column" : " columns") + ", expected " +
+                     (more_columns_ ? "at least " : "") + std::to_string(*n_columns_) +
+                     (more_columns_ ? ""
+                      : trained_    ? " as in training"
+                                    : " as in the rows before"));
+        }
+        for (const std::int32_t column : extractor_.columns()) {
+            if (column >= n) break;
+            PyObject* value = values[column];
+            make_ready(value);
+            const std::size_t begin = cells_.bytes.size();
+            cells_.bytes.resize(begin + most_bytes(value));
+            cells_.bytes.resize(write_bytes(value, cells_.bytes.data() + begin) - cells_.bytes.data());
+            cells_.ends.push_back(cells_.bytes.size());
+        }
+        if (!n_columns_) {
+            n_columns_ = n;
+            template_.attr("check_columns")(n);
+        }
+    }
+
+    nb::object list_of(PyObject* iterable, const char* expected) const {
+        if (is_list_or_tuple(iterable)) return nb::borrow(iterable);
+        const bool dict = PyDict_Check(iterable);
+        if (dict || PyUnicode_Check(iterable) || PyBytes_Check(iterable) || !is_iterable(iterable)) {
+            complain(std::string("expected ") + expected + ", got " + described_with_advice(iterable) +
+                     (dict ? "; dicts of features need CRF(features=None)" : ""));
+        }
+        nb::object list = nb::steal(PySequence_List(iterable));
+        if (!list.is_valid()) throw nb::python_error();
+        return list;
+    }
+
+    void complain(const std::string& words) const {
+        throw InvalidInput(at_position(sequence_, position_) + words);
+    }
+
+    const Extractor& extractor_;
+    nb::handle template_;
+    bool trained_;       // the number of columns comes from training, not from the first row
+    bool more_columns_;  // n_columns_ is the least number that a row may have
+    std::optional<std::int64_t> n_columns_;
+    Cells cells_;
+    std::int64_t sequence_ = 0;
+    std::int64_t position_ = 0;
+};
 
 // An extractor with the template that computes its transforms.
 class TemplateExtractor {

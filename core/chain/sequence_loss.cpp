@@ -22,14 +22,12 @@ ChainSequences::ChainSequences(const Layout& model, const Design& data, const An
       design(data),
       gold(annotation),
       stride(stride_for(kernels_for<double>(model.n_labels), model.n_labels)) {
-    const auto first_position = [&](std::int64_t n) { return design.sequence_ptr[n]; };
-    const std::int64_t N = design.n_sequences();
-    rows = TouchedLists(design.rows, N, first_position, static_cast<std::int64_t>(layout.row_features.size()),
-                        n_threads);
-    singles = TouchedLists(design.entries, N, first_position,
-                           static_cast<std::int64_t>(layout.pair_labels.size()), n_threads);
+    const auto n_rows = static_cast<std::int64_t>(layout.row_features.size()),
+               n_pairs = static_cast<std::int64_t>(layout.pair_labels.size());
+    rows = TouchedLists(design.rows, design, n_rows, n_threads);
+    singles = TouchedLists(design.entries, design, n_pairs, n_threads);
     if (design.arcs.ptr.size() > 0)
-        arcs = TouchedLists(design.arcs, N, first_position, layout.n_arc_features(), n_threads);
+        arcs = TouchedLists(design.arcs, design, layout.n_arc_features(), n_threads);
     single_labels.resize(singles.ids.size());
     for (std::int64_t u = 0; u < single_labels.size(); ++u)
         single_labels[u] = layout.pair_labels[singles.ids[u]];

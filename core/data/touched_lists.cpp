@@ -7,9 +7,9 @@
 
 namespace crfkit {
 
-TouchedLists::TouchedLists(const ActiveIds& active, std::int64_t n_sequences,
-                           const std::function<std::int64_t(std::int64_t)>& first_place, std::int64_t n_ids,
-                           int n_threads) {
+TouchedLists::TouchedLists(const ActiveIds& active, const Design& design, std::int64_t n_ids, int n_threads) {
+    const std::int64_t n_sequences = design.n_sequences();
+    const auto& first_place = design.sequence_ptr;
     const std::int64_t n_active = active.ptr[active.ptr.size() - 1];
     sequence_ptr.assign(n_sequences + 1, 0);
     numbers.resize(n_active);
@@ -24,7 +24,7 @@ TouchedLists::TouchedLists(const ActiveIds& active, std::int64_t n_sequences,
         const auto [begin, end] = sequences_of(task, n_tasks);
         for (std::int64_t n = begin; n < end; ++n) {
             std::int32_t count = 0;
-            for (std::int64_t i = active.ptr[first_place(n)]; i < active.ptr[first_place(n + 1)]; ++i) {
+            for (std::int64_t i = active.ptr[first_place[n]]; i < active.ptr[first_place[n + 1]]; ++i) {
                 const std::int32_t id = active.ids[i];
                 if (seen_in[id] != n) {
                     seen_in[id] = n;
@@ -47,7 +47,7 @@ TouchedLists::TouchedLists(const ActiveIds& active, std::int64_t n_sequences,
         std::vector<std::int64_t> next;
         const auto [begin, end] = sequences_of(task, n_tasks);
         for (std::int64_t n = begin; n < end; ++n) {
-            const std::int64_t first = first_place(n), last = first_place(n + 1), things = sequence_ptr[n];
+            const std::int64_t first = first_place[n], last = first_place[n + 1], things = sequence_ptr[n];
             next.assign(static_cast<std::size_t>(sequence_ptr[n + 1] - things + 1), 0);
             for (std::int64_t i = active.ptr[first]; i < active.ptr[last]; ++i) {
                 ids[things + numbers[i]] = active.ids[i];

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "base/buffer.hpp"
 #include "data/design.hpp"
@@ -12,10 +11,8 @@ namespace crfkit {
 // Letters: N sequences, U things counted once for each sequence they are active in, E active ids.
 struct TouchedLists {
     TouchedLists() = default;
-    // `first_place(n)`: the place of `active` where sequence n begins, n = 0..N. Ids are below n_ids.
-    TouchedLists(const ActiveIds& active, std::int64_t n_sequences,
-                 const std::function<std::int64_t(std::int64_t)>& first_place, std::int64_t n_ids,
-                 int n_threads);
+    // What is active at the positions of a design. Ids are below n_ids.
+    TouchedLists(const ActiveIds& active, const Design& design, std::int64_t n_ids, int n_threads);
 
     Buffer<std::int64_t> sequence_ptr;  // [N + 1] sequence n has the things sequence_ptr[n]..[n+1]−1
     Buffer<std::int32_t> ids;           // [U]
