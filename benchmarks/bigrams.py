@@ -68,7 +68,7 @@ def greek(n_sentences: int | None) -> Corpus:
     tags = [[word.xpos for word in sentence.words] for sentence in sentences]
     encoder = Encoder(preset("pos"))
     dataset = encoder.fit_encode(words)
-    labels = Labels.seen_in(tags)
+    labels = Labels.learn(tags)
     annotation = labels.encode(tags, np.diff(dataset.sequence_ptr))
     return Corpus(words, tags, dataset, annotation, labels, len(encoder.vocabulary))
 

@@ -73,7 +73,7 @@ def objective_of(path: str, data: Data, l2: float) -> float:
     """Our objective at the weights of a model of python-crfsuite."""
     encoder = Encoder(None)
     dataset = encoder.fit_encode(data.X)
-    labels = Labels.seen_in(data.y)
+    labels = Labels.learn(data.y)
     annotation = labels.encode(data.y, np.diff(dataset.sequence_ptr))
     feature_map = FeatureMap.build(
         dataset,

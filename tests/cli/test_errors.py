@@ -52,7 +52,7 @@ def test_bad_training_files(name: str, content: bytes | None, words: str) -> Non
         (["--features", "nosuch"], "no feature preset 'nosuch'"),
         (["--l2", "-1"], "l2 is -1.0, expected a finite number"),
         (["--l1", "nan"], "l1 is nan, expected a finite number"),
-        (["--block-l2", "arcs"], "--block-l2 arcs: expected name=number"),
+        (["--block-l2", "transitions"], "--block-l2 transitions: expected name=number"),
         (["--block-l2", "nosuch=1"], "'nosuch'"),
         (["--min-count", "0"], "min_count is 0"),
         (["--max-iterations", "-1"], "max_iterations=-1"),

@@ -10,7 +10,7 @@ import pytest
 
 import crfkit
 from crfkit.data import read_attributes
-from crfkit.models import scored_nbest
+from crfkit.models import score_nbest
 from tests.cli.commands import columns, complaint, run
 from tests.compat.test_other_models import crfpp_model, wapiti_model
 
@@ -56,7 +56,7 @@ def test_crfsuite_s_form() -> None:
     crf = crfkit.load("a.crf")
     p = crf.predict_marginals([[["w=the"], ["w=dog"]]])[0]
     np.testing.assert_allclose(probabilities(lines[2])[1:], p[0], atol=1e-6)
-    assert score == pytest.approx(scored_nbest(crf, [[["w=the"], ["w=dog"]]], 1)[0][0].score, abs=1e-6)
+    assert score == pytest.approx(score_nbest(crf, [[["w=the"], ["w=dog"]]], 1)[0][0].score, abs=1e-6)
     assert found.count("@probability") == 1
     assert run("tag", "a.crf", "-", "--nbest", "2", text=one).stdout.count("@probability") == 2
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit.compat import read_crfpp, read_wapiti
-from crfkit.models import position_scores, scored_nbest
+from crfkit.models import position_scores, score_nbest
 from tests.cli.commands import complaint, run
 from tests.compat.crfpp_binaries import binary_of
 from tests.compat.test_other_models import crfpp_model, wapiti_model
@@ -83,7 +83,7 @@ def test_columns_are_fixed_where_they_must_be() -> None:
 
 def test_scores_as_wapiti_writes_them() -> None:
     model = read_wapiti("m.wap")
-    [best] = scored_nbest(model, [ROWS], 2)
+    [best] = score_nbest(model, [ROWS], 2)
     lines = run("tag", "m.wap", "-", "--format", "wapiti", "--scores", "--nbest", "2", text=FILE).stdout
     expected = ""
     for rank, answer in enumerate(best):
@@ -115,7 +115,7 @@ def test_inspect_says_where_a_model_is_normalised() -> None:
 
 def test_scores_in_columns() -> None:
     model = read_crfpp("m.bin")
-    [[best]] = scored_nbest(model, [ROWS], 1)
+    [[best]] = score_nbest(model, [ROWS], 1)
     scores = position_scores(model, [ROWS], [best.labels])[0]
     lines = run("tag", "m.bin", "-", "--scores", "--probability", text=FILE).stdout.split("\n")
     assert lines[0] == f"# {best.probability:.6f} {best.score:.6f}"

@@ -82,7 +82,7 @@ def test_other_commands_show_their_stages(slow: Callable[[str], None], model: st
     Path("trees.conllu").write_text(TREES)
     for name in (
         "data.read_conllu",
-        "cli.tag.labelled",
+        "cli.tag.decode_examples",
         "cli.evaluate.read_for_tagger",
         "cli.parse.load_parser",
     ):
@@ -109,7 +109,7 @@ def test_a_stage_that_waits_for_input_is_silent(monkeypatch: pytest.MonkeyPatch)
         display.stage("tagging -", "sequences", waits=True)
         time.sleep(0.2)
         assert shown == []
-        items = display.counted(iter([1, 2]))
+        items = display.count(iter([1, 2]))
         next(items)
         next(items)
         time.sleep(0.2)

@@ -46,7 +46,7 @@ def test_templates_presets_and_options() -> None:
             "--features",
             "chunks",
             "--block-l2",
-            "arcs=0.2",
+            "transitions=0.2",
             "--all-possible-states",
         ),
         *("--min-count", "2", "--max-iterations", "7", "--tolerance", "1e-3", "--threads", "1", "--quiet"),
@@ -54,7 +54,7 @@ def test_templates_presets_and_options() -> None:
     crf = crfkit.load("c.crf")
     assert (crf.features, crf.l2, crf.all_possible_states, crf.min_count) == (
         "chunks",
-        {"default": 1.0, "arcs": 0.2},
+        {"default": 1.0, "transitions": 0.2},
         True,
         2,
     )

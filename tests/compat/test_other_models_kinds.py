@@ -29,7 +29,7 @@ from crfkit.errors import (
     UnsupportedError,
 )
 from crfkit.features import WapitiPatterns, WapitiTokens
-from crfkit.models import position_scores, scored_nbest
+from crfkit.models import position_scores, score_nbest
 from tests.compat.crfpp_binaries import binary_of, double_array
 from tests.compat.test_other_models import (
     LABELS,
@@ -231,7 +231,7 @@ def test_scores_of_positions_add_up(kind: str) -> None:
     rng = np.random.default_rng(3)
     model = parse_wapiti(wapiti_model(rng, kind)[0])
     X = [random_rows(rng, n) for n in (3, 1, 5)]
-    for x, best in zip(X, scored_nbest(model, X, 4), strict=True):
+    for x, best in zip(X, score_nbest(model, X, 4), strict=True):
         for answer in best:
             scores = position_scores(model, [x], [answer.labels])[0]
             assert scores.sum() == pytest.approx(answer.score)

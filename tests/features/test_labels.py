@@ -37,7 +37,7 @@ def sets_of(annotation: Annotation) -> list[list[int]] | None:
     ],
 )
 def test_labels_seen(y: Any, classes: tuple[Any, ...]) -> None:
-    labels = Labels.seen_in(y)
+    labels = Labels.learn(y)
     assert labels.classes == classes
     assert [type(label) for label in labels.classes] == [type(label) for label in classes]
     assert len(labels) == len(classes)
@@ -74,7 +74,7 @@ def test_the_fast_way_and_the_general_way_agree() -> None:
 
 
 def test_numpy_labels_become_plain_ones() -> None:
-    labels = Labels.seen_in([[np.int64(3), np.str_("x")]])
+    labels = Labels.learn([[np.int64(3), np.str_("x")]])
     assert [type(label) for label in labels.classes] == [int, str]
     assert labels.encode([np.array([3, 3])], [2]).labels.tolist() == [0, 0]
 
@@ -152,7 +152,7 @@ def test_labels_at_the_border_of_what_can_be_saved() -> None:
 )
 def test_annotations_without_usable_labels(y: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        Labels.seen_in(y)
+        Labels.learn(y)
 
 
 @pytest.mark.parametrize(

@@ -75,14 +75,14 @@ def test_the_merged_objective_is_the_same(valued: bool) -> None:
     w = c.split(v)
     assert c.fit(w)
     assert not c.fit(rng.normal(size=len(w)))
-    np.testing.assert_allclose(c.joined(w), v, rtol=1e-14)
+    np.testing.assert_allclose(c.join(w), v, rtol=1e-14)
     value, gradient = plain.value_and_gradient(w)
     joined_value, joined_gradient = joined.value_and_gradient(v)
     np.testing.assert_allclose(joined_value, value, rtol=1e-12)
-    np.testing.assert_allclose(joined_gradient, c.joined(gradient), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(joined_gradient, c.join(gradient), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(np.abs(v) @ joined.l1, 0.1 * np.abs(w).sum(), rtol=1e-12)
     product = plain.hessian_vector(w, c.split(direction))
-    np.testing.assert_allclose(joined.hessian_vector(v, direction), c.joined(product), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(joined.hessian_vector(v, direction), c.join(product), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ def test_names_that_training_did_not_see_are_ignored() -> None:
 def test_unused_weights_can_be_left_out() -> None:
     patterns, _ = learn(Patterns(["A", Ngrams(2), repeated_words]), ["ABA"])
     assert patterns.names == ["A", "A B", "B A", "twice", "A before A"]
-    smaller, kept = patterns.kept(np.array([0, 1, 0, 0, 1], np.bool_))
+    smaller, kept = patterns.keep(np.array([0, 1, 0, 0, 1], np.bool_))
     assert smaller.names == ["A", "A B", "A before A"]  # what is written stays
     assert kept.tolist() == [True, True, False, False, True]
 
@@ -293,7 +293,7 @@ def test_plain_runs_that_are_written_are_grams_and_stay() -> None:
     assert patterns.names == ["B | A", "A B", "C", "C$", "B C", "C A"]
     assert len(found.common) == 2  # one for B | A, one for the runs anywhere
     assert np.diff(found.start_ptr).max() == 1  # and one for those at the end
-    smaller, kept = patterns.kept(np.zeros(6, np.bool_))
+    smaller, kept = patterns.keep(np.zeros(6, np.bool_))
     assert smaller.names == ["B | A", "A B", "C", "C$"]
     assert kept.tolist() == [True, True, True, True, False, False]
 

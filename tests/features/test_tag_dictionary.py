@@ -96,7 +96,7 @@ def test_rows_and_dicts_have_words_in_a_column() -> None:
 
 def test_other_labels_are_dropped_and_ids_follow() -> None:
     dictionary = TagDictionary.from_lexicon({"a": ["N", "V"], "b": ["X"]}, ending_count=1)
-    bound = dictionary.bound(["V", "Z", "N"])
+    bound = dictionary.bind_labels(["V", "Z", "N"])
     assert bound.allowed_labels("a") == ("V", "N")
     assert bound.allowed_labels("b") == ("V", "Z", "N")  # nothing is left of its labels: all are allowed
     assert bound.allowed([["a", "b"]]).labels.tolist() == [0, 2]

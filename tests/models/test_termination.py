@@ -18,7 +18,7 @@ import crfkit
 from crfkit import CRF, LBFGS, Checkpoint, InputError
 from crfkit.cli.saving import keep_model
 from crfkit.compat import pycrfsuite, sklearn_crfsuite
-from crfkit.models import CheckpointFailed, postponed, saved_elsewhere
+from crfkit.models import CheckpointFailed, postpone_signals, save_elsewhere
 from tests.cli.commands import columns
 from tests.models.test_training import data
 
@@ -140,7 +140,7 @@ def test_what_must_not_be_interrupted_is_not() -> None:
     done: list[int] = []
 
     def work() -> None:
-        with postponed():
+        with postpone_signals():
             for n in range(3):
                 signal.raise_signal(signal.SIGINT)
                 done.append(n)
@@ -149,9 +149,9 @@ def test_what_must_not_be_interrupted_is_not() -> None:
         work()
     assert done == [0, 1, 2]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with postponed():
+    with postpone_signals():
         pass
-    with pytest.raises(InputError), postponed():
+    with pytest.raises(InputError), postpone_signals():
         raise InputError
 
 
@@ -203,7 +203,7 @@ def test_folders_that_do_not_exist_are_passed_over(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Path, "home", missing)
     monkeypatch.chdir(tmp_path)
     model = CRF(optimizer=LBFGS(max_iterations=1)).fit(*data())
-    found = saved_elsewhere(model.save, "m.crf")
+    found = save_elsewhere(model.save, "m.crf")
     assert found is not None
     assert list(tmp_path.iterdir()) == [found]
     assert found.match("m-????????.crf")

@@ -14,7 +14,7 @@ from crfkit.nn.backends import decode as chain_paths
 from crfkit.nn.backends.torch_chain import TORCH
 from crfkit.nn.problem.chain import (
     ChainProblem,
-    constrained,
+    constrain,
     to_positions,
     token_emissions,
     token_mask,
@@ -147,7 +147,7 @@ def scheme(
     transitions = torch.randn(*([B] if own_transitions else []), L, L, generator=rng)
     start, end = torch.randn(2, L, generator=rng)
     table = bigram_table(name, L, labels)
-    transitions, start_scores, end_scores = constrained(table, transitions, start, end)
+    transitions, start_scores, end_scores = constrain(table, transitions, start, end)
     assert start_scores is not None
     assert end_scores is not None
     emissions = torch.randn(B, T, L, generator=rng)
@@ -189,7 +189,7 @@ def check_random_tables() -> None:
 def check_spreads(dtype: torch.dtype, spreads: dict[float, int], tolerance: float) -> None:
     """States that are 0 or far below, at the edge of what each period allows."""
     table = bigram_table("bio", 5, BIO)
-    transitions, start, end = constrained(table, torch.zeros(5, 5, dtype=dtype), None, None)
+    transitions, start, end = constrain(table, torch.zeros(5, 5, dtype=dtype), None, None)
     for spread, period in spreads.items():
         rng = torch.Generator().manual_seed(7)
         emissions = -spread * torch.randint(0, 2, (1, 19, 5), generator=rng).to(dtype)

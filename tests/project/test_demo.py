@@ -16,7 +16,7 @@ from benchmarks.corpora import find_corpus
 from crfkit import CRF, Chain
 from crfkit.cli import demo as demo_command
 from crfkit.cli.demonstration import Screen, Shown, Sizes, demo, draw_names, parts, read_sample, timing
-from crfkit.cli.demonstration.sample import Labelled, tagged
+from crfkit.cli.demonstration.sample import Labelled, read_tags
 from crfkit.data import Sentence, read_conllu
 from crfkit.evaluation import span_report, spans
 from tests.cli.commands import run
@@ -65,9 +65,9 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, str, Path]:
 
 def test_the_sample_is_what_its_description_says() -> None:
     train, test = read_sample("train"), read_sample("test")
-    assert (len(train), tagged(train).n_words) == (2000, 32247)
-    assert (len(test), tagged(test).n_words) == (500, 5810)
-    assert len({label for labels in tagged(train).labels for label in labels}) == 17
+    assert (len(train), read_tags(train).n_words) == (2000, 32247)
+    assert (len(test), read_tags(test).n_words) == (500, 5810)
+    assert len({label for labels in read_tags(train).labels for label in labels}) == 17
 
 
 @pytest.mark.parametrize(("part", "n"), [pytest.param("train", 2000, marks=pytest.mark.slow), ("test", 500)])
@@ -108,7 +108,7 @@ def test_the_tagger_makes_no_mistake_in_its_sentence(quick: tuple[Shown, str, Pa
     assert shown.wrong_tags == 0
     assert "14 of 14 tags right" in text
     assert re.search(r"^ +addresses +NOUN +NOUN +0\.\d\d +VERB 0\.\d\d$", text, re.MULTILINE)
-    assert parts.SENTENCE.split() not in tagged(read_sample("train")).words
+    assert parts.SENTENCE.split() not in read_tags(read_sample("train")).words
     found = re.search(r"accuracy on 500 other sentences: ([\d.]+) %", text)
     assert found is not None
     assert float(found[1]) > 90
@@ -141,7 +141,7 @@ def test_wrong_answers_are_counted_and_coloured(colours: None) -> None:
 
 @needs_rival
 def test_the_comparison_is_of_the_same_model() -> None:
-    data = tagged(read_sample("train")[:40])
+    data = read_tags(read_sample("train")[:40])
     tagger = CRF(features="pos").fit(data.words, data.labels)
     X = timing.feature_lists(tagger, data.words)
     assert [len(positions) for positions in X] == [len(words) for words in data.words]

@@ -16,7 +16,7 @@ from crfkit import CRF, Pattern, Patterns
 from crfkit.errors import ArgumentError, PatternError
 from crfkit.structures import Effort, MatcherWriter, write_pattern
 from crfkit.structures.pattern_automaton import Automaton, automaton
-from crfkit.structures.pattern_language import parse, quoted
+from crfkit.structures.pattern_language import parse, quote
 
 LABELS = ["A", "B", "C"]
 
@@ -184,8 +184,8 @@ def test_labels_may_be_any_objects() -> None:
 
 @given(st.text(max_size=6))
 def test_quoted_labels_are_read_again(name: str) -> None:
-    assert parse(quoted(name)) == parse('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
-    assert parse(f"A {quoted(name)} B").body.items[1].names == {name}  # type: ignore[union-attr]
+    assert parse(quote(name)) == parse('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    assert parse(f"A {quote(name)} B").body.items[1].names == {name}  # type: ignore[union-attr]
 
 
 def test_what_nothing_matches() -> None:

@@ -41,7 +41,7 @@ def read_labelled(
         if n == 0 and not conllu and is_conllu(sequence.rows):
             raise InputError(_conllu_advice(sequence.place(0)))
         found = len(sequence.rows[0])
-        separated = "" if separator is None else f", separated by {_named(separator)}"
+        separated = "" if separator is None else f", separated by {_name_separator(separator)}"
         if found == 1:
             raise InputError(
                 f"{sequence.place(0)}: found one column, expected one word a line, with input columns and a label column"
@@ -80,8 +80,9 @@ def read_for_model(
         found = len(sequence.rows[0])
         if as_trained and n == 0 and found == 1 and _BLANK.search(sequence.rows[0][0]):
             raise InputError(
-                f"{sequence.place(0)}: the columns of the training file were separated by {_named(trained_separator)}, "
-                "and this row has none but blanks; say with --separator what separates its columns"
+                f"{sequence.place(0)}: the columns of the training file were separated by "
+                f"{_name_separator(trained_separator)}, and this row has none but blanks; say with --separator "
+                "what separates its columns"
             )
         if found == n_inputs + 1:
             yield _split(sequence, label_column % found)
@@ -94,9 +95,7 @@ def read_for_model(
             if not labels_required:
                 expected = f"{_columns(n_inputs)}, or {n_inputs + 1} with a label"
             if as_trained:
-                expected += (
-                    f" (separated by {_named(trained_separator)}, as in training, or as --separator says)"
-                )
+                expected += f" (separated by {_name_separator(trained_separator)}, as in training, or as --separator says)"
             hint = "; a file has one word a line" if n_inputs == 1 and found > 2 else ""
             raise InputError(
                 f"{sequence.place(0)}: found {_columns(found)}, the model expects {expected}{hint}"
@@ -191,7 +190,7 @@ def _split(sequence: ColumnSequence, label_column: int) -> Example:
     return Example(inputs, [row[label_column] for row in sequence.rows], sequence)
 
 
-def _named(separator: str | None) -> str:
+def _name_separator(separator: str | None) -> str:
     return {"\t": "tabs", " ": "blanks"}.get(separator or "", repr(separator))
 
 

@@ -122,7 +122,7 @@ def is_possible(example: Example, bigrams: "Bigrams | None", by_name: Mapping[st
 
 
 @contextmanager
-def placed(examples: Sequence[Example]) -> Iterator[None]:
+def name_places(examples: Sequence[Example]) -> Iterator[None]:
     """A sequence that has no possible label sequence is named by its place in the file."""
     from crfkit.models import ImpossibleSequenceError
 
@@ -157,7 +157,7 @@ def check_bigrams(examples: Sequence[Example], name: str | None, unseen: str) ->
     )
 
 
-def suggested_bigrams(examples: Sequence[Example], name: str | None) -> str | None:
+def suggest_bigrams(examples: Sequence[Example], name: str | None) -> str | None:
     """A hint where many labels without constraints make training slow: its time grows with the pairs of labels."""
     labels = {label for example in examples for label in example.labels or ()}
     if name is not None or len(labels) <= MANY_LABELS or examples[0].allowed is not None:

@@ -8,19 +8,21 @@ import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.cli.columns import Example
-from crfkit.cli.constraints import allowed_of, placed
+from crfkit.cli.constraints import allowed_of, name_places
 from crfkit.cli.output_formats import Details, LabelSequence
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
 
 
-def labelled(model: "CRF", chunk: Sequence[Example], details: Details) -> Iterator[list[LabelSequence]]:
+def decode_examples(
+    model: "CRF", chunk: Sequence[Example], details: Details
+) -> Iterator[list[LabelSequence]]:
     """The label sequences of each input, best first, with the scores and probabilities that are asked for."""
     X = [example.inputs for example in chunk]
     allowed = allowed_of(chunk, model.classes_)
     columns = {str(label): k for k, label in enumerate(model.classes_)}
-    with placed(chunk):
+    with name_places(chunk):
         marginals: Sequence[Any] = [None] * len(chunk)
         if details.marginals or details.all_marginals or details.posterior:
             marginals = model.predict_marginals(X, allowed=allowed)
@@ -41,11 +43,11 @@ def labelled(model: "CRF", chunk: Sequence[Example], details: Details) -> Iterat
 
 def _by_score(model: "CRF", X: Sequence[Any], details: Details, allowed: Any) -> list[list[LabelSequence]]:
     """The label sequences with the highest scores (Viterbi)."""
-    from crfkit.models import position_scores, scored_nbest
+    from crfkit.models import position_scores, score_nbest
 
     found = [
         [LabelSequence(*answer, answer.probability) for answer in best]
-        for best in scored_nbest(model, X, details.nbest or 1, allowed=allowed)
+        for best in score_nbest(model, X, details.nbest or 1, allowed=allowed)
     ]
     if not details.scores:
         return found

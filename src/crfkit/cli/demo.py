@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from crfkit.cli.saving import end_interrupted, ended_from_outside
+from crfkit.cli.saving import catch_termination, end_interrupted
 
 
 @click.command("demo", short_help="Train on bundled data and show what the models can do.")
@@ -19,7 +19,7 @@ from crfkit.cli.saving import end_interrupted, ended_from_outside
     show_default=True,
     help="Folder for the models and data that it writes.",
 )
-@ended_from_outside()
+@catch_termination()
 def command(output: Path) -> None:
     """Train a tagger, a tagger of names and a parser on bundled data, show what they can do, and write them to a folder
     with data to go on with.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crfkit.cli.columns import Example, check_labels
-from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, placed
+from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, name_places
 from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.parse import is_parser, load_parser
@@ -59,7 +59,7 @@ def evaluate(
         gold += (example.labels or [] for example in chunk)
         allowed = allowed_of(chunk, model.classes_)
         constrained = constrained or allowed is not None
-        with placed(chunk):
+        with name_places(chunk):
             X = [example.inputs for example in chunk]
             found = model.predict(X, allowed=allowed)
             if scored is not None:
@@ -146,7 +146,7 @@ def _label_report(
     )
     display.stage(f"tagging {file}", "sequences")
     scored: tuple[list[list[str]], list[list[Span]]] | None = ([], []) if spans else None
-    report = evaluate(tagger.crf, display.counted(examples), allow_unknown=allow_unknown, scored=scored)
+    report = evaluate(tagger.crf, display.count(examples), allow_unknown=allow_unknown, scored=scored)
     text = str(report)
     if scored is not None:
         text += f"\n\n{span_precision_recall(*scored)}\n\n{span_calibration(*scored)}"
@@ -168,5 +168,5 @@ def _tree_report(
             raise InputError(f"{option} is about files of columns and labels, but {model} is a parser")
     parser = load_parser(model, n_threads=threads)
     display.stage(f"parsing {file}", "sentences")
-    report = evaluate_parser(parser, display.counted(read_conllu(open_input(file))))
+    report = evaluate_parser(parser, display.count(read_conllu(open_input(file))))
     return str(report), report.table(n_relations)

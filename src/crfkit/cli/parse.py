@@ -57,7 +57,7 @@ def parse(
     """
     number = 0
     for chunk in chunks:
-        for trees in parsed(parser, chunk, wanted):
+        for trees in parse_sentences(parser, chunk, wanted):
             number += 1
             write_conllu(trees, output)
             if svg is not None:
@@ -67,7 +67,7 @@ def parse(
         output.flush()
 
 
-def parsed(parser: Parser, sentences: list[Sentence], wanted: Wanted) -> Iterator[list[Sentence]]:
+def parse_sentences(parser: Parser, sentences: list[Sentence], wanted: Wanted) -> Iterator[list[Sentence]]:
     """For each sentence the trees that are wanted, the best one first."""
     if wanted.nbest is None:
         found = [[sentence] for sentence in parser.predict(sentences, decode=wanted.decode)]
@@ -166,6 +166,6 @@ def command(
             make_folder(svg)
         source = open_input(file)
         display.stage(f"parsing {file}", "sentences", waits=isinstance(source, ArrivingLines))
-        chunks = display.counted(batches(read_conllu(source), BATCH, source), len)
+        chunks = display.count(batches(read_conllu(source), BATCH, source), len)
         with open_output(output) as stream:
             parse(parser, chunks, stream, Wanted(decode, nbest, probabilities), svg=svg)

@@ -129,7 +129,7 @@ class Display:
                 self._hide()
             self._stage, self._count, self._shown = _Stage(text, perf_counter(), noun, waits), 0, None
 
-    def counted(self, items: Iterable[T], size: Callable[[T], int] = lambda _: 1) -> Iterator[T]:
+    def count(self, items: Iterable[T], size: Callable[[T], int] = lambda _: 1) -> Iterator[T]:
         """The items; each is counted, by its size, when the next one is asked for."""
         for item in items:
             yield item

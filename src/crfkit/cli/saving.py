@@ -24,7 +24,7 @@ _TERMINATION = "crfkit.termination"  # in the context of the command
 
 
 @contextmanager
-def ended_from_outside() -> Iterator[None]:
+def catch_termination() -> Iterator[None]:
     """In this block SIGTERM is what Ctrl-C is; `was_terminated` tells which of them it was."""
     from crfkit.models import terminable
 
@@ -101,11 +101,11 @@ def keep_model(
     Where the model cannot be written to its path, as on a full disk, it goes to another one, and the status is that of an
     error.
     """
-    from crfkit.models import CRF, postponed
+    from crfkit.models import CRF, postpone_signals
 
     if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
-    with postponed():
+    with postpone_signals():
         found = _save(partial(model.save, metadata=metadata), path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     if isinstance(model, CRF):
@@ -124,13 +124,13 @@ def keep_model(
 
 def _save(save: Callable[[Path], None], path: Path) -> Path:
     """Save a model where it is to go, or else where there is space; the path that it has."""
-    from crfkit.models import saved_elsewhere
+    from crfkit.models import save_elsewhere
 
     try:
         save(path)
         return path
     except InputError as error:
-        other = saved_elsewhere(save, path)
+        other = save_elsewhere(save, path)
         if other is None:
             raise
         complain(f"crfkit: {error}; the model is in {other}")

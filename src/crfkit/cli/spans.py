@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from crfkit.cli.columns import Example
-from crfkit.cli.constraints import allowed_of, placed
+from crfkit.cli.constraints import allowed_of, name_places
 from crfkit.cli.output_formats import PLAIN, Details
 from crfkit.errors import ShapeError, UnsupportedError
 
@@ -52,7 +52,7 @@ def write_spans(
     """
     n = 0
     for chunk in _all_at_once(chunks) if options.decode == "f1" else chunks:
-        with placed(chunk):
+        with name_places(chunk):
             found = model.predict_spans(
                 [example.inputs for example in chunk],
                 options.threshold,

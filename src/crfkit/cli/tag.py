@@ -8,7 +8,7 @@ import click
 
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option
-from crfkit.cli.decoding import labelled
+from crfkit.cli.decoding import decode_examples
 from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.output_formats import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
@@ -42,7 +42,7 @@ def tag(
     `details` say how many label sequences, and which probabilities.
     """
     for chunk in chunks:
-        for example, label_sequences in zip(chunk, labelled(model, chunk, details), strict=True):
+        for example, label_sequences in zip(chunk, decode_examples(model, chunk, details), strict=True):
             for label_sequence in label_sequences:
                 write(example, label_sequence, details, output)
         output.flush()
@@ -126,7 +126,7 @@ def command(
             labels_required=tagger.more_columns and details.reference,  # else the last column may be anything
         )
         display.stage(f"tagging {file}", "sequences", waits=isinstance(source, ArrivingLines))
-        chunks = display.counted(batches(examples, BATCH, source), len)
+        chunks = display.count(batches(examples, BATCH, source), len)
         with open_output(output) as stream:
             if span_options.spans:
                 write_spans(tagger.crf, chunks, stream, span_options)

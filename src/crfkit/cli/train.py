@@ -16,13 +16,13 @@ from crfkit.cli.constraints import (
     check_bigrams,
     check_known,
     label_column_beside,
-    suggested_bigrams,
+    suggest_bigrams,
     take_allowed,
 )
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
-from crfkit.cli.saving import check_outputs, end_interrupted, ended_from_outside, fit, train_and_save
+from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
 from crfkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
 @training_options("lbfgs", "file")
-@ended_from_outside()
+@catch_termination()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a model on FILE and write it to MODEL.
 
@@ -228,11 +228,11 @@ def _train_and_keep(
 
     display.stage(f"reading {file}", "sequences")
     check_outputs(model, options["checkpoint"], (file, dev, options["template"], options["wapiti_patterns"]))
-    examples, held_out, reading = read_files(file, dev, options, display.counted)
+    examples, held_out, reading = read_files(file, dev, options, display.count)
     n_inputs = len(examples[0].inputs[0])
     notes = [
         check_bigrams(examples, options["bigrams"], options["unseen"]),
-        suggested_bigrams(examples, options["bigrams"]),
+        suggest_bigrams(examples, options["bigrams"]),
     ]
     crf = new_model(examples, options)
     metric = metric_for(_labels(examples), [example.labels or [] for example in held_out or ()])
@@ -246,7 +246,7 @@ def _train_and_keep(
     if options["folds"] is not None:
         display.stage(f"cross-validation with {options['folds']} parts")
         for line in cross_validation(
-            examples, options["folds"], lambda rest: _fitted(new_model(examples, options), rest, options)
+            examples, options["folds"], lambda rest: _fit(new_model(examples, options), rest, options)
         ):
             with display.standard_output():
                 click.echo(line)
@@ -262,7 +262,7 @@ def _train_and_keep(
     train_and_save(run, crf, model, options, display, metric.title, reading)
 
 
-def _fitted(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
+def _fit(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """A model of cross-validation, trained; Ctrl-C ends the command."""
     if train(model, examples, time_budget=options["time_budget"]):
         end_interrupted(" in the cross-validation; there is no model")

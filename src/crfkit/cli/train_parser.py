@@ -8,7 +8,7 @@ import click
 
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
-from crfkit.cli.saving import check_outputs, ended_from_outside, fit, train_and_save
+from crfkit.cli.saving import catch_termination, check_outputs, fit, train_and_save
 
 if TYPE_CHECKING:
     from crfkit.models import Parser
@@ -44,7 +44,7 @@ def new_parser(options: dict[str, Any]) -> "Parser":
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")
 @click.option("--min-count", type=int, help="Leave out features seen at fewer arcs.  [default: the parser's]")
 @training_options("adagrad", "treebank")
-@ended_from_outside()
+@catch_termination()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a dependency parser on FILE (CoNLL-U) and write it to MODEL.
 
@@ -59,8 +59,8 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
         display.stage(f"reading {file}", "sentences")
         check_outputs(model, options["checkpoint"], (file, dev))
         parser = new_parser(options)
-        sentences = list(display.counted(read_conllu(file)))
-        held_out = None if dev is None else list(display.counted(read_conllu(dev)))
+        sentences = list(display.count(read_conllu(file)))
+        held_out = None if dev is None else list(display.count(read_conllu(dev)))
         n_words = sum(len(sentence.words) for sentence in sentences)
         labels = {word.deprel for sentence in sentences for word in sentence.words} - {"_"}
         display.say(f"{file}: {len(sentences):,} sentences, {n_words:,} words, {len(labels):,} relations")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from crfkit.data.errors import unreadable
+from crfkit.data.errors import make_read_error
 from crfkit.data.limits import MAX_LABELS, MAX_WEIGHT, check_labels, fewest_weights
 from crfkit.errors import InputError, MissingFileError
 from crfkit.lazy import lazy_names
@@ -32,13 +32,13 @@ __all__ = [
     "fewest_weights",
     "is_conllu",
     "item_of",
+    "make_read_error",
     "read_attributes",
     "read_bytes",
     "read_columns",
     "read_conllu",
     "read_text",
     "token_offsets",
-    "unreadable",
     "write_attributes",
     "write_columns",
     "write_conllu",

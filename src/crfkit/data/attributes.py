@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, ClassVar
 
-from crfkit.data.files import Source, numbered_lines, source_name
+from crfkit.data.files import Source, number_lines, source_name
 from crfkit.errors import FileFormatError, UnsavableError
 
 Item = list[str] | dict[str, float]  # names, or names with values where one is not 1
@@ -53,7 +53,7 @@ def read_attributes(source: Source) -> Iterator[AttributeSequence]:
     items: list[Item] = []
     labels: list[str] = []
     first = 1
-    for number, line in numbered_lines(source):
+    for number, line in number_lines(source):
         if line:
             if not items:
                 first = number

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from crfkit.data.files import Source, numbered_lines, source_name
+from crfkit.data.files import Source, number_lines, source_name
 from crfkit.errors import ArgumentError, FileFormatError, UnsavableError
 
 AUTO = "auto"
@@ -69,7 +69,7 @@ def read_columns(
         raise ArgumentError(
             "separator and comment must not be empty strings: leave them out, or give None for no comments"
         )
-    return _Reader(source_name(source), separator, comment, ragged=ragged).sequences(numbered_lines(source))
+    return _Reader(source_name(source), separator, comment, ragged=ragged).sequences(number_lines(source))
 
 
 def write_columns(

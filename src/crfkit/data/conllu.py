@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, NoReturn
 
-from crfkit.data.files import Source, Target, numbered_lines, open_target, source_name
+from crfkit.data.files import Source, Target, number_lines, open_target, source_name
 from crfkit.errors import FileFormatError, UnsavableError
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
@@ -109,7 +109,7 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
     name = source_name(source)
     reader = _Reader(name)
     empty = True
-    for number, line in numbered_lines(source):
+    for number, line in number_lines(source):
         if line.startswith("#"):
             reader.comment(line)
         elif line.strip(" \t"):

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from crfkit.errors import MissingFileError, UnreadableFileError
 
 
-def unreadable(path: str | PathLike[str], error: OSError) -> UnreadableFileError:
+def make_read_error(path: str | PathLike[str], error: OSError) -> UnreadableFileError:
     """What to raise for a file that cannot be opened or read."""
     words = f"{fspath(path)}: cannot be read: {error.strerror or error}"
     if not isinstance(error, FileNotFoundError):

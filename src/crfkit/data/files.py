@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
-from crfkit.data.errors import unreadable
+from crfkit.data.errors import make_read_error
 from crfkit.errors import FileFormatError, InputError, UnwritableFileError
 
 Source = str | PathLike[str] | Iterable[str] | Iterable[bytes]  # a path, or a stream of lines
@@ -27,7 +27,7 @@ def source_name(source: Source) -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
-def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
+def number_lines(source: Source) -> Iterator[tuple[int, str]]:
     """The lines of a file or stream without their ends, numbered from 1.
 
     A path that ends in .gz, .xz or .bz2 is decompressed. A byte order mark at the start and carriage returns
@@ -49,7 +49,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
             f"{name}: the compressed file is damaged after line {number} ({error})"
         ) from error
     except OSError as error:
-        raise unreadable(name, error) from error
+        raise make_read_error(name, error) from error
     except UnicodeDecodeError as error:  # a text stream that decodes by itself, in larger pieces than lines
         raise FileFormatError(
             f"{name}: the text after line {number} is not UTF-8 ({error.reason})"
@@ -58,7 +58,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 def read_text(path: str | PathLike[str]) -> str:
     """The whole text of a small file, such as a template, with line feeds as line ends."""
-    return "\n".join(line for _, line in numbered_lines(path))
+    return "\n".join(line for _, line in number_lines(path))
 
 
 def read_bytes(path: str | PathLike[str], n: int = -1) -> bytes:
@@ -67,7 +67,7 @@ def read_bytes(path: str | PathLike[str], n: int = -1) -> bytes:
         with Path(path).open("rb") as stream:
             return stream.read(n)
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
 
 
 @contextmanager

@@ -23,10 +23,10 @@ from crfkit.evaluation.metrics import (
     MetricFunction,
     Scorer,
     as_score,
-    checked_metric,
     make_scorer,
     measure,
     metric_for,
+    read_metric,
 )
 from crfkit.evaluation.paths import PathMetric, path_counts, path_metric
 from crfkit.evaluation.span_probabilities import (
@@ -68,7 +68,6 @@ __all__ = [
     "TreeReport",
     "accuracy",
     "as_score",
-    "checked_metric",
     "confusion",
     "evaluate",
     "evaluate_trees",
@@ -77,6 +76,7 @@ __all__ = [
     "metric_for",
     "path_counts",
     "path_metric",
+    "read_metric",
     "relation_of",
     "scheme_of",
     "sequence_accuracy",

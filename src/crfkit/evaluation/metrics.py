@@ -79,7 +79,7 @@ def metric_for(labels: Iterable[Hashable], gold: Sequence[Iterable[Any]] = ()) -
     return Metric("accuracy" if scheme_of(distinct) is None else "f1")
 
 
-def checked_metric(metric: Any) -> MetricFunction | None:
+def read_metric(metric: Any) -> MetricFunction | None:
     """A metric as it may be given: by name, as a function of gold and predicted labels, or None for the default."""
     if metric is None or callable(metric):
         function: MetricFunction | None = metric
@@ -97,7 +97,7 @@ def measure(
     sample_weight: Weights = None,
 ) -> float:
     """The metric of predictions; `labels` are those of the training data, which the default depends on."""
-    function = checked_metric(metric) or metric_for(labels, gold)
+    function = read_metric(metric) or metric_for(labels, gold)
     if sample_weight is None:
         return as_score(function(gold, predicted))
     return as_score(function(gold, predicted, sample_weight=sample_weight))
@@ -142,7 +142,7 @@ def make_scorer(metric: str | MetricFunction | None = None, *, greater_is_better
     """
     if metric not in TREE_METRICS:
         try:
-            checked_metric(metric)
+            read_metric(metric)
         except InputError as error:
             raise ArgumentError(f"{error}; for a parser, one of {', '.join(TREE_METRICS)}") from None
     return Scorer(metric, greater_is_better)

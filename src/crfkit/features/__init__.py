@@ -12,8 +12,8 @@ from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
-from crfkit.features.import_paths import import_path, loaded, placeholder
-from crfkit.features.labels import Labels, checked_lists
+from crfkit.features.import_paths import import_path, load_function, placeholder
+from crfkit.features.labels import Labels, check_lists
 from crfkit.features.lattice_map import (
     OFF_PATH,
     ON_PATH,
@@ -27,7 +27,7 @@ from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbe
 from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
-from crfkit.features.presets import PRESETS, counted_columns, preset, preset_note
+from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
 from crfkit.features.span_lists import without_spans
@@ -35,8 +35,8 @@ from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
     KnownTrees,
+    check_sentences,
     check_trees,
-    checked_sentences,
     encode_sentences,
     known_trees,
     labels_of,
@@ -106,10 +106,10 @@ __all__ = [
     "WordDictionary",
     "WordTemplates",
     "block_of",
+    "check_lists",
+    "check_sentences",
     "check_trees",
-    "checked_lists",
-    "checked_sentences",
-    "counted_columns",
+    "count_columns",
     "encode_allowed",
     "encode_paths",
     "encode_sentences",
@@ -119,7 +119,7 @@ __all__ = [
     "join_fields",
     "known_trees",
     "labels_of",
-    "loaded",
+    "load_function",
     "path_numbers",
     "path_spans",
     "path_triples",

@@ -11,7 +11,7 @@ from crfkit.arrays import offsets
 from crfkit.errors import LabelError, ShapeError
 from crfkit.features.given_sequences import check_no_table
 from crfkit.features.labels import Labels
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels
 
 
@@ -25,7 +25,7 @@ def encode_allowed(allowed: Any, labels: Labels, lengths: npt.ArrayLike) -> Allo
         return None
     lists: list[list[int]] = []  # [T]
     seen: dict[Any, list[int]] = {None: []}  # None, and collections met before
-    for n, (entries, length) in enumerate(_paired(allowed, np.asarray(lengths).tolist())):
+    for n, (entries, length) in enumerate(_pair_lists(allowed, np.asarray(lengths).tolist())):
         if entries is None:
             lists.extend([[]] * length)
             continue
@@ -56,17 +56,17 @@ def first_of(given: AllowedLabels | None, otherwise: AllowedLabels) -> AllowedLa
     return AllowedLabels(offsets(counts), labels)
 
 
-def _paired(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
+def _pair_lists(allowed: Any, lengths: Sequence[int]) -> Iterable[tuple[Any, int]]:
     check_no_table(allowed, "allowed", "an entry for each sequence", "labels")
     if isinstance(allowed, str | bytes | Mapping) or not isinstance(allowed, Iterable):
-        raise LabelError(f"allowed is {shown(allowed)}, expected an entry for each sequence")
+        raise LabelError(f"allowed is {shorten(allowed)}, expected an entry for each sequence")
     entries = list(allowed)
     for n, positions in enumerate(entries):
         if isinstance(positions, str | bytes | Mapping | set | frozenset) or not isinstance(
             positions, Sized | None
         ):
             raise LabelError(
-                f"allowed of sequence {n} is {shown(positions)}, expected None or a list with an entry for each position; "
+                f"allowed of sequence {n} is {shorten(positions)}, expected None or a list with an entry for each position; "
                 "write [allowed] for a single sequence"
             )
     if len(entries) != len(lengths):
@@ -81,7 +81,7 @@ def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
     """The ids of a collection of labels, ascending."""
     if isinstance(entry, str | bytes | Mapping) or not isinstance(entry, Collection):
         raise LabelError(
-            f"sequence {n}, position {i}: allowed has {shown(entry)}, expected None or a collection of labels"
+            f"sequence {n}, position {i}: allowed has {shorten(entry)}, expected None or a collection of labels"
             + (f", such as {{{entry!r}}}" if isinstance(entry, str) else "")
         )
     if not len(entry):
@@ -90,5 +90,5 @@ def _ids(n: int, i: int, entry: Any, labels: Labels) -> list[int]:
         return sorted({labels.id_of(n, i, label) for label in entry})
     except TypeError:
         raise LabelError(
-            f"sequence {n}, position {i}: allowed has {shown(entry)}, expected labels in it"
+            f"sequence {n}, position {i}: allowed has {shorten(entry)}, expected labels in it"
         ) from None

@@ -20,7 +20,7 @@ from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.errors import FeatureError
 from crfkit.features.dataset import FeatureList
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, is_sparse, unusable_sequence
-from crfkit.features.wording import described
+from crfkit.features.wording import describe_value
 
 ROWS = "x"  # the name of a block that has none of its own
 POSITIONS = ""  # the key of a plain list of positions
@@ -47,14 +47,14 @@ def blocks_of(n: int, sequence: Any) -> Blocks:
 def _block(n: int, name: Any, block: Any) -> Any:
     """A block of a sequence that is a dict: a list of positions or a matrix."""
     if not isinstance(name, str):
-        raise FeatureError(f"sequence {n}: a block has the name {described(name)}, expected a string")
+        raise FeatureError(f"sequence {n}: a block has the name {describe_value(name)}, expected a string")
     if isinstance(block, list | tuple) or is_sparse(block):
         return block
     if isinstance(block, np.ndarray) and (block.ndim == 2 or block.dtype.kind == "O"):
         return block if block.ndim == 2 else block.tolist()
     if isinstance(block, str | bytes | np.ndarray | Mapping) or not isinstance(block, Iterable):
         raise FeatureError(
-            f"sequence {n}: block {name!r} is {described(block)}, expected a list of positions or a matrix "
+            f"sequence {n}: block {name!r} is {describe_value(block)}, expected a list of positions or a matrix "
             f"(if these dicts are the positions of one sequence, write [X] for X)"
         )
     return list(block)
@@ -130,7 +130,7 @@ class SparseRows(NamedTuple):
     values: Float64s  # [nnz]
 
 
-def stacked(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: Place) -> SparseRows:
+def stack_matrices(name: str, matrices: Sequence[Any], lengths: Sequence[int], place: Place) -> SparseRows:
     """The sparse matrices of all sequences, one under the other; None stands for empty rows."""
     counts: list[npt.NDArray[Any]] = []
     columns: list[npt.NDArray[Any]] = []
@@ -170,7 +170,7 @@ def sparse_features(name: str, rows: SparseRows, vocabulary: Vocabulary, *, grow
     return FeatureList(position_ptr, found[known], rows.values[known])
 
 
-def merged(lists: Sequence[FeatureList]) -> FeatureList:
+def merge_lists(lists: Sequence[FeatureList]) -> FeatureList:
     """The features of several lists over the same positions, list after list at each position."""
     if len(lists) == 1:
         return lists[0]

@@ -12,7 +12,7 @@ import numpy as np
 from crfkit.arrays import Int64s
 from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 from crfkit.structures import Configurations, function_name
 
 _LARGEST = 1e20
@@ -59,22 +59,22 @@ class _Reader:
     def read(self, where: str, entry: Any, n_positions: int) -> Configuration | None:
         """A configuration of a sequence with so many positions; None for one of value 0."""
         if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
-            raise FunctionError(f"{where} gives {shown(entry)}, {_EXPECTED}")
+            raise FunctionError(f"{where} gives {shorten(entry)}, {_EXPECTED}")
         position, given, weight, *rest = entry
         value = rest[0] if rest else 1.0
         if not isinstance(weight, str) or not weight:
-            raise FunctionError(f"{where} gives the weight {shown(weight)}, expected a name")
+            raise FunctionError(f"{where} gives the weight {shorten(weight)}, expected a name")
         if not isinstance(value, int | float | np.number | np.bool_) or not abs(float(value)) <= _LARGEST:
-            raise FunctionError(f"{where} gives the value {shown(value)}, expected a finite number")
+            raise FunctionError(f"{where} gives the value {shorten(value)}, expected a finite number")
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
             raise FunctionError(
-                f"{where} gives the labels {shown(given)}, expected a list with those of each position"
+                f"{where} gives the labels {shorten(given)}, expected a list with those of each position"
             )
         sets = [self.set_of(where, labels) for labels in given]
         inside = isinstance(position, int | np.integer) and 0 <= position <= n_positions - len(sets)
         if not inside or not sets:
             raise FunctionError(
-                f"{where} gives {len(sets)} positions from position {shown(position)} on, expected some of "
+                f"{where} gives {len(sets)} positions from position {shorten(position)} on, expected some of "
                 f"the {n_positions} of the sequence"
             )
         if not value:
@@ -95,7 +95,7 @@ class _Reader:
             ids = tuple(sorted({self.ids[label] for label in several}))
         except (KeyError, TypeError):
             known = ", ".join(map(str, list(self.ids)[:_KNOWN])) + ", …" * (len(self.ids) > _KNOWN)
-            raise FunctionError(f"{where} gives {shown(labels)}, expected labels among {known}") from None
+            raise FunctionError(f"{where} gives {shorten(labels)}, expected labels among {known}") from None
         if not ids:
             raise FunctionError(
                 f"{where} gives a position without labels, expected one or more, or None for any"

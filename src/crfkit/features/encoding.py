@@ -17,13 +17,13 @@ from crfkit.features.blocks import (
     Place,
     blocks_of,
     dense_block,
-    merged,
+    merge_lists,
     n_positions,
     sparse_features,
-    stacked,
+    stack_matrices,
 )
 from crfkit.features.dataset import Dataset, FeatureList
-from crfkit.features.given_sequences import check_sequences, is_sparse, listed
+from crfkit.features.given_sequences import check_sequences, is_sparse, list_sequences
 from crfkit.features.templates import Template
 from crfkit.features.wapiti_tokens import WapitiTokens
 
@@ -78,13 +78,13 @@ class Encoder:
 
     def _learn(self, fresh: Encoder, X: Any) -> Dataset:
         """Encode training data by another encoder, and become that one."""
-        dataset = fresh._encode(listed(X), grow=True)
+        dataset = fresh._encode(list_sequences(X), grow=True)
         self.__dict__.update(fresh.__dict__)
         return dataset
 
     def encode(self, X: Any) -> Dataset:
         """Encode data with the features that are known; others are dropped."""
-        return self._encode(listed(X), grow=False)
+        return self._encode(list_sequences(X), grow=False)
 
     def cut(self, dataset: Dataset, min_count: int) -> Dataset:
         """Forget the features that stand at fewer than `min_count` positions of this data set, and drop them from it."""
@@ -112,7 +112,7 @@ class Encoder:
         if self._extractor is None:
             self._extractor = _core.Extractor(template)
         if self.more_columns:
-            sequences = template.padded(sequences)
+            sequences = template.pad(sequences)
         sequence_ptr, states, arcs, n_columns = self._extractor.extract(
             sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns, self.more_columns
         )
@@ -158,7 +158,7 @@ class Encoder:
                     pieces.setdefault(key, []).extend(_pieces(*found))
             if any(map(is_sparse, column)):
                 matrices = [block if is_sparse(block) else None for block in column]
-                stack = stacked(name, matrices, lengths, Place(sequence_ptr))
+                stack = stack_matrices(name, matrices, lengths, Place(sequence_ptr))
                 lists.append(sparse_features(name, stack, self.vocabulary, grow=grow))
             arrays = [
                 (int(start), block)
@@ -170,7 +170,7 @@ class Encoder:
         dense = self._dense(pieces, sequence_ptr, grow=grow)
         if not lists:
             lists = [FeatureList(np.zeros(sequence_ptr[-1] + 1, np.int64), np.zeros(0, np.int32), None)]
-        return Dataset(sequence_ptr, merged(lists), None, dense)
+        return Dataset(sequence_ptr, merge_lists(lists), None, dense)
 
     def _dense(
         self, pieces: dict[str, list[DenseRows]], sequence_ptr: Int64s, *, grow: bool

@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit.arrays import Int32s, Int64s, offsets
 from crfkit.errors import ArgumentError, LabelError
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 
 NOTHING = "-_."  # characters of a positional tag that say nothing
 
@@ -93,7 +93,7 @@ class Facets:
         ptr = offsets([len(row) for row in rows])
         return ptr, (np.concatenate(rows) + n_labels + 1).astype(np.int32)
 
-    def seen_arcs(self, before: Int32s, after: Int32s) -> tuple[Int32s, Int32s]:
+    def find_arcs(self, before: Int32s, after: Int32s) -> tuple[Int32s, Int32s]:
         """The pairs of facets of one kind that occur in these pairs of labels, numbered from L + 1 on."""
         n = len(self)
         codes = [np.zeros(0, np.int64)]
@@ -115,19 +115,21 @@ def _maker(how: str | Mapping[Any, Mapping[str, str]] | FacetsOf) -> FacetsOf:
         return NAMED_FACETS[how]
     except (KeyError, TypeError):
         raise ArgumentError(
-            f'facets is {shown(how)}, expected "characters", "features", a function of a label or a dict'
+            f'facets is {shorten(how)}, expected "characters", "features", a function of a label or a dict'
         ) from None
 
 
 def _characters(label: Hashable) -> dict[str, str]:
     if not isinstance(label, str):
-        raise ArgumentError(f'the label {shown(label)} has no characters: facets="characters" needs strings')
+        raise ArgumentError(
+            f'the label {shorten(label)} has no characters: facets="characters" needs strings'
+        )
     return {str(place): character for place, character in enumerate(label) if character not in NOTHING}
 
 
 def _features(label: Hashable) -> dict[str, str]:
     if not isinstance(label, str):
-        raise ArgumentError(f'the label {shown(label)} is no string: facets="features" needs strings')
+        raise ArgumentError(f'the label {shorten(label)} is no string: facets="features" needs strings')
     pairs: list[Sequence[str]] = [part.partition("=") for part in label.split("|") if part not in NOTHING]
     return {kind if equals else "": value if equals else kind for kind, equals, value in pairs}
 

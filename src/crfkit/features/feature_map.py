@@ -111,7 +111,7 @@ class FeatureMap:
         before, after = (ids.astype(np.int32) for ids in np.nonzero(exists))
         if facets is not None:
             linked = _seen_arcs(dataset, annotation)
-            first, second = facets.seen_arcs(*linked)
+            first, second = facets.find_arcs(*linked)
             before, after = np.concatenate([before, first]), np.concatenate([after, second])
         return cls(
             n_labels=n_labels,

@@ -17,7 +17,7 @@ from crfkit.arrays import Int32s, Int64s
 from crfkit.errors import ArgumentError
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.function_map import FunctionMap
-from crfkit.features.function_values import Lists, Parts, Values, joined
+from crfkit.features.function_values import Lists, Parts, Values, join_values
 from crfkit.structures import END
 
 _SLICE = 64 << 20  # bytes
@@ -209,7 +209,7 @@ class FunctionData:
                     pieces.append(outputs.evaluate(parts))
                 if len(parts.positions) < n_parts:
                     pieces.append(n_parts - len(parts.positions))
-            values.append(joined(pieces, outputs.size or 0))
+            values.append(join_values(pieces, outputs.size or 0))
         return _Draft(lattices, values, self.map.arc_weights(arcs.before, arcs.after))
 
     def _parts(self, lattices: _core.Lattices, arcs: _Arcs | None, i: int, n: int) -> Parts:

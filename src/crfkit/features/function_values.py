@@ -14,7 +14,7 @@ from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.errors import FunctionError
 from crfkit.features.functions import FeatureFunction
 from crfkit.features.given_sequences import is_sparse
-from crfkit.features.wording import described, shown
+from crfkit.features.wording import describe_value, shorten
 from crfkit.structures import END, START
 
 Objects = npt.NDArray[np.object_]
@@ -41,12 +41,12 @@ class Parts(NamedTuple):
         label = self.labels[k]
         where = f"sequence {self.sequence}, position {self.positions[k]}, "
         if self.befores is None:
-            return f"{where}label {shown(label)}"
+            return f"{where}label {shorten(label)}"
         before = self.befores[k]
         if before is START:
-            return f"{where}label {shown(label)} at the start"
-        what = "the end" if label is END else f"label {shown(label)}"
-        return f"{where}{what} after {shown(before)}"
+            return f"{where}label {shorten(label)} at the start"
+        what = "the end" if label is END else f"label {shorten(label)}"
+        return f"{where}{what} after {shorten(before)}"
 
 
 class Lists(NamedTuple):
@@ -114,10 +114,10 @@ class Outputs:
             return self._from_matrix(results, parts)
         if isinstance(results, np.ndarray):
             if results.ndim not in (1, 2) or len(results) != len(parts.positions):
-                raise self._refused(
+                raise self._error(
                     parts,
                     None,
-                    f"gave {described(results)}, expected a row for each of {len(parts.positions)} parts",
+                    f"gave {describe_value(results)}, expected a row for each of {len(parts.positions)} parts",
                 )
             return self._from_rows(results, parts)
         if any(isinstance(result, Mapping) for result in results):
@@ -147,26 +147,24 @@ class Outputs:
             try:
                 results.extend(map(function, [x] * len(parts.positions), *columns))
             except Exception as error:
-                raise self._raised(parts, len(results), error) from error
+                raise self._failure(parts, len(results), error) from error
             return results
         try:
             given = function(x, *around, parts.labels, parts.positions)
         except Exception as error:
-            raise self._raised(parts, None, error) from error
+            raise self._failure(parts, None, error) from error
         if is_sparse(given) or isinstance(given, np.ndarray):
             return given
         if not isinstance(given, list | tuple) or len(given) != len(parts.positions):
-            what = f"gave {described(given)}"
+            what = f"gave {describe_value(given)}"
             if isinstance(given, list | tuple):
                 what = f"gave a list of {len(given)}"
-            raise self._refused(
-                parts, None, f"{what}, expected a row for each of {len(parts.positions)} parts"
-            )
+            raise self._error(parts, None, f"{what}, expected a row for each of {len(parts.positions)} parts")
         return list(given)
 
     def _from_rows(self, rows: npt.NDArray[Any], parts: Parts) -> Values:
         if rows.dtype.kind not in "fiub":
-            raise self._refused(parts, None, f"gave an array of {rows.dtype}, expected numbers")
+            raise self._error(parts, None, f"gave an array of {rows.dtype}, expected numbers")
         dense = np.ascontiguousarray(rows.reshape(len(rows), -1) if rows.size else rows[:, None], np.float64)
         if len(dense):
             self._check_size(dense.shape[1], parts, 0)
@@ -178,10 +176,10 @@ class Outputs:
     def _from_matrix(self, matrix: Any, parts: Parts) -> Values:
         """A SciPy sparse matrix [P, K]."""
         if matrix.ndim != 2 or matrix.shape[0] != len(parts.positions):
-            raise self._refused(
+            raise self._error(
                 parts,
                 None,
-                f"gave {described(matrix)}, expected a row for each of {len(parts.positions)} parts",
+                f"gave {describe_value(matrix)}, expected a row for each of {len(parts.positions)} parts",
             )
         if len(parts.positions):
             self._check_size(matrix.shape[1], parts, 0)
@@ -194,7 +192,7 @@ class Outputs:
     def _from_sparse_rows(self, results: Sequence[Any], parts: Parts) -> Values:
         for k, result in enumerate(results):
             if not is_sparse(result) or (result.ndim == 2 and result.shape[0] != 1) or result.ndim > 2:
-                raise self._refused(parts, k, f"gave {described(result)}, expected a sparse row")
+                raise self._error(parts, k, f"gave {describe_value(result)}, expected a sparse row")
             self._check_size(result.shape[-1], parts, k)
         rows = [result.tocoo() for result in results]
         ids = np.concatenate([row.coords[-1] if hasattr(row, "coords") else row.col for row in rows])
@@ -209,12 +207,14 @@ class Outputs:
         counts = []
         for k, result in enumerate(results):
             if not isinstance(result, Mapping):
-                raise self._refused(parts, k, f"gave {described(result)}, for other parts a dict")
+                raise self._error(parts, k, f"gave {describe_value(result)}, for other parts a dict")
             before = len(ids)
             for key, value in result.items():
                 number = self._id(key, parts, k)
                 if isinstance(value, str) or not np.isscalar(value):
-                    raise self._refused(parts, k, f"gave {shown(value)} for {shown(key)}, expected a number")
+                    raise self._error(
+                        parts, k, f"gave {shorten(value)} for {shorten(key)}, expected a number"
+                    )
                 if number >= 0:
                     ids.append(number)
                     values.append(float(value))  # type: ignore[arg-type]
@@ -228,27 +228,27 @@ class Outputs:
         if isinstance(key, str):
             if self.vocabulary is None:
                 if self._size is not None:
-                    raise self._refused(
+                    raise self._error(
                         parts, k, f"gave the output {key!r}, expected numbers from 0 to {self._size - 1}"
                     )
                 self.vocabulary = Vocabulary()
             number = self.vocabulary.get(key)
             if number < 0 and self.declared:
-                raise self._refused(parts, k, f"gave the output {key!r}, which is none of the declared ones")
+                raise self._error(parts, k, f"gave the output {key!r}, which is none of the declared ones")
             return self.vocabulary.add(key) if number < 0 and self.growing else number
         if not isinstance(key, int | np.integer) or isinstance(key, bool):
-            raise self._refused(
-                parts, k, f"gave a dict with the key {shown(key)}, expected numbers or names of outputs"
+            raise self._error(
+                parts, k, f"gave a dict with the key {shorten(key)}, expected numbers or names of outputs"
             )
         size = self.size if self.vocabulary is None or self.declared else None
         if size is None:
-            raise self._refused(
+            raise self._error(
                 parts,
                 k,
                 f"gave the output {key}, but the number of outputs is unknown: expected FeatureFunction(f, outputs=…)",
             )
         if not 0 <= key < size:
-            raise self._refused(parts, k, f"gave the output {key}, expected numbers from 0 to {size - 1}")
+            raise self._error(parts, k, f"gave the output {key}, expected numbers from 0 to {size - 1}")
         return int(key)
 
     def _check_row(self, result: Any, parts: Parts, k: int) -> None:
@@ -258,17 +258,19 @@ class Outputs:
         except ValueError:
             row = np.empty(0, dtype=object)
         if row.dtype.kind not in "fiub" or row.ndim > 1:
-            raise self._refused(parts, k, f"gave {described(result)}, expected a number, a vector or a dict")
+            raise self._error(
+                parts, k, f"gave {describe_value(result)}, expected a number, a vector or a dict"
+            )
         self._check_size(row.size, parts, k)
 
     def _check_size(self, size: int, parts: Parts, k: int) -> None:
         if self.vocabulary is not None and not self.declared:
-            raise self._refused(parts, k, "gave a vector, for other parts dicts with names")
+            raise self._error(parts, k, "gave a vector, for other parts dicts with names")
         if self.size is None:
             self.set_size(size)
         if size != self.size:
             expected = f"{self.size} as {'declared' if self.declared else 'before'}"
-            raise self._refused(parts, k, f"gave {size} outputs, expected {expected}")
+            raise self._error(parts, k, f"gave {size} outputs, expected {expected}")
 
     def _check_finite(self, values: Float64s, ptr: Int64s, parts: Parts) -> None:
         if not np.isfinite(values).all():
@@ -276,17 +278,17 @@ class Outputs:
             raise self._not_finite(parts, int(np.searchsorted(ptr, at, side="right")) - 1, values[at])
 
     def _not_finite(self, parts: Parts, k: int, value: float) -> FunctionError:
-        return self._refused(parts, k, f"gave {value}, expected finite numbers")
+        return self._error(parts, k, f"gave {value}, expected finite numbers")
 
-    def _raised(self, parts: Parts, k: int | None, error: Exception) -> FunctionError:
-        return self._refused(parts, k, f"failed ({type(error).__name__}: {error})")
+    def _failure(self, parts: Parts, k: int | None, error: Exception) -> FunctionError:
+        return self._error(parts, k, f"failed ({type(error).__name__}: {error})")
 
-    def _refused(self, parts: Parts, k: int | None, what: str) -> FunctionError:
+    def _error(self, parts: Parts, k: int | None, what: str) -> FunctionError:
         where = f"sequence {parts.sequence}" if k is None else parts.place(k)
         return FunctionError(f"{where}: the feature function {self.function.name!r} {what}")
 
 
-def joined(pieces: Sequence[Values | int], size: int) -> Values:
+def join_values(pieces: Sequence[Values | int], size: int) -> Values:
     """The values of one input after the other; a number stands for so many parts without any.
 
     Rows where all have rows, unless these are nearly empty; otherwise lists.
@@ -296,8 +298,8 @@ def joined(pieces: Sequence[Values | int], size: int) -> Values:
     if len(rows) == len(filled):
         dense = np.concatenate([np.zeros((0, size)), *rows])
         sparse = size > _SHORT and np.count_nonzero(dense) < _DENSITY * dense.size
-        return _listed(dense) if sparse else dense
-    lists = [piece if isinstance(piece, Lists) else _listed(piece) for piece in filled]
+        return _list_values(dense) if sparse else dense
+    lists = [piece if isinstance(piece, Lists) else _list_values(piece) for piece in filled]
     return Lists(
         offsets(np.concatenate([np.diff(piece.ptr) for piece in lists])),
         np.concatenate([piece.ids for piece in lists]),
@@ -305,7 +307,7 @@ def joined(pieces: Sequence[Values | int], size: int) -> Values:
     )
 
 
-def _listed(rows: Float64s) -> Lists:
+def _list_values(rows: Float64s) -> Lists:
     """Rows as lists."""
     part, ids = np.nonzero(rows)
     ptr = np.searchsorted(part, np.arange(len(rows) + 1)).astype(np.int64)

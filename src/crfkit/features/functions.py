@@ -17,9 +17,9 @@ import numpy as np
 from crfkit.arrays import offsets
 from crfkit.errors import ArgumentError, FunctionError
 from crfkit.features.dataset import Dataset, FeatureList
-from crfkit.features.given_sequences import listed
-from crfkit.features.import_paths import NotLoaded, import_path, imported
-from crfkit.features.wording import shown
+from crfkit.features.given_sequences import list_sequences
+from crfkit.features.import_paths import NotLoaded, import_function, import_path
+from crfkit.features.wording import shorten
 
 LABELS, TRANSITIONS = "labels", "transitions"
 _ARGUMENTS = {3: LABELS, 4: TRANSITIONS}
@@ -49,7 +49,7 @@ class FeatureFunction:
     def __post_init__(self) -> None:
         """Fill in name and kind, and refuse what cannot be."""
         if not callable(self.function):
-            raise ArgumentError(f"feature functions: got {shown(self.function)}, expected a function")
+            raise ArgumentError(f"feature functions: got {shorten(self.function)}, expected a function")
         name = self.name or getattr(self.function, "__name__", "") or type(self.function).__name__
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "on", self.on or _kind(self.function, name))
@@ -93,7 +93,7 @@ class FeatureFunctions:
         """Refuse what cannot be feature functions."""
         if isinstance(self.functions, str | Mapping) or not isinstance(self.functions, Iterable):
             raise ArgumentError(
-                f"FeatureFunctions: got {shown(self.functions)}, expected a list of functions"
+                f"FeatureFunctions: got {shorten(self.functions)}, expected a list of functions"
             )
         given = tuple(f if isinstance(f, FeatureFunction) else FeatureFunction(f) for f in self.functions)
         names = [function.name for function in given]
@@ -105,10 +105,12 @@ class FeatureFunctions:
         if not given:
             raise ArgumentError("FeatureFunctions: the list is empty, expected at least one function")
         if not callable(self.length):
-            raise ArgumentError(f"FeatureFunctions: length is {shown(self.length)}, expected a function of x")
+            raise ArgumentError(
+                f"FeatureFunctions: length is {shorten(self.length)}, expected a function of x"
+            )
         if not isinstance(self.memory, int | np.integer) or self.memory < 0:
             raise ArgumentError(
-                f"FeatureFunctions: memory is {shown(self.memory)}, expected a number of bytes"
+                f"FeatureFunctions: memory is {shorten(self.memory)}, expected a number of bytes"
             )
         object.__setattr__(self, "functions", given)
 
@@ -131,17 +133,17 @@ class FeatureFunctions:
     def lengths(self, X: Any) -> tuple[Sequence[Any], list[int]]:
         """The inputs as a list, and how many positions each has."""
         self.check_loaded()
-        inputs, found = listed(X), []
+        inputs, found = list_sequences(X), []
         for n, x in enumerate(inputs):
             try:
                 n_positions = self.length(x)
             except Exception as error:
                 raise FunctionError(
-                    f"sequence {n}: length(x) failed for {shown(x)} ({type(error).__name__}: {error})"
+                    f"sequence {n}: length(x) failed for {shorten(x)} ({type(error).__name__}: {error})"
                 ) from error
             if not isinstance(n_positions, int | np.integer) or n_positions < 0:
                 raise FunctionError(
-                    f"sequence {n}: length(x) is {shown(n_positions)}, expected a whole number from 0 on"
+                    f"sequence {n}: length(x) is {shorten(n_positions)}, expected a whole number from 0 on"
                 )
             found.append(int(n_positions))
         return inputs, found
@@ -168,7 +170,7 @@ class FeatureFunctions:
         if isinstance(given, FeatureFunctions):
             return replace(self.with_functions(given.functions), length=given.length)
         if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-            raise ArgumentError(f"functions is {shown(given)}, expected a list of functions")
+            raise ArgumentError(f"functions is {shorten(given)}, expected a list of functions")
         functions = [f.function if isinstance(f, FeatureFunction) else f for f in given]
         if len(functions) != len(self):
             names = ", ".join(f.name for f in self)
@@ -185,7 +187,7 @@ class FeatureFunctions:
 
         def function(found: Any) -> Any:
             if isinstance(found, NotLoaded):
-                found = imported(found.path)
+                found = import_function(found.path)
             return found.function if isinstance(found, FeatureFunction) else found
 
         functions = [replace(f, function=function(f.function)) for f in self]
@@ -220,6 +222,6 @@ def _outputs(outputs: Any, name: str) -> int | tuple[str, ...] | None:
     names = tuple(outputs) if named else ()
     if not names or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
         raise ArgumentError(
-            f"feature function {name!r}: outputs is {shown(outputs)}, expected how many there are, or their distinct names"
+            f"feature function {name!r}: outputs is {shorten(outputs)}, expected how many there are, or their distinct names"
         )
     return names

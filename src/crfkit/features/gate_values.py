@@ -12,7 +12,7 @@ from crfkit.errors import FunctionError
 from crfkit.features.blocks import blocks_of
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.templates import Template
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 from crfkit.structures import Condition, Gate, function_name
 
 _LARGEST = 1e20
@@ -34,7 +34,7 @@ class Gates:
         self._values: dict[Callable[..., Any], Float64s] = {}  # NaN: not asked for yet
         self._features: list[frozenset[str]] | None = None  # of each position
 
-    def written(self, gate: Gate, positions: Int64s) -> Bools:
+    def evaluate(self, gate: Gate, positions: Int64s) -> Bools:
         """Whether a gate is open at each of these positions."""
         is_open = np.ones(len(positions), np.bool_)
         for condition in gate.conditions:
@@ -43,7 +43,7 @@ class Gates:
             is_open &= self._open[condition][positions]
         return is_open
 
-    def called(self, function: Callable[..., Any], positions: Int64s) -> Float64s:
+    def call(self, function: Callable[..., Any], positions: Int64s) -> Float64s:
         """What a function says of each of these positions."""
         values = self._values.setdefault(function, np.full(int(self._ptr[-1]), np.nan))
         sequences = np.searchsorted(self._ptr, positions, side="right") - 1
@@ -62,7 +62,7 @@ class Gates:
             raise FunctionError(f"{where} failed ({type(error).__name__}: {error})") from error
         is_number = isinstance(value, bool | int | float | np.bool_ | np.number)
         if not is_number or not abs(float(value)) <= _LARGEST:
-            raise FunctionError(f"{where} gives {shown(value)}, expected True, False or a finite number")
+            raise FunctionError(f"{where} gives {shorten(value)}, expected True, False or a finite number")
         return float(value)
 
     def _holds(self, condition: Condition) -> Bools:

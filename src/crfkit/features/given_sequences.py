@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.errors import FeatureError
-from crfkit.features.wording import described
+from crfkit.features.wording import describe_value
 
 WRAP = "X is a list of sequences: write [X] for a single one"
 LIST_OF_POSITIONS = "a list of positions"
@@ -18,7 +18,7 @@ _PLAIN = (list, tuple, np.ndarray)
 _SHOWN = 8  # columns of a table that a message names
 
 
-def listed(X: Any) -> Sequence[Any]:
+def list_sequences(X: Any) -> Sequence[Any]:
     """The sequences as a list; a generator is read once."""
     if isinstance(X, list | tuple):
         return X
@@ -27,7 +27,7 @@ def listed(X: Any) -> Sequence[Any]:
     one_sequence = isinstance(X, str | bytes | Mapping) or is_matrix or is_sparse(X)
     if one_sequence or not isinstance(X, Iterable):
         raise FeatureError(
-            f"X is {described(X)}, expected a list of sequences{_advice_for_all(X, one_sequence)}"
+            f"X is {describe_value(X)}, expected a list of sequences{_advice_for_all(X, one_sequence)}"
         )
     return list(X)
 
@@ -46,7 +46,7 @@ def unusable_sequence(n: int, sequence: Any, expected: str) -> FeatureError:
     """What is said about sequence n, which is none."""
     if _is_table(type(sequence)):
         return FeatureError(
-            f"sequence {n} is {_described_table(sequence)}, expected {expected}; write list(frame['word']) for one "
+            f"sequence {n} is {_describe_table(sequence)}, expected {expected}; write list(frame['word']) for one "
             "column, list(frame.itertuples(index=False, name=None)) for several, frame.to_numpy() for numbers"
         )
     advice = ""
@@ -56,14 +56,14 @@ def unusable_sequence(n: int, sequence: Any, expected: str) -> FeatureError:
         advice = f"; a set has no order; {WRAP}"
     elif isinstance(sequence, str | Mapping | np.ndarray):
         advice = f"; {WRAP}"
-    return FeatureError(f"sequence {n} is {described(sequence)}, expected {expected}{advice}")
+    return FeatureError(f"sequence {n} is {describe_value(sequence)}, expected {expected}{advice}")
 
 
 def check_no_table(value: Any, name: str, expected: str, column: str) -> None:
     """Refuse a data frame and its groups, and say how to make a list for each sequence of it."""
     if _is_table(type(value)):
         raise FeatureError(
-            f"{name} is {_described_table(value)}, expected {expected}; take a column of each group of rows: "
+            f"{name} is {_describe_table(value)}, expected {expected}; take a column of each group of rows: "
             f"[list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
         )
     if _is_grouping(type(value)):
@@ -104,7 +104,7 @@ def _is_grouping(kind: type) -> bool:
     return hasattr(kind, "__iter__") and hasattr(kind, "agg") and "GroupBy" in kind.__name__
 
 
-def _described_table(table: Any) -> str:
+def _describe_table(table: Any) -> str:
     names = list(map(str, getattr(table, "columns", ())))
     columns = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
     return f"a {type(table).__name__} with the columns {columns}" if names else f"a {type(table).__name__}"

@@ -47,12 +47,12 @@ def placeholder(path: str) -> Callable[..., Any]:
     return _SAFE.get(path) or NotLoaded(path)
 
 
-def loaded(function: Callable[..., Any]) -> Callable[..., Any]:
+def load_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function itself, or the one that a placeholder names. This runs the code of its module."""
-    return imported(function.path) if isinstance(function, NotLoaded) else function
+    return import_function(function.path) if isinstance(function, NotLoaded) else function
 
 
-def imported(path: str) -> Callable[..., Any]:
+def import_function(path: str) -> Callable[..., Any]:
     """The function at an import path. This runs the code of its module."""
     module, _, name = path.partition(":")
     try:

@@ -15,7 +15,7 @@ from crfkit.arrays import Int32s, Int64s
 from crfkit.errors import EmptyDataError, LabelError, ShapeError, UnsavableError
 from crfkit.features.dataset import Annotation
 from crfkit.features.given_sequences import check_no_table, is_missing
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels
 
 _SHOWN = 40  # labels named in a message at most
@@ -35,7 +35,7 @@ class Labels:
             self._array[i] = label
 
     @classmethod
-    def seen_in(cls, y: Iterable[Any]) -> "Labels":
+    def learn(cls, y: Iterable[Any]) -> "Labels":
         """The labels of an annotation, sorted where they can be, otherwise in the order of their first occurrence."""
         sequences = label_lists(y)
         try:
@@ -110,7 +110,7 @@ class Labels:
     def from_json(cls, values: object) -> "Labels":
         """The inverse of `to_json`."""
         if not isinstance(values, list):
-            raise LabelError(f"the labels are {shown(values)}, expected a list")
+            raise LabelError(f"the labels are {shorten(values)}, expected a list")
         return cls(_from_json(value) for value in values)
 
 
@@ -122,7 +122,7 @@ def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -
     expected = "a list with a list of labels for each sequence"
     check_no_table(y, f"{which}y", expected, "label")
     if _unordered(y) or not isinstance(y, Iterable):
-        raise LabelError(f"{which}y is {shown(y)}, expected {expected}")
+        raise LabelError(f"{which}y is {shorten(y)}, expected {expected}")
     lists = [_sequence(n, labels, which) for n, labels in enumerate(y)]
     if lengths is None:
         return lists
@@ -134,7 +134,7 @@ def label_lists(y: Any, lengths: Sequence[int] | None = None, which: str = "") -
     return lists
 
 
-def checked_lists(y: Any, ptr: Int64s, which: str = "") -> list[Sequence[Any]]:
+def check_lists(y: Any, ptr: Int64s, which: str = "") -> list[Sequence[Any]]:
     """`label_lists` of the positions ptr[n]:ptr[n + 1]; entries that are no label, set of labels or None are refused."""
     lists = label_lists(y, np.diff(ptr).tolist(), which)
     for n, labels in enumerate(lists):
@@ -160,7 +160,7 @@ def _sequence(n: int, labels: Any, which: str) -> Sequence[Any]:
         advice = "; y has a list for each sequence: write [y] for a single one"
         if labels is None:
             advice = ", with None where a label is unknown"
-        raise LabelError(f"{which}y of sequence {n} is {shown(labels)}, expected a list of labels{advice}")
+        raise LabelError(f"{which}y of sequence {n} is {shorten(labels)}, expected a list of labels{advice}")
     return labels  # type: ignore[return-value]
 
 
@@ -170,17 +170,17 @@ def alternatives(n: int, i: int, entry: Any, which: str = "") -> Iterator[Hashab
         return
     place = f"{which}sequence {n}, position {i}"
     if not isinstance(entry, set | frozenset):
-        yield _checked(place, entry)
+        yield _check_label(place, entry)
         return
     if not entry:
         raise LabelError(f"{place}: the set of labels is empty; expected None where nothing is known")
     for label in entry:
         if label is None:
             raise LabelError(f"{place}: None in a set of labels")
-        yield _checked(place, label)
+        yield _check_label(place, label)
 
 
-def _checked(place: str, label: Any) -> Hashable:
+def _check_label(place: str, label: Any) -> Hashable:
     """A label that can be found again; NumPy's scalars become Python's."""
     if isinstance(label, np.generic):
         label = label.item()
@@ -188,12 +188,12 @@ def _checked(place: str, label: Any) -> Hashable:
         hash(label)
     except TypeError:
         raise LabelError(
-            f"{place}: the label {shown(label)} is not hashable; "
+            f"{place}: the label {shorten(label)} is not hashable; "
             "expected a string, a number, a tuple, a set of labels or None"
         ) from None
     if is_missing(label):
         raise LabelError(
-            f"{place}: the label is {shown(label)}, a missing value; expected a label, or None where it is unknown"
+            f"{place}: the label is {shorten(label)}, a missing value; expected a label, or None where it is unknown"
         )
     return label  # type: ignore[no-any-return]
 
@@ -205,7 +205,7 @@ def _to_json(label: Hashable, depth: int = 0) -> Any:
         except UnicodeEncodeError as error:
             piece = label[error.start : error.end]
             raise UnsavableError(
-                f"the label {shown(label)} cannot be saved; {piece!r} is no character of a file"
+                f"the label {shorten(label)} cannot be saved; {piece!r} is no character of a file"
             ) from None
         return label
     if isinstance(label, int) or (isinstance(label, float) and np.isfinite(label)):
@@ -213,7 +213,7 @@ def _to_json(label: Hashable, depth: int = 0) -> Any:
     if isinstance(label, tuple) and depth < _DEEPEST:
         return [_to_json(part, depth + 1) for part in label]
     raise UnsavableError(
-        f"the label {shown(label)} cannot be saved; expected a string, a number or a tuple of these"
+        f"the label {shorten(label)} cannot be saved; expected a string, a number or a tuple of these"
     )
 
 
@@ -222,4 +222,4 @@ def _from_json(value: object, depth: int = 0) -> Hashable:
         return value
     if isinstance(value, list) and depth < _DEEPEST:
         return tuple(_from_json(part, depth + 1) for part in value)
-    raise LabelError(f"{shown(value)} is not a label; expected a string, a number or a list of these")
+    raise LabelError(f"{shorten(value)} is not a label; expected a string, a number or a list of these")

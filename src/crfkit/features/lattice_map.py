@@ -17,7 +17,7 @@ from crfkit.arrays import Bools, Int32s, Int64s, offsets
 from crfkit.errors import FeatureError, NoOutputError
 from crfkit.features.dataset import Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap
-from crfkit.features.given_sequences import listed
+from crfkit.features.given_sequences import list_sequences
 from crfkit.structures import CostMatrix, Lattice, WordLattice
 
 OFF_PATH, ON_PATH, UNKNOWN = 0, 1, -1  # what is known of an arc
@@ -40,7 +40,7 @@ class LatticeDataset(Dataset):
 def read_lattices(X: Any) -> list[WordLattice]:
     """The lattices of an input; InputError for anything else."""
     lattices = []
-    for n, x in enumerate(listed(X)):
+    for n, x in enumerate(list_sequences(X)):
         if isinstance(x, WordLattice):
             lattices.append(x)
             continue

@@ -31,7 +31,7 @@ class Coordinates:
         numbers = map(np.atleast_1d, vectors)
         return all(len(w) == 1 or np.array_equal(w[self.first][self.of_weight], w) for w in numbers)
 
-    def joined(self, w: Float64s) -> Float64s:
+    def join(self, w: Float64s) -> Float64s:
         """The coordinates [M] of weights [D]."""
         return w[self.first] * self.root
 

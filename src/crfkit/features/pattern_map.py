@@ -136,7 +136,7 @@ class PatternMap:
         plain = (pattern.gram(labels) for pattern in structure.written)
         grams = dict.fromkeys(gram for gram in plain if gram is not None)
         if base is not None:
-            grams |= dict.fromkeys(base.renamed(labels).grams)
+            grams |= dict.fromkeys(base.rename_labels(labels).grams)
         for spec in structure.counted:
             found = spec.grams(ids, ptr) if isinstance(spec, Ngrams) else spec.grams(ids, ptr, labels)
             grams.update(dict.fromkeys(found))
@@ -264,7 +264,7 @@ class PatternMap:
         sparsity: Float64s = transitions * float(len(self.labels)) ** -spans
         return sparsity
 
-    def kept(self, used: npt.NDArray[np.bool_]) -> tuple[PatternMap, npt.NDArray[np.bool_]]:
+    def keep(self, used: npt.NDArray[np.bool_]) -> tuple[PatternMap, npt.NDArray[np.bool_]]:
         """The map without the grams and given names whose weights [P] are not used, and the weights that are left."""
         number = self._number
         asked = {pattern.gram(self.labels) for pattern in self.structure.written}
@@ -274,7 +274,7 @@ class PatternMap:
         left = set(smaller.names)
         return smaller, np.array([name in left for name in self.names], np.bool_)
 
-    def renamed(self, labels: Sequence[Hashable]) -> PatternMap:
+    def rename_labels(self, labels: Sequence[Hashable]) -> PatternMap:
         """The same for other labels, which all of its own are among."""
         place = {label: i for i, label in enumerate(labels)}
         ids = [place[label] for label in self.labels]
@@ -345,10 +345,10 @@ class PatternMap:
             if pattern is not None and pattern.when is not None:
                 assert gates is not None
                 if pattern.gate is not None:
-                    begins = begins[gates.written(pattern.gate, begins)]
+                    begins = begins[gates.evaluate(pattern.gate, begins)]
                     counts = np.ones(len(begins))
                 else:
-                    counts = gates.called(pattern.when, begins)  # type: ignore[arg-type]
+                    counts = gates.call(pattern.when, begins)  # type: ignore[arg-type]
                     begins, counts = begins[counts != 0], counts[counts != 0]
             positions.append(begins)
             states.append(np.full(len(begins), rule.state, np.int32))
@@ -364,10 +364,10 @@ class PatternMap:
             values.append(np.array([found.value for found in known], np.float64))
             matcher = writer.matcher()
         listed = (np.concatenate(positions), np.concatenate(states), np.concatenate(values))
-        return _sorted(matcher, *listed, dataset.n_positions, np.array(common, np.int32))
+        return _sort(matcher, *listed, dataset.n_positions, np.array(common, np.int32))
 
 
-def _sorted(
+def _sort(
     matcher: PatternMatcher,
     positions: Int64s,
     states: Int32s,

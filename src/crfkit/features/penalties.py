@@ -39,8 +39,8 @@ def penalty_vector(
     `others` are blocks of weights behind those of the feature map, such as feature functions: name → number of weights.
     """
     if not isinstance(strength, Mapping):
-        return np.array([_checked(name, "", strength)])
-    strengths = {block: _checked(name, f"[{block!r}]", value) for block, value in strength.items()}
+        return np.array([_check_strength(name, "", strength)])
+    strengths = {block: _check_strength(name, f"[{block!r}]", value) for block, value in strength.items()}
     default = strengths.pop("default", 1.0 if name == "l2" else 0.0)
     transitions = strengths.get("transitions", default)
     state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
@@ -72,7 +72,7 @@ def penalty_vector(
     return out
 
 
-def _checked(name: str, where: str, value: object) -> float:
+def _check_strength(name: str, where: str, value: object) -> float:
     """A finite number ≥ 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentError(

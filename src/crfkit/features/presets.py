@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from crfkit.errors import ArgumentError
-from crfkit.features.given_sequences import listed
+from crfkit.features.given_sequences import list_sequences
 from crfkit.features.templates import Template
 
 
@@ -208,9 +208,11 @@ def preset_note(name: str, n_columns: int) -> str | None:
     return None
 
 
-def counted_columns(X: Any) -> tuple[Sequence[Any], int | None]:
+def count_columns(X: Any) -> tuple[Sequence[Any], int | None]:
     """The sequences in a form that can be read again, and the number of columns of their first row (None: no such row)."""
-    sequences = [list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in listed(X)]
+    sequences = [
+        list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in list_sequences(X)
+    ]
     for sequence in sequences:
         if isinstance(sequence, Iterable) and not isinstance(sequence, str | bytes | Mapping):
             for row in sequence:

@@ -14,7 +14,7 @@ from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.tag_dictionary import sequence_words
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 from crfkit.structures import SegmentFeature, Segments, function_name
 
 _LARGEST = 1e20
@@ -125,6 +125,6 @@ def _named(n: int, x: Any, function: SegmentFeature, start: int, end: int) -> Na
     for name, value in pairs:
         number = isinstance(value, int | float | np.number | np.bool_) and abs(float(value)) <= _LARGEST
         if not isinstance(name, str) or not number:
-            raise FunctionError(f"{where} gives {shown(given)}, expected names or {{name: number}}")
+            raise FunctionError(f"{where} gives {shorten(given)}, expected names or {{name: number}}")
         found.append((name, float(value)))
     return found

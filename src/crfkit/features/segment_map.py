@@ -148,7 +148,7 @@ class SegmentMap:
             found.append(f"{_prefix(self.types.names[c])}{self.features[f]}")
         return tuple(found)
 
-    def kept(self, used: Bools) -> SegmentMap:
+    def keep(self, used: Bools) -> SegmentMap:
         """With those of the weights of segment features that are used."""
         owners = np.repeat(np.arange(len(self.features)), np.diff(self.pair_ptr))[used]
         counts = np.bincount(owners, minlength=len(self.features))

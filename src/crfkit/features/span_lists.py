@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit.errors import LabelError
 from crfkit.features.tag_dictionary import read_once
-from crfkit.features.wording import shown
+from crfkit.features.wording import shorten
 from crfkit.structures import Segments, segment_labels
 
 _DEFAULT = "bio"
@@ -50,8 +50,8 @@ def _labels(where: str, length: int, spans: Iterable[Any], scheme: str) -> list[
     for start, end, kind in sorted((span[:3] for span in spans), key=lambda span: (span[0], span[1])):
         if not before <= start < end <= length:
             raise LabelError(
-                f"{where}: the span {shown((start, end, kind))} of {length} positions, expected spans that do not overlap, "
-                "with 0 ≤ start < end ≤ the number of positions"
+                f"{where}: the span {shorten((start, end, kind))} of {length} positions, expected spans that do not "
+                "overlap, with 0 ≤ start < end ≤ the number of positions"
             )
         found[start:end] = segment_labels(kind, end - start, scheme)
         before = end

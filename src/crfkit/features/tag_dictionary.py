@@ -24,7 +24,7 @@ from crfkit.errors import ArgumentError, EmptyDataError, FeatureError, FileForma
 from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
-from crfkit.features.wording import described, shown
+from crfkit.features.wording import describe_value, shorten
 from crfkit.structures import AllowedLabels
 
 Column = int | str  # where a position has the word: a place in a row of columns, or a key of a dict
@@ -134,7 +134,7 @@ class TagDictionary:
             listed = isinstance(labels, Iterable) and not isinstance(labels, str | bytes)
             if not isinstance(word, str) or not listed:
                 raise ArgumentError(
-                    f"the lexicon has {shown(word)}: {shown(labels)}, expected a word and a list of labels"
+                    f"the lexicon has {shorten(word)}: {shorten(labels)}, expected a word and a list of labels"
                 )
             seen += [(word, label, 1) for label in labels]
         if not seen:
@@ -160,9 +160,9 @@ class TagDictionary:
         ):
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise ArgumentError(
-                    f"{name} is {shown(value)}, expected a whole number from {least} to {most:,}"
+                    f"{name} is {shorten(value)}, expected a whole number from {least} to {most:,}"
                 )
-        classes = _sorted({label for _, label, _ in seen})
+        classes = _sort({label for _, label, _ in seen})
         ids = {label: i for i, label in enumerate(classes)}
         together: Counter[tuple[str, int]] = Counter()
         lower = {word: word.lower() for word, _, _ in seen}
@@ -205,7 +205,7 @@ class TagDictionary:
     def __contains__(self, word: str) -> bool:
         return word.lower() in self._entries
 
-    def bound(self, classes: Sequence[Hashable]) -> "TagDictionary":
+    def bind_labels(self, classes: Sequence[Hashable]) -> "TagDictionary":
         """The same dictionary with the ids of these labels; others are dropped, and a list that is left empty allows all."""
         ids = {label: i for i, label in enumerate(classes)}
         new = np.array([ids.get(label, -1) for label in self.classes], np.int32)[self.labels]
@@ -216,10 +216,10 @@ class TagDictionary:
             tuple(classes), self.words, self.endings, offsets(counts), new[new >= 0][order], self.column
         )
 
-    def joined(self, other: "TagDictionary") -> "TagDictionary":
+    def join(self, other: "TagDictionary") -> "TagDictionary":
         """A dictionary that allows a word, or an ending, the labels that either one does."""
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
-        some, others = self.bound(classes), other.bound(classes)
+        some, others = self.bind_labels(classes), other.bind_labels(classes)
         words = tuple(dict.fromkeys((*some.words, *others.words)))
         endings = tuple(dict.fromkeys((*some.endings, *others.endings)))
         lists = [some._either(others, [d._entries.get(text) for d in (some, others)]) for text in words] + [
@@ -346,7 +346,7 @@ def sequence_words(
                 word = None
         if not isinstance(word, str):
             raise FeatureError(
-                f"sequence {n}, position {i} is {described(position)}: {whose} a word"
+                f"sequence {n}, position {i} is {describe_value(position)}: {whose} a word"
                 f"{'' if column == 0 else f' in column {column!r}'}"
             )
         yield word
@@ -365,7 +365,7 @@ def _unknown(label: Any) -> bool:
     return label is None or isinstance(label, set | frozenset)
 
 
-def _sorted(labels: set[Hashable]) -> list[Hashable]:
+def _sort(labels: set[Hashable]) -> list[Hashable]:
     try:
         return sorted(labels)  # type: ignore[type-var]
     except TypeError:
@@ -377,7 +377,7 @@ def _lexicon_lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, list[str
         word, *labels = line.split("\t")
         if line.strip() and (not word or not labels or "" in labels):
             raise FileFormatError(
-                f"{path}:{number}: expected a word and its labels, separated by tabs, found {shown(line)}"
+                f"{path}:{number}: expected a word and its labels, separated by tabs, found {shorten(line)}"
             )
         if line.strip():
             yield word, labels

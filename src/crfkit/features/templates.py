@@ -248,7 +248,7 @@ class Template:
         """The first row that lacks a column beyond `least_columns` that is read there, and what is wrong with it."""
         return None
 
-    def padded(self, sequences: Sequence[Any]) -> Sequence[Any]:
+    def pad(self, sequences: Sequence[Any]) -> Sequence[Any]:
         """Sequences whose rows have as many columns as are read anywhere; those of a template have them already."""
         return sequences
 

@@ -24,7 +24,7 @@ class KnownTrees(NamedTuple):
     labels: Int32s  # [T]
 
 
-def checked_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
+def check_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
     """A list of sentences, from any iterable of them."""
     if isinstance(sentences, str | bytes | Sentence) or not isinstance(sentences, Iterable):
         advice = ": write [sentence] for a single one" if isinstance(sentences, Sentence) else ""

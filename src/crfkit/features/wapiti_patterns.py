@@ -58,7 +58,7 @@ class WapitiPatterns(Template):
         """How many columns every row must have: one. Others must be there where a pattern reads them."""
         return min(self.n_columns, 1)
 
-    def padded(self, sequences: Sequence[Any]) -> Sequence[Any]:
+    def pad(self, sequences: Sequence[Any]) -> Sequence[Any]:
         """The sequences with rows filled up to as many columns as are read anywhere; InputError where one is missed."""
         n_columns = self.n_columns
         if n_columns <= 1:
@@ -134,7 +134,7 @@ def _in_single_row(command: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=1 << 10)
-def _compiled(regex: str) -> WapitiRegex:
+def _compile(regex: str) -> WapitiRegex:
     return WapitiRegex(regex)
 
 
@@ -142,7 +142,7 @@ def _apply(transform: Transform, value: str) -> str:
     function, _, regex = transform
     if isinstance(regex, str):
         whole = _bytes(value)
-        found = _compiled(regex).find(whole)
+        found = _compile(regex).find(whole)
         if function in "tT":
             value = "false" if found is None else "true"
         else:  # half of a character that is cut in two is a lone surrogate
@@ -204,7 +204,7 @@ class _Parser(LineParser):
             transform = Transform(found["function"], int(found["column"]), found["regex"])
             if found["regex"] is not None:
                 try:
-                    _compiled(found["regex"])
+                    _compile(found["regex"])
                 except ValueError as error:
                     self.complain(number, pattern, found.start("regex"), str(error))
             index = self.number_of(transform)

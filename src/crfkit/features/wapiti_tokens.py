@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from crfkit.errors import FeatureError, InputError
 from crfkit.features.templates import Program, Row, Template
-from crfkit.features.wording import described
+from crfkit.features.wording import describe_value
 
 _ON_LABELS, _ON_TRANSITIONS = ("u", "*"), ("b", "*")
 _ALL_ON_LABELS = "u"
@@ -70,7 +70,7 @@ class WapitiTokens(Template):
         states: list[list[list[str]]] = []
         arcs: list[list[list[str]]] = []
         for n, sequence in enumerate(sequences):
-            rows = [self._checked(row, n, i) for i, row in enumerate(sequence)]
+            rows = [self._check(row, n, i) for i, row in enumerate(sequence)]
             expanded = []
             for i in range(len(rows)):
                 try:
@@ -82,10 +82,10 @@ class WapitiTokens(Template):
         return states, arcs
 
     @staticmethod
-    def _checked(row: Any, n: int, i: int) -> list[str]:
+    def _check(row: Any, n: int, i: int) -> list[str]:
         tokens = [row] if isinstance(row, str) else row
         if not isinstance(tokens, list | tuple) or not all(isinstance(token, str) for token in tokens):
             raise FeatureError(
-                f"sequence {n}, position {i}: expected a list of features, got {described(row)}"
+                f"sequence {n}, position {i}: expected a list of features, got {describe_value(row)}"
             )
         return list(tokens)

@@ -30,9 +30,9 @@ class ChainProblem(PathProblem):
     @cached_property
     def core(self) -> _core.ScoredGraph:
         """Emissions and transitions with everything else folded in."""
-        return _core.ScoredChain(*self.folded())
+        return _core.ScoredChain(*self.fold())
 
-    def folded(self) -> tuple[Float64s, Float64s]:
+    def fold(self) -> tuple[Float64s, Float64s]:
         """Emissions [T, L] with start, end and allowed labels folded in, and transitions [L, L] or [T − 1, L, L].
 
         What the bigrams of the chain exclude scores −inf, emissions that no output has included; NoOutputError when
@@ -56,11 +56,11 @@ class ChainProblem(PathProblem):
 
     def direction(self, direction: ChainScores) -> _core.ScoredGraph:
         """The same for a direction."""
-        return _core.ScoredChain(*self.folded_direction(direction))
+        return _core.ScoredChain(*self.fold_direction(direction))
 
-    def folded_direction(self, direction: ChainScores) -> tuple[Float64s, Float64s]:
+    def fold_direction(self, direction: ChainScores) -> tuple[Float64s, Float64s]:
         """Emissions and transitions of a direction, which no constraint restricts."""
-        folded = ChainProblem(Chain(self.chain.start, self.chain.end), direction).folded()
+        folded = ChainProblem(Chain(self.chain.start, self.chain.end), direction).fold()
         if direction.emissions.shape != self.scores.emissions.shape:
             raise ShapeError(
                 f"Hessian–vector product: the direction's emissions have shape {list(direction.emissions.shape)}, "
@@ -69,7 +69,7 @@ class ChainProblem(PathProblem):
         check_finite(*folded)
         return folded
 
-    def shaped(self, parts: tuple[Float64s, ...]) -> ChainMarginals:
+    def shape_marginals(self, parts: tuple[Float64s, ...]) -> ChainMarginals:
         """Marginals with those of start and end."""
         return with_ends(self.chain, parts[0], parts[1])
 

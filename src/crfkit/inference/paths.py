@@ -38,7 +38,7 @@ class GraphProblem(PathProblem):
         check_finite(moves)
         return _core.ScoredPaths(_graph(self.structure), moves)
 
-    def shaped(self, parts: tuple[Float64s, ...]) -> Float64s:
+    def shape_marginals(self, parts: tuple[Float64s, ...]) -> Float64s:
         """Those of arcs [A]; the other ones are of nodes."""
         return parts[0]
 

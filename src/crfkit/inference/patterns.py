@@ -31,12 +31,12 @@ class PatternProblem(ChainProblem):
     @cached_property
     def core(self) -> _core.ScoredGraph:
         """The trellis at the scores."""
-        return self._scored(self.folded(), self.scores)
+        return self._scored(self.fold(), self.scores)
 
     def direction(self, direction: Any) -> _core.ScoredGraph:
         """The trellis at a direction."""
         _check(self.structure, direction)
-        return self._scored(self.folded_direction(direction), direction)
+        return self._scored(self.fold_direction(direction), direction)
 
     def _scored(self, folded: tuple[Float64s, Float64s], scores: PatternScores) -> _core.ScoredTrellis:
         arcs = np.ascontiguousarray(folded[1][..., *self._trellises.arcs()])
@@ -46,13 +46,13 @@ class PatternProblem(ChainProblem):
     def _trellises(self) -> _core.Trellises:
         return _trellises(self.structure, None if self.allowed is None else self.allowed.key)
 
-    def shaped(self, parts: tuple[Float64s, ...]) -> Any:
+    def shape_marginals(self, parts: tuple[Float64s, ...]) -> Any:
         """Numbers of the core's parts, arcs [T − 1, A], in the shapes of the marginals."""
         states, arcs, weights = parts
         n_labels = self.structure.matcher.n_labels
         full = np.zeros((len(arcs), n_labels, n_labels))
         full[:, *self._trellises.arcs()] = arcs
-        return PatternMarginals(*super().shaped((states, full)), weights)
+        return PatternMarginals(*super().shape_marginals((states, full)), weights)
 
     def score(self, output: npt.ArrayLike) -> float:
         """score(y) of label ids [T]; −inf where a label is not allowed or a transition does not exist."""

@@ -26,7 +26,7 @@ class PathProblem(ABC):
         """A direction of the scores in the core, which must be finite."""
 
     @abstractmethod
-    def shaped(self, parts: tuple[Float64s, ...]) -> Any:
+    def shape_marginals(self, parts: tuple[Float64s, ...]) -> Any:
         """Numbers of the core's parts as marginals of the structure."""
 
     def log_partition(self) -> float:
@@ -35,11 +35,11 @@ class PathProblem(ABC):
 
     def marginals(self) -> Any:
         """∇ log Z."""
-        return self.shaped(self.core.marginals())
+        return self.shape_marginals(self.core.marginals())
 
     def hessian_vector(self, direction: Any) -> Any:
         """∇² log Z · direction."""
-        return self.shaped(self.core.hessian_vector(self.direction(direction)))
+        return self.shape_marginals(self.core.hessian_vector(self.direction(direction)))
 
     def decode(self) -> ScoredOutput:
         """The highest-scoring output; among equals the one with the lower arc at the last place where they differ."""

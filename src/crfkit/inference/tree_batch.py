@@ -50,7 +50,7 @@ class TreeBatch:
         self._shapes = [matrix.shape for matrix in matrices]
         self._labels = _common_labels(self._shapes)
         self._lengths = np.array([shape[0] - 1 for shape in self._shapes], dtype=np.int64)
-        self._scores = _flat(np.asarray(scores)) if self._full else _joined(matrices)
+        self._scores = _flat(np.asarray(scores)) if self._full else _join(matrices)
         if allowed is not None:
             self._forbid(allowed)
         self._core = self._at(self._scores)
@@ -94,7 +94,7 @@ class TreeBatch:
             np.ones(shape, dtype=np.bool_) if (mask := allowed_arcs(known, shape)) is None else mask
             for known, shape in zip(allowed, self._shapes, strict=True)
         ]
-        self._scores = np.where(_joined(masks), self._scores, -np.inf)
+        self._scores = np.where(_join(masks), self._scores, -np.inf)
 
     def __len__(self) -> int:
         return len(self._shapes)
@@ -136,7 +136,7 @@ class TreeBatch:
                 raise ArgumentError(
                     "Hessian–vector product: the direction holds −inf, expected finite numbers."
                 )
-        return self._in_form(self._core.hessian_vector(_joined(moves)))
+        return self._in_form(self._core.hessian_vector(_join(moves)))
 
     def entropy(self) -> Float64s:
         """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""
@@ -215,6 +215,6 @@ def _flat(array: npt.NDArray[Any]) -> Float64s:
     return np.array(array, dtype=np.float64, order="C").reshape(-1)
 
 
-def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _join(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """One after the other, flat; a copy."""
     return np.concatenate([array.reshape(-1) for array in arrays] or [np.zeros(0)])

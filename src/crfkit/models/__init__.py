@@ -5,7 +5,7 @@ from crfkit.models.crf import CRF
 from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.estimator import Estimator, NotFittedError
-from crfkit.models.files.disk import check_writable, replacing, saved_elsewhere
+from crfkit.models.files.disk import check_writable, replacing, save_elsewhere
 from crfkit.models.files.from_weights import assemble
 from crfkit.models.files.loading import load
 from crfkit.models.files.model_file import model_type, read_metadata
@@ -24,11 +24,11 @@ from crfkit.models.inspection import (
 )
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
-from crfkit.models.scores import position_scores, scored_nbest
+from crfkit.models.scores import position_scores, score_nbest
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointError, CheckpointMismatchError
 from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
 from crfkit.models.training.endings import ConvergenceWarning
-from crfkit.models.training.interruption import Terminated, Termination, postponed, terminable
+from crfkit.models.training.interruption import Terminated, Termination, postpone_signals, terminable
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
@@ -80,11 +80,11 @@ __all__ = [
     "load",
     "model_type",
     "position_scores",
-    "postponed",
+    "postpone_signals",
     "read_metadata",
     "replacing",
-    "saved_elsewhere",
-    "scored_nbest",
+    "save_elsewhere",
+    "score_nbest",
     "terminable",
     "transition_weights",
     "trellis_sizes",

@@ -10,13 +10,13 @@ import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, offsets
 from crfkit.errors import InputError, reword
-from crfkit.evaluation import MetricFunction, as_score, checked_metric, metric_for
+from crfkit.evaluation import MetricFunction, as_score, metric_for, read_metric
 from crfkit.features import (
     Annotation,
     Dataset,
     Labels,
     TagDictionary,
-    checked_lists,
+    check_lists,
     encode_allowed,
     first_of,
     read_once,
@@ -104,9 +104,9 @@ class ChainModel:
 
     def read_gold(self, y: Any, dataset: Dataset, which: str = "") -> list[Any]:
         """Right outputs as metrics compare them."""
-        return checked_lists(y, dataset.sequence_ptr, which)
+        return check_lists(y, dataset.sequence_ptr, which)
 
-    def compared(self, outputs: list[list[Any]], dataset: Dataset) -> list[list[Any]]:
+    def convert_outputs(self, outputs: list[list[Any]], dataset: Dataset) -> list[list[Any]]:
         """Predicted outputs as metrics compare them."""
         return outputs
 
@@ -148,14 +148,14 @@ class ChainModel:
             check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
             self._warn_of_unknown(gold)
         design = self.design(dataset, n_threads, asked_often=True)
-        figure = self.figure(checked_metric(metric), gold)
+        figure = self.figure(read_metric(metric), gold)
 
         def score(weights: Float64s) -> float:
             try:
                 ids = self.answerer(weights).decode(design, n_threads)
             except ValueError as error:  # the structure has no label sequence for one of them
                 raise reword(error, f"dev {error}") from None
-            return as_score(figure(gold, self.compared(self.decode(ids, dataset), dataset)))
+            return as_score(figure(gold, self.convert_outputs(self.decode(ids, dataset), dataset)))
 
         return score
 

@@ -107,7 +107,7 @@ def find_labels_gone(
     """
     while True:
         _check_some_left(int(np.count_nonzero(kept)), len(kept))
-        gone = frozenset(labels.classes).difference(Labels.seen_in([*compress(gold, kept), base]).classes)
+        gone = frozenset(labels.classes).difference(Labels.learn([*compress(gold, kept), base]).classes)
         stuck = [
             n
             for n, positions in enumerate(() if allowed is None or not gone else allowed)
@@ -154,8 +154,8 @@ def check_gold(annotation: Annotation, allowed: AllowedLabels | None, labels: La
         if gold[0] < 0 and annotation.sets is not None:
             gold = annotation.sets.between(position, position + 1).labels
         raise ImpossibleLabelsError(
-            f"sequence {n}, position {position - int(ptr[n])}: y has {_named(labels, gold)}, "
-            f"allowed has only {_named(labels, allowed.between(position, position + 1).labels)}"
+            f"sequence {n}, position {position - int(ptr[n])}: y has {_name_labels(labels, gold)}, "
+            f"allowed has only {_name_labels(labels, allowed.between(position, position + 1).labels)}"
         )
 
 
@@ -185,7 +185,7 @@ def trained_chain(structure: Chain, labels: Labels, ids: tuple[Int32s, Int32s] |
     return replace(structure, bigrams=trained_bigrams(labels, ids)).bind(labels.classes, [])
 
 
-def _named(labels: Labels, ids: Int32s) -> str:
+def _name_labels(labels: Labels, ids: Int32s) -> str:
     names = ", ".join(repr(label) for label in labels.decode(ids[:_SHOWN]))
     return names + ", …" * (len(ids) > _SHOWN)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.errors import UnsupportedError
-from crfkit.evaluation import MetricFunction, as_score, checked_metric
+from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import (
     Encoder,
     FacetsOf,
@@ -178,7 +178,7 @@ class CRF(Estimator, Generic[Label]):
         `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration. The logger "crfkit" gets
         the same records, with or without it.
         """
-        first = None if start is None else CRF._weighted(start)
+        first = None if start is None else CRF._read_start(start)
         X, y = without_spans(X, y, self.structure)
         if isinstance(dev, tuple) and len(dev) > 1:
             dev = (*without_spans(dev[0], dev[1], self.structure, "dev "), *dev[2:])
@@ -212,7 +212,7 @@ class CRF(Estimator, Generic[Label]):
         extend = self.__sklearn_is_fitted__()
         if extend and self._model.potentials.local:
             raise UnsupportedError("partial_fit cannot extend a model that is normalised at each position")
-        first = CRF._weighted(self) if extend else None
+        first = CRF._read_start(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         examples = Examples(*without_spans(X, y, self.structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
@@ -228,58 +228,58 @@ class CRF(Estimator, Generic[Label]):
     @property
     def classes_(self) -> "list[Label]":
         """The labels, in the order of the columns of `predict_marginals`."""
-        classes: tuple[Any, ...] = self._trained().labels.classes
+        classes: tuple[Any, ...] = self._get_model().labels.classes
         return list(classes)
 
     @property
     def structure_(self) -> Chain | Patterns | GraphStructure | Segments | Lattice:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
-        return self._trained().trained_structure
+        return self._get_model().trained_structure
 
     @property
     def n_features_(self) -> int:
         """Number of features that have weights."""
-        return self._trained().potentials.n_features
+        return self._get_model().potentials.n_features
 
     @property
     def n_columns_(self) -> int | None:
         """Columns that a position has, for a model with a template; None for one trained on features made in Python."""
-        return self._trained().potentials.encoder.n_columns
+        return self._get_model().potentials.encoder.n_columns
 
     @property
     def locally_normalised_(self) -> bool:
         """Whether probabilities are normalised at each position, as those of maximum entropy Markov models are."""
-        return self._trained().potentials.local
+        return self._get_model().potentials.local
 
     @property
     def feature_map_(self) -> FeatureMap:
         """Where the weights of each feature and arc lie in `weights_`; those of feature functions come after them."""
-        return self._trained().potentials.feature_map
+        return self._get_model().potentials.feature_map
 
     @property
     def output_names_(self) -> list[str]:
         """The outputs of feature functions, in the order of their weights: the last ones of `weights_`."""
-        return list(self._trained().potentials.output_names)
+        return list(self._get_model().potentials.output_names)
 
     @property
     def pattern_names_(self) -> list[str]:
         """The names of the patterns that have weights, in the order of these: the last ones of `weights_`."""
-        return list(self._trained().potentials.pattern_names)
+        return list(self._get_model().potentials.pattern_names)
 
     @property
     def structure_names_(self) -> list[str]:
         """The weights of segments, or of a structure of your own, in their order: the last ones of `weights_`."""
-        return list(self._trained().potentials.structure_names)
+        return list(self._get_model().potentials.structure_names)
 
     @property
     def encoder_(self) -> Encoder:
         """Turns input into numbers, and knows the names of the features."""
-        return self._trained().potentials.encoder
+        return self._get_model().potentials.encoder
 
     def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> "list[list[Label]]":
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
-        with ask.explained():
+        with ask.explain_impossible():
             return ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
@@ -288,7 +288,7 @@ class CRF(Estimator, Generic[Label]):
         With a `Lattice`, the probability of each arc to be on the path: float64[arcs].
         """
         ask = self._ask(X, allowed)
-        with ask.explained():
+        with ask.explain_impossible():
             marginals = ask.answerer.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
         if not ask.model.potentials.labels_positions:
             marginals = marginals[:, 1]  # of being on the path
@@ -325,7 +325,7 @@ class CRF(Estimator, Generic[Label]):
     ) -> "list[list[tuple[float, list[Label]]]]":
         """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
         check_count("n", n)
-        found = self._ask(X, allowed).scored_best(n)
+        found = self._ask(X, allowed).find_best(n)
         return [[(answer.probability, answer.labels) for answer in best] for best in found]
 
     def sample(
@@ -336,7 +336,7 @@ class CRF(Estimator, Generic[Label]):
         random = make_generator(self.random_state if random_state is None else random_state)
         ask = self._ask(X, allowed)
         uniforms = random.random(n * int(ask.ptr[-1]))
-        with ask.explained():
+        with ask.explain_impossible():
             ids = ask.answerer.sample(ask.design, n, uniforms, ask.n_threads)  # by sequence [n, length]
         drawn = ask.model.decode(ids, ask.dataset, n)
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
@@ -346,10 +346,10 @@ class CRF(Estimator, Generic[Label]):
 
         Where y has None or sets: of all label sequences that it allows, together.
         """
-        X, y = without_spans(X, y, self._trained().trained_structure)
+        X, y = without_spans(X, y, self._get_model().trained_structure)
         ask = self._ask(X, allowed)
         annotation = ask.model.annotate(y, ask.dataset)
-        with ask.explained():
+        with ask.explain_impossible():
             log_z = ask.answerer.log_partitions(ask.design, n_threads=ask.n_threads)
             log_z_gold = ask.answerer.log_partitions(
                 ask.design, annotation.labels, annotation.sets, ask.n_threads
@@ -370,16 +370,16 @@ class CRF(Estimator, Generic[Label]):
         A sequence counts as often as its weight says. A label None is unknown, a set of labels means one of these: then
         the score is the share of right labels among those that are known.
         """
-        given = checked_metric(metric)
-        X, y = without_spans(X, y, self._trained().trained_structure)
+        given = read_metric(metric)
+        X, y = without_spans(X, y, self._get_model().trained_structure)
         ask = self._ask(X, allowed)
         gold = ask.model.read_gold(y, ask.dataset)
         figure = ask.model.figure(given, gold)
         weights = read_sample_weight(sample_weight, len(gold))
-        with ask.explained():
+        with ask.explain_impossible():
             predicted = ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
         options = {} if weights is None else {"sample_weight": weights.tolist()}
-        return as_score(figure(gold, ask.model.compared(predicted, ask.dataset), **options))
+        return as_score(figure(gold, ask.model.convert_outputs(predicted, ask.dataset), **options))
 
     def _functions(self, params: dict[str, Any]) -> Any:
         structure, features = params["structure"], params["features"]
@@ -392,20 +392,20 @@ class CRF(Estimator, Generic[Label]):
             return structure.functions
         return features if own else None
 
-    def _trained(self) -> ChainModel:
+    def _get_model(self) -> ChainModel:
         self._check_fitted()
         return self._model
 
     def _ask(self, X: Sequence[Any], allowed: Allowed) -> EncodedInput:
         """New input, ready for a question."""
-        model = self._trained()
+        model = self._get_model()
         n_threads = count_threads(self.n_threads)
         dataset = model.encode(X, allowed)
         design = model.design(dataset, n_threads)
         return EncodedInput(model, self._answerer, design, dataset, n_threads)
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
-        model = self._trained()
+        model = self._get_model()
         encoder = model.potentials.encoder
         settings |= {
             "parameters": self._settings().to_json(encoder.template),

@@ -64,12 +64,12 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
         "transitions": [
             [_plain(before), _plain(after), weight] for before, after, weight in transition_weights(model)
         ],
-        "bigrams": _bigrams(model._trained().chain),
+        "bigrams": _bigrams(model._get_model().chain),
     }
 
 
 def _parser(model: Parser) -> dict[str, Any]:
-    arc_map, weights = model._trained().arc_map, model.weights_
+    arc_map, weights = model._get_model().arc_map, model.weights_
     n_arcs, layout = arc_map.n_arc_features, arc_map.layout
     of_labels, labels = weights[n_arcs:], layout.pair_labels
     counts = np.bincount(labels, minlength=len(arc_map.labels))

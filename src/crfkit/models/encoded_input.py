@@ -49,7 +49,7 @@ class EncodedInput(NamedTuple):
         return self.dataset.allowed
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def explain_impossible(self) -> Iterator[None]:
         """Where the native core finds that a sequence has no possible label sequence, say why."""
         try:
             yield
@@ -57,9 +57,9 @@ class EncodedInput(NamedTuple):
             check_possible(self.model.chain, self.ptr, self.allowed)
             raise error if isinstance(error, InputError) else InputError(str(error)) from error
 
-    def scored_best(self, n: int) -> list[list[ScoredLabels]]:
+    def find_best(self, n: int) -> list[list[ScoredLabels]]:
         """The n best label sequences of each input, best first; fewer where fewer exist."""
-        with self.explained():
+        with self.explain_impossible():
             log_z = self.answerer.log_partitions(self.design, n_threads=self.n_threads).tolist()
             found = self.answerer.k_best(self.design, n, self.n_threads)
         return [

@@ -71,7 +71,7 @@ class Estimator:
         return self
 
     @classmethod
-    def _weighted(cls, start: object) -> Weighted[Any]:
+    def _read_start(cls, start: object) -> Weighted[Any]:
         """The trained model to begin with, or the one of its file, and its weights."""
         if isinstance(start, str | os.PathLike):
             from crfkit.models.files.loading import load  # which makes models of all classes

@@ -118,12 +118,12 @@ def heaviest_of_structure(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
 
 def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[TrellisSize]:
     """How large the trellis of each sequence is, for a model with patterns."""
-    potentials = model._trained().potentials
+    potentials = model._get_model().potentials
     if not isinstance(potentials, PatternPotentials) or not potentials.pattern_names:
         raise UnsupportedError("the model has no patterns: each position has one state for each label")
     ask = model._ask(X, allowed)
     patterns = potentials.patterns
-    starts = patterns.data(model._trained().encode(X, allowed))
+    starts = patterns.data(model._get_model().encode(X, allowed))
     found = []
     for n, (begin, end) in enumerate(pairwise(ask.ptr.tolist())):
         states, arcs, _ = ask.design.trellises.sizes(n)

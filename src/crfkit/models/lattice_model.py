@@ -50,7 +50,7 @@ class LatticeModel(ChainModel):
         """Full paths as lists of (start, end, label), which metrics compare."""
         return gold_triples(y, _lattices(dataset), which)
 
-    def compared(self, outputs: list[list[Any]], dataset: Dataset) -> list[list[Any]]:
+    def convert_outputs(self, outputs: list[list[Any]], dataset: Dataset) -> list[list[Any]]:
         """The same of outputs."""
         return path_triples(outputs, _lattices(dataset))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.data import Sentence
-from crfkit.features import Treebank, check_trees, checked_sentences, encode_sentences, known_trees
+from crfkit.features import Treebank, check_sentences, check_trees, encode_sentences, known_trees
 from crfkit.inference import TreeParser
 from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
@@ -127,7 +127,7 @@ class Parser(Estimator):
         `start` is a trained parser, or its file, whose weights to begin with where this one has the same features and
         labels. `checkpoint` and `verbose` as for `CRF.fit`.
         """
-        first = None if start is None else Parser._weighted(start)
+        first = None if start is None else Parser._read_start(start)
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         self._keep(train(ParserTask(self._settings(), sentences, sample_weight), plan))
         self._metadata = {}
@@ -209,13 +209,13 @@ class Parser(Estimator):
     @property
     def classes_(self) -> list[str]:
         """The labels of arcs, sorted."""
-        return list(self._trained().arc_map.labels)
+        return list(self._get_model().arc_map.labels)
 
     def _settings(self) -> ParserSettings:
         return ParserSettings(**{field.name: getattr(self, field.name) for field in fields(ParserSettings)})
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
-        model = self._trained()
+        model = self._get_model()
         settings |= {"parameters": self._settings().to_json(), "columns": model.columns}
         contents = parser_file.ParserContents(settings, model.arc_map, self.weights_, history)
         return parser_file.pack(contents, single_precision=single_precision)
@@ -224,7 +224,7 @@ class Parser(Estimator):
         super()._set_model(model, weights)
         self._parser = TreeParser(model.arc_map.layout, weights, single_root=self.single_root)
 
-    def _trained(self) -> ParserModel:
+    def _get_model(self) -> ParserModel:
         self._check_fitted()
         return self._model
 
@@ -233,6 +233,6 @@ class Parser(Estimator):
         self._check_fitted()
         if self._parser.single_root != self.single_root:  # another one was set since the training
             self._set_model(self._model, self._weights)
-        given = checked_sentences(sentences)
+        given = check_sentences(sentences)
         warn_of_missing_columns(self._model.columns, given, stacklevel=3)
         return given, encode_sentences(given)

@@ -10,12 +10,10 @@ from crfkit.models.crf import CRF, Allowed
 from crfkit.models.encoded_input import ScoredLabels
 
 
-def scored_nbest(
-    model: CRF, X: Sequence[Any], n: int, *, allowed: Allowed = None
-) -> list[list[ScoredLabels]]:
+def score_nbest(model: CRF, X: Sequence[Any], n: int, *, allowed: Allowed = None) -> list[list[ScoredLabels]]:
     """The n best label sequences of each input with their scores and log Z, best first; fewer where fewer exist."""
     check_count("n", n)
-    return model._ask(X, allowed).scored_best(n)
+    return model._ask(X, allowed).find_best(n)
 
 
 def position_scores(model: CRF, X: Sequence[Any], y: Sequence[Sequence[Hashable]]) -> list[Float64s]:

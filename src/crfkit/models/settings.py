@@ -17,7 +17,7 @@ from crfkit.features import (
     Strength,
     TagDictionary,
     Template,
-    counted_columns,
+    count_columns,
     preset,
 )
 from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
@@ -113,7 +113,7 @@ class CRFSettings:
         """Training data X, still to be read, and the template: a preset fits itself to the columns of X."""
         if not isinstance(self.features, str) or self.features not in PRESETS:
             return X, find_template(self.features)
-        X, n_columns = counted_columns(X)
+        X, n_columns = count_columns(X)
         return X, find_template(self.features, n_columns)
 
     def to_json(self, template: Template | None) -> dict[str, Any]:

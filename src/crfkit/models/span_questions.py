@@ -36,7 +36,7 @@ def find_spans(
     ask: EncodedInput, labels: SpanLabels, threshold: float | None, decode: str | None
 ) -> list[list[Span]]:
     """The spans of each sequence: above a threshold, of the best labels, or with the highest expected F1."""
-    with ask.explained():
+    with ask.explain_impossible():
         if decode is None:
             least = DEFAULT_THRESHOLD if threshold is None else threshold
             return ask.answerer.spans(ask.design, labels, least, ask.n_threads)
@@ -54,7 +54,7 @@ def find_spans(
 
 def find_arcs(ask: EncodedInput, threshold: float | None, decode: str | None) -> list[list[Span]]:
     """The same of word lattices: arcs with equal ends and labels are one span."""
-    with ask.explained():
+    with ask.explain_impossible():
         on_path = ask.answerer.marginals(ask.design, ask.n_threads)[:, 1]
         best = ask.answerer.decode(ask.design, ask.n_threads) if decode == "viterbi" else None
     everything = path_spans(on_path, ask.dataset)
@@ -63,7 +63,9 @@ def find_arcs(ask: EncodedInput, threshold: float | None, decode: str | None) ->
         return _likely(spans, threshold or 0.0)
     if best is None:
         return _likely(everything, DEFAULT_THRESHOLD if threshold is None else threshold)
-    paths = [set(path) for path in ask.model.compared(ask.model.decode(best, ask.dataset), ask.dataset)]
+    paths = [
+        set(path) for path in ask.model.convert_outputs(ask.model.decode(best, ask.dataset), ask.dataset)
+    ]
     spans = [
         [span for span in some if span[:3] in path] for some, path in zip(everything, paths, strict=True)
     ]

@@ -29,8 +29,8 @@ from crfkit.nn.problem.checks import (
     check_scores,
     check_spans,
     check_threshold,
-    checked_places,
-    checked_transitions,
+    fill_transitions,
+    read_places,
 )
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.gold_score import Term, has_unknown, likelihood_terms, path_score, terms_within
@@ -74,9 +74,9 @@ class ChainDistribution(Distribution):
                 f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
             )
         L = emissions.shape[2]
-        transitions = checked_transitions(transitions, emissions)
+        transitions = fill_transitions(transitions, emissions)
         check_ends(start, end, emissions)
-        lengths, positions = checked_places(emissions, mask, lengths)
+        lengths, positions = read_places(emissions, mask, lengths)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
                 raise ShapeError(

@@ -109,6 +109,6 @@ def _expected(probabilities: list[Tensor], scores: tuple[Tensor, ...]) -> Tensor
     return torch.where(impossible, -torch.inf, total)
 
 
-def uncompiled(function: Callable[..., Result]) -> Callable[..., Result]:
+def break_graph(function: Callable[..., Result]) -> Callable[..., Result]:
     """A function that breaks the graph of a compiled program: kernels and the core need addresses, graphs their own."""
     return torch.compiler.disable(function) if torch.compiler.is_compiling() else function

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from crfkit.errors import ArgumentError, ShapeError
 from crfkit.nn.layer import REDUCTIONS
-from crfkit.nn.problem.chain import constrained
+from crfkit.nn.problem.chain import constrain
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.layout import check_emissions, check_layout, check_lengths, to_batch_first
 from crfkit.nn.segments import SegmentDistribution
@@ -89,7 +89,7 @@ class SegmentCRF(nn.Module):
         return SegmentDistribution(
             to_batch_first(emissions, self.batch_first),
             self.durations,
-            *constrained(self.bigrams, *scores),
+            *constrain(self.bigrams, *scores),
             lengths=lengths,
             **{name: to_batch_first(part, self.batch_first) for name, part in given.items()},
         )

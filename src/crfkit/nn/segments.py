@@ -12,7 +12,7 @@ from crfkit.errors import ArgumentError, ShapeError
 from crfkit.nn.backends import choice, segment_decode, torch_segments
 from crfkit.nn.backends import segments as backends
 from crfkit.nn.backends.decode import NOTHING
-from crfkit.nn.distribution import Distribution, uncompiled
+from crfkit.nn.distribution import Distribution, break_graph
 from crfkit.nn.problem.checks import (
     check_device,
     check_ends,
@@ -20,8 +20,8 @@ from crfkit.nn.problem.checks import (
     check_scores,
     check_spans,
     check_threshold,
-    checked_places,
-    checked_transitions,
+    fill_transitions,
+    read_places,
 )
 from crfkit.nn.problem.segments import (
     N_SCORES,
@@ -74,9 +74,9 @@ class SegmentDistribution(Distribution):
             raise ShapeError(
                 f"transitions: got shape {list(transitions.shape)}, expected [L, L] or [B, L, L]."
             )
-        transitions = checked_transitions(transitions, emissions)
+        transitions = fill_transitions(transitions, emissions)
         check_ends(start, end, emissions)
-        lengths, self._positions = checked_places(emissions, mask, lengths)
+        lengths, self._positions = read_places(emissions, mask, lengths)
         if allowed is not None:
             if allowed.dtype != torch.bool or allowed.shape != emissions.shape:
                 raise ShapeError(
@@ -133,7 +133,7 @@ class SegmentDistribution(Distribution):
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no segmentation is possible, 0 for an empty sequence."""
-        return uncompiled(backends.log_partition)(self._backend, self._problem)
+        return break_graph(backends.log_partition)(self._backend, self._problem)
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] in float64, before it is normalised; −inf for what is no segmentation; differentiable."""
@@ -172,7 +172,7 @@ class SegmentDistribution(Distribution):
         """P(a segment with this label covers the position) [B, T, L]; differentiable where a gradient is wanted."""
         if self._differentiated:
             return self._spread(self._moments()[1].to(self._dtype))
-        return self._spread(uncompiled(self._gradient)()[0].to(self._dtype))
+        return self._spread(break_graph(self._gradient)()[0].to(self._dtype))
 
     @torch.no_grad()
     def _gradient(self) -> Sequence[Any]:
@@ -245,7 +245,7 @@ class SegmentDistribution(Distribution):
     def argmax(self) -> Tensor:
         """The tags of the best segmentation [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
         with torch.no_grad():
-            return self._spread(uncompiled(self._backend.argmax)(self._problem), NOTHING)
+            return self._spread(break_graph(self._backend.argmax)(self._problem), NOTHING)
 
     def tags(self, segments: Iterable[Iterable[tuple[int, int, int]]]) -> Tensor:
         """The tags [B, T] of segments (start, end, label), listed for each sequence; −1 where there is none."""
@@ -277,15 +277,15 @@ class SegmentDistribution(Distribution):
         return found
 
     def _k_best(self, k: int) -> tuple[Tensor, Tensor]:
-        scores, tags = uncompiled(segment_decode.k_best)(self._problem, k)
+        scores, tags = break_graph(segment_decode.k_best)(self._problem, k)
         return scores, self._spread(tags.transpose(1, 2), NOTHING).transpose(1, 2)
 
     def _sample(self, n: int, generator: torch.Generator | None) -> Tensor:
-        tags = uncompiled(segment_decode.sample)(self._problem, n, generator)
+        tags = break_graph(segment_decode.sample)(self._problem, n, generator)
         return self._spread(tags.permute(1, 2, 0), NOTHING).permute(2, 0, 1)
 
     def _moments(self) -> tuple[Tensor, ...]:
-        return uncompiled(self._moments_of_parts)()
+        return break_graph(self._moments_of_parts)()
 
     def _moments_of_parts(self) -> tuple[Tensor, ...]:
         if not self._differentiated:
@@ -314,7 +314,7 @@ class SegmentDistribution(Distribution):
         return tuple(self._exact())
 
     def _log_partition_in_double(self) -> Tensor:
-        return uncompiled(torch_segments.differentiable_log_partition)(self._problem)
+        return break_graph(torch_segments.differentiable_log_partition)(self._problem)
 
     def kl(self, other: SegmentDistribution) -> Tensor:
         """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same outputs; inf where q(y) = 0 < p(y)."""

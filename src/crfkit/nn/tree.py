@@ -10,9 +10,9 @@ from crfkit.nn.backends import choice
 from crfkit.nn.backends.decode import NOTHING
 from crfkit.nn.backends.torch_tree import differentiable_log_partition
 from crfkit.nn.backends.tree import TreeBackend, scores_of
-from crfkit.nn.distribution import Distribution, uncompiled
+from crfkit.nn.distribution import Distribution, break_graph
 from crfkit.nn.problem.chain import working_dtype
-from crfkit.nn.problem.checks import check_device, check_integers, check_scores, checked_lengths
+from crfkit.nn.problem.checks import check_device, check_integers, check_scores, read_lengths
 from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
 
 
@@ -38,7 +38,7 @@ class TreeDistribution(Distribution):
             raise ArgumentError("scores: got no root, expected [B, n + 1, n + 1].")
         B, size = scores.shape[:2]
         if lengths is not None:
-            lengths = checked_lengths(lengths, B, size - 1, scores.device)
+            lengths = read_lengths(lengths, B, size - 1, scores.device)
         self._problem = TreeProblem(scores, lengths, single_root)
         self._choice: TreeBackend | None = None
 
@@ -60,7 +60,7 @@ class TreeDistribution(Distribution):
 
     def log_partition(self) -> Tensor:
         """log Z [B]; −inf where no tree exists, 0 for an empty sentence, NaN where the score of an arc is not a number."""
-        return uncompiled(self._log_partition)(self._problem)
+        return break_graph(self._log_partition)(self._problem)
 
     def _log_partition(self, problem: TreeProblem) -> Tensor:
         """log Z [B] of this problem with other scores, differentiable."""
@@ -81,13 +81,13 @@ class TreeDistribution(Distribution):
         place = torch.arange(size, device=heads.device)
         allowed = (place[:, None] == heads[:, None, :]) | (heads < 0)[:, None, :]  # [B, n + 1, n + 1]
         within = self._problem._replace(scores=self._problem.scores.masked_fill(~allowed, -torch.inf))
-        return uncompiled(self._log_partition)(within) - self.log_partition()
+        return break_graph(self._log_partition)(within) - self.log_partition()
 
     def marginals(self) -> Tensor:
         """The probability of every arc [B, n + 1, n + 1]; differentiable where a gradient is wanted."""
         if self._differentiated:
             return self._moments()[1].to(self._dtype)
-        return uncompiled(self._marginals)(self._dtype)[1]
+        return break_graph(self._marginals)(self._dtype)[1]
 
     @torch.no_grad()
     def _marginals(self, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
@@ -100,7 +100,7 @@ class TreeDistribution(Distribution):
 
     def argmax(self) -> Tensor:
         """The heads of the best tree [B, n]; −1 beyond the end of a sentence, and where no tree exists."""
-        return uncompiled(self._argmax)()
+        return break_graph(self._argmax)()
 
     @torch.no_grad()
     def _argmax(self) -> Tensor:
@@ -119,7 +119,7 @@ class TreeDistribution(Distribution):
         return self._backend.sample(self._problem, n, generator)
 
     def _moments(self) -> tuple[Tensor, ...]:
-        return uncompiled(self._differentiable_moments)()
+        return break_graph(self._differentiable_moments)()
 
     def _differentiable_moments(self) -> tuple[Tensor, ...]:
         log_z, by_arc = self._marginals()
@@ -133,7 +133,7 @@ class TreeDistribution(Distribution):
         return (self._problem.scores.double().masked_fill(~arcs_of(self._problem), -torch.inf),)
 
     def _log_partition_in_double(self) -> Tensor:
-        return uncompiled(self._log_partition)(self._problem._replace(scores=self._problem.scores.double()))
+        return break_graph(self._log_partition)(self._problem._replace(scores=self._problem.scores.double()))
 
     def _check_same_outputs(self, other: "TreeDistribution") -> None:
         mine, theirs = list(self._problem.scores.shape), list(other._problem.scores.shape)

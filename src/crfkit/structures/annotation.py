@@ -40,7 +40,7 @@ class Outside(NamedTuple):
         return f"{where}{self.after} {'at the start' if self.before is START else f'after {self.before}'}"
 
 
-def observed(labels: Sequence[Hashable], outputs: Sequence[npt.ArrayLike | AllowedLabels]) -> Bigrams:
+def observe_bigrams(labels: Sequence[Hashable], outputs: Sequence[npt.ArrayLike | AllowedLabels]) -> Bigrams:
     """The bigrams of the outputs; an unknown label gives none, a set of labels those of each of its labels."""
     n_labels = len(labels)
     listed = _Paths([output for output in outputs if not isinstance(output, AllowedLabels)], n_labels)

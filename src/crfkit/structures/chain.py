@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.errors import ArgumentError, ImpossibleLabelsError, LabelError, ShapeError, UnsupportedError
-from crfkit.structures.annotation import Outside, observed, outside
+from crfkit.structures.annotation import Outside, observe_bigrams, outside
 from crfkit.structures.bigrams import END, START, Bigrams
 from crfkit.structures.schemes import SCHEMES
 from crfkit.structures.score_arrays import numeric, refuse_unusable
@@ -106,7 +106,7 @@ class Chain:
         if isinstance(bigrams, str):
             bigrams = Bigrams() if bigrams == OBSERVED else Bigrams.scheme(bigrams, known)
         if self.bigrams == OBSERVED or self.unseen == "extend":
-            bigrams |= observed(known, given)
+            bigrams |= observe_bigrams(known, given)
         if also is not None:
             bigrams |= also
         inside = Bigrams.from_ids(known, *bigrams.ids(known))

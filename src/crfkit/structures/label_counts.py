@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.errors import ArgumentError
-from crfkit.structures.pattern_language import quoted
+from crfkit.structures.pattern_language import quote
 
 ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may occur
 LONGEST = 1000
@@ -28,7 +28,7 @@ class Gram(NamedTuple):
 
     def text(self, names: Sequence[Hashable]) -> str:
         """The pattern that matches it, over labels with these names."""
-        run = " ".join(quoted(str(names[label])) for label in self.labels)
+        run = " ".join(quote(str(names[label])) for label in self.labels)
         return f"{'^' * (self.where == FIRST)}{run}{'$' * (self.where == LAST)}"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s, Int64s, offsets
-from crfkit.structures.pattern_language import quoted
+from crfkit.structures.pattern_language import quote
 
 _LETTERS = ("BI", "BIES", "BILU", "BMES")  # begin, inside, end, single
 _OUTSIDE = "O"
@@ -34,13 +34,13 @@ class LabelUnits:
         names = [str(label) for label in labels]
         roles = _roles(names)
         if roles is None:
-            texts = [quoted(name) for name in names]
+            texts = [quote(name) for name in names]
             never = np.zeros(len(names), np.bool_)
             runs = tuple(f"{text}+" for text in texts)
             return cls(np.arange(len(names), dtype=np.int32), never, never, never, (*texts,), (*texts,), runs)
         by_kind: dict[str, dict[str, str]] = {}  # kind → role → text of the label
         for name, role in zip(names, roles, strict=True):
-            by_kind.setdefault(_kind(name), {})[role] = quoted(name)
+            by_kind.setdefault(_kind(name), {})[role] = quote(name)
         place = {kind: i for i, kind in enumerate(by_kind)}
         texts_of = [
             _span_texts(of_role, closed=not {"E", "S"}.isdisjoint(roles)) for of_role in by_kind.values()

@@ -79,7 +79,7 @@ def parse(text: str) -> Parsed:
     return _Parser(text).pattern()
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """A label as a pattern has to write it.
 
     >>> quoted("NN"), quoted("PRP$")
@@ -160,9 +160,9 @@ class _Parser:
             return OnePosition(frozenset(), others=True)
         if found == "!":
             self.at += 1
-            return self.negated(self.at - 1, self.nested(self.atom))
+            return self.parse_negated(self.at - 1, self.parse_nested(self.atom))
         if found in ('"', "'"):
-            return OnePosition(frozenset([self.quoted_label(found)]))
+            return OnePosition(frozenset([self.parse_quoted(found)]))
         if not found or found in _SPECIAL:
             is_last = not self.text[self.at + 1 :].strip()
             misplaced = None if found == "$" and is_last else _MISPLACED.get(found)
@@ -179,7 +179,7 @@ class _Parser:
     def group(self) -> Node:
         begin = self.at
         self.at += 1
-        inside = self.nested(self.sequence)
+        inside = self.parse_nested(self.sequence)
         if not self.takes(")"):
             if self.next():
                 self.complain(_MISPLACED["$"])
@@ -187,7 +187,7 @@ class _Parser:
             self.complain("this bracket is not closed")
         return inside
 
-    def nested(self, read: Callable[[], Node]) -> Node:
+    def parse_nested(self, read: Callable[[], Node]) -> Node:
         self.depth += 1
         if self.depth > DEEPEST:
             self.complain(f"more than {DEEPEST} brackets or negations inside each other")
@@ -195,7 +195,7 @@ class _Parser:
         self.depth -= 1
         return node
 
-    def negated(self, at: int, node: Node) -> Node:
+    def parse_negated(self, at: int, node: Node) -> Node:
         if not isinstance(node, OnePosition):
             self.at = at
             self.complain(
@@ -203,7 +203,7 @@ class _Parser:
             )
         return OnePosition(node.names, not node.others)
 
-    def quoted_label(self, quote: str) -> str:
+    def parse_quoted(self, quote: str) -> str:
         begin = self.at
         label = ""
         self.at += 1

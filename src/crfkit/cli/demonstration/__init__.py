@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from crfkit import __version__
 from crfkit.cli.demonstration import parts, timing
-from crfkit.cli.demonstration.sample import Labelled, draw_names, read_sample, tagged
+from crfkit.cli.demonstration.sample import Labelled, draw_names, read_sample, read_tags
 from crfkit.cli.demonstration.screen import PALE, Screen
 from crfkit.cli.streams import make_folder
 from crfkit.data import Sentence, write_conllu
@@ -54,8 +54,8 @@ def demo(folder: Path, screen: Screen, sizes: Sizes | None = None, program: str 
     screen.say(f"{SOURCE}, and made-up sentences with names.")
 
     screen.heading("Tags: gold beside predicted")
-    words = tagged(treebank)
-    tagger = parts.train_tagger(screen, words, tagged(test))
+    words = read_tags(treebank)
+    tagger = parts.train_tagger(screen, words, read_tags(test))
     screen.say(f"Sentence {number} of these others:")
     wrong_tags = parts.show_tags(screen, tagger, gold)
 
@@ -75,7 +75,7 @@ def demo(folder: Path, screen: Screen, sizes: Sizes | None = None, program: str 
 
     for name, model in (("tagger", tagger), ("names", namer), ("parser", parser)):
         model.save(folder / f"{name}.crf")
-    write_data(folder, words=tagged(test), names_train=names_train, names_test=names_test, test=test)
+    write_data(folder, words=read_tags(test), names_train=names_train, names_test=names_test, test=test)
     screen.heading(f"Go on with the files in {folder}{os.sep}")
     commands = commands_for(folder, program)
     for text, line in commands:

@@ -36,7 +36,7 @@ def read_sample(part: str) -> list[Sentence]:
         return list(read_conllu(path))
 
 
-def tagged(sentences: list[Sentence]) -> Labelled:
+def read_tags(sentences: list[Sentence]) -> Labelled:
     """The words and parts of speech of a treebank."""
     return Labelled(
         [[word.form for word in sentence.words] for sentence in sentences],

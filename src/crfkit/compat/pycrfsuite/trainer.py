@@ -15,7 +15,7 @@ from crfkit.compat.pycrfsuite.instances import Instances
 from crfkit.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, GRAPHICAL_MODEL, defaults
 from crfkit.compat.pycrfsuite.training import Learned, Training
 from crfkit.errors import InputError
-from crfkit.models import assemble, check_writable, saved_elsewhere
+from crfkit.models import assemble, check_writable, save_elsewhere
 
 _FIRST_CODE = -(2**31)
 
@@ -166,7 +166,7 @@ class BaseTrainer:
         try:
             write(path)
         except InputError as error:  # such as a full disk
-            if (other := saved_elsewhere(write, path)) is None:
+            if (other := save_elsewhere(write, path)) is None:
                 raise
             raise InputError(f"{error}; the model is in {other}") from None
         for what in ("labels", "attributes", "feature references for transitions"):

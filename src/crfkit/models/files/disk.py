@@ -53,7 +53,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
-def saved_elsewhere(save: Callable[[Path], None], path: str | os.PathLike[str]) -> Path | None:
+def save_elsewhere(save: Callable[[Path], None], path: str | os.PathLike[str]) -> Path | None:
     """Where `save` could put a file for which there is no space at `path`; None where it could not."""
     path = Path(path)
     name = f"{path.stem}-{os.urandom(4).hex()}{path.suffix}"

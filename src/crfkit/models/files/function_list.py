@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from crfkit.errors import ArgumentError
-from crfkit.features import loaded
+from crfkit.features import load_function
 
 
 def choose_functions(
@@ -14,7 +14,7 @@ def choose_functions(
 ) -> Iterator[Callable[..., Any]]:
     """Those that are given, in their order; else those that import paths name, where `trust`; else `functions`."""
     if given is None:
-        return iter([*map(loaded, functions)] if trust else functions)
+        return iter([*map(load_function, functions)] if trust else functions)
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise ArgumentError(f"functions is {given!r}, expected a list of functions")
     new = list(given)

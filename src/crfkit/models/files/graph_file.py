@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crfkit.errors import FileFormatError, NotLoadedError, UnsavableError
-from crfkit.features import import_path, loaded, placeholder
+from crfkit.features import import_path, load_function, placeholder
 from crfkit.models.files.file_arrays import path_setting, setting
 from crfkit.structures import Arc, Chain, GraphStructure
 
@@ -32,12 +32,12 @@ class StoredStructure(GraphStructure):
             "crfkit.load(path, trust_functions=True) imports it"
         )
 
-    def opened(self, given: Any, *, trust: bool) -> GraphStructure:
+    def open(self, given: Any, *, trust: bool) -> GraphStructure:
         """The structure itself, with the class that is given, or with the one that its import path names."""
         if given is None and not trust:
             return self
         try:
-            (kind,) = [loaded(self.kind)] if given is None else given
+            (kind,) = [load_function(self.kind)] if given is None else given
             structure = _make(kind, self.fields, self.chain)
         except (TypeError, ValueError) as error:
             raise NotLoadedError(f"its structure {self.kind!r} cannot be made ({error})") from error

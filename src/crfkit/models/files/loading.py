@@ -111,7 +111,7 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         given = setting(contents.settings, "parameters", dict)
         parameters = CRFSettings.from_json(given, n_columns, learned)
         if isinstance(parameters.structure, StoredStructure):
-            graph = parameters.structure.opened(of_structure, trust=trust)
+            graph = parameters.structure.open(of_structure, trust=trust)
             parameters = replace(parameters, structure=graph)
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)
@@ -175,7 +175,7 @@ def _read_potentials(
         return LatticePotentials(encoder, feature_map, LatticeMap(lattice, names), contents.labels)
     map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
     if contents.patterns is not None:
-        patterns = contents.patterns.opened(classes, chain, columns=template is not None)
+        patterns = contents.patterns.open(classes, chain, columns=template is not None)
         return PatternPotentials(encoder, feature_map, patterns, functions=map_)
     if graph is not None:
         return GraphPotentials(encoder, feature_map, GraphMap(graph, classes, names), functions=map_)

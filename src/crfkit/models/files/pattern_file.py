@@ -95,12 +95,12 @@ class StoredPatterns(NamedTuple):
             for place, begin, end in zip(where, ends[:-1], ends[1:], strict=True)
         )
         stored = cls(settings, grams, given, 0)
-        known = stored.opened(labels, Chain(), columns=False)
+        known = stored.open(labels, Chain(), columns=False)
         if len(set(grams)) != len(grams) or not set(given) <= set(known.names):
             raise FileFormatError("its patterns are not distinct")
         return stored._replace(n_weights=known.n_weights)
 
-    def opened(self, labels: Sequence[Hashable], chain: Chain, *, columns: bool) -> PatternMap:
+    def open(self, labels: Sequence[Hashable], chain: Chain, *, columns: bool) -> PatternMap:
         """The patterns themselves, with placeholders for functions; `chain` is the rest of their structure."""
         growth = setting(self.settings, "grow", (dict, type(None)))
         try:
@@ -187,7 +187,7 @@ def _from_json(entry: Any, labels: Sequence[Hashable]) -> Any:
             gate = when if path is None else placeholder(path_setting(entry, "path"))
             return Pattern(setting(entry, "text", str), gate, setting(entry, "weight", (str, type(None))))
         case "ngrams" | "affixes":
-            fields = {name: _restored(value) for name, value in entry.items() if name not in ("kind", "of")}
+            fields = {name: _restore(value) for name, value in entry.items() if name not in ("kind", "of")}
             if "of" in entry:
                 fields["of"] = [_run(run, labels) for run in setting(entry, "of", list)]
             return Ngrams(**fields) if kind == "ngrams" else Affixes(**fields)
@@ -212,5 +212,5 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _restored(value: Any) -> Any:
+def _restore(value: Any) -> Any:
     return {int(length): number for length, number in value.items()} if isinstance(value, dict) else value

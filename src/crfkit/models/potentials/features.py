@@ -224,11 +224,11 @@ class FeaturePotentials:
         """What the model file holds of them: fields of `crf_file.Contents`."""
         return {"encoder": self.encoder, "feature_map": self.feature_map}
 
-    def compared(self, data: TrainingData) -> Iterator[Any]:
+    def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What a checkpoint compares of training data beside features and labels."""
         yield None
 
-    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+    def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The same for held-out data."""
         return iter(())
 

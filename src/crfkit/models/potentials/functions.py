@@ -95,12 +95,12 @@ class FunctionPotentials(FeaturePotentials):
             "output_names": function_file.output_names(self.functions),
         }
 
-    def compared(self, data: TrainingData) -> Iterator[Any]:
+    def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """The values of the functions."""
         yield None
         yield from data.read.values()
 
-    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+    def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The values of the functions."""
         return FunctionData(self.functions, dataset, n_threads=1).values()
 

@@ -81,12 +81,12 @@ class GraphPotentials(StructurePotentials):
         """With the names of the weights; the structure itself is in the settings of the file."""
         return self.beside.contents() | {"structure_names": self.graphs.names}
 
-    def compared(self, data: TrainingData) -> Iterator[Any]:
+    def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """The graphs, and the values of functions."""
         yield from self.graphs.graphs(data.dataset)
         if self.functions is not None:
-            yield from self.beside.compared(data)
+            yield from self.beside.list_compared(data)
 
-    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+    def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The values of functions."""
-        return self.beside.compared_input(dataset)
+        return self.beside.list_compared_input(dataset)

@@ -93,6 +93,6 @@ class LatticePotentials(FeaturePotentials):
         """With the names of the transitions; the structure itself is in the settings of the file."""
         return super().contents() | {"structure_names": self.lattices.names}
 
-    def compared(self, data: TrainingData) -> Iterator[Any]:
+    def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """The names of the transitions; the arcs are in the data set."""
         yield list(self.lattices.names)

@@ -101,7 +101,7 @@ class PatternPotentials(StructurePotentials):
     def _prune_own(self, used: Bools) -> tuple[Self, Bools]:
         """Patterns that were taken from data go; those that were asked for, and outputs of functions, stay."""
         n_outputs = len(used) - self.patterns.n_weights
-        patterns, left = self.patterns.kept(used[n_outputs:])
+        patterns, left = self.patterns.keep(used[n_outputs:])
         return replace(self, patterns=patterns), np.concatenate([np.ones(n_outputs, np.bool_), left])
 
     def find_unsavable(self) -> str | None:
@@ -112,16 +112,16 @@ class PatternPotentials(StructurePotentials):
         """With the patterns."""
         return self.beside.contents() | {"patterns": StoredPatterns.of(self.patterns)}
 
-    def compared(self, data: TrainingData) -> Iterator[Any]:
+    def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """The patterns, where each may begin, and the values of functions."""
         yield self.patterns.names, data.read.starts
         if self.functions is not None:
-            yield from self.beside.compared(_without_patterns(data))
+            yield from self.beside.list_compared(_without_patterns(data))
 
-    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+    def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """Where each pattern may begin, and the values of functions."""
         yield self.patterns.data(dataset)
-        yield from self.beside.compared_input(dataset)
+        yield from self.beside.list_compared_input(dataset)
 
 
 class _Read(NamedTuple):

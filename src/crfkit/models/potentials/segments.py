@@ -87,18 +87,18 @@ class SegmentPotentials(FeaturePotentials):
         """With the types of segments and their lengths."""
         return super().contents() | {"segments": self.segments}
 
-    def compared(self, data: TrainingData) -> Iterator[Any]:
+    def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What segments have weights for, and the features of each."""
         yield self.segments.names, data.read
 
-    def compared_input(self, dataset: Dataset) -> Iterator[Any]:
+    def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The features of segments."""
         yield self.segments.cells(dataset)
 
     def _prune_own(self, used: Bools) -> tuple[Self, Bools]:
         """Features of segments without a weight go; lengths stay."""
         n_lengths = self.own_blocks["lengths"]
-        return replace(self, segments=self.segments.kept(used[n_lengths:])), np.concatenate(
+        return replace(self, segments=self.segments.keep(used[n_lengths:])), np.concatenate(
             [np.ones(n_lengths, np.bool_), used[n_lengths:]]
         )
 

@@ -135,14 +135,14 @@ def _metric_text(metric: Any) -> str:
     """A metric by its name, where it has one; None is the default, which the data decide."""
     if isinstance(metric, Metric):
         return metric.name
-    return str(metric) if metric is None or isinstance(metric, str) else _compared(metric, "metric")
+    return str(metric) if metric is None or isinstance(metric, str) else _compare_by_code(metric, "metric")
 
 
 def _optimizer_text(optimizer: Any) -> str:
     if isinstance(optimizer, str):
         return optimizer
     if type(optimizer) not in OPTIMIZERS.values():
-        return _compared(optimizer, "optimizer")
+        return _compare_by_code(optimizer, "optimizer")
     free = () if getattr(optimizer, "scheduled", False) else STOPPING
     method = {k: v for k, v in dataclasses.asdict(optimizer).items() if k not in free}
     return f"{type(optimizer).__name__} {method}"
@@ -157,7 +157,7 @@ def _features_text(features: Any) -> str:
 
 def _structure_text(structure: Any) -> str:
     if isinstance(structure, GraphStructure):
-        return _compared(structure, "structure")
+        return _compare_by_code(structure, "structure")
     if isinstance(structure, Segments):  # what features and dictionaries give is compared with the data
         return f"{structure!r} {', '.join(map(_by_code, structure.functions))}".rstrip()
     if not isinstance(structure, Patterns):
@@ -187,7 +187,7 @@ def _by_code(thing: object, function: object = None) -> str:
         return name
 
 
-def _compared(thing: object, what: str) -> str:
+def _compare_by_code(thing: object, what: str) -> str:
     try:
         return f"{name_of(thing)} (fingerprint {fingerprint(thing)[:16]})"
     except NoFingerprintError as error:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.errors import UnsavableError
-from crfkit.evaluation import checked_metric
+from crfkit.evaluation import read_metric
 from crfkit.features import MergedFeatures
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, read_sample_weight
@@ -43,7 +43,7 @@ class CRFTask:
     def check(self, plan: Plan[Any]) -> None:
         """Refuse a dev set that is not a pair (X, y), and a metric that is none."""
         check_dev(plan.dev)
-        checked_metric(plan.metric)
+        read_metric(plan.metric)
 
     def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedSequences":
         """The training set in numbers, and warnings about it."""
@@ -149,7 +149,7 @@ def _fingerprint(model: ChainModel, data: TrainingData, sample_weight: Float64s 
     try:
         for thing in (dataset, data.annotation, sample_weight, names, potentials.feature_map):
             digest.add(thing)
-        for thing in potentials.compared(data):
+        for thing in potentials.list_compared(data):
             digest.add(thing)
     except NoFingerprintError as error:
         raise UnsavableError(
@@ -162,7 +162,7 @@ def _dev_fingerprint(model: ChainModel, X: Any, y: Any, allowed: Any = None) -> 
     """A dev set as a chain sees it, with its labels."""
     dataset = model.encode(X, allowed)
     digest = Fingerprint().add(replace(dataset, inputs=None))
-    for thing in model.potentials.compared_input(dataset):
+    for thing in model.potentials.list_compared_input(dataset):
         digest.add(thing)
     numbers: dict[Any, int] = {}  # entries of y by their first occurrence
     for labels in model.read_gold(y, dataset, "dev "):

@@ -46,7 +46,7 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
         if unread:
             plural = len(unread) > 1
             text = (
-                f"no feature reads column{'s' * plural} {_joined(map(str, unread))} of the input "
+                f"no feature reads column{'s' * plural} {_join(map(str, unread))} of the input "
                 "(counted from 0, the label apart)"
             )
             doubts.append((text, UnreadColumns))
@@ -78,7 +78,7 @@ def warn_of_missing_columns(
         and all(getattr(word, column) == "_" for one in sentences for word in one.words)
     ]
     if missing and n_words:
-        names = _joined(_COLUMNS[column] for column in missing)
+        names = _join(_COLUMNS[column] for column in missing)
         warnings.warn(
             f"the parser has learned from {names}, and no word of the input has any: expect many wrong arcs",
             MissingColumns,
@@ -98,6 +98,6 @@ def shares_from_json(value: Any) -> FilledShares:
     return {name: float(share) for name, share in value.items()}
 
 
-def _joined(names: Iterable[str]) -> str:
+def _join(names: Iterable[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last

@@ -49,7 +49,7 @@ def terminable() -> Iterator[Termination]:
 
 
 @contextmanager
-def postponed() -> Iterator[None]:
+def postpone_signals() -> Iterator[None]:
     """In this block SIGTERM and Ctrl-C wait until it is over, so that a file is written to its end."""
     arrived: list[int] = []
     handlers = {}

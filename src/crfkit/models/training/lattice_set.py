@@ -66,7 +66,7 @@ def _labels(structure: Lattice, dataset: LatticeDataset, base: ChainModel | None
     """The labels that features score."""
     if not structure.crossed:
         return Labels([ANY_LABEL])
-    labels = Labels.seen_in([dataset.arc_labels, () if base is None else base.labels.classes])
+    labels = Labels.learn([dataset.arc_labels, () if base is None else base.labels.classes])
     if len(labels) > MAX_LABELS:
         raise SizeLimitError(
             f"the arcs have {len(labels):,} different labels, expected at most {MAX_LABELS:,}; with "

@@ -44,9 +44,7 @@ class MergedObjective(Objective):
         tell = None if callback is None else lambda step: callback(step._replace(weights=split(step.weights)))
         if watch is not None and (score := watch.score) is not None:
             watch = replace(watch, score=lambda v: score(split(v)))
-        outcome = optimizer.minimize(
-            self, self._coordinates.joined(start), callback=tell, watch=watch, **asked
-        )
+        outcome = optimizer.minimize(self, self._coordinates.join(start), callback=tell, watch=watch, **asked)
         best = None if outcome.best is None else outcome.best._replace(weights=split(outcome.best.weights))
         return outcome._replace(weights=split(outcome.weights), best=best)
 

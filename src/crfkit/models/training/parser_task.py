@@ -15,8 +15,8 @@ from crfkit.features import (
     ArcMap,
     KnownTrees,
     Treebank,
+    check_sentences,
     check_trees,
-    checked_sentences,
     encode_sentences,
     known_trees,
     labels_of,
@@ -54,22 +54,22 @@ class ParserTask:
 
     def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedTrees":
         """The treebank in numbers, and which features have weights."""
-        sentences = checked_sentences(self.given)
+        sentences = check_sentences(self.given)
         check_trees(sentences, single_root=self.settings.single_root)
         labels = labels_of(sentences)
         if not labels:
             raise EmptyDataError(
-                f"{_named('sentences', sentences)}: no word has a label, expected trees to learn from"
+                f"{_name_data('sentences', sentences)}: no word has a label, expected trees to learn from"
             )
         weights = read_sample_weight(self.sample_weight, len(sentences))
         treebank, trees = encode_sentences(sentences), known_trees(sentences, labels)
         if not (trees.heads >= 0).any():
             raise EmptyDataError(
-                f"{_named('sentences', sentences)}: no word has a head, expected trees to learn from"
+                f"{_name_data('sentences', sentences)}: no word has a head, expected trees to learn from"
             )
         arc_map = ArcMap.learn(treebank, trees, labels, self.settings.min_count)
         model = ParserModel(arc_map, filled_shares(sentences))
-        dev = None if plan.dev is None else checked_sentences(plan.dev, "dev")
+        dev = None if plan.dev is None else check_sentences(plan.dev, "dev")
         return EncodedTrees(self.settings, model, sentences, treebank, trees, weights, dev, plan.metric)
 
 
@@ -115,7 +115,7 @@ class EncodedTrees:
         treebank = encode_sentences(dev)
         if not right_words(dev, arc_map.labels).counted.any():
             raise EmptyDataError(
-                f"{_named('dev', dev)}: no word has a head and a label, expected trees to compare with"
+                f"{_name_data('dev', dev)}: no word has a head and a label, expected trees to compare with"
             )
         measure = tree_measure(self.metric, dev, arc_map.labels)
 
@@ -188,7 +188,7 @@ def with_trees(
     ]
 
 
-def _named(what: str, sentences: Sequence[Sentence]) -> str:
+def _name_data(what: str, sentences: Sequence[Sentence]) -> str:
     """What messages call sentences: with their file, where there is one."""
     source = sentences[0].source if sentences else Sentence([]).source
     return what if source == Sentence([]).source else f"{what} ({source})"

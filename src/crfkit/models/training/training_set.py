@@ -20,7 +20,7 @@ from crfkit.features import (
     Labels,
     TagDictionary,
     Template,
-    checked_lists,
+    check_lists,
     encode_allowed,
     first_of,
     read_once,
@@ -75,7 +75,7 @@ def learn(
     potentials = None if base is None else base.potentials
     encoder, dataset = kind.encode_training(X, settings, template, potentials)
     ptr = dataset.sequence_ptr
-    gold = checked_lists(y, ptr)
+    gold = check_lists(y, ptr)
     labels = _find_labels(gold, base)
     annotation = labels.encode(gold, np.diff(ptr))
     constraints = encode_allowed(allowed, labels, np.diff(ptr))
@@ -104,7 +104,7 @@ def learn(
 
 
 def _find_labels(gold: list[Any], base: ChainModel | None) -> Labels:
-    labels = Labels.seen_in(gold if base is None else [*gold, base.labels.classes])
+    labels = Labels.learn(gold if base is None else [*gold, base.labels.classes])
     if len(labels) > MAX_LABELS:
         raise ArgumentError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
     return labels
@@ -118,11 +118,11 @@ def _find_dictionary(
     if not asked:
         return None
     if isinstance(asked, TagDictionary):
-        return asked.bound(labels.classes)
+        return asked.bind_labels(labels.classes)
     dictionary = TagDictionary.from_data(X, gold)
     if base is not None and base.dictionary is not None:
-        dictionary = base.dictionary.joined(dictionary)
-    return dictionary.bound(labels.classes)
+        dictionary = base.dictionary.join(dictionary)
+    return dictionary.bind_labels(labels.classes)
 
 
 def _build_feature_map(

@@ -13,7 +13,7 @@ from crfkit.nn.backends.base import Backend
 from crfkit.nn.backends.torch_tree import DETERMINANT
 from crfkit.nn.backends.tree import TreeBackend
 from crfkit.nn.problem.bigram_tiles import tiles_for
-from crfkit.nn.problem.chain import ChainProblem, constrained_ends, explicit
+from crfkit.nn.problem.chain import ChainProblem, constrain_ends, explicit
 from crfkit.nn.problem.segments import SegmentProblem
 from crfkit.nn.problem.tree import TreeProblem
 
@@ -55,7 +55,7 @@ def choose_lists(problem: ChainProblem) -> Chosen | None:
     tiles = tiles_for(table)
     if tiles is None:
         return None
-    start, end = constrained_ends(table, problem.transitions, problem.start, problem.end)
+    start, end = constrain_ends(table, problem.transitions, problem.start, problem.end)
     return _kernels()[3](tiles), problem._replace(start=start, end=end)
 
 

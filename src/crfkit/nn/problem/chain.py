@@ -41,11 +41,11 @@ def explicit(problem: ChainProblem) -> ChainProblem:
     """The same problem with −inf for forbidden transitions and ends, as most backends take it."""
     if problem.bigrams is None:
         return problem
-    transitions, start, end = constrained(problem.bigrams, problem.transitions, problem.start, problem.end)
+    transitions, start, end = constrain(problem.bigrams, problem.transitions, problem.start, problem.end)
     return problem._replace(transitions=transitions, start=start, end=end, bigrams=None)
 
 
-def constrained(
+def constrain(
     table: Tensor | None, transitions: Tensor, start: Tensor | None, end: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """The scores of transitions, start and end, with −inf for what the table [L + 1, L + 1] forbids."""
@@ -53,11 +53,11 @@ def constrained(
         return transitions, start, end
     return (
         torch.where(table[:-1, :-1], transitions, -torch.inf),
-        *constrained_ends(table, transitions, start, end),
+        *constrain_ends(table, transitions, start, end),
     )
 
 
-def constrained_ends(
+def constrain_ends(
     table: Tensor, transitions: Tensor, start: Tensor | None, end: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The scores of start and end, 0 where they are absent, with −inf for what the table forbids."""

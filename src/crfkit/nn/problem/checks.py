@@ -32,7 +32,7 @@ def check_device(name: str, given: Tensor, device: torch.device) -> None:
         )
 
 
-def checked_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
+def fill_transitions(transitions: Tensor | None, emissions: Tensor) -> Tensor:
     """The transitions, zeros where none are given."""
     B, T, L = emissions.shape
     if transitions is None:
@@ -83,7 +83,7 @@ def check_threshold(threshold: float) -> None:
         raise ArgumentError(f"threshold: got {threshold}, expected a number above 0, at most 1.")
 
 
-def checked_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.device) -> Tensor:
+def read_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.device) -> Tensor:
     """Lengths [B] from 0 to `longest` on the device; those that are not in memory are cut to that, unseen."""
     check_integers("lengths", lengths, (n_sequences,), "integers [B] =")
     if n_sequences and lengths.device.type == "cpu" and not torch.compiler.is_compiling():
@@ -95,7 +95,7 @@ def checked_lengths(lengths: Any, n_sequences: int, longest: int, device: torch.
     return lengths.to(device, torch.int64).clamp(0, longest)
 
 
-def checked_places(
+def read_places(
     emissions: Tensor, mask: Tensor | None, lengths: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
     """Lengths [B] and positions of tokens [B, T], None where no position is masked."""
@@ -103,7 +103,7 @@ def checked_places(
     if mask is not None and lengths is not None:
         raise UnsupportedError("mask and lengths: got both, expected one of them.")
     if lengths is not None:
-        return checked_lengths(lengths, B, T, emissions.device), None
+        return read_lengths(lengths, B, T, emissions.device), None
     if mask is None:
         return None, None
     if not isinstance(mask, Tensor):
