@@ -4,8 +4,6 @@ All kinds are `InputError`, a `ValueError`. The message says in one sentence wha
 a file and a line, or a sequence and a position.
 """
 
-from __future__ import annotations
-
 
 class InputError(ValueError):
     """Bad input of any kind."""

@@ -1,7 +1,5 @@
 """What `crfkit tag --spans` writes: one line for each span, or one JSON object for each sequence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -44,7 +42,7 @@ class SpanOptions(NamedTuple):
 
 
 def write_spans(
-    model: CRF, chunks: Iterable[Sequence[Example]], output: IO[str], options: SpanOptions
+    model: "CRF", chunks: Iterable[Sequence[Example]], output: IO[str], options: SpanOptions
 ) -> None:
     """Write the spans of each sequence: its number (from 1), start, end, label, probability and text, between tabs.
 
@@ -77,7 +75,7 @@ def _all_at_once(chunks: Iterable[Sequence[Example]]) -> Iterator[Sequence[Examp
     yield [example for chunk in chunks for example in chunk]
 
 
-def _as_json(n: int, example: Example, spans: Sequence[Span]) -> dict[str, Any]:
+def _as_json(n: int, example: Example, spans: "Sequence[Span]") -> dict[str, Any]:
     from crfkit.data import token_offsets
 
     words = _words(example)

@@ -7,8 +7,6 @@ feature.def  templates                    rewrite.def  fields for them
 dicrc        settings: cost-factor, bos-feature, eval-size, unk-eval-size
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Metrics of paths through lattices: lists of (start, end, label), gold and predicted ones compared as sets."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 

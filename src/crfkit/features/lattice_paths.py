@@ -9,8 +9,6 @@ A path is a list whose entries follow each other from 0 to the length. An entry 
     None                     anything: arcs from where the entry before ends to where the next one begins
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 A cell is a pair (end, length): the segment of so many positions that ends with a position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """y as lists of spans (start, end, type), for models of segments: turned into the labels of positions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

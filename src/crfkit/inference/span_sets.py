@@ -1,7 +1,5 @@
 """Sets of spans that do not overlap, with the highest expected F1."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from operator import attrgetter

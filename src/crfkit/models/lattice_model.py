@@ -1,7 +1,5 @@
 """Models whose outputs are paths through word lattices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

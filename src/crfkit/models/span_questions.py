@@ -1,7 +1,5 @@
 """Spans of new input with their exact probabilities, as `CRF.predict_spans` gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 from crfkit.errors import ArgumentError

@@ -1,7 +1,5 @@
 """Words and their parts of speech in text without spaces: a CRF over the lattices of a dictionary."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -116,7 +114,7 @@ class WordSegmenter:
             for text, candidates, probs in zip(given, found, marginals, strict=True)
         ]
 
-    def with_costs(self, cost_factor: int = 800) -> WordSegmenter:
+    def with_costs(self, cost_factor: int = 800) -> "WordSegmenter":
         """The same with whole numbers for scores, as MeCab has them: cost = −`cost_factor` · score, rounded.
 
         Costs lie within ±32767; contexts are the distinct fields that words show to their neighbours.
@@ -155,7 +153,7 @@ class WordSegmenter:
         return WordSegmenter.from_costs(priced)
 
     @classmethod
-    def from_costs(cls, dictionary: WordDictionary) -> WordSegmenter:
+    def from_costs(cls, dictionary: WordDictionary) -> "WordSegmenter":
         """The segmenter of a dictionary whose costs are known."""
         from crfkit.models.files.from_weights import with_costs  # which makes models of all kinds
 

@@ -1,7 +1,5 @@
 """The distribution over the segmentations of a batch of sequences: a semi-Markov chain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -316,7 +314,7 @@ class SegmentDistribution(Distribution):
     def _log_partition_in_double(self) -> Tensor:
         return break_graph(torch_segments.differentiable_log_partition)(self._problem)
 
-    def kl(self, other: SegmentDistribution) -> Tensor:
+    def kl(self, other: "SegmentDistribution") -> Tensor:
         """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same outputs; inf where q(y) = 0 < p(y)."""
         self._check_same_outputs(other)
         mine, theirs = self, other
@@ -324,7 +322,7 @@ class SegmentDistribution(Distribution):
             mine, theirs = mine._with_segments(), theirs._with_segments()
         return super(SegmentDistribution, mine).kl(theirs)
 
-    def _with_segments(self) -> SegmentDistribution:
+    def _with_segments(self) -> "SegmentDistribution":
         """The same distribution, with scores of whole segments that are 0 where they were absent."""
         if self._given.segments is not None:
             return self
@@ -334,7 +332,7 @@ class SegmentDistribution(Distribution):
         found._given = self._given._replace(segments=self._given.emissions.new_zeros((B, T, K, L)))
         return found
 
-    def _check_same_outputs(self, other: SegmentDistribution) -> None:
+    def _check_same_outputs(self, other: "SegmentDistribution") -> None:
         mine, theirs = list(self._given.shape), list(other._given.shape)
         if mine != theirs:
             raise ShapeError(f"kl: the other distribution has [B, T, K, L] = {theirs}, expected {mine}.")

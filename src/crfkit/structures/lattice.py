@@ -7,8 +7,6 @@ An output is a path: arcs from 0 to the length of the input, each beginning wher
 The label `boundary` stands before the first arc and behind the last one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass

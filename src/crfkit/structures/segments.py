@@ -10,8 +10,6 @@ and segments are runs of equal labels. Label sequences that keep the scheme are 
 Letters: T positions, L labels, C types, K lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -105,7 +103,7 @@ class Segments:
         """The segment features that are functions."""
         return [feature for feature in self.segment_features if callable(feature)]  # type: ignore[union-attr]
 
-    def types(self, labels: Sequence[Hashable]) -> SegmentTypes:
+    def types(self, labels: Sequence[Hashable]) -> "SegmentTypes":
         """The types of segments that these labels make; ValueError for labels that are none of the scheme."""
         scheme = (self.scheme or find_scheme(labels)).lower()
         found = _plain_types(labels) if scheme == PLAIN else _scheme_types(scheme, labels)

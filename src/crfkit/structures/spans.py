@@ -1,7 +1,5 @@
 """Labels read as spans of positions: entities, chunks, words."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,7 +23,7 @@ class Span(NamedTuple):
     label: Any
     probability: float = 1.0
 
-    def in_characters(self, tokens: Sequence[tuple[int, int]]) -> Span:
+    def in_characters(self, tokens: Sequence[tuple[int, int]]) -> "Span":
         """The same span in characters of the text, where `tokens[i]` is (begin, end) of token i.
 
         >>> Span(1, 3, "LOC", 0.9).in_characters([(0, 2), (3, 6), (7, 11)])
@@ -50,7 +48,7 @@ class SpanLabels:
     follows: Bools  # [L] the position may continue a span
 
     @classmethod
-    def of(cls, labels: Sequence[Hashable], scheme: str | None = None) -> SpanLabels:
+    def of(cls, labels: Sequence[Hashable], scheme: str | None = None) -> "SpanLabels":
         """Of these labels, by a scheme ("bio", "iob1", "iobes", "bilou", "bmes"; "plain": runs of equal labels).
 
         Without one: the first scheme that has all these labels, or plain. InputError where the labels are not those of

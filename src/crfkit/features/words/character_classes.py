@@ -9,8 +9,6 @@ INVOKE: unknown words are added also where the lexicon has words. GROUP: all cha
 LENGTH n: so do the first 1, …, n of these.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -63,7 +61,7 @@ class CharacterClasses:
         object.__setattr__(self, "_found", {})
 
     @classmethod
-    def parse(cls, lines: Iterable[str]) -> CharacterClasses:
+    def parse(cls, lines: Iterable[str]) -> "CharacterClasses":
         """From the lines of a `char.def`."""
         classes: list[CharacterClass] = []
         ranges: list[tuple[int, int, tuple[str, ...]]] = []

@@ -1,7 +1,5 @@
 """Fields of words as text: separated by commas, in quotation marks where they have a comma themselves."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 

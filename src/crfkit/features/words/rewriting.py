@@ -9,8 +9,6 @@
 A field of a pattern is a text, `*` (anything), or `(a|b|c)`. The first pattern that fits counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,7 +68,7 @@ class Rewriting:
     right: tuple[Rule, ...] = ()
 
     @classmethod
-    def parse(cls, lines: Iterable[str]) -> Rewriting:
+    def parse(cls, lines: Iterable[str]) -> "Rewriting":
         """From the lines of a `rewrite.def`."""
         rules: dict[str, list[Rule]] = {name: [] for name in SECTIONS}
         section = None

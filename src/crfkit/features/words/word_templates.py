@@ -8,8 +8,6 @@ BIGRAM  B1:%L[0]/%R[0]      # a field of the word before, and of the word after
 BIGRAM  B2:%l/%r            # all fields of the word after; of the word before
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,7 +35,7 @@ class WordTemplates:
                     raise FileFormatError(f"the template {template!r} has a % that stands for nothing")
 
     @classmethod
-    def parse(cls, lines: Iterable[str]) -> WordTemplates:
+    def parse(cls, lines: Iterable[str]) -> "WordTemplates":
         """From the lines of a `feature.def`."""
         found: dict[str, list[str]] = {"UNIGRAM": [], "BIGRAM": []}
         for number, line in enumerate(lines, 1):

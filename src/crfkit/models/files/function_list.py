@@ -1,7 +1,5 @@
 """Functions of a structure, such as conditions of patterns and features of segments, given to a loaded model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@
 The names of the weights of transitions lie in an array of their own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from crfkit.errors import FileFormatError

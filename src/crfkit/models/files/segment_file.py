@@ -7,8 +7,6 @@ Lengths that have weights, features with their types, and the entries of diction
 are named by import path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ settings "dictionary": the lines of char.def, feature.def and rewrite.def, and t
 texts "lexicon", "unknown": form,fields of each entry
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

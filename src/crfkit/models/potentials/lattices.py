@@ -1,7 +1,5 @@
 """The weights of word lattices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The weights of semi-Markov chains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self

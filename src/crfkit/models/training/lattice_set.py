@@ -1,7 +1,5 @@
 """From word lattices with their paths to a model without weights, and the data in numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
