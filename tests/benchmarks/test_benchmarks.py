@@ -19,6 +19,7 @@ from benchmarks import (
     morphology,
     orders,
     projectivity,
+    segments,
     span_probabilities,
     table,
     tasks,
@@ -146,6 +147,16 @@ def test_quick_run_of_morphology(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert 0.8 < outcome["coverage"]["covered"] < 1
     assert outcome["peak_mb"] > outcome["model_mb"] > 0
     assert (tmp_path / "morphology.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(find_corpus("conll2000", "train.txt") is None, reason="the corpus is not here")
+def test_quick_run_of_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    segments.main(["--quick", "--out", str(tmp_path)])
+    outcome = json.loads((tmp_path / "segments.json").read_text(encoding="utf-8"))
+    assert list(outcome["iteration"]["seconds"])[:2] == ["chain", "segments"]
+    assert [row["longest"] for row in outcome["lengths"]] == [1, 2, 5]
+    assert all(row["f1"] > 0.8 for row in outcome["accuracy"].values())
+    assert (tmp_path / "segments.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
 @pytest.mark.skipif(find_corpus("conll2000", "train.txt") is None, reason="the corpus is not here")

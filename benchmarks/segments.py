@@ -1,0 +1,216 @@
+"""`python -m benchmarks.segments`: what semi-Markov chains cost, and what they are worth on CoNLL-2000 chunks.
+
+``iteration``: value and gradient of the training objective, segments beside a chain, with the features of the preset
+`chunks`. ``lengths``: the same for random labels by the greatest length K of a segment, beside a K C + b C², fitted.
+``accuracy``: F1, on every fifth training sentence unless ``--test`` asks the test file. One thread; ``--quick`` is a smoke
+test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import machine
+from benchmarks.measure import PROJECT, Outcome
+from benchmarks.orders import FIFTH, QUICK, TASKS, Labels, Sentences, sentences
+from crfkit import CRF, Chain, Segments
+from crfkit.evaluation import span_report, spans
+from crfkit.features import Template
+from crfkit.models.training.training_set import learn
+from crfkit.objective import Objective
+from crfkit.structures import segment_labels
+
+RESULTS = PROJECT / "benchmarks" / "results"
+REPEATS = 7  # evaluations; the fastest counts
+LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+TYPES = (8, 24)
+TASK = TASKS["chunks"]
+
+
+def evaluation_seconds(model: CRF[Any], X: Any, y: Any) -> float:
+    """CPU seconds of one value with its gradient, at random weights."""
+    settings = model._settings()
+    inputs, template = settings.fit_template(X)
+    found = learn(inputs, y, None, settings, template, 1)
+    objective = Objective(found.model.potentials.loss(found.data, None, 1), l2=1.0)
+    w = 0.1 * np.random.default_rng(0).normal(size=found.model.n_weights)
+    objective.value_and_gradient(w)
+    times = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        objective.value_and_gradient(w)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def iteration(limit: int | None) -> Outcome:
+    """Chain and segments on the training sentences."""
+    X, y = sentences(TASK, TASK.train, limit)
+    structures: dict[str, Chain | Segments] = {
+        "chain": Chain(),
+        "segments": Segments(),
+        "segments, 5 lengths": Segments(longest_weighted=5),
+    }
+    found = {
+        name: evaluation_seconds(CRF(structure, features=TASK.preset, n_threads=1), X, y)
+        for name, structure in structures.items()
+    }
+    return {"words": sum(map(len, X)), "seconds": found}
+
+
+def random_sequences(n_types: int, longest: int, n: int, length: int) -> tuple[Any, Labels]:
+    """Sequences of random words and segments, with all labels of all types and a segment of the greatest length."""
+    random = np.random.default_rng(n_types)
+    X, y = [], []
+    for _ in range(n):
+        labels: list[Any] = []
+        while len(labels) < length:
+            left = min(longest, length - len(labels))
+            labels += segment_labels(str(random.integers(n_types)), int(random.integers(1, left + 1)), "bio")
+        X.append([(str(random.integers(100)),) for _ in labels])
+        y.append(labels)
+    return X, y
+
+
+def lengths(*, quick: bool) -> list[Outcome]:
+    """Microseconds of a position by types and greatest length."""
+    n, length = (2, 200) if quick else (4, 2000)
+    found = []
+    for n_types in TYPES[:1] if quick else TYPES:
+        for longest in LENGTHS[:3] if quick else LENGTHS:
+            X, y = random_sequences(n_types, longest, n, length)
+            model = CRF(Segments(longest), features=Template.parse("U:%x[0,0]\nB", "words"), n_threads=1)
+            seconds = evaluation_seconds(model, X, y)
+            found.append({"types": n_types, "longest": longest, "microseconds": 1e6 * seconds / (n * length)})
+            print(found[-1], file=sys.stderr, flush=True)
+    return found
+
+
+def fit(rows: Sequence[Mapping[str, float]]) -> tuple[float, float]:
+    """a and b of microseconds = a K C + b C², by least squares of relative errors."""
+    terms = np.array([[row["longest"] * row["types"], row["types"] ** 2] for row in rows])
+    times = np.array([row["microseconds"] for row in rows])
+    a, b = np.linalg.lstsq(terms / times[:, None], np.ones(len(rows)), rcond=None)[0]
+    return float(a), float(b)
+
+
+def tags(x: Any, start: int, end: int) -> list[str]:
+    """Parts of speech of a segment and around it."""
+    inside = [row[1] for row in x[start:end]]
+    before, after = x[start - 1][1] if start else "<", x[end][1] if end < len(x) else ">"
+    return [f"tags={' '.join(inside)}", f"ends={inside[0]} {inside[-1]}", f"around={before} {after}"]
+
+
+MODELS: dict[str, tuple[Callable[[], Chain | Segments], str]] = {
+    "chain": (Chain, "bio"),
+    "chain, IOBES": (Chain, "iobes"),
+    "segments": (Segments, "bio"),
+    "segments, IOBES": (Segments, "iobes"),
+    "segments, IOBES, tags of segments": (partial(Segments, segment_features=tags), "iobes"),
+}
+
+
+def in_scheme(labels: Labels, scheme: str) -> Labels:
+    """Labels of BIO in another scheme."""
+    found: Labels = []
+    for y in labels:
+        written: list[Any] = ["O"] * len(y)
+        for start, end, kind in spans(y):
+            written[start:end] = segment_labels(kind, end - start, scheme)
+        found.append(written)
+    return found
+
+
+def accuracy(limit: int | None, l2: float, *, test: bool) -> dict[str, Outcome]:
+    """F1 of chains and segments with the same features of positions."""
+    X, y = sentences(TASK, TASK.train, limit)
+    if test:
+        X_test, y_test = sentences(TASK, TASK.test, limit)
+    else:
+        X_test, y_test = (part[FIFTH - 1 :: FIFTH] for part in (X, y))  # type: ignore[assignment]
+        X, y = ([one for i, one in enumerate(part) if i % FIFTH != FIFTH - 1] for part in (X, y))  # type: ignore[assignment]
+    found = {}
+    for name, (structure, scheme) in MODELS.items():
+        found[name] = _accuracy(structure(), scheme, (X, y), (X_test, y_test), l2)
+        print(name, found[name], file=sys.stderr, flush=True)
+    return found
+
+
+def _accuracy(
+    structure: Chain | Segments,
+    scheme: str,
+    train: tuple[Sentences, Labels],
+    test: tuple[Sentences, Labels],
+    l2: float,
+) -> Outcome:
+    start = time.process_time()
+    crf = CRF(structure, features=TASK.preset, l2=l2, n_threads=1).fit(train[0], in_scheme(train[1], scheme))
+    report = span_report(in_scheme(test[1], scheme), crf.predict(test[0]))
+    return {"f1": report.overall.f1, "weights": len(crf.weights_), "fit_cpu": time.process_time() - start}
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The tables."""
+    found = results["machine"]
+    blocks = [f"{found['processor']}, Python {found['python']}; one thread, CPU time."]
+    if "iteration" in results:
+        seconds = results["iteration"]["seconds"]
+        lines = ["| CoNLL-2000, value and gradient | seconds | × chain |", "|---|---:|---:|"]
+        lines += [f"| {name} | {s:.3f} | {s / seconds['chain']:.2f} |" for name, s in seconds.items()]
+        blocks.append("\n".join(lines))
+    if "lengths" in results:
+        rows = results["lengths"]
+        a, b = fit(rows)
+        lines = ["| types C | greatest length K | µs a position | a K C + b C² |", "|---:|---:|---:|---:|"]
+        for row in rows:
+            k, c = row["longest"], row["types"]
+            lines.append(f"| {c} | {k:,} | {row['microseconds']:.2f} | {a * k * c + b * c * c:.2f} |")
+        blocks.append("\n".join(lines) + f"\n\na = {1e3 * a:.3f} ns, b = {1e3 * b:.3f} ns.")
+    if "accuracy" in results:
+        lines = [f"| {results['of']} | F1 | weights | training, s |", "|---|---:|---:|---:|"]
+        for name, row in results["accuracy"].items():
+            lines.append(f"| {name} | {row['f1']:.2%} | {row['weights']:,} | {row['fit_cpu']:.0f} |")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the tables, and write them with all figures to the folder of results."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.segments", description="semi-Markov chains")
+    parser.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
+    parser.add_argument(
+        "--only", action="append", choices=["iteration", "lengths", "accuracy"], help="may be repeated"
+    )
+    parser.add_argument("--test", action="store_true", help="accuracy on the test file, not on training data")
+    parser.add_argument("--l2", type=float, default=1.0, help="penalty of the models of `accuracy` (1)")
+    parser.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
+    given = parser.parse_args(arguments)
+    limit, only = QUICK if given.quick else None, given.only or ["iteration", "lengths", "accuracy"]
+    results: dict[str, Any] = {"machine": machine()}
+    if "iteration" in only:
+        results["iteration"] = iteration(limit)
+    if "lengths" in only:
+        results["lengths"] = lengths(quick=given.quick)
+    if "accuracy" in only:
+        results["of"] = "the test file" if given.test else "every fifth training sentence"
+        results["accuracy"] = accuracy(limit, given.l2, test=given.test)
+    text = markdown(results)
+    print(text)
+    out = given.out or (None if given.quick else RESULTS)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "segments.md").write_text(text + "\n", encoding="utf-8")
+        (out / "segments.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
