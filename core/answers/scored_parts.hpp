@@ -16,16 +16,17 @@ class ScoredParts : public ScoredSequences {
   public:
     ScoredParts(const Layout& layout, const Design& design, std::shared_ptr<const PartSource> source,
                 std::vector<double> w)
-        : ScoredSequences(layout, design), source_(std::move(source)), w_(std::move(w)) {}
+        : ScoredSequences(layout, design), w_(std::move(w)), source_(std::move(source)) {}
 
   protected:
     std::unique_ptr<ScoredSequence> reader() const override;
+
+    const std::vector<double> w_;  // [D]
 
   private:
     class Reader;
 
     std::shared_ptr<const PartSource> source_;
-    std::vector<double> w_;  // [D]
 };
 
 }  // namespace crfkit

@@ -4,7 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include "answers/scored_parts.hpp"
+#include "answers/scored_segments.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -22,11 +22,14 @@ std::unique_ptr<ScoredSequences> score(std::shared_ptr<SegmentData> data, const 
                                        int n_threads) {
     std::vector<double> weights = copy(view(w));
     const LockRelease release;
-    auto parts = std::make_unique<SegmentParts>(data, std::nullopt, n_threads);
+    auto parts = std::make_shared<const SegmentParts>(data, std::nullopt, n_threads);
     if (static_cast<std::int64_t>(weights.size()) != parts->n_weights)
         throw std::invalid_argument("the model has " + std::to_string(parts->n_weights) + " weights, got " +
                                     std::to_string(weights.size()));
-    return std::make_unique<ScoredParts>(*data->layout, *data->design, std::move(parts), std::move(weights));
+    if (data->design->is_split() || data->design->arcs.ptr.size() > 0)
+        return std::make_unique<ScoredParts>(*data->layout, *data->design, std::move(parts),
+                                             std::move(weights));
+    return std::make_unique<ScoredSegments>(data, std::move(parts), std::move(weights));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -16,50 +15,11 @@
 #include "data/blocks.hpp"
 #include "data/residual_sums.hpp"
 #include "data/scorer.hpp"
-#include "segments/segment_model.hpp"
+#include "segments/segment_pass.hpp"
 #include "training/blocked_evaluator.hpp"
 #include "training/part_loss.hpp"
 
 namespace crfkit {
-
-// Expected numbers of what segments have, in rows of types.
-struct SegmentCounts {
-    Buffer<double> transitions;                        // [C, Q]
-    Buffer<double> start, end, entering, beyond;       // [Q]
-    Buffer<double> lengths;                            // [K, Q]
-    std::vector<std::pair<std::int64_t, double>> own;  // of segment features: (own weight, number)
-
-    void clear(std::int64_t n_types, std::int64_t n_lengths, std::int64_t stride);
-    // The first n_lengths rows of lengths alone.
-    void add(const SegmentCounts& other, double weight, std::int64_t n_lengths);
-};
-
-// The weights of segments, in exp space and as scores.
-class SegmentWeights {
-  public:
-    SegmentWeights(const SegmentData& data, const ArcModel& arcs);
-
-    // False where numbers are too far apart for scaled messages.
-    bool set(const double* w);
-    // Adds the gradient of all weights but those of features of positions.
-    void add_gradient(const SegmentCounts& counts, double* out) const;
-    double length(std::int32_t c, std::int64_t k) const;
-    double transition(std::int32_t before, std::int32_t c) const {
-        return before < 0 ? start_[c] : c < 0 ? end_[before] : scores_[before * table.stride + c];
-    }
-
-    const Kernels<double>& kernels;
-    SegmentTable<double> table;
-    const double* own = nullptr;  // [W] at w
-
-  private:
-    const SegmentData& data_;
-    const SegmentModel& model_;
-    const ArcModel& arcs_;
-    ArcTables arc_scores_;
-    std::vector<double> scores_, start_, end_;  // [C, Q], [Q] −inf: absent
-    Buffer<double> weights_, transposed_, exp_start_, exp_end_, lengths_, beyond_, longer_;
-};
 
 template <class Real>
 class SegmentEvaluator final : public BlockedEvaluator {
@@ -71,14 +31,11 @@ class SegmentEvaluator final : public BlockedEvaluator {
 
   private:
     struct Work {
-        Buffer<Real> states;                      // [T, S]
-        Buffer<double> row, rows, rows_of_cells;  // one row of labels; all messages; factors of cells
-        Buffer<double> probs;                     // [T, S] weight · P(y_t)
-        std::vector<std::int32_t> cells;          // [T, K]
-        std::vector<std::int64_t> cell_numbers;   // of the data set
-        Buffer<double> cell_probs;
-        SegmentCounts counts, of_sequence;
-        double partition;
+        Work(const SegmentData& data, const SegmentWeights& weights) : pass(data, weights) {}
+        SegmentPass pass;
+        Buffer<Real> states;   // [T, S]
+        Buffer<double> probs;  // [T, S] weight · (P − gold)
+        SegmentCounts counts;  // of the sequence
     };
     struct Chunk {
         SegmentCounts counts;
@@ -97,10 +54,7 @@ class SegmentEvaluator final : public BlockedEvaluator {
     void finish(double* out, int n_threads) override;
 
     bool run_sequence(std::int64_t n, Work& work, Real* residuals);
-    bool run_states(std::int64_t n, double weight, Work& work, double& log_partition);
-    bool read_cells(std::int64_t n, Work& work);
-    void add_probs(std::int64_t T, double weight, const SegmentSums<double>& sums, Work& work);
-    void count_features(double weight, Work& work);
+    bool run_states(double weight, Work& work, double& log_partition);
     double add_gold(std::int64_t n, Work& work);
 
     const SegmentData& data_;
@@ -112,9 +66,7 @@ class SegmentEvaluator final : public BlockedEvaluator {
     Scorer<Real> scorer_;
     SegmentWeights segments_;
     ResidualSums<Real> sums_;
-    std::vector<std::int32_t> type_of_;  // [L]
-    std::vector<std::uint8_t> begins_;   // [L] whether a segment begins with the label
-    Buffer<Real> residuals_;             // [positions of a block, S]
+    Buffer<Real> residuals_;  // [positions of a block, S]
     std::vector<Work> work_;
     std::vector<Chunk> chunks_;
     SegmentCounts counts_;

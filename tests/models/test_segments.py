@@ -209,3 +209,25 @@ def test_what_allowed_labels_leave(scheme: str, types: list[str], longest: int |
         else:
             with pytest.raises(InputError, match="sequence 0: there is no segmentation"):
                 crf.predict([[["w"]] * n], allowed=[allowed])
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])
+def test_marginals_and_best_labels_at_any_scale(scale: float) -> None:
+    """Scaled passes, and the path engine where they would not be exact, against the list of all segmentations."""
+    random = np.random.default_rng(1)
+    inputs = [random.normal(size=(n, 3)) for n in (4, 5, 1, 3)]
+    labels = [["B-X", "I-X", "O", "B-Y"], ["B-Y", "I-Y", "I-Y", "B-Y", "O"], ["B-X"], ["O", "O", "B-Y"]]
+    crf = CRF(Segments(longest_weighted=2), l2=0.1).fit(inputs, labels)
+    potentials, dataset = crf._trained().potentials, crf._trained().encode(inputs)
+    weights = crf.weights_ * scale
+    answerer, design = potentials.answerer(weights), potentials.design(dataset, 1)
+    found, log_z = answerer.marginals(design), answerer.log_partitions(design)
+    best, ptr = answerer.decode(design), dataset.sequence_ptr
+    for n, listed in enumerate(answerer.k_best(design, 10_000)):
+        scores = np.array([score for score, _ in listed])
+        assert log_z[n] == pytest.approx(np.logaddexp.reduce(scores), rel=1e-12)
+        assert best[ptr[n] : ptr[n + 1]].tolist() == listed[0][1].tolist()
+        expected = np.zeros((len(inputs[n]), len(crf.classes_)))
+        for score, y in listed:
+            expected[np.arange(len(y)), y] += np.exp(score - log_z[n])
+        np.testing.assert_allclose(found[ptr[n] : ptr[n + 1]], expected, rtol=0, atol=1e-9)
