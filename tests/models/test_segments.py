@@ -218,7 +218,7 @@ def test_marginals_and_best_labels_at_any_scale(scale: float) -> None:
     inputs = [random.normal(size=(n, 3)) for n in (4, 5, 1, 3)]
     labels = [["B-X", "I-X", "O", "B-Y"], ["B-Y", "I-Y", "I-Y", "B-Y", "O"], ["B-X"], ["O", "O", "B-Y"]]
     crf = CRF(Segments(longest_weighted=2), l2=0.1).fit(inputs, labels)
-    potentials, dataset = crf._trained().potentials, crf._trained().encode(inputs)
+    potentials, dataset = crf._get_model().potentials, crf._get_model().encode(inputs)
     weights = crf.weights_ * scale
     answerer, design = potentials.answerer(weights), potentials.design(dataset, 1)
     found, log_z = answerer.marginals(design), answerer.log_partitions(design)
