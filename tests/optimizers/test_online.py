@@ -272,7 +272,7 @@ def test_the_settings_are_in_the_model_file(tmp_path: Path) -> None:
 
 def test_l2_is_ignored() -> None:
     plain = crfkit.CRF(optimizer="ap", l2=0.0).fit(X, Y).weights_
-    for l2 in (7.0, {"arcs": 0.1, "default": 1.0}):
+    for l2 in (7.0, {"transitions": 0.1, "default": 1.0}):
         assert np.array_equal(crfkit.CRF(optimizer="ap", l2=l2).fit(X, Y).weights_, plain)
 
 

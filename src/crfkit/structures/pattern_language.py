@@ -82,7 +82,7 @@ def parse(text: str) -> Parsed:
 def quote(name: str) -> str:
     """A label as a pattern has to write it.
 
-    >>> quoted("NN"), quoted("PRP$")
+    >>> quote("NN"), quote("PRP$")
     ('NN', '"PRP$"')
     """
     if not _NEEDS_QUOTES.search(name):
