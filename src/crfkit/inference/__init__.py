@@ -29,7 +29,7 @@ from crfkit.inference.answerer import (
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
-from crfkit.inference.span_sets import best_expected_f1
+from crfkit.inference.span_sets import best_expected_f1, check_decoding, likely_spans, select_spans
 from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
@@ -48,7 +48,10 @@ __all__ = [
     "TreeParser",
     "WordLatticePotentials",
     "best_expected_f1",
+    "check_decoding",
     "count",
+    "likely_spans",
     "log_count",
     "minimum_risk",
+    "select_spans",
 ]

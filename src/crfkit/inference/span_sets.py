@@ -1,20 +1,57 @@
-"""Sets of spans that do not overlap, with the highest expected F1."""
+"""Which spans are predicted, given their probabilities: the likely ones, or a set with the highest expected F1."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+import numpy as np
+
+from crfkit.errors import ArgumentError
 from crfkit.structures import Span
 
-Ask = Callable[
-    [float], list[list[Span]]
-]  # the spans of each sequence with a probability of at least this much
+SpanLists = list[list[Span]]  # of each sequence
+Ask = Callable[[float], SpanLists]  # the spans with a probability of at least this much
+
+DECODINGS = ("viterbi", "f1")
+DEFAULT_THRESHOLD = 0.5
 
 _FIRST = 0.25  # the first threshold; most data need no other
 _LAST = 1e-9
 
 
-def best_expected_f1(ask: Ask, n_gold: float) -> list[list[Span]]:
+def check_decoding(threshold: object, decode: object) -> None:
+    """ArgumentError for what is no probability or decoding."""
+    number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
+    if threshold is not None and not (number and 0 < threshold <= 1):  # type: ignore[operator]
+        raise ArgumentError(f"threshold is {threshold!r}, expected a number above 0, up to 1")
+    if decode is not None and decode not in DECODINGS:
+        expected = ", ".join(map(repr, DECODINGS))
+        raise ArgumentError(f"decode is {decode!r}, expected None or one of {expected}")
+
+
+def select_spans(
+    ask: Ask,
+    decoded: Callable[[], SpanLists],
+    n_gold: Callable[[], float],
+    threshold: float | None,
+    decode: str | None,
+) -> SpanLists:
+    """The spans above a threshold, those of the best labels (`decoded`), or those with the highest expected F1.
+
+    `n_gold` gives the expected number of spans of all sequences. With `decode`, spans below a threshold are left out.
+    """
+    if decode is None:
+        return ask(DEFAULT_THRESHOLD if threshold is None else threshold)
+    found = decoded() if decode == "viterbi" else best_expected_f1(ask, n_gold())
+    return found if threshold is None else likely_spans(found, threshold)
+
+
+def likely_spans(found: SpanLists, least: float) -> SpanLists:
+    """Those with a probability of at least `least`."""
+    return [[span for span in spans if span.probability >= least] for spans in found]
+
+
+def best_expected_f1(ask: Ask, n_gold: float) -> SpanLists:
     """The spans of each sequence, none overlapping, that maximise F = 2 · E[correct] / (predicted + E[gold]) over all.
 
     E[correct] is the sum of their probabilities, and `n_gold` = E[gold] the expected number of spans of all sequences.

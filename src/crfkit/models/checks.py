@@ -59,13 +59,6 @@ def check_strength(name: str, value: object) -> None:
         raise ArgumentError(f"{name} is {value!r}, expected a number from 0 on")
 
 
-def check_probability(name: str, value: object) -> float:
-    """A number above 0, up to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value <= 1:
-        raise ArgumentError(f"{name} is {value!r}, expected a number above 0, up to 1")
-    return float(value)
-
-
 def check_dev(dev: object) -> None:
     """Refuse a dev set that is not a pair (X, y), nor has the allowed labels as a third."""
     sizes = (2, 3) if isinstance(dev, tuple) else (2,)

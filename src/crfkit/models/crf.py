@@ -21,7 +21,7 @@ from crfkit.features import (
     Template,
     without_spans,
 )
-from crfkit.inference import Answerer
+from crfkit.inference import Answerer, check_decoding
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
 from crfkit.models.encoded_input import EncodedInput
@@ -30,7 +30,7 @@ from crfkit.models.files import crf_file, graph_file, pattern_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
-from crfkit.models.span_questions import check_decoding, check_spans, find_arcs, find_spans
+from crfkit.models.span_questions import check_spans, find_arcs, find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback

@@ -1,6 +1,7 @@
 """The distribution over the label sequences of a batch of sequences, in the manner of torch.distributions."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from crfkit.nn.backends.base import Expectations
 from crfkit.nn.backends.choice import Chosen
 from crfkit.nn.backends.decode import NOTHING, k_best, sample
 from crfkit.nn.backends.torch_chain import differentiable_log_partition
-from crfkit.nn.distribution import Distribution
+from crfkit.nn.distribution import Distribution, Result
 from crfkit.nn.problem.chain import (
     ChainProblem,
     compact,
@@ -19,7 +20,6 @@ from crfkit.nn.problem.chain import (
     kept_positions,
     to_positions,
     token_mask,
-    token_positions,
     transitions_to_positions,
 )
 from crfkit.nn.problem.checks import (
@@ -34,8 +34,8 @@ from crfkit.nn.problem.checks import (
 )
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.gold_score import Term, has_unknown, likelihood_terms, path_score, terms_within
-from crfkit.nn.spans import SpanSteps, likely, probabilities_of, span_steps
-from crfkit.structures import SpanLabels
+from crfkit.nn.spans import ChainSpans
+from crfkit.structures import Span
 
 
 class ChainDistribution(Distribution):
@@ -252,7 +252,6 @@ class ChainDistribution(Distribution):
             return transitions_to_positions(problem, found).to(self._dtype)
         return _expectations(problem).transitions
 
-    @torch.no_grad()
     def spans(
         self, labels: Sequence[Hashable], threshold: float = 0.5, *, scheme: str | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -263,12 +262,9 @@ class ChainDistribution(Distribution):
         that are not in the best label sequence; in the order of sequences, starts, ends and types; `end` is exclusive.
         """
         check_threshold(threshold)
-        found, probabilities = likely(
-            self._span_steps(labels, scheme), token_positions(self._given), threshold
-        )
+        found, probabilities = self._ask_spans(labels, scheme, ChainSpans.find, threshold)
         return found, probabilities.to(self._dtype)
 
-    @torch.no_grad()
     def span_probabilities(
         self, spans: Tensor, labels: Sequence[Hashable], *, scheme: str | None = None
     ) -> Tensor:
@@ -277,16 +273,29 @@ class ChainDistribution(Distribution):
         One that begins or ends at a masked position, or outside of its sequence, has the probability 0.
         """
         check_spans(spans)
-        steps = self._span_steps(labels, scheme)
-        return probabilities_of(steps, spans, kept_positions(self._given)).to(self._dtype)
+        return self._ask_spans(labels, scheme, ChainSpans.probabilities, spans).to(self._dtype)
 
-    def _span_steps(self, labels: Sequence[Hashable], scheme: str | None) -> SpanSteps:
-        """What probabilities of spans are made of, by token."""
-        if len(labels) != self._given.shape[2]:
-            raise ShapeError(f"labels: got {len(labels)} of them, the scores have {self._given.shape[2]}.")
-        problem = self._problem._replace(transitions=self._transitions_by_position())
-        _, marginals, pairs = _moments(*compact(problem), problem.lengths, keep_graph=False)
-        return span_steps(SpanLabels.of(labels, scheme), marginals, pairs, token_mask(problem))
+    @torch.no_grad()
+    def predict_spans(
+        self,
+        labels: Sequence[Hashable],
+        threshold: float | None = None,
+        *,
+        decode: str | None = None,
+        scheme: str | None = None,
+    ) -> list[list[Span]]:
+        """The spans of each sequence with the names of their types, chosen as by `crfkit.CRF.predict_spans`."""
+        return self._ask_spans(labels, scheme, ChainSpans.select, self.argmax, threshold, decode)
+
+    def _ask_spans(
+        self, labels: Sequence[Hashable], scheme: str | None, question: Callable[..., Result], *given: Any
+    ) -> Result:
+        """The answer to a question about spans."""
+        if torch.compiler.is_compiling():  # how many there are depends on the scores
+            return torch.compiler.disable(self._ask_spans)(labels, scheme, question, *given)
+        with torch.set_grad_enabled(self._differentiated):
+            moments = _moments_with_graph if self._differentiated else _expectations
+            return question(ChainSpans.of(self._problem, labels, scheme, moments), *given)
 
     def argmax(self) -> Tensor:
         """The best label sequence [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
