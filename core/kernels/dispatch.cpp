@@ -49,31 +49,24 @@ int usable_tables() {
 
 constexpr const char* kNames[] = {"baseline", "x86-64-v3", "x86-64-v4"};
 #ifdef CRFKIT_HAS_V3
-constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels, &v3::float_kernels,
-                                             &v4::float_kernels};
-constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels, &v3::double_kernels,
-                                              &v4::double_kernels};
-constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels, &v3::vector_kernels,
-                                             &v4::vector_kernels};
-constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels, &v3::tree_kernels, &v4::tree_kernels};
-constexpr const StepKernels* kSteps[] = {&baseline::step_kernels, &v3::step_kernels, &v4::step_kernels};
+#define CRFKIT_TABLES(name) {&baseline::name, &v3::name, &v4::name}
 #else
-constexpr const Kernels<float>* kSingle[] = {&baseline::float_kernels};
-constexpr const Kernels<double>* kDouble[] = {&baseline::double_kernels};
-constexpr const VectorKernels* kVectors[] = {&baseline::vector_kernels};
-constexpr const TreeKernels* kTrees[] = {&baseline::tree_kernels};
-constexpr const StepKernels* kSteps[] = {&baseline::step_kernels};
+#define CRFKIT_TABLES(name) {&baseline::name}
 #endif
+constexpr const Kernels<float>* kSingle[] = CRFKIT_TABLES(float_kernels);
+constexpr const Kernels<double>* kDouble[] = CRFKIT_TABLES(double_kernels);
+constexpr const VectorKernels* kVectors[] = CRFKIT_TABLES(vector_kernels);
+constexpr const TreeKernels* kTrees[] = CRFKIT_TABLES(tree_kernels);
+constexpr const StepKernels* kSteps[] = CRFKIT_TABLES(step_kernels);
+#undef CRFKIT_TABLES
 
 // Found when the module is loaded: a static inside a function has a lock, which a fork may leave taken.
 const int n_usable = usable_tables();
 
-int usable() { return n_usable; }
-
 // The highest table, or the one below it when that saves more than an eighth of every row.
 template <class Real>
 const Kernels<Real>& choose(const Kernels<Real>* const* tables, std::int32_t n_labels) {
-    const int top = usable() - 1;
+    const int top = n_usable - 1;
     if (top < 2) return *tables[top];
     const std::int32_t wide = stride_for(*tables[top], n_labels),
                        narrow = stride_for(*tables[top - 1], n_labels);
@@ -92,11 +85,11 @@ const Kernels<double>& kernels_for<double>(std::int32_t n_labels) {
     return choose(kDouble, n_labels);
 }
 
-const VectorKernels& vector_kernels() { return *kVectors[usable() - 1]; }
+const VectorKernels& vector_kernels() { return *kVectors[n_usable - 1]; }
 
-const TreeKernels& tree_kernels() { return *kTrees[usable() - 1]; }
-const StepKernels& step_kernels() { return *kSteps[usable() - 1]; }
+const TreeKernels& tree_kernels() { return *kTrees[n_usable - 1]; }
+const StepKernels& step_kernels() { return *kSteps[n_usable - 1]; }
 
-const char* instruction_set() { return kNames[usable() - 1]; }
+const char* instruction_set() { return kNames[n_usable - 1]; }
 
 }  // namespace crfkit

@@ -1,20 +1,184 @@
 #include "trees/tree_loss.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/compensated_sum.hpp"
 #include "base/threads.hpp"
+#include "kernels/tree_rows.hpp"
 #include "trees/graph.hpp"
 #include "trees/k_best.hpp"
-#include "trees/sequence_loss.hpp"
+#include "trees/sentence_features.hpp"
+#include "trees/sums.hpp"
 
 namespace crfkit {
 namespace {
 
 constexpr std::int64_t kAtOnce = 64;  // sentences that are differentiated before their gradients are added
+
+// The sentences of a treebank, one at a time, at the weights that each of them touches. All that it is made
+// from must outlive it.
+class TreeSequences final : public SequenceSource {
+  public:
+    TreeSequences(const ArcLayout& arc_layout, const Treebank& sentences, const KnownTrees& known, bool one)
+        : layout(arc_layout),
+          treebank(sentences),
+          trees(known),
+          one_root(one),
+          store(sentences.n_sentences()) {}
+
+    std::int64_t n_sequences() const override { return treebank.n_sentences(); }
+    std::int64_t n_slots() const override { return layout.n_weights(); }
+    void pack(const double* w, double, double* slots) const override { std::copy_n(w, n_slots(), slots); }
+    void unpack(const double* slots, double* w) const override { std::copy_n(slots, n_slots(), w); }
+    void each_slot_range(const std::function<void(SlotRange)>& function) const override {
+        for (std::int64_t d = 0; d < layout.arcs.size(); ++d) function({d, d + 1});
+        for (std::int64_t f = 0; f < layout.labels.size(); ++f)
+            if (layout.pair_ptr[f] < layout.pair_ptr[f + 1])
+                function({layout.first_weight(f), layout.first_weight(f + 1)});
+    }
+
+    std::unique_ptr<SequenceLoss> open() const override;
+
+    const ArcLayout& layout;
+    const Treebank& treebank;
+    const KnownTrees& trees;
+    const bool one_root;
+    mutable FeatureStore store;
+};
+
+// One of them. Scores of arcs with labels, [n + 1, n + 1, R] (head, dependent, label). A label's share of its
+// arc is a softmax, and log Σ_r exp(score) is the score of the arc in the sum over all trees, so that
+// training is exact:
+//   ∂ log Z / ∂ score(h, m, r) = P(h → m) · share(r | h, m)
+// Residuals: weight · (P − P_gold) of all labelled arcs [n + 1, n + 1, R].
+class TreeSequence final : public SequenceLoss {
+  public:
+    explicit TreeSequence(const TreeSequences& source)
+        : source_(source), features_(source.layout, &source.store) {}
+
+    void load(std::int64_t n) override {
+        n_ = n;
+        first_ = source_.treebank.sentence_ptr[n];
+        features_.load(source_.treebank, n);
+        clear();
+        for (const std::int32_t f : features_.arc_ids()) touch(f, f + 1);
+        for (const std::int32_t f : features_.label_ids())
+            touch(source_.layout.first_weight(f), source_.layout.first_weight(f + 1));
+    }
+    std::int64_t n_residuals() const override { return features_.n_scores(); }
+    // loss = weight · (log Z − log Z_gold), and its derivative by the score of each labelled arc,
+    //   residual(h, m, r) = weight · (P(h → m) p_r − P_gold(h → m, r)),   p_r = exp(score_r − top) / Σ_r
+    //   exp(…)
+    // The residuals hold exp(score − top) first; factors_ = weight / Σ_r of these.
+    double differentiate(const double* weights, double* residuals) override {
+        const std::int64_t side = features_.side(), R = source_.layout.n_labels();
+        const double weight = source_.trees.weights[n_];
+        scores_.resize(features_.n_scores());
+        features_.score(weights, scores_.data());
+        sums_.assign(side * side, kNever);
+        marginals_.resize(side * side);
+        factors_.resize(side * side);
+        shift_.resize(R);
+        for (std::int64_t h = 0; h < side; ++h)
+            for (std::int64_t m = 1; m < side; ++m) {
+                if (h == m) continue;
+                const std::int64_t arc = h * side + m;
+                const double* row = scores_.data() + arc * R;
+                double* shares = residuals + arc * R;
+                const double top = row[tree_kernels().largest(row, R)];
+                std::fill_n(shift_.data(), R, top);
+                tree_kernels().weigh(row, shift_.data(), R, shares);
+                double sum = 0;
+                for (std::int64_t r = 0; r < R; ++r) sum += shares[r];
+                sums_[arc] = top + std::log(sum);
+                factors_[arc] = weight / sum;
+            }
+        const double log_z =
+            tree_marginals({features_.n_words(), 1, sums_.data(), source_.one_root}, marginals_.data());
+        for (std::int64_t arc = 0; arc < side * side; ++arc) {
+            double* shares = residuals + arc * R;
+            const bool exists = sums_[arc] > kNever;
+            const double factor = exists ? factors_[arc] * marginals_[arc] : 0.0;
+            for (std::int64_t r = 0; r < R; ++r) shares[r] = exists ? factor * shares[r] : 0.0;
+        }
+        const double log_gold =
+            is_known() ? subtract_known(residuals, weight) : subtract_partly_known(residuals, weight);
+        return weight * (log_z - log_gold);
+    }
+    void gradient(const double* residuals, double* gradient) override {
+        features_.gradient(residuals, gradient);
+    }
+    // residuals = weight · (Hessian–vector product − gold Hessian–vector product) of the scores' direction.
+    void hessian_vector(const double* weights, const double* direction, double* residuals) {
+        const double weight = source_.trees.weights[n_];
+        const std::int32_t R = source_.layout.n_labels();
+        scores_.resize(features_.n_scores());
+        moves_.resize(features_.n_scores());
+        features_.score(weights, scores_.data());
+        features_.score(direction, moves_.data());
+        tree_hessian_vector({features_.n_words(), R, scores_.data(), source_.one_root}, moves_.data(),
+                            residuals);
+        if (is_known()) {
+            for (std::int64_t i = 0; i < features_.n_scores(); ++i) residuals[i] *= weight;
+            return;
+        }
+        const TreeView tree{features_.n_words(), R, gold_scores().data(), source_.one_root};
+        changes_.resize(allowed_.size());
+        tree_hessian_vector(tree, moves_.data(), changes_.data());
+        for (std::size_t i = 0; i < changes_.size(); ++i)
+            residuals[i] = weight * (residuals[i] - changes_[i]);
+    }
+
+  private:
+    bool is_known() const {
+        for (std::int64_t i = 0; i < features_.n_words(); ++i)
+            if (source_.trees.heads[first_ + i] < 0 || source_.trees.labels[first_ + i] < 0) return false;
+        return true;
+    }
+
+    // One tree agrees: its score.
+    double subtract_known(double* residuals, double weight) const {
+        const std::int64_t R = source_.layout.n_labels();
+        double score = 0;
+        for (std::int64_t m = 1; m <= features_.n_words(); ++m) {
+            const std::int64_t at = (source_.trees.heads[first_ + m - 1] * features_.side() + m) * R +
+                                    source_.trees.labels[first_ + m - 1];
+            score += scores_[at];
+            residuals[at] -= weight;
+        }
+        return score;
+    }
+
+    // The sum over all trees that agree.
+    double subtract_partly_known(double* residuals, double weight) {
+        const TreeView tree{features_.n_words(), source_.layout.n_labels(), gold_scores().data(),
+                            source_.one_root};
+        changes_.resize(allowed_.size());
+        const double log_z = tree_marginals(tree, changes_.data());
+        for (std::size_t i = 0; i < changes_.size(); ++i) residuals[i] -= weight * changes_[i];
+        return log_z;
+    }
+
+    // The scores, and −inf where an arc or label does not agree with what is known.
+    const std::vector<double>& gold_scores() {
+        allowed_.assign(scores_.begin(), scores_.end());
+        source_.trees.forbid(first_, features_.n_words(), source_.layout.n_labels(), allowed_.data());
+        return allowed_;
+    }
+
+    const TreeSequences& source_;
+    SentenceFeatures features_;
+    std::int64_t n_ = 0, first_ = 0;
+    Buffer<double> scores_, sums_, factors_, marginals_, moves_, shift_;
+    std::vector<double> allowed_, changes_;
+};
+
+std::unique_ptr<SequenceLoss> TreeSequences::open() const { return std::make_unique<TreeSequence>(*this); }
 
 // The workspace of one sentence.
 struct Slot {
