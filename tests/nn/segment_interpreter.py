@@ -3,17 +3,21 @@
 Everything that the kernels answer is compared with plain PyTorch in float64, which brute force has checked.
 """
 
+import itertools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from crfkit.nn import SegmentDistribution
 from crfkit.nn.backends.segments import TORCH
 from crfkit.nn.problem.segments import N_SCORES, SegmentProblem, inside, segmentation_score
 from crfkit.nn.triton.segments import backend as kernels
 
 KERNELS = kernels.SegmentKernels()
 NAMES = SegmentProblem._fields
+Ask = Callable[[Any], Any]
 
 
 def problem(
@@ -96,6 +100,10 @@ def check(name: str, given: SegmentProblem) -> None:
     close(f"{name}: score of the best", segmentation_score(exact, best), score, tolerance)
     if not torch.equal(best >= 0, inside(given) & (value > -torch.inf)[:, None]):
         sys.exit(f"{name}: tags of the best segmentation")
+    for one, other in zip(KERNELS.summed(given)[1:], TORCH.summed(given)[1:], strict=True):
+        exists = inside(given).reshape(one.shape[0], -1, *[1] * (one.ndim - 2)) if one.ndim > 1 else None
+        one, other = (x if exists is None else torch.where(exists, x, 0.0) for x in (one, other))
+        close(f"{name}: messages in float64", one, other, 1e-9)
     parts = KERNELS.gradient(given, upstream.to(found.dtype), kept)
     again = KERNELS.gradient(given, upstream.to(found.dtype), kept)
     for field, part, same, right in zip(NAMES, parts, again, expected, strict=False):
@@ -120,11 +128,46 @@ def close(what: str, found: torch.Tensor, expected: torch.Tensor, tolerance: flo
         sys.exit(f"{what}: off by {error}")
 
 
+def check_autograd() -> None:
+    """Gradients that the forward pass computed, and those for other upstream gradients, also of a retained graph."""
+    leaves = [part.requires_grad_() for part in problem(2, (3, 9, 4, 3))[:5] if part is not None]
+    exact = [part.detach().double().requires_grad_() for part in leaves]
+    chains, right = SegmentDistribution(*leaves), SegmentDistribution(*exact)
+    chains._choice = KERNELS
+    tags = right.sample(1, generator=torch.Generator().manual_seed(0))[0]
+    weights = torch.tensor([0.5, 3.0, -1.0])
+    questions: dict[str, Ask] = {
+        "log Z": lambda one: one.log_partition(),
+        "log p": lambda one: one.log_prob(tags),
+    }
+    losses: dict[str, Ask] = {
+        "sum": lambda x: -2 * x.sum(),
+        "weighted": lambda x: (x * weights).sum(),
+        "mean": lambda x: x.mean(),
+    }
+    for (what, ask), (name, loss) in itertools.product(questions.items(), losses.items()):
+        value, expected = loss(ask(chains)), loss(ask(right))
+        close(f"{what}, {name}", value, expected, 1e-5)
+        theirs = torch.autograd.grad(expected, exact)
+        for turn in range(2):
+            mine = torch.autograd.grad(value, leaves, retain_graph=True)
+            for i, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+                close(f"{what}, {name}: gradient {i}, turn {turn}", a, b, 2e-5)
+    value, found = chains.value_and_gradient(tags)
+    expected, gradient = right.value_and_gradient(tags)
+    close("value_and_gradient", value, expected, 1e-5)
+    for a, b in zip(found[:5], gradient[:5], strict=True):
+        assert a is not None
+        assert b is not None
+        close("value_and_gradient: gradient", a, b, 2e-5)
+
+
 def main() -> None:
     """All cases: in chunks of 8 positions, so that there are several; sums by one chunk, and by two."""
     kernels.CHUNK = 8
     for name, options in CASES.items():
         check(name, problem(len(name), **options))
+    check_autograd()
     kernels.MOST_SUMS = 1
     check("chunks in turns", problem(3, **CASES["chunks"]))
     given = problem(5, (3, 6, 3, 2))

@@ -141,7 +141,7 @@ class SegmentDistribution(Distribution):
 
     def log_prob(self, tags: Tensor) -> Tensor:
         """log p(tags) [B]; −inf for what is no segmentation, NaN where no segmentation is possible at all."""
-        return (self.score(tags) - self.log_partition().double()).to(self._dtype)
+        return break_graph(backends.log_likelihood)(self._backend, self._problem, self.score(tags))
 
     @torch.no_grad()
     def value_and_gradient(
@@ -154,17 +154,16 @@ class SegmentDistribution(Distribution):
         time of small batches goes into PyTorch's.
         """
         problem = self._problem
-        log_z, kept = self._backend.value(problem, True)
-        sign = 1.0 if tags is None else -1.0
-        upstream = log_z.new_full((1,), sign / share).expand(len(log_z))
-        found = list(self._backend.gradient(problem, upstream, kept))
-        value = sign / share * log_z.sum()
+        log_z, kept = self._backend.value(problem, True, in_double=True)
+        upstream = None if share == 1 else log_z.new_full((1,), 1 / share).expand(len(log_z))
+        found = list(self._backend.gradient(problem, upstream, kept, 1 if tags is None else -1))
+        values = log_z
         if tags is not None:
-            value = value + (self.score(tags).sum() / share).to(value.dtype)
+            values = self.score(tags) - log_z
             add_parts(problem, self._tokens(tags.long()), found, 1.0 / share)
         spread = (None if part is None else self._spread(part) for part in (found[0], *found[5:]))
         emissions, *others = spread
-        return value, (emissions, *found[1:5], *others)
+        return (values.sum() / share).to(self._dtype), (emissions, *found[1:5], *others)
 
     def marginals(self) -> Tensor:
         """P(a segment with this label covers the position) [B, T, L]; differentiable where a gradient is wanted."""
@@ -177,13 +176,13 @@ class SegmentDistribution(Distribution):
         """The gradient of Σ_b log Z_b, in the working precision."""
         scores = [part if part is None else part.to(self._dtype) for part in self._problem[:N_SCORES]]
         problem = SegmentProblem._make([*scores, self._given.lengths])
-        log_z, kept = self._backend.value(problem, True)
-        return self._backend.gradient(problem, torch.ones_like(log_z), kept)
+        _, kept = self._backend.value(problem, True)
+        return self._backend.gradient(problem, None, kept)
 
     @torch.no_grad()
     def segment_marginals(self) -> Tensor:
         """P(the segment of this begin, length and label) [B, T, K, L]: as large as that."""
-        found = torch_segments.expectations(self._problem, segments=True).segments
+        found = torch_segments.expectations(self._sums(), segments=True).segments
         assert found is not None
         return self._spread(found.to(self._dtype))
 
@@ -206,9 +205,14 @@ class SegmentDistribution(Distribution):
         known = known & exists[row, start] & exists[row, last]
         start, last = token[row, start], token[row, last]
         known = known & (last - start < K)
-        sums = torch_segments.summed(self._problem)
+        sums = self._sums()
         found = torch.exp(_span_scores(sums, row, start, torch.where(known, last, start), label))
         return torch.where(known, found, 0.0).to(self._dtype)
+
+    @torch.no_grad()
+    def _sums(self) -> torch_segments.Summed:
+        """The messages in both directions, in float64."""
+        return break_graph(self._backend.summed)(self._problem)
 
     def _places_of_tokens(self) -> tuple[Tensor, Tensor]:
         """Which positions [B, T] belong to a sequence, and as which of its tokens."""
@@ -225,7 +229,7 @@ class SegmentDistribution(Distribution):
         _, T, _, L = self._given.shape
         at = self._spread_positions()
         found = []
-        for k, probability in enumerate(torch_segments.by_length(torch_segments.summed(self._problem))):
+        for k, probability in enumerate(torch_segments.by_length(self._sums())):
             row, begin, label = torch.nonzero(probability >= threshold, as_tuple=True)
             span = torch.stack([row, at[row, begin], at[row, begin + k] + 1, label], 1)
             found.append((span, probability[row, begin, label]))
@@ -279,7 +283,7 @@ class SegmentDistribution(Distribution):
         return scores, self._spread(tags.transpose(1, 2), NOTHING).transpose(1, 2)
 
     def _sample(self, n: int, generator: torch.Generator | None) -> Tensor:
-        tags = break_graph(segment_decode.sample)(self._problem, n, generator)
+        tags = break_graph(segment_decode.sample)(self._sums(), n, generator)
         return self._spread(tags.permute(1, 2, 0), NOTHING).permute(2, 0, 1)
 
     def _moments(self) -> tuple[Tensor, ...]:
@@ -287,7 +291,7 @@ class SegmentDistribution(Distribution):
 
     def _moments_of_parts(self) -> tuple[Tensor, ...]:
         if not self._differentiated:
-            found = torch_segments.expectations(self._problem, self._given.segments is not None)
+            found = torch_segments.expectations(self._sums(), self._given.segments is not None)
             return tuple(part for part in found if part is not None)
         exact = self._exact()
         leaves = [part if part.requires_grad else part.detach().requires_grad_() for part in exact]

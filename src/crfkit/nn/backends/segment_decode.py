@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from crfkit.nn.backends.decode import NOTHING
-from crfkit.nn.backends.torch_segments import messages_of
+from crfkit.nn.backends.torch_segments import Summed
 from crfkit.nn.problem.segments import SegmentProblem, in_double, lengths_of
 
 
@@ -82,21 +82,20 @@ def viterbi(problem: SegmentProblem) -> Tensor:
     return k_best(problem, 1)[1][:, 0]
 
 
-def sample(problem: SegmentProblem, n_samples: int, generator: torch.Generator | None) -> Tensor:
+def sample(sums: Summed, n_samples: int, generator: torch.Generator | None) -> Tensor:
     """n independent segmentations [n, B, T], by draws of segments from the last to the first.
 
     Given that one with the label c ends at e, its length is k with a probability ∝ begins_{e−k}(c) exp(score of it), and
     the label before c' with one ∝ ends_{e−k}(c') exp(transition(c', c)).
     """
-    exact = in_double(problem)
+    exact = sums.problem
     B, T, K, L = exact.shape
     tags = torch.full((n_samples, B, T), NOTHING, dtype=torch.int64, device=exact.emissions.device)
     if T == 0 or n_samples == 0 or B == 0:
         return tags
-    messages = messages_of(exact)
     row = torch.arange(B, device=tags.device).expand(n_samples, B)
     boundary = lengths_of(exact).expand(n_samples, B)
-    at_end = messages.ends[row, (boundary - 1).clamp_min(0)]  # [n, B, L]
+    at_end = sums.ends[row, (boundary - 1).clamp_min(0)]  # [n, B, L]
     scores = at_end if exact.end is None else at_end + exact.end
     boundary = torch.where(scores.amax(2) > -torch.inf, boundary, 0)
     label = _drawn(scores, generator)
@@ -105,7 +104,7 @@ def sample(problem: SegmentProblem, n_samples: int, generator: torch.Generator |
         begin = boundary[..., None] - 1 - ages  # [n, B, K]
         at = begin.clamp_min(0)
         rows, labels = row[..., None], label[..., None]
-        scores = messages.begins[rows, at, labels] + exact.emissions[rows, at, labels].cumsum(2)
+        scores = sums.begins[rows, at, labels] + exact.emissions[rows, at, labels].cumsum(2)
         scores = scores + exact.durations[rows, ages, labels]
         scores = scores if exact.first is None else scores + exact.first[rows, at, labels]
         scores = scores if exact.segments is None else scores + exact.segments[rows, at, ages, labels]
@@ -116,7 +115,7 @@ def sample(problem: SegmentProblem, n_samples: int, generator: torch.Generator |
         written = torch.where(places == from_[..., None], label[..., None], label[..., None] + L)
         tags = torch.where(inner, written, tags)
         into = exact.transitions.mT[row, label]  # [n, B, L]: scores of the labels before
-        label = _drawn(messages.ends[row, (from_ - 1).clamp_min(0)] + into, generator)
+        label = _drawn(sums.ends[row, (from_ - 1).clamp_min(0)] + into, generator)
         boundary = from_
     return tags
 

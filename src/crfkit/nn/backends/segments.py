@@ -10,13 +10,16 @@ from torch import Tensor
 
 from crfkit.nn.backends import segment_decode
 from crfkit.nn.backends.torch_segments import (
+    Summed,
     differentiable_log_partition,
     expectations,
     log_partition_from,
     messages_of,
+    summed,
 )
 from crfkit.nn.problem.chain import working_dtype
-from crfkit.nn.problem.segments import N_SCORES, SegmentProblem, in_double
+from crfkit.nn.problem.segments import N_SCORES, SegmentProblem
+from crfkit.nn.problem.segments import in_double as exactly
 
 N_PARTS = len(SegmentProblem._fields)
 
@@ -25,16 +28,23 @@ class SegmentBackend(ABC):
     """log Z, its gradient and the best segmentation of the problems that it suits."""
 
     name: str
+    is_early = False  # whether gradients are computed in the forward pass
 
     @abstractmethod
-    def value(self, problem: SegmentProblem, keep: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """log Z [B] in the working precision; with `keep`, also what `gradient` needs."""
+    def value(
+        self, problem: SegmentProblem, keep: bool, in_double: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """log Z [B] in the working precision, or in float64; with `keep`, also what `gradient` needs."""
 
     @abstractmethod
     def gradient(
-        self, problem: SegmentProblem, upstream: Tensor, kept: Sequence[Tensor]
+        self, problem: SegmentProblem, upstream: Tensor | None, kept: Sequence[Tensor], sign: int = 1
     ) -> Sequence[Tensor | None]:
-        """Σ_b upstream_b ∇ log Z_b by each score, None by those that are absent; `upstream` [B]."""
+        """sign · Σ_b upstream_b ∇ log Z_b by each score, None by those that are absent; `upstream` [B], None for 1."""
+
+    def summed(self, problem: SegmentProblem) -> Summed:
+        """Messages in both directions in float64, which other questions start from; without a graph."""
+        return summed(problem)
 
     def argmax(self, problem: SegmentProblem) -> Tensor:
         """The tags of the best segmentation [B, T]; −1 in the padding, and where none is possible."""
@@ -46,25 +56,28 @@ class TorchSegments(SegmentBackend):
 
     name = "torch"
 
-    def value(self, problem: SegmentProblem, keep: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def value(
+        self, problem: SegmentProblem, keep: bool, in_double: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """log Z; the probabilities of all parts are kept."""
-        dtype = working_dtype(problem.emissions.dtype)
+        dtype = torch.float64 if in_double else working_dtype(problem.emissions.dtype)
         if keep:
-            log_z, *found = expectations(problem, segments=problem.segments is not None)
+            log_z, *found = expectations(summed(problem), problem.segments is not None)
             return log_z.to(dtype), tuple(part for part in found if part is not None)
-        exact = in_double(problem)
+        exact = exactly(problem)
         return log_partition_from(exact, messages_of(exact).ends).to(dtype), ()
 
     def gradient(
-        self, problem: SegmentProblem, upstream: Tensor, kept: Sequence[Tensor]
+        self, problem: SegmentProblem, upstream: Tensor | None, kept: Sequence[Tensor], sign: int = 1
     ) -> Sequence[Tensor | None]:
         """The probabilities of all parts, weighted and summed as the scores are shared."""
+        weights = kept[0].new_full((len(kept[0]),), sign) if upstream is None else sign * upstream.double()
         weighted: list[Tensor | None] = []
         for score, part in zip_longest(problem[:N_SCORES], kept):
             if score is None:
                 weighted.append(None)
                 continue
-            by_sequence = part * upstream.double().reshape(-1, *[1] * (part.ndim - 1))
+            by_sequence = part * weights.reshape(-1, *[1] * (part.ndim - 1))
             total = by_sequence if score.ndim == part.ndim else by_sequence.sum(0)
             weighted.append(total.to(score.dtype))
         return weighted
@@ -75,21 +88,51 @@ TORCH = TorchSegments()
 
 def log_partition(backend: SegmentBackend, problem: SegmentProblem) -> Tensor:
     """log Z [B], differentiable by all scores."""
-    keep = torch.is_grad_enabled() and any(
+    if not _is_differentiated(problem):
+        return backend.value(problem, False)[0]
+    return _SegmentValue.apply(*problem, None, backend)
+
+
+def log_likelihood(backend: SegmentBackend, problem: SegmentProblem, score: Tensor) -> Tensor:
+    """score − log Z [B] for scores of segmentations [B] in float64, differentiable by these and by all scores."""
+    if not _is_differentiated(problem):
+        return _value(backend, problem, score, False)[0]
+    return _SegmentValue.apply(*problem, score, backend)
+
+
+def _is_differentiated(problem: SegmentProblem) -> bool:
+    """Whether a backward pass may follow."""
+    return torch.is_grad_enabled() and any(
         part is not None and part.requires_grad for part in problem[:N_SCORES]
     )
-    if not keep:
-        return backend.value(problem, False)[0]
-    return _SegmentValue.apply(*problem, backend)
+
+
+def _value(
+    backend: SegmentBackend, problem: SegmentProblem, score: Tensor | None, keep: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """log Z, or score − log Z, which is subtracted in float64."""
+    log_z, kept = backend.value(problem, keep, in_double=score is not None)
+    if score is None:
+        return log_z, kept
+    return (score - log_z).to(working_dtype(problem.emissions.dtype)), kept
 
 
 class _SegmentValue(torch.autograd.Function):
-    """log Z, whose gradient is the probabilities of the parts."""
+    """log Z, or score − log Z, whose gradient is the probabilities of the parts.
+
+    Backends whose launches take less time than PyTorch's engine compute the gradient in the forward pass, for an upstream
+    gradient of 1. Where that of all sequences is one number, as in a loss, the backward pass multiplies by it.
+    """
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
-        *parts, ctx.backend = given
-        value, kept = ctx.backend.value(SegmentProblem(*parts), True)
+        *parts, score, ctx.backend = given
+        problem = SegmentProblem(*parts)
+        value, kept = _value(ctx.backend, problem, score, True)
+        ctx.sign = 1 if score is None else -1
+        ctx.early = None
+        if ctx.backend.is_early:
+            ctx.early = ctx.backend.gradient(problem, None, kept, ctx.sign)
         ctx.save_for_backward(*parts, *kept)
         return value
 
@@ -97,11 +140,18 @@ class _SegmentValue(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         problem = SegmentProblem(*ctx.saved_tensors[:N_PARTS])
         if torch.is_grad_enabled():
-            found = _through_the_recursions(problem, upstream)
+            found = _through_the_recursions(problem, ctx.sign * upstream)
+        elif ctx.early is not None and (upstream.stride(0) == 0 or len(upstream) == 1):
+            # if the graph was retained, this gradient belongs to its caller, and is computed again
+            found, ctx.early = ctx.early, None
+            for part in found:
+                if part is not None:
+                    part.mul_(upstream[0])
         else:
-            found = ctx.backend.gradient(problem, upstream, ctx.saved_tensors[N_PARTS:])
+            found = ctx.backend.gradient(problem, upstream, ctx.saved_tensors[N_PARTS:], ctx.sign)
         needed = ctx.needs_input_grad[:N_SCORES]
-        return (*(part if need else None for part, need in zip(found, needed, strict=True)), None, None)
+        by_scores = (part if need else None for part, need in zip(found, needed, strict=True))
+        return *by_scores, None, upstream.double() if ctx.needs_input_grad[N_PARTS] else None, None
 
 
 def _through_the_recursions(problem: SegmentProblem, upstream: Tensor) -> Sequence[Tensor | None]:

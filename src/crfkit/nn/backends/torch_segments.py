@@ -23,6 +23,8 @@ from torch import Tensor
 from crfkit.nn.backends.torch_chain import finite, log_sum
 from crfkit.nn.problem.segments import SegmentProblem, flip, in_double, inside, lengths_of, reverse
 
+NUMBERS_AT_ONCE = 2**20  # of the transitions of some positions
+
 
 class Messages(NamedTuple):
     """Logarithms [B, T, L]: `begins` at boundary t of position t, `ends` at boundary t + 1, without and with last scores."""
@@ -135,38 +137,40 @@ def by_length(sums: Summed) -> Iterator[Tensor]:
         yield torch.zeros_like(weight).new_zeros((B, T, L))
 
 
-def expectations(problem: SegmentProblem, segments: bool = False) -> SegmentExpectations:
+@torch.no_grad()
+def expectations(sums: Summed, segments: bool = False) -> SegmentExpectations:
     """log Z and the probabilities of all parts."""
-    with torch.no_grad():
-        sums = summed(problem)
-        B, T, _, L = problem.shape
-        begin = torch.exp(sums.begins + sums.from_begin + sums.shift)
-        end = torch.exp(sums.ends + sums.after_end + sums.shift)
-        over = torch.nn.functional.pad(end, (0, 0, 1, 0))[:, :-1]  # those that end before the position
-        covered = torch.cumsum(begin - over, 1).clamp_min(0.0)
-        each = list(by_length(sums)) if segments else by_length(sums)
-        durations = torch.stack([part.sum(1) for part in each], 1)
-        n = lengths_of(problem)
-        last = end.gather(1, (n - 1).clamp_min(0)[:, None, None].expand(B, 1, L)) if T else end.sum(1, True)
-        return SegmentExpectations(
-            sums.log_partition,
-            torch.where(inside(problem)[:, :, None], covered, 0.0),
-            durations,
-            _transition_counts(sums),
-            begin[:, :1].sum(1),
-            last[:, 0],
-            begin,
-            end,
-            torch.stack(list(each), 2) if segments else None,
-        )
+    problem = sums.problem
+    B, T, _, L = problem.shape
+    begin = torch.exp(sums.begins + sums.from_begin + sums.shift)
+    end = torch.exp(sums.ends + sums.after_end + sums.shift)
+    over = torch.nn.functional.pad(end, (0, 0, 1, 0))[:, :-1]  # those that end before the position
+    covered = torch.cumsum(begin - over, 1).clamp_min(0.0)
+    each = list(by_length(sums)) if segments else by_length(sums)
+    durations = torch.stack([part.sum(1) for part in each], 1)
+    n = lengths_of(problem)
+    last = end.gather(1, (n - 1).clamp_min(0)[:, None, None].expand(B, 1, L)) if T else end.sum(1, True)
+    return SegmentExpectations(
+        sums.log_partition,
+        torch.where(inside(problem)[:, :, None], covered, 0.0),
+        durations,
+        _transition_counts(sums),
+        begin[:, :1].sum(1),
+        last[:, 0],
+        begin,
+        end,
+        torch.stack(list(each), 2) if segments else None,
+    )
 
 
 def _transition_counts(sums: Summed) -> Tensor:
-    """The expected number of each transition [B, L, L]."""
+    """The expected number of each transition [B, L, L], added up from blocks of positions."""
     B, T, _, L = sums.problem.shape
     counts = sums.ends.new_zeros((B, L, L))
-    shift = sums.shift
-    for t in range(1, T):
-        after = sums.from_begin[:, t] + shift[:, t]
-        counts += torch.exp(sums.ends[:, t - 1, :, None] + sums.problem.transitions + after[:, None, :])
+    after = (sums.from_begin + sums.shift)[:, 1:, None, :]
+    before = sums.ends[:, :-1, :, None]
+    step = max(1, NUMBERS_AT_ONCE // max(1, B * L * L))
+    for t in range(0, T - 1, step):
+        block = before[:, t : t + step] + sums.problem.transitions[:, None] + after[:, t : t + step]
+        counts += torch.exp(block).sum(1)
     return counts

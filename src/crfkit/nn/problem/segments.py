@@ -53,13 +53,16 @@ def inside(problem: SegmentProblem) -> Tensor:
     return torch.arange(problem.shape[1], device=problem.emissions.device) < lengths_of(problem)[:, None]
 
 
+def double(problem: SegmentProblem) -> SegmentProblem:
+    """The same scores in float64."""
+    scores = [part if part is None else part.double() for part in problem[:N_SCORES]]
+    return SegmentProblem._make([*scores, problem.lengths])
+
+
 def in_double(problem: SegmentProblem) -> SegmentProblem:
     """The same problem in float64, with transitions and durations by sequence, and 0 beyond the ends."""
     B, T, K, L = problem.shape
-    emissions, durations, transitions = (part.double() for part in problem[:3])
-    start, end, first, last, segments = (
-        part if part is None else part.double() for part in problem[3:N_SCORES]
-    )
+    emissions, durations, transitions, start, end, first, last, segments, _ = double(problem)
     if problem.lengths is not None:
         exists = inside(problem)[:, :, None]
         emissions = torch.where(exists, emissions, 0.0)

@@ -9,8 +9,9 @@ import triton
 from torch import Tensor
 
 from crfkit.nn.backends.segments import SegmentBackend
+from crfkit.nn.backends.torch_segments import Summed
 from crfkit.nn.problem.chain import working_dtype
-from crfkit.nn.problem.segments import SegmentProblem
+from crfkit.nn.problem.segments import SegmentProblem, double, in_double, inside
 from crfkit.nn.triton.dense.backend import REAL
 from crfkit.nn.triton.launch import on_its_device
 from crfkit.nn.triton.segments.gradient import (
@@ -18,14 +19,15 @@ from crfkit.nn.triton.segments.gradient import (
     segment_steps_kernel,
     segment_sums_kernel,
 )
-from crfkit.nn.triton.segments.messages import segment_messages_kernel, tables_kernel
+from crfkit.nn.triton.segments.messages import LOG_2, segment_messages_kernel, tables_kernel
 from crfkit.nn.triton.segments.viterbi import segment_best_kernel
 from crfkit.nn.triton.wide.backend import launch_of
 
 MOST_LABELS = 128
 MOST_OPEN = 32768  # open segments of a program, padded: what its registers hold
 PER_WARP, MOST_WARPS = 1024, 16  # numbers of the ring and of the transitions
-CHUNK = 64  # positions of a turn of the gradient
+WARPS_OF_RING = 8  # where that is larger than the transitions: sums need more registers than maxima
+CHUNK, MANY_LENGTHS = 64, 32  # positions of a turn of the gradient; twice as many with more lengths
 MOST_SUMS = 2**26  # numbers that chunks leave to be added up
 NUMBERS, PARTS = 32, 32  # of a program that adds them up
 
@@ -34,6 +36,7 @@ class SegmentKernels(SegmentBackend):
     """Up to 128 labels, and as many lengths as registers hold."""
 
     name = "triton"
+    is_early = True
 
     def suits(self, problem: SegmentProblem) -> bool:
         """Whether there are kernels for this problem."""
@@ -44,18 +47,21 @@ class SegmentKernels(SegmentBackend):
         return slots * block <= MOST_OPEN
 
     @on_its_device
-    def value(self, problem: SegmentProblem, keep: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def value(
+        self, problem: SegmentProblem, keep: bool, in_double: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """log Z [B]; with `keep`, log₂ Z, the tables, the messages [2, 2, B, T, L] and their scales [2, B, T]."""
         problem = _plain(problem)
         B, T, K, L = problem.shape
         new, dtype = problem.emissions.new_empty, working_dtype(problem.emissions.dtype)
         kind, table, n_tables = _kind(problem), *_tables(problem, dtype)
-        log_z, values = new(B, dtype=torch.float64), new(B, dtype=dtype)
+        log_z, values = new(B, dtype=torch.float64), new(B, dtype=torch.float64 if in_double else dtype)
         messages = new((2, 2, B, T, L), dtype=dtype) if keep else None
         scales = new((2, B, T), dtype=torch.float64) if keep else None
         block, slots, warps = _sizes(K, L)
+        warps = min(warps, WARPS_OF_RING) if slots > block else warps
         launch_of(segment_messages_kernel, warps, maxnreg=_most_registers(warps))(
-            (B, 1 + keep, 1), (kind, keep),
+            (B, 1 + keep, 1), (kind, keep, in_double),
             (problem.emissions, problem.start, problem.end, problem.first, problem.last, problem.segments,
              problem.lengths, table, messages, scales, log_z, values),
             (T, K, n_tables), (L, block, slots, REAL[dtype]),
@@ -64,20 +70,22 @@ class SegmentKernels(SegmentBackend):
 
     @on_its_device
     def gradient(
-        self, problem: SegmentProblem, upstream: Tensor, kept: Sequence[Tensor]
+        self, problem: SegmentProblem, upstream: Tensor | None, kept: Sequence[Tensor], sign: int = 1
     ) -> Sequence[Tensor | None]:
-        """Σ_b upstream_b times the probabilities of the parts."""
+        """sign · Σ_b upstream_b times the probabilities of the parts."""
         given, problem = problem, _plain(problem)
         log_z, table, messages, scales = kept
         B, T, K, L = problem.shape
         block, slots, _ = _sizes(K, L)
         new, real = messages.new_empty, REAL[messages.dtype]
-        kind = (_kind(problem), given.first is None, given.last is None, upstream.dtype)
-        steps, n_chunks = new((2, B, T, L)), -(-T // CHUNK)
+        kind = (_kind(problem), given.first is None, given.last is None)
+        stride = 0 if upstream is None else upstream.stride(0)
+        chunk = CHUNK if K <= MANY_LENGTHS else 2 * CHUNK
+        steps, n_chunks = new((2, B, T, L)), -(-T // chunk)
         launch_of(segment_steps_kernel, 4)(
             (B, n_chunks, 1), kind,
             (problem.emissions, problem.last, problem.lengths, messages, scales, log_z, steps), (B, T),
-            (L, block, CHUNK, real),
+            (L, block, chunk, real),
         )  # fmt: skip
         size = (K + L + 2) * L
         n_turns = -(-n_chunks // max(1, min(n_chunks, MOST_SUMS // (B * size))))
@@ -89,12 +97,25 @@ class SegmentKernels(SegmentBackend):
         )
         n_tables = 1 if problem.transitions.ndim == 2 else B
         launch_of(segment_gradient_kernel, max(4, block // 16))(
-            (B, n_parts, 1), kind,
+            (B, n_parts, 1), (kind, None if upstream is None else upstream.dtype),
             (problem.emissions, problem.first, problem.segments, problem.lengths, table, messages, scales, log_z,
              steps, upstream, d_emissions, d_first, d_last, d_segments, sums),
-            (B, T, K, n_tables, n_turns, upstream.stride(0)), (L, block, slots, CHUNK, real),
+            (B, T, K, n_tables, n_turns, stride, sign), (L, block, slots, chunk, real),
         )  # fmt: skip
         return d_emissions, *_added_up(problem, sums), d_first, d_last, d_segments
+
+    def summed(self, problem: SegmentProblem) -> Summed:
+        """The messages of the kernels in float64, as natural logarithms of weights."""
+        exact = in_double(problem)
+        log_z, (_, _, messages, scales) = self.value(double(problem), True)
+        exists = inside(problem)[:, :, None]
+        forward, backward = (torch.where(exists, part[..., None] * LOG_2.value, 0.0) for part in scales)
+        (begins, after_end), (ends, from_begin) = (
+            torch.where(exists, part * LOG_2.value, 0.0) for part in messages
+        )
+        return Summed(
+            exact, begins + forward, ends + forward, from_begin + backward, after_end + backward, log_z
+        )
 
     @on_its_device
     def argmax(self, problem: SegmentProblem) -> Tensor:

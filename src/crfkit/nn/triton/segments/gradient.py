@@ -120,11 +120,11 @@ def _transitions(
     return counts
 
 
-@triton.jit(do_not_specialize=["B", "T", "K", "n_tables", "n_turns", "stride"])
+@triton.jit(do_not_specialize=["B", "T", "K", "n_tables", "n_turns", "stride", "sign"])
 def segment_gradient_kernel(
     emissions, first, segments, lengths, table, messages, scales, log_z, steps, upstream, d_emissions, d_first, d_last,
-    d_segments, sums, B, T, K, n_tables, n_turns, stride, L: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr,
-    STEP: tl.constexpr, REAL: tl.constexpr,
+    d_segments, sums, B, T, K, n_tables, n_turns, stride, sign, L: tl.constexpr, BLOCK: tl.constexpr,
+    SLOTS: tl.constexpr, STEP: tl.constexpr, REAL: tl.constexpr,
 ):  # fmt: skip
     """Programs [B, parts of n_turns chunks]: the gradient by positions, and sums [B, parts, K + L + 2, L] of the others.
 
@@ -134,7 +134,9 @@ def segment_gradient_kernel(
     n = length_of(lengths, row, T)
     label = tl.arange(0, BLOCK)
     known = label < L
-    weight = tl.load(upstream + row * stride).to(REAL)
+    weight = (tl.zeros([], dtype=tl.int32) + sign).to(REAL)
+    if upstream is not None:
+        weight *= tl.load(upstream + row * stride).to(REAL)
     size = tl.num_programs(0).to(tl.int64) * T * L
     begins, ends, after = messages, messages + 2 * size, steps + size
     out = sums + (row * tl.num_programs(1) + part) * (K + L + 2) * L

@@ -127,4 +127,4 @@ def segment_messages_kernel(
         total = tl.log2(tl.sum(tl.exp2(z - top), axis=0)) + top
         total = tl.where(n > 0, total.to(tl.float64) + scale, 0.0)
         tl.store(log_z + row, total)
-        tl.store(values + row, (total * LOG_2).to(REAL))
+        tl.store(values + row, (total * LOG_2).to(values.dtype.element_ty))
