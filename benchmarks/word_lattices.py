@@ -22,13 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from crfkit import LBFGS
-from crfkit.compat import read_mecab
+from crfkit.compat import read_mecab, write_mecab
+from crfkit.evaluation import path_counts
+from crfkit.features import split_fields
 from crfkit.models import WordSegmenter
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "data")) / "ja_gsd"
 TOOLS = Path("/usr/lib/mecab")
 N_FIELDS = 4  # parts of a part of speech
 N_THREADS = 2
+N_FOLDS = 5
 Sentence = list[tuple[str, tuple[str, ...]]]
 
 CHARACTERS = """\
@@ -96,6 +99,9 @@ UNIGRAM U3:%F[0],%F[1],%F[2],%F?[3]
 UNIGRAM U4:%F[0],%F[1],%F[2],%F[3],%F?[4]
 UNIGRAM U5:%F?[4]
 UNIGRAM U6:%F[0],%F[1],%t
+UNIGRAM U7:%F[0],%F[1],%F?[5]
+UNIGRAM U8:%F[0],%F[1],%F?[6]
+UNIGRAM U9:%F[0],%F[1],%F[2],%F?[5],%F?[6]
 BIGRAM B0:%L[0]/%R[0]
 BIGRAM B1:%L[0],%L?[1]/%R[0]
 BIGRAM B2:%L[0]/%R[0],%R?[1]
@@ -107,7 +113,7 @@ BIGRAM B7:%L[0],%L[1],%L[2],%L[3],%L?[4]/%R[0],%R[1],%R[2],%R[3],%R?[4]
 """
 REWRITING = """\
 [unigram rewrite]
-*,*,*,*,*\t$1,$2,$3,$4,$5
+*,*,*,*,*,*,*\t$1,$2,$3,$4,$5,$6,$7
 [left rewrite]
 (助詞|助動詞),*,*,*,*\t$1,$2,$3,$4,$5
 *,*,*,*,*\t$1,$2,$3,$4,*
@@ -118,9 +124,27 @@ REWRITING = """\
 
 
 def fields_of(form: str, part_of_speech: str) -> tuple[str, ...]:
-    """The parts of a part of speech, and the form."""
+    """The parts of a part of speech, the form, its length, and the kinds of its characters; `*`: of unknown words."""
     parts = part_of_speech.split("-", N_FIELDS - 1)
-    return (*parts, *["*"] * (N_FIELDS - len(parts)), form)
+    if form == "*":
+        shape = ["*", "*", "*"]
+    else:
+        shape = [form, str(min(len(form), 5)), re.sub(r"(.)\1+", r"\1", "".join(map(kind_of, form)))]
+    return (*parts, *["*"] * (N_FIELDS - len(parts)), *shape)
+
+
+def kind_of(character: str) -> str:
+    """A letter for the script of a character."""
+    for kind, first, last in (
+        ("h", "ぁ", "ゟ"),
+        ("k", "ァ", "ヿ"),
+        ("c", "一", "鿿"),
+        ("a", "A", "z"),
+        ("n", "0", "9"),
+    ):
+        if first <= character <= last:
+            return kind
+    return "s"
 
 
 def read_sentences(name: str) -> list[Sentence]:
@@ -157,7 +181,7 @@ def write_sources(folder: Path) -> None:
     (folder / "rewrite.def").write_text(REWRITING)
     (folder / "matrix.def").write_text("1 1\n0 0 0\n")
     (folder / "dicrc").write_text(
-        f"cost-factor = 800\nbos-feature = BOS/EOS,*,*,*,*\neval-size = {N_FIELDS}\nunk-eval-size = {N_FIELDS}\n"
+        f"cost-factor = 800\nbos-feature = BOS/EOS,*,*,*,*,*,*\neval-size = {N_FIELDS}\nunk-eval-size = {N_FIELDS}\n"
         "config-charset = UTF-8\n"
     )
     write_corpus(folder / "corpus", read_sentences("train"))
@@ -184,46 +208,146 @@ def untrained(folder: Path, c: float, **settings: Any) -> WordSegmenter:
     return WordSegmenter(dictionary, l2=1.0 / c, n_threads=N_THREADS, **settings)
 
 
+def train_mecab(folder: Path, corpus: Path, c: float, eta: float) -> tuple[list[float], list[float], int]:
+    """MeCab's objective at each evaluation, when each was printed, and the number of its features."""
+    options = ["-d", folder, "-c", c, "-e", eta, "-p", N_THREADS, corpus, folder / "model"]
+    command = ["stdbuf", "-oL", str(TOOLS / "mecab-cost-train"), *map(str, options)]
+    values, times, n_features = [], [], 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"target=([\d.]+)", line):
+                values.append(float(found[1]))
+                times.append(time.perf_counter())
+            elif found := re.search(r"Number of features:\s+(\d+)", line):
+                n_features = int(found[1])
+    return values, times, n_features
+
+
 def train_both(folder: Path, c: float) -> None:
-    """Seconds an iteration, and the objective where both end."""
+    """Seconds an evaluation, and the objective where both begin and end."""
     begin = time.perf_counter()
-    printed = run_tool(
-        "mecab-cost-train",
-        "-d",
-        folder,
-        "-c",
-        c,
-        "-e",
-        1e-7,
-        "-p",
-        N_THREADS,
-        folder / "corpus",
-        folder / "model",
-    )
-    seconds = time.perf_counter() - begin
-    targets = [float(text) for text in re.findall(r"target=([\d.]+)", printed)]
-    n_features = re.findall(r"Number of features:\s+(\d+)", printed)
+    values, times, n_features = train_mecab(folder, folder / "corpus", c, 1e-9)
+    each = (times[-1] - times[0]) / (len(times) - 1)
     print(
-        f"mecab-cost-train: {n_features} features, objective {targets[0]:.6f} at 0, {targets[-1]:.6f} at the end,"
-        f" {len(targets)} evaluations in {seconds:.1f} s: {seconds / len(targets):.3f} s each, with reading"
+        f"mecab-cost-train: {n_features:,} features, objective {values[0]:.5f} at 0, {values[-1]:.5f} after"
     )
+    print(f"  {len(values)} evaluations, {each:.4f} s each, {times[-1] - begin:.1f} s with reading")
     begin = time.perf_counter()
-    model = untrained(folder, c, optimizer=LBFGS(max_iterations=1000, tolerance=1e-7)).fit(
+    model = untrained(folder, c, optimizer=LBFGS(max_iterations=2000, tolerance=1e-8, change=0)).fit(
         read_sentences("train")
     )
-    seconds = time.perf_counter() - begin
-    history = model.crf_.history_
-    passes = history[-1].passes
+    seconds, history = time.perf_counter() - begin, model.crf_.history_
+    each = (history[-1].seconds - history[0].seconds) / (history[-1].passes - 1)
     print(
-        f"crfkit: {len(model.crf_.weights_)} weights, objective {history[0].objective:.6f} at 0, "
-        f"{history[-1].objective:.6f} at the end, {passes} evaluations in {history[-1].seconds:.1f} s: "
-        f"{history[-1].seconds / passes:.3f} s each; {seconds:.1f} s with reading"
+        f"crfkit: {len(model.crf_.weights_):,} weights, objective {history[0].objective:.5f} at 0,", end=" "
     )
+    print(f"{history[-1].objective:.5f} after")
+    print(f"  {history[-1].passes} evaluations, {each:.4f} s each, {seconds:.1f} s with reading")
+
+
+Spans = list[tuple[int, int, tuple[str, ...]]]
+
+
+def spans_of(words: Sequence[tuple[str, Sequence[str]]]) -> Spans:
+    """Where each word stands in the text without spaces, and its part of speech."""
+    spans, at = [], 0
+    for form, fields in words:
+        spans.append((at, at + len(form), tuple(fields[:N_FIELDS])))
+        at += len(form)
+    return spans
+
+
+def scores(
+    gold: Sequence[Sentence], found: Sequence[Sequence[tuple[str, Sequence[str]]]]
+) -> tuple[float, float]:
+    """F1 of words, and of words with their parts of speech."""
+    pairs = [(spans_of(right), spans_of(given)) for right, given in zip(gold, found, strict=True)]
+    only_words = [([s[:2] for s in right], [s[:2] for s in given]) for right, given in pairs]
+    return path_f1(only_words), path_f1(pairs)
+
+
+def shown(gold: Sequence[Sentence], found: Sequence[Sequence[tuple[str, Sequence[str]]]]) -> str:
+    words, both = scores(gold, found)
+    return f"word F1 {words:.2f}, word and part of speech {both:.2f}"
+
+
+def path_f1(pairs: Sequence[tuple[Any, Any]]) -> float:
+    return 100 * path_counts([gold for gold, _ in pairs], [found for _, found in pairs]).f1
+
+
+def text_of(sentence: Sentence) -> str:
+    return "".join(form for form, _ in sentence)
+
+
+def analyse(model: WordSegmenter, sentences: Sequence[Sentence]) -> list[list[tuple[str, tuple[str, ...]]]]:
+    found = model.predict([text_of(sentence) for sentence in sentences])
+    return [[(word.form, word.fields) for word in words] for words in found]
+
+
+def folds(folder: Path) -> None:
+    """Word F1 and word + POS F1 of five folds of train, for several C."""
+    sentences = read_sentences("train")
+    for c in (1.0, 3.0, 10.0):
+        found: list[Any] = [None] * len(sentences)
+        for k in range(N_FOLDS):
+            model = untrained(folder, c).fit([s for i, s in enumerate(sentences) if i % N_FOLDS != k])
+            held_out = [i for i in range(len(sentences)) if i % N_FOLDS == k]
+            for i, words in zip(held_out, analyse(model, [sentences[i] for i in held_out]), strict=True):
+                found[i] = words
+        print(f"C = {c}: {shown(sentences, found)}")
+
+
+def run_mecab(folder: Path, sentences: Sequence[Sentence]) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """MeCab's analyses by a compiled dictionary."""
+    (folder / "mecabrc").write_text("")
+    command: list[Any] = ["mecab", "-r", folder / "mecabrc", "-d", folder, "-b", "1000000"]
+    text = "".join(f"{text_of(sentence)}\n" for sentence in sentences)
+    printed = subprocess.run(command, check=True, capture_output=True, input=text, encoding="utf-8").stdout
+    found: list[Any] = [[]]
+    for line in printed.splitlines():
+        if line == "EOS":
+            found.append([])
+        else:
+            form, fields = line.split("\t")
+            found[-1].append((form, split_fields(fields)))
+    return found[:-1]
+
+
+def test(folder: Path, c: float) -> None:
+    """F1 of both on test, and MeCab with a dictionary that was written here."""
+    sentences = read_sentences("test")
+    begin = time.perf_counter()
+    model = untrained(folder, c).fit(read_sentences("train"))
+    print(f"crfkit: trained in {time.perf_counter() - begin:.1f} s with reading;", end=" ")
+    print(shown(sentences, analyse(model, sentences)))
+    ours = folder / "crfkit"
+    write_mecab(model, ours)
+    run_tool("mecab-dict-index", "-d", ours, "-o", ours, "-f", "utf-8", "-t", "utf-8")
+    by_mecab, by_costs = run_mecab(ours, sentences), analyse(model.with_costs(), sentences)
+    same = sum(a == b for a, b in zip(by_mecab, by_costs, strict=True))
+    print(
+        f"MeCab with the dictionary written here: {same} of {len(sentences)} analyses are those of our costs;",
+        end=" ",
+    )
+    print(shown(sentences, by_mecab))
+    train_mecab(folder, folder / "corpus", c, 5e-5)
+    theirs = folder / "mecab"
+    theirs.mkdir(exist_ok=True)
+    run_tool("mecab-dict-gen", "-d", folder, "-o", theirs, "-m", folder / "model")
+    run_tool("mecab-dict-index", "-d", theirs, "-o", theirs, "-f", "utf-8", "-t", "utf-8")
+    print("mecab-cost-train:", shown(sentences, run_mecab(theirs, sentences)))
 
 
 if __name__ == "__main__":
     command, folder, *rest = sys.argv[1:]
-    if command == "sources":
-        write_sources(Path(folder))
-    elif command == "train":
-        train_both(Path(folder), float(rest[0]) if rest else 1.0)
+    c = float(rest[0]) if rest else 1.0
+    match command:
+        case "sources":
+            write_sources(Path(folder))
+        case "train":
+            train_both(Path(folder), c)
+        case "folds":
+            folds(Path(folder))
+        case "test":
+            test(Path(folder), c)

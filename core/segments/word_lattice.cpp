@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "base/interruption.hpp"
 #include "base/lists.hpp"
@@ -123,8 +124,10 @@ void WordLattices::compile(std::int64_t n) {
     };
     for (const std::int64_t a : here) end_step[a] = static_cast<std::int32_t>(end(a));
     add(by_start, start_ptr, start);
+    // Of equal arcs the latest start comes first, which Viterbi then takes: as MeCab does.
     std::stable_sort(here.begin(), here.end(), [&](std::int64_t a, std::int64_t b) {
-        return arcs.ends[a] != arcs.ends[b] ? arcs.ends[a] < arcs.ends[b] : arcs.labels[a] < arcs.labels[b];
+        return std::tuple(arcs.ends[a], arcs.labels[a], -arcs.starts[a]) <
+               std::tuple(arcs.ends[b], arcs.labels[b], -arcs.starts[b]);
     });
     add(by_end, end_ptr, [&](std::int64_t a) { return end(a) - 1; });
 }

@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.errors import FileFormatError, InputError, UnreadableFileError, reword
+from crfkit.errors import ArgumentError, FileFormatError, InputError, UnreadableFileError, reword
 from crfkit.features import (
     CharacterClasses,
     Entry,
@@ -32,6 +32,8 @@ from crfkit.structures import CostMatrix
 _COST_FACTOR = 800
 _BOUNDARY = "BOS/EOS,*,*,*,*,*,*,*,*"
 _MOST_CONTEXTS = 65_535
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are no characters
+_DAMAGED = 0.1  # share of the lines of a file, at most
 Made = TypeVar("Made")
 
 
@@ -143,7 +145,8 @@ def _matrix(lines: Iterable[str]) -> npt.NDArray[np.int16]:
         n_right, n_left = map(int, next(given).split())
         if not 0 < n_right <= _MOST_CONTEXTS or not 0 < n_left <= _MOST_CONTEXTS:
             raise ValueError
-        table = np.loadtxt(list(given), dtype=np.int64, ndmin=2).reshape(-1, 3)
+        numbers = np.array(" ".join(given).split(), dtype=np.int64)
+        table = numbers.reshape(-1, 3)
     except (ValueError, StopIteration):
         raise FileFormatError("expected the numbers of contexts, then lines: right left cost") from None
     right, left, cost = table.T
@@ -189,14 +192,17 @@ def _line(entry: Entry) -> str:
 
 
 def _lines(path: Path, encoding: str) -> list[str]:
+    """The lines of a file. Released dictionaries have a few damaged ones, whose bytes are kept as they are."""
     try:
-        return path.read_text(encoding=encoding).splitlines()
+        text = path.read_bytes().decode(encoding, "surrogateescape")
     except OSError as error:
         raise UnreadableFileError(f"{path}: {error.strerror}") from None
-    except (UnicodeDecodeError, LookupError):
-        raise FileFormatError(
-            f"{path}: not in the encoding {encoding}; expected another one as encoding="
-        ) from None
+    except LookupError:
+        raise ArgumentError(f"encoding is {encoding!r}, which is not known") from None
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    if sum(map(bool, map(_ESCAPED.search, lines))) > _DAMAGED * len(lines):
+        raise FileFormatError(f"{path}: not in the encoding {encoding}; expected another one as encoding=")
+    return lines
 
 
 def _parsed(
@@ -205,12 +211,13 @@ def _parsed(
     """What a file holds; an error names the file."""
     if missing is not None and not path.exists():
         return missing
+    lines = _lines(path, encoding)
     try:
-        return parse(_lines(path, encoding))
+        return parse(lines)
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
+    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
         stream.writelines(f"{line}\n" for line in lines)

@@ -52,6 +52,7 @@ from crfkit.features.words import (
     Rewriting,
     WordDictionary,
     WordTemplates,
+    as_fields,
     join_fields,
     split_fields,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "WapitiTokens",
     "WordDictionary",
     "WordTemplates",
+    "as_fields",
     "block_of",
     "check_lists",
     "check_sentences",

@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, InputError
-from crfkit.features import Candidate, Entry, WordDictionary, split_fields
+from crfkit.features import Candidate, Entry, WordDictionary, as_fields
 from crfkit.models.crf import CRF
 from crfkit.models.settings import DEFAULT_OPTIMIZER
 from crfkit.optimizers import Optimizer
@@ -47,6 +47,7 @@ class WordSegmenter:
     """
 
     crf_: CRF[Any]
+    _by_costs: CRF[Any] | None = None  # with costs as they are: sums of whole numbers have no rounding
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class WordSegmenter:
     def predict(self, texts: Iterable[str]) -> list[list[Word]]:
         """The words of each text."""
         given, found, lattices = self._lattices(texts)
-        paths = self.crf_.predict(lattices)
+        paths = (self._by_costs or self.crf_).predict(lattices)
         return [_words(*one) for one in zip(given, found, paths, strict=True)]
 
     def predict_nbest(self, texts: Iterable[str], n: int) -> list[list[tuple[float, list[Word]]]]:
@@ -159,6 +160,7 @@ class WordSegmenter:
 
         made = cls(dictionary)
         made.crf_ = with_costs(dictionary.structure, 1.0 / dictionary.cost_factor)
+        made._by_costs = with_costs(dictionary.structure, 1.0)
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -180,7 +182,7 @@ class WordSegmenter:
     def _annotated(self, n: int, sentence: Sequence[tuple[str, Any]]) -> tuple[Any, list[int]]:
         """The lattice of a training sentence, and the path of its words."""
         try:
-            words = [(str(form), _fields(fields)) for form, fields in sentence]
+            words = [(str(form), as_fields(fields)) for form, fields in sentence]
         except (TypeError, ValueError):
             raise InputError(f"sentence {n} is no list of (form, fields)") from None
         text = "".join(form for form, _ in words)
@@ -192,13 +194,10 @@ class WordSegmenter:
         path, at = [], 0
         for form, fields in words:
             end = at + len(form)
-            right = (
-                i for i in by_ends.get((at, end), ()) if dictionary.is_right(candidates[i], at, end, fields)
-            )
-            found = next(right, len(candidates))
-            if found == len(
-                candidates
-            ):  # MeCab's trainer gives such words the first class of characters, too
+            there = by_ends.get((at, end), ())
+            found = next((i for i in there if dictionary.is_right(candidates[i], at, end, fields)), -1)
+            if found < 0:  # MeCab's trainer gives such words the first class of characters, too
+                found = len(candidates)
                 candidates.append(Candidate(at, at, end, Entry(form, fields), 0, known=False))
             path.append(found)
             at = end
@@ -237,7 +236,3 @@ def _words(text: str, candidates: Sequence[Candidate], path: Iterable[int]) -> l
         Word(text[c.start : c.end], c.entry.fields, c.start, c.end, c.known)
         for c in (candidates[i] for i in path)
     ]
-
-
-def _fields(given: Any) -> Fields:
-    return split_fields(given) if isinstance(given, str) else tuple(map(str, given))

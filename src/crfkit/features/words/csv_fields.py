@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from typing import Any
 
 
 def split_fields(text: str) -> tuple[str, ...]:
@@ -16,3 +17,8 @@ def join_fields(fields: Sequence[str]) -> str:
     return ",".join(
         f'"{field.replace(chr(34), 2 * chr(34))}"' if {",", '"'} & {*field} else field for field in fields
     )
+
+
+def as_fields(given: Any) -> tuple[str, ...]:
+    """Fields as they may be given: a text with commas, or a list."""
+    return split_fields(given) if isinstance(given, str) else tuple(map(str, given))

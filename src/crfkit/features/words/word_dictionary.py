@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from crfkit.errors import ArgumentError
 from crfkit.features.words.character_classes import CharacterClasses
-from crfkit.features.words.csv_fields import join_fields
+from crfkit.features.words.csv_fields import as_fields, join_fields
+from crfkit.features.words.default_classes import CLASSES, TEMPLATES
 from crfkit.features.words.rewriting import Fields, Rewriting
 from crfkit.features.words.word_templates import WordTemplates
 from crfkit.structures import CostMatrix, Lattice, LatticeArc, WordLattice
@@ -79,6 +80,40 @@ class WordDictionary:
         object.__setattr__(self, "_by_form", by_form)
         object.__setattr__(self, "_prefixes", {form[:n] for form in by_form for n in range(1, len(form))})
         object.__setattr__(self, "_arcs", {})
+
+    @classmethod
+    def build(
+        cls,
+        words: Iterable[tuple[str, Any]],
+        unknown: Sequence[Any] | Mapping[str, Sequence[Any]],
+        *,
+        classes: CharacterClasses | str = CLASSES,
+        templates: WordTemplates | str = TEMPLATES,
+        rewriting: Rewriting | str = _AS_THEY_ARE,
+        boundary: Any = BOUNDARY,
+        compared: int | None = None,
+    ) -> WordDictionary:
+        """From (form, fields) of words, and the fields of unknown words: a list for all classes of characters, or a dict.
+
+        Fields are a tuple, or their text with commas. Classes, templates and rewriting may be the texts of a `char.def`,
+        `feature.def` and `rewrite.def`.
+        """
+        known = CharacterClasses.parse(classes.splitlines()) if isinstance(classes, str) else classes
+        names = [kind.name for kind in known.classes]
+        of_classes = unknown if isinstance(unknown, Mapping) else dict.fromkeys(names, unknown)
+        return cls(
+            [Entry(form, as_fields(fields)) for form, fields in words],
+            {
+                name: [Entry(name, as_fields(fields)) for fields in given]
+                for name, given in of_classes.items()
+            },
+            known,
+            WordTemplates.parse(templates.splitlines()) if isinstance(templates, str) else templates,
+            Rewriting.parse(rewriting.splitlines()) if isinstance(rewriting, str) else rewriting,
+            as_fields(boundary),
+            compared,
+            compared,
+        )
 
     @property
     def structure(self) -> Lattice:

@@ -1,0 +1,51 @@
+"""Classes of characters and templates that serve where a dictionary brings none of its own."""
+
+from crfkit.features.words.character_classes import CharacterClasses
+from crfkit.features.words.word_templates import WordTemplates
+
+CLASSES = CharacterClasses.parse(
+    """\
+DEFAULT 0 1 0
+SPACE 0 1 0
+SYMBOL 1 1 0
+NUMERIC 1 1 0
+ALPHA 1 1 0
+HIRAGANA 0 1 2
+KATAKANA 1 1 2
+HAN 0 0 2
+HANGUL 0 1 2
+0x0009..0x000D SPACE
+0x0020 SPACE
+0x0021..0x002F SYMBOL
+0x0030..0x0039 NUMERIC
+0x003A..0x0040 SYMBOL
+0x0041..0x005A ALPHA
+0x005B..0x0060 SYMBOL
+0x0061..0x007A ALPHA
+0x007B..0x007E SYMBOL
+0x00A1..0x00BF SYMBOL
+0x00C0..0x02AF ALPHA
+0x0370..0x052F ALPHA
+0x2000..0x206F SYMBOL
+0x2190..0x27BF SYMBOL
+0x3000..0x3004 SYMBOL
+0x3005..0x3007 HAN
+0x3008..0x303F SYMBOL
+0x3041..0x309F HIRAGANA
+0x30A1..0x30FF KATAKANA
+0x30FC KATAKANA HIRAGANA
+0x3400..0x9FFF HAN
+0xAC00..0xD7A3 HANGUL
+0xF900..0xFAFF HAN
+0xFF01..0xFF0F SYMBOL
+0xFF10..0xFF19 NUMERIC
+0xFF1A..0xFF20 SYMBOL
+0xFF21..0xFF3A ALPHA
+0xFF41..0xFF5A ALPHA
+0xFF66..0xFF9F KATAKANA
+""".splitlines()
+)
+TEMPLATES = WordTemplates(
+    ("U0:%F[0]", "U1:%u", "U2:%w", "U3:%w,%u", "U4:%F[0],%t"),
+    ("B0:%L[0]/%R[0]", "B1:%r/%l"),
+)
