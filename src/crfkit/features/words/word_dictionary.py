@@ -1,5 +1,7 @@
 """A dictionary of words: which words may begin at a place of a text, and their features as arcs of a lattice."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
