@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError, TagDictionary
+from crfkit import CRF, LBFGS, Chain, FeatureFunction, FeatureFunctions, InputError, Segments, TagDictionary
 from crfkit.models.files.loading import from_bytes
 from crfkit.models.files.model_file import ModelFile, decode, encode
 from crfkit.optimizers import History
@@ -57,6 +57,14 @@ def originals() -> list[Question]:
                 few,
                 facets={"x": {"a": "1"}, "y": {"a": "2", "b": "1"}, "z": {"b": "1"}},
                 tag_dictionary=TagDictionary.from_data(ROWS, LABELS, min_count=1, ending_count=1),
+            ).fit(ROWS, LABELS),
+            ROWS,
+        ),
+        (
+            CRF(
+                Segments({"z": 2}, segment_features=[0], dictionaries={"pets": ["dög runs", "cat"]}),
+                TEMPLATE,
+                few,
             ).fit(ROWS, LABELS),
             ROWS,
         ),
