@@ -45,15 +45,53 @@ class ScoredSegments::Reader final : public ScoredSequence {
     void sample(std::int64_t n, const double* uniforms, std::int32_t* labels) override {
         parts().sample(n, uniforms, labels);
     }
+    // Spans are segments where the labels are read by the scheme that segments have.
     void spans(const SpanLabels& labels, double threshold, std::vector<ScoredSpan>& found) override {
-        parts().spans(labels, threshold, found);
+        if (!run_as_spans(labels)) return parts().spans(labels, threshold, found);
+        each_type(labels, [&](std::int32_t c, std::int32_t type) {
+            pass_.each_segment(c, threshold, [&](std::int64_t start, std::int64_t end, double probability) {
+                found.push_back({start, end, type, probability});
+            });
+        });
     }
     void span_probabilities(const SpanLabels& labels, std::span<ScoredSpan> given) override {
         parts().span_probabilities(labels, given);
     }
-    double n_spans(const SpanLabels& labels) override { return parts().n_spans(labels); }
+    double n_spans(const SpanLabels& labels) override {
+        if (!run_as_spans(labels)) return parts().n_spans(labels);
+        double total = 0;
+        each_type(labels, [&](std::int32_t c, std::int32_t) { total += pass_.n_segments(c); });
+        return total;
+    }
 
   private:
+    // Calls function(c, type of spans) for all types but those outside of spans.
+    template <class Function>
+    void each_type(const SpanLabels& labels, const Function& function) const {
+        const SegmentModel& model = of_.data_->model;
+        for (std::int32_t c = 0; c < model.n_types(); ++c)
+            if (const std::int32_t type = labels.type(model.transition[c]); type >= 0) function(c, type);
+    }
+    // Forward–backward, where every segment inside is one span; false where that is not so, or not exact.
+    bool run_as_spans(const SpanLabels& labels) {
+        const SegmentModel& model = of_.data_->model;
+        std::vector<std::uint8_t> met(static_cast<std::size_t>(labels.n_types()), 0);
+        bool same = near_;
+        each_type(labels, [&](std::int32_t c, std::int32_t type) {
+            const std::int32_t first = model.first[c], inside = model.inside[c], last = model.last[c],
+                               single = model.single[c];
+            for (const std::int32_t b : {first, inside, last, single})
+                same &= b < 0 || labels.type(b) == type;
+            same &= !met[type];
+            met[type] = 1;
+            if (first >= 0) same &= labels.goes_on(first) && (!model.repeats || !labels.follows(first));
+            if (single >= 0) same &= !model.repeats || !labels.follows(single);
+            if (inside >= 0) same &= labels.goes_on(inside) && labels.follows(inside);
+            if (last >= 0) same &= labels.follows(last);
+        });
+        double log_partition = 0;
+        return same && pass_.run(states_.data(), S_, log_partition);
+    }
     // Φ w of the features of positions, in rows that are padded with −inf.
     void score() {
         const Layout& layout = of_.layout();

@@ -35,7 +35,7 @@ double SegmentEvaluator<Real>::evaluate(const double* w, const double* v, double
     tables_.set(w, n_threads);
     tables_.start.assign(tables_.stride, Real(0));  // transitions are those between segments
     tables_.end.assign(tables_.stride, Real(0));
-    counts_.clear(model_.n_types(), segments_.table.n_lengths, segments_.table.stride);
+    counts_.clear(segments_.table.n_lengths, segments_.table.stride);
     hard_.clear();
     sums_.clear(out, n_threads);
     std::fill(out + layout_.n_weights(), out + source_.n_weights, 0.0);
@@ -77,7 +77,7 @@ void SegmentEvaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int wo
     const FlushSubnormals flush;
     Work& work = work_[worker];
     auto& [counts, hard] = chunks_[chunk];
-    counts.clear(model_.n_types(), K, Q);
+    counts.clear(K, Q);
     hard.clear();
     for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n) {
         const std::int64_t begin = design_.sequence_ptr[n], T = design_.sequence_ptr[n + 1] - begin;
@@ -85,7 +85,7 @@ void SegmentEvaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int wo
         if (T == 0) continue;
         check_interruption();
         Real* residuals = residuals_.data() + (begin - block.first_position) * tables_.stride;
-        work.counts.clear(model_.n_types(), std::min(K, T), Q);
+        work.counts.clear(std::min(K, T), Q);
         if (run_sequence(n, work, residuals)) {
             counts.add(work.counts, 1.0, std::min(K, T));
         } else {

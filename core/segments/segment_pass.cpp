@@ -70,7 +70,7 @@ bool SegmentPass::run(const Real* states, std::int64_t S, double& log_partition)
     rows_.resize(kRows * T_ * Q);
     double maxima = 0;
     if (!weigh(states, S, maxima)) return false;
-    counts_.clear(model_.n_types(), std::min(weights_.table.n_lengths, T_), Q);
+    counts_.clear(std::min(weights_.table.n_lengths, T_), Q);
     cell_probs_.assign(static_cast<std::int64_t>(cells_.size()) * Q, 0.0);
     SegmentMessages<double> messages{};
     messages.first = rows(kFirst);
@@ -120,15 +120,19 @@ void SegmentPass::add_probs(double weight, std::int64_t S, double* probs) const 
     }
 }
 
+double SegmentPass::n_segments(std::int32_t c) const {
+    const std::int64_t Q = weights_.table.stride;
+    double total = 0;
+    for (std::int64_t t = 0; t < T_; ++t) total += rows(kProbFirst)[t * Q + c] + rows(kProbSingle)[t * Q + c];
+    return total;
+}
+
 const SegmentCounts& SegmentPass::count() {
     const std::int64_t Q = weights_.table.stride;
     const std::int32_t C = model_.n_types();
     const double *begin = rows(kBegin), *ended = rows(kEnded), *after = rows(kAfter), *before = rows(kBefore);
-    for (std::int64_t t = 1; t < T_; ++t)
-        for (std::int32_t a = 0; a < C; ++a) {
-            const double mass = ended[(t - 1) * Q + a];
-            for (std::int64_t b = 0; b < Q; ++b) counts_.transitions[a * Q + b] += mass * before[t * Q + b];
-        }
+    weights_.kernels.add_products(ended, before + Q, T_ - 1, C, static_cast<std::int32_t>(Q),
+                                  counts_.transitions.data());
     for (std::int64_t i = 0; i < C * Q; ++i) counts_.transitions[i] *= weights_.table.weights[i];
     for (std::int32_t c = 0; c < C; ++c) {
         counts_.start[c] = begin[c] * before[c];

@@ -25,6 +25,12 @@ class SegmentPass {
     bool run(const Real* states, std::int64_t stride, double& log_partition);
     // probs [T, S] += weight · P(y_t).
     void add_probs(double weight, std::int64_t stride, double* probs) const;
+    // Calls found(s, e, probability) for the segments s … e − 1 of type c whose probability is at least
+    // `threshold`.
+    template <class Found>
+    void each_segment(std::int32_t c, double threshold, const Found& found) const;
+    // The expected number of segments of type c.
+    double n_segments(std::int32_t c) const;
     // Expected numbers of all that segments have.
     const SegmentCounts& count();
 
@@ -90,4 +96,5 @@ class SegmentPass {
 
 }  // namespace crfkit
 
+#include "segments/segment_spans.hpp"
 #include "segments/segment_viterbi.hpp"

@@ -7,8 +7,8 @@
 
 namespace crfkit {
 
-void SegmentCounts::clear(std::int64_t n_types, std::int64_t n_lengths, std::int64_t stride) {
-    transitions.assign(n_types * stride, 0.0);
+void SegmentCounts::clear(std::int64_t n_lengths, std::int64_t stride) {
+    transitions.assign(stride * stride, 0.0);
     for (Buffer<double>* row : {&start, &end, &entering, &beyond}) row->assign(stride, 0.0);
     lengths.assign(n_lengths * stride, 0.0);
     own.clear();

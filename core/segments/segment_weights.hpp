@@ -15,12 +15,12 @@ namespace crfkit {
 
 // Expected numbers of what segments have, in rows of types.
 struct SegmentCounts {
-    Buffer<double> transitions;                        // [C, Q]
+    Buffer<double> transitions;                        // [Q, Q], the first C rows
     Buffer<double> start, end, entering, beyond;       // [Q]
     Buffer<double> lengths;                            // [K, Q]
     std::vector<std::pair<std::int64_t, double>> own;  // of segment features: (own weight, number)
 
-    void clear(std::int64_t n_types, std::int64_t n_lengths, std::int64_t stride);
+    void clear(std::int64_t n_lengths, std::int64_t stride);
     // The first n_lengths rows of lengths alone.
     void add(const SegmentCounts& other, double weight, std::int64_t n_lengths);
 };
