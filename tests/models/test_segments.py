@@ -65,7 +65,17 @@ def test_labels_that_make_no_segments_are_refused(structure: Segments, y: list[s
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_length": 0}, {"max_length": True}, {"scheme": "iob1"}, {"longest_weighted": 1.5}]
+    "wrong",
+    [
+        {"max_length": 0},
+        {"max_length": True},
+        {"scheme": "iob1"},
+        {"longest_weighted": 1.5},
+        {"segment_features": 1.5},
+        {"segment_features": None},
+        {"dictionaries": {"a": 3}},
+        {"dictionaries": {"a": [3]}},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
@@ -158,9 +168,44 @@ def test_features_of_segments(tmp_path: Path) -> None:
     assert crf.predict([["in", "Rio", "Branco"]]) == [["O", "B-LOC", "I-LOC"]]
 
 
+def test_features_that_do_not_occur_keep_their_weights() -> None:
+    structure = Segments(4, segment_features=[capitals], dictionaries=CITIES)
+    crf = CRF(structure, features="U:%x[0,0]\nB").fit(WORDS, SPANS)
+
+    def weights() -> dict[str, float]:
+        own = crf.weights_[-len(crf.structure_names_) :]
+        return dict(zip(crf.structure_names_, own.tolist(), strict=True))
+
+    before = weights()
+    after = (crf.partial_fit([["they", "ran"]] * 5, [["O", "O"]] * 5), weights())[1]
+    assert before["LOC in cities"] == after["LOC in cities"] != 0
+    assert before["O whole"] != after["O whole"]
+
+
+def test_spans_join_a_model_in_its_scheme() -> None:
+    labels = [["O", "O", "O", "B-LOC", "E-LOC"], ["S-LOC", "O", "O"], ["S-LOC", "O", "B-LOC", "E-LOC"]]
+    crf = CRF(Segments(), features="pos").fit(WORDS, labels)
+    assert crf.partial_fit(WORDS, SPANS).classes_ == ["B-LOC", "E-LOC", "O", "S-LOC"]
+
+
+@pytest.mark.parametrize("spans", [[(0, 1, "A"), (1, 2, "A")], [(0, 2, "O"), (2, 3, "A")]])
+def test_spans_without_plain_labels_of_their_own_are_refused(spans: list[tuple[int, int, str]]) -> None:
+    x = [["a", "b", "c"]]
+    with pytest.raises(InputError, match=r"sequence 0: the span .* are runs of equal labels"):
+        CRF(Segments(scheme="plain"), features="pos").fit(x, [spans])
+    assert CRF(Segments(), features="pos").fit(x, [spans]).classes_
+    apart = [(0, 1, "A"), (1, 2, "B"), (2, 3, "A")]
+    assert CRF(Segments(scheme="plain"), features="pos").fit(x, [apart]).classes_ == ["A", "B"]
+
+
 @pytest.mark.filterwarnings("ignore::crfkit.models.UnsavableModel")
 def test_functions_that_give_nonsense_are_named() -> None:
-    for wrong in (lambda x, start, end: [3], lambda x, start, end: {"a": "b"}, lambda x, start, end: x[99]):
+    for wrong in (
+        lambda x, s, e: [3],
+        lambda x, s, e: True,
+        lambda x, start, end: {"a": "b"},
+        lambda x, start, end: x[99],
+    ):
         with pytest.raises(InputError, match=r"sequence 0, positions 0 to 0: the segment feature '<lambda>'"):
             CRF(Segments(3, segment_features=wrong), features="pos").fit(WORDS, SPANS)
     with pytest.raises(InputError, match="a dictionary needs a word"):

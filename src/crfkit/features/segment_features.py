@@ -118,6 +118,8 @@ def _named(n: int, x: Any, function: SegmentFeature, start: int, end: int) -> Na
         return ()
     if isinstance(given, str):
         return ((given, 1.0),)
+    if not isinstance(given, Iterable):
+        raise FunctionError(f"{where} gives {shorten(given)}, expected names or {{name: number}}")
     pairs = given.items() if isinstance(given, Mapping) else ((name, 1.0) for name in given)
     found = []
     for name, value in pairs:

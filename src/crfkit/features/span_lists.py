@@ -8,7 +8,7 @@ import numpy as np
 from crfkit.errors import LabelError
 from crfkit.features.tag_dictionary import read_once
 from crfkit.features.wording import shorten
-from crfkit.structures import Segments, segment_labels
+from crfkit.structures import PLAIN, Segments, segment_labels
 
 _DEFAULT = "bio"
 
@@ -44,13 +44,18 @@ def _is_span(entry: object) -> bool:
 def _labels(where: str, length: int, spans: Iterable[Any], scheme: str) -> list[Any]:
     """The labels of the positions of one sequence."""
     found: list[Any] = ["O"] * length
-    before = 0
+    before, kind_before = 0, None
     for start, end, kind in sorted((span[:3] for span in spans), key=lambda span: (span[0], span[1])):
         if not before <= start < end <= length:
             raise LabelError(
                 f"{where}: the span {shorten((start, end, kind))} of {length} positions, expected spans that do not "
                 "overlap, with 0 ≤ start < end ≤ the number of positions"
             )
+        if scheme == PLAIN and (kind == "O" or (start == before and kind == kind_before)):
+            raise LabelError(
+                f"{where}: the span {shorten((start, end, kind))} is the same as its neighbours: {PLAIN} segments "
+                f"are runs of equal labels; expected another scheme, such as {_DEFAULT!r}"
+            )
         found[start:end] = segment_labels(kind, end - start, scheme)
-        before = end
+        before, kind_before = end, kind
     return found

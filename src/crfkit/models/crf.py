@@ -214,7 +214,8 @@ class CRF(Estimator, Generic[Label]):
             raise UnsupportedError("partial_fit cannot extend a model that is normalised at each position")
         first = CRF._read_start(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
-        examples = Examples(*without_spans(X, y, self.structure), sample_weight, allowed)
+        structure = self._model.trained_structure if extend else self.structure
+        examples = Examples(*without_spans(X, y, structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
         return self
 

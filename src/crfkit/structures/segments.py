@@ -69,8 +69,8 @@ class Segments:
         ]:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ArgumentError(f"Segments.{name} is {value!r}, expected a whole number from 1 on.")
-        one = callable(self.segment_features) or isinstance(self.segment_features, int | str)
-        features = (self.segment_features,) if one else tuple(self.segment_features)  # type: ignore[arg-type]
+        listed = isinstance(self.segment_features, Iterable) and not isinstance(self.segment_features, str)
+        features = tuple(self.segment_features) if listed else (self.segment_features,)  # type: ignore[arg-type]
         for feature in features:
             if isinstance(feature, bool) or not (callable(feature) or isinstance(feature, int | str)):
                 raise ArgumentError(
@@ -168,14 +168,13 @@ def segment_labels(kind: Hashable, length: int, scheme: str) -> list[Hashable]:
 
 def _entries(given: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Dictionaries as sorted entries of one word or more."""
-    if not isinstance(given, Mapping) or any(isinstance(entries, str) for entries in given.values()):
+    if not isinstance(given, Mapping) or any(
+        isinstance(entries, str) or not isinstance(entries, Iterable) for entries in given.values()
+    ):
         raise ArgumentError(
             "Segments.dictionaries: expected {name: entries}, entries being texts or lists of words."
         )
-    found = {
-        str(name): {tuple(entry.split()) if isinstance(entry, str) else tuple(entry) for entry in entries}
-        for name, entries in given.items()
-    }
+    found = {str(name): {_words(entry) for entry in entries} for name, entries in given.items()}
     for name, entries in found.items():
         for entry in entries:
             if not entry or not all(isinstance(word, str) for word in entry):
@@ -183,6 +182,12 @@ def _entries(given: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
                     f"Segments.dictionaries: {name!r} has the entry {entry!r}, expected words."
                 )
     return {name: tuple(sorted(entries)) for name, entries in found.items()}
+
+
+def _words(entry: Any) -> tuple[Any, ...]:
+    if isinstance(entry, str):
+        return tuple(entry.split())
+    return tuple(entry) if isinstance(entry, Iterable) else (entry,)
 
 
 def _plain_types(labels: Sequence[Hashable]) -> SegmentTypes:

@@ -100,6 +100,17 @@ class SegmentPotentials(FeaturePotentials):
             [np.ones(n_lengths, np.bool_), used[n_lengths:]]
         )
 
+    def find_touched(self, data: TrainingData) -> Bools:
+        """Of the features of segments, too, those that occur."""
+        touched = super().find_touched(data)
+        if data.read is not None:
+            n_features = len(self.segments.features)
+            occurs = np.bincount(data.read.ids, minlength=n_features) > 0
+            touched[self.n_weights - self.own_blocks["segments"] :] = np.repeat(
+                occurs, np.diff(self.segments.pair_ptr)
+            )
+        return touched
+
     def find_unsavable(self) -> str | None:
         """Functions are named by import path, which not every function has."""
         return segment_file.unsavable(self.segments.structure) or super().find_unsavable()
