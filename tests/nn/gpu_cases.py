@@ -121,6 +121,42 @@ def check_chain(size: tuple[int, int, int], mask: str, form: str, dtype: torch.d
         torch.testing.assert_close(found[name], value, atol=scale, rtol=0, msg=lambda m, n=name: f"{n}: {m}")
 
 
+SPAN_SIZES = [(3, 1, 3), (4, 9, 9), (3, 20, 49), (2, 12, 201)]  # B, T, L
+SPAN_FORMS = ("plain", "own transitions", "by position", "allowed", "bigrams", "bio")
+SPAN_CASES = list(itertools.product(SPAN_SIZES, MASKS, SPAN_FORMS))
+
+
+def check_spans(size: tuple[int, int, int], mask: str, form: str, dtype: torch.dtype = torch.float32) -> None:
+    """Probabilities of spans of a batch on both sides: all above a threshold, and of given spans, with a gradient."""
+    given, L = arguments(size, mask, form), size[2]
+    labels = ["O", *(f"{letter}-{kind}" for kind in range(L // 2) for letter in "BI")]
+    given["emissions"][..., 2::2] += 2.0  # spans of more than one position
+    if form == "bio":
+        given["bigrams"] = bigram_table("bio", L, labels)
+    expected, exact = distribution_of(given).spans(labels, 0.01)
+    there = {
+        name: value if value is None else value.to("cuda", dtype if value.is_floating_point() else None)
+        for name, value in given.items()
+    }
+    tolerance = TOLERANCE[dtype]
+    found, probabilities = distribution_of(there).spans(labels, 0.1)
+    likely = {tuple(span): p for span, p in zip(expected.tolist(), exact.tolist(), strict=True)}
+    for span, p in zip(found.tolist(), probabilities.tolist(), strict=True):
+        assert abs(likely.pop(tuple(span)) - p) <= tolerance, f"{span}: {p}"
+    assert all(p < 0.1 + tolerance for p in likely.values()), "a span was not found"
+    weights = torch.linspace(1.0, 2.0, len(expected), dtype=torch.float64)
+
+    def gradient(arguments: dict[str, Any]) -> torch.Tensor:
+        leaf = arguments["emissions"].requires_grad_()
+        asked, factors = expected.to(leaf.device), weights.to(leaf.device)
+        by_span = distribution_of(arguments).span_probabilities(asked, labels)
+        torch.testing.assert_close(by_span.detach().double().cpu(), exact, atol=tolerance, rtol=0)
+        return torch.autograd.grad((by_span * factors).sum(), leaf)[0].double().cpu()
+
+    if L < 100:  # a graph in float64 keeps B · T · S² numbers
+        torch.testing.assert_close(gradient(there), gradient(given), atol=10 * tolerance, rtol=0)
+
+
 TREES = [
     # sentences, words, spread of the scores, share of arcs that do not exist
     (2, 1, 3.0, 0.0),
@@ -282,7 +318,11 @@ def shares() -> list[list[Case]]:
         [(check_chain, (size, mask, form, dtype)) for form in FORMS]
         for (size, dtype), mask in itertools.product(kinds, MASKS)
     ]
-    return [*trees.values(), *([(check_streams, case)] for case in STREAMS), *chains]
+    spans: list[list[Case]] = [
+        [(check_spans, (size, mask, form, dtype)) for mask, form in itertools.product(MASKS, SPAN_FORMS)]
+        for size, dtype in itertools.product(SPAN_SIZES, TOLERANCE)
+    ]
+    return [*trees.values(), *([(check_streams, case)] for case in STREAMS), *chains, *spans]
 
 
 def main() -> None:

@@ -13,11 +13,13 @@ if not torch.cuda.is_available():
 from tests.nn import gpu_segment_cases
 from tests.nn.gpu_cases import (
     CASES,
+    SPAN_CASES,
     STREAMS,
     TOLERANCE,
     TREE_TOLERANCE,
     TREES,
     check_chain,
+    check_spans,
     check_streams,
     check_trees,
 )
@@ -27,6 +29,12 @@ from tests.nn.gpu_cases import (
 @pytest.mark.parametrize(("size", "mask", "form"), CASES)
 def test_chains_on_both_sides(size: tuple[int, int, int], mask: str, form: str, dtype: Any) -> None:
     check_chain(size, mask, form, dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("size", "mask", "form"), SPAN_CASES)
+def test_spans_on_both_sides(size: tuple[int, int, int], mask: str, form: str, dtype: Any) -> None:
+    check_spans(size, mask, form, dtype)
 
 
 @pytest.mark.parametrize("dtype", TREE_TOLERANCE)

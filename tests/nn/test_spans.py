@@ -1,13 +1,17 @@
 """Probabilities of spans of `ChainDistribution` and `CRFForTokenClassification` against sums over all label sequences."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
+from crfkit import CRF
+from crfkit.errors import ArgumentError, ShapeError
+
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import ChainDistribution, CRFForTokenClassification
+from crfkit.nn import ChainCRF, ChainDistribution, CRFForTokenClassification
 from crfkit.structures import SpanLabels
 from tests.oracles.chain_batches import KINDS, batch
 from tests.oracles.conlleval import names, probabilities
@@ -17,7 +21,8 @@ SCHEMES = ["bio", "iob1", "iobes", "bilou", "bmes", "plain"]
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(
-    "kind", ["plain", "masked", "by position", "forbidden", "restricted", "one position"]
+    "kind",
+    ["plain", "no ends", "masked", "by sequence", "by position", "forbidden", "restricted", "one position"],
 )
 def test_spans_are_those_of_all_label_sequences(kind: str, scheme: str) -> None:
     given = batch(3, **{"shape": (4, 4, 5), **KINDS[kind]})
@@ -59,6 +64,104 @@ def test_spans_are_those_of_all_label_sequences(kind: str, scheme: str) -> None:
     np.testing.assert_allclose(
         one_by_one, [by_span.get(span, 0.0) for span in [*every, *outside]], rtol=1e-9, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("kind", ["masked", "by sequence", "by position", "forbidden"])
+def test_probabilities_are_differentiable(kind: str) -> None:
+    """By all scores, against differences; and the values are those without a graph."""
+    given = batch(5, **{"shape": (4, 4, 5), **KINDS[kind]}).tensors()
+    labels = names("iobes", 5)
+    plain = {name: part if part is None else part.detach() for name, part in given.items()}
+    found, exact = ChainDistribution(**plain).spans(labels, 1e-3)
+    assert torch.equal(ChainDistribution(**given).spans(labels, 1e-3)[0], found)
+    scores = [name for name in ("emissions", "transitions", "start", "end") if given[name] is not None]
+    weights = torch.linspace(1.0, 2.0, len(found)).double()
+
+    def total(**moved: Any) -> Any:
+        return ChainDistribution(**{**given, **moved}).span_probabilities(found, labels) @ weights
+
+    value = total()
+    torch.testing.assert_close(value.detach(), exact @ weights)
+    rng = torch.Generator().manual_seed(0)
+    for name, gradient in zip(scores, torch.autograd.grad(value, [given[n] for n in scores]), strict=True):
+        direction = torch.randn(gradient.shape, generator=rng, dtype=torch.float64)
+        ahead, behind = (total(**{name: plain[name] + step * direction}) for step in (1e-5, -1e-5))
+        torch.testing.assert_close(
+            (ahead - behind) / 2e-5, (gradient * direction).sum(), atol=1e-8, rtol=1e-6
+        )
+
+
+def test_what_is_forbidden_has_no_probability_at_all() -> None:
+    torch.manual_seed(0)
+    labels = ["O", "B-x", "I-x", "E-x", "S-x"]
+    chains = ChainDistribution(torch.randn(2, 6, 5), torch.randn(5, 5), bigrams="iobes", labels=labels)
+    every = torch.tensor([(b, s, e, 0) for b in range(2) for s in range(6) for e in range(s + 1, 7)])
+    assert bool((chains.span_probabilities(every, labels) > 0).all())
+    allowed = torch.ones(2, 6, 5, dtype=torch.bool)
+    allowed[:, 2, 2] = False  # no span goes through position 2
+    chains = ChainDistribution(torch.randn(2, 6, 5), bigrams="iobes", labels=labels, allowed=allowed)
+    through = (every[:, 1] < 2) & (every[:, 2] > 3)
+    assert torch.equal(chains.span_probabilities(every, labels) == 0, through)
+    never = ChainDistribution(torch.full((1, 2, 5), -torch.inf))
+    assert never.predict_spans(labels, 1e-9) == never.predict_spans(labels, decode="viterbi") == [[]]
+
+
+def trained_chain() -> tuple[Any, list[Any], ChainDistribution]:
+    """A trained model, inputs, and their scores as a batch, which is read from the weights."""
+    rng = np.random.default_rng(3)
+    X = [[[f"w={rng.integers(6)}"] for _ in range(n)] for n in (6, 0, 3, 7, 1, 5)]
+    letters = ["O", "B-a", "I-a", "B-b", "I-b"]
+    crf = CRF(l2=0.1).fit(X, [rng.choice(letters, len(x)).tolist() for x in X])
+    features = crf.feature_map_
+    by_name = np.zeros((crf.n_features_, len(crf.classes_)))
+    for name, (begin, end) in enumerate(pairwise(features.pair_ptr.tolist())):
+        by_name[name, features.pair_labels[begin:end]] = crf.weights_[begin:end]
+    place = {crf.encoder_.vocabulary.name(i): i for i in range(crf.n_features_)}
+    emissions = np.zeros((len(X), 7, len(crf.classes_)))
+    for row, x in zip(emissions, X, strict=True):
+        row[: len(x)] = by_name[[place[name] for [name] in x]]
+    scores = (torch.from_numpy(part) for part in (emissions, *features.arc_weights(crf.weights_)))
+    return crf, X, ChainDistribution(*scores, lengths=torch.tensor([len(x) for x in X]))
+
+
+@pytest.mark.parametrize("decode", [None, "viterbi", "f1"])
+@pytest.mark.parametrize("threshold", [None, 0.03, 1e-9])
+def test_the_spans_of_a_trained_model(decode: str | None, threshold: float | None) -> None:
+    crf, X, chains = trained_chain()
+    expected = crf.predict_spans(X, threshold, decode=decode)
+    found = chains.predict_spans(crf.classes_, threshold, decode=decode)
+    assert [[span[:3] for span in spans] for spans in found] == [
+        [span[:3] for span in spans] for spans in expected
+    ]
+    np.testing.assert_allclose(
+        [span.probability for spans in found for span in spans],
+        [span.probability for spans in expected for span in spans],
+        rtol=1e-9,
+    )
+    assert sum(map(len, found)) > 3
+
+
+def test_spans_of_a_layer() -> None:
+    """At positions of the batch, with the names of the layer's labels; masked positions lie within spans."""
+    torch.manual_seed(0)
+    layer = ChainCRF(labels=["O", "B-x", "I-x"], bigrams="bio", batch_first=False)
+    emissions = torch.tensor([[0.0, 9, 0], [0, 0, 0], [0, 0, 9], [9, 0, 0], [0, 3, 0]])[:, None]  # [T, 1, L]
+    mask = torch.tensor([[True], [False], [True], [True], [True]])
+    [found] = layer.predict_spans(emissions, mask)
+    assert [span[:3] for span in found] == [(0, 3, "x"), (4, 5, "x")]
+    assert found == layer.predict_spans(emissions, mask, decode="viterbi")[0]
+    assert [span[:3] for span in layer.predict_spans(emissions, mask, threshold=0.99)[0]] == [(0, 3, "x")]
+    best = layer.decode(emissions, mask)[:, 0]
+    assert best.tolist() == [1, -1, 2, 0, 1]
+    allowed = torch.ones(5, 1, 3, dtype=torch.bool)
+    allowed[4, 0, 1] = False
+    assert [s[:3] for s in layer.predict_spans(emissions, mask, allowed=allowed)[0]] == [(0, 3, "x")]
+    with pytest.raises(ArgumentError, match="names of the labels"):
+        ChainCRF(3).predict_spans(emissions)
+    with pytest.raises(ArgumentError, match="decode is 'best'"):
+        layer.predict_spans(emissions, decode="best")
+    with pytest.raises(ArgumentError, match="threshold is 0"):
+        layer.predict_spans(emissions, threshold=0)
 
 
 @pytest.mark.parametrize(("B", "T"), [(0, 3), (2, 0), (2, 1)])
@@ -118,3 +221,35 @@ def test_spans_of_words_behind_an_encoder() -> None:
         assert [(span.start, span.end) for span in found[b]] == [(s, e) for _, s, e, _ in spans.tolist()]
         np.testing.assert_allclose([span.probability for span in found[b]], probability.detach(), rtol=1e-5)
         assert {span.label for span in found[b]} == {"PER"}
+
+
+def test_spans_in_characters() -> None:
+    """A word goes on to the end of its last piece; special tokens end it."""
+    torch.manual_seed(3)
+    labels = ["O", "B-PER", "I-PER"]
+    model = CRFForTokenClassification(Encoder(), labels=labels, bigrams="bio").eval()
+    text = "Maryam Smith sings"  # [CLS] Mar ##yam Sm ##ith sings [SEP]
+    input_ids = torch.tensor([[1, 5, 6, 7, 8, 9, 2]])
+    words = torch.tensor([[0, 1, 0, 1, 0, 1, 0]]).bool()
+    offsets = torch.tensor([[[0, 0], [0, 3], [3, 6], [7, 9], [9, 12], [13, 18], [0, 0]]])
+    given = {"word_mask": words, "threshold": 1e-6}
+    by_word = model.predict_spans(input_ids, **given)
+    for mapping in (offsets, offsets.tolist()):
+        found = model.predict_spans(input_ids, offset_mapping=mapping, **given)
+        assert [(text[s.start : s.end], s.probability) for s in found[0]] == [
+            (" ".join(text.split()[s.start : s.end]), s.probability) for s in by_word[0]
+        ]
+    assert len(found[0]) == 6
+    with pytest.raises(ShapeError, match="offset_mapping"):
+        model.predict_spans(input_ids, offset_mapping=offsets[:, 1:], **given)
+
+
+@pytest.mark.parametrize("decode", ["viterbi", "f1"])
+def test_decoded_spans_behind_an_encoder(decode: str) -> None:
+    torch.manual_seed(0)
+    model = CRFForTokenClassification(Encoder(), labels=["O", "B-PER", "I-PER"], bigrams="bio").eval()
+    input_ids = torch.randint(10, (3, 8))
+    found = model.predict_spans(input_ids, decode=decode)
+    assert any(found)
+    expected = model.crf.predict_spans(model.encoder(input_ids).detach(), decode=decode)
+    assert found == expected

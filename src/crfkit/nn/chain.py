@@ -8,14 +8,14 @@ from torch import Tensor
 
 from crfkit.errors import ArgumentError, LabelError, ShapeError
 from crfkit.nn.backends import autograd, choice, ops
-from crfkit.nn.backends.base import Expectations
 from crfkit.nn.backends.choice import Chosen
 from crfkit.nn.backends.decode import NOTHING, k_best, sample
-from crfkit.nn.backends.torch_chain import differentiable_log_partition
+from crfkit.nn.backends.moments import expectations, moments
 from crfkit.nn.distribution import Distribution, Result
 from crfkit.nn.problem.chain import (
     ChainProblem,
     compact,
+    compact_problem,
     explicit,
     kept_positions,
     to_positions,
@@ -247,10 +247,9 @@ class ChainDistribution(Distribution):
         """P(y_{t−1}, y_t) [B, T − 1, L, L] by the position t of the second label; 0 where that is masked or first."""
         problem = self._problem._replace(transitions=self._transitions_by_position())
         if self._differentiated:
-            emissions, transitions = compact(problem)
-            found = _moments(emissions, transitions, problem.lengths)[2]
+            found = moments(compact_problem(problem), True)[2]
             return transitions_to_positions(problem, found).to(self._dtype)
-        return _expectations(problem).transitions
+        return expectations(problem).transitions
 
     def spans(
         self, labels: Sequence[Hashable], threshold: float = 0.5, *, scheme: str | None = None
@@ -294,8 +293,8 @@ class ChainDistribution(Distribution):
         if torch.compiler.is_compiling():  # how many there are depends on the scores
             return torch.compiler.disable(self._ask_spans)(labels, scheme, question, *given)
         with torch.set_grad_enabled(self._differentiated):
-            moments = _moments_with_graph if self._differentiated else _expectations
-            return question(ChainSpans.of(self._problem, labels, scheme, moments), *given)
+            spans = ChainSpans.of(self._problem, labels, scheme, self._differentiated)
+            return question(spans, *given)
 
     def argmax(self) -> Tensor:
         """The best label sequence [B, T] (Viterbi); −1 at masked positions, and where none is possible."""
@@ -317,7 +316,7 @@ class ChainDistribution(Distribution):
         return compact(self._problem)
 
     def _log_partition_in_double(self) -> Tensor:
-        problem = ChainProblem(*compact(self._problem), None, None, self._problem.lengths, None)
+        problem = compact_problem(self._problem)
         if torch.compiler.is_compiling():
             return ops.log_partition(problem)
         return autograd.log_partition(*choice.choose(problem))
@@ -345,8 +344,8 @@ class ChainDistribution(Distribution):
     def _moments(self) -> tuple[Tensor, Tensor, Tensor]:
         """log Z [B], P(y_i) [B, T, L] and the marginals of transitions, summed where tokens share them; in float64."""
         with torch.set_grad_enabled(self._differentiated):
-            emissions, transitions = compact(self._problem)
-        return _moments(emissions, transitions, self._problem.lengths, keep_graph=self._differentiated)
+            problem = compact_problem(self._problem)
+        return moments(problem, self._differentiated)
 
     def _spread(self, labels: Tensor) -> Tensor:
         """Labels at tokens [B, n, T] moved to their positions."""
@@ -359,41 +358,3 @@ class ChainDistribution(Distribution):
 def _are_sets(tags: Tensor) -> bool:
     """Whether tags are the possible labels as bools, and not label ids."""
     return isinstance(tags, Tensor) and tags.dtype == torch.bool
-
-
-def _expectations(problem: ChainProblem) -> Expectations:
-    """log Z and the marginals without a graph, in a compiled program as well."""
-    if torch.compiler.is_compiling():
-        return ops.expectations(problem)
-    with torch.no_grad():
-        backend, problem = choice.choose(problem)
-        return backend.expectations(problem)
-
-
-def _moments(
-    emissions: Tensor, transitions: Tensor, lengths: Tensor | None, keep_graph: bool = True
-) -> tuple[Tensor, Tensor, Tensor]:
-    """log Z [B], P(y_i) [B, T, L] and the marginals of transitions [B, L, L] or [B, T − 1, L, L] of a compact problem."""
-    if transitions.ndim == 2:
-        transitions = transitions.expand(len(emissions), *transitions.shape)
-    problem = ChainProblem(emissions, transitions, None, None, lengths, None)
-    if not keep_graph:
-        return tuple(_expectations(problem))
-    if torch.compiler.is_compiling():  # a graph inside a compiled one would not be seen
-        return torch.compiler.disable(_moments_with_graph)(problem)
-    return _moments_with_graph(problem)
-
-
-@torch.enable_grad()
-def _moments_with_graph(problem: ChainProblem) -> tuple[Tensor, Tensor, Tensor]:
-    """The same with a graph, which leads to the scores where they have one."""
-    emissions, transitions = (
-        part if part.requires_grad else part.detach().requires_grad_() for part in problem[:2]
-    )
-    log_z = differentiable_log_partition(problem._replace(emissions=emissions, transitions=transitions))
-    by_emission, by_transition = torch.autograd.grad(
-        log_z.sum(), (emissions, transitions), create_graph=True, materialize_grads=True
-    )
-    possible = torch.isfinite(log_z)
-    by_emission = by_emission * possible[:, None, None]
-    return log_z, by_emission, by_transition * possible.reshape(-1, *[1] * (by_transition.ndim - 1))

@@ -10,6 +10,7 @@ from crfkit.errors import ArgumentError
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.layout import check_emissions, check_layout, check_lengths, to_batch_first
+from crfkit.structures import Span
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
@@ -51,6 +52,7 @@ class ChainCRF(nn.Module):
         if labels is not None and len(labels) != L:
             raise ArgumentError(f"ChainCRF: got the names of {len(labels)} labels, n_labels is {L}.")
         self.n_labels = L
+        self.labels = None if labels is None else tuple(labels)
         self.batch_first = batch_first
         self.transitions = nn.Parameter(torch.empty(L, L, device=device, dtype=dtype))
         self.start_transitions = nn.Parameter(torch.empty(L, device=device, dtype=dtype))
@@ -175,6 +177,33 @@ class ChainCRF(nn.Module):
         """The best labels [B, T], or [T, B] with `batch_first=False`; −1 at masked positions."""
         labels = self.distribution(emissions, mask, lengths=lengths, allowed=allowed).argmax()
         return to_batch_first(labels, self.batch_first)
+
+    def predict_spans(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None = None,
+        *,
+        threshold: float | None = None,
+        decode: str | None = None,
+        scheme: str | None = None,
+        lengths: Tensor | None = None,
+        allowed: Tensor | None = None,
+    ) -> list[list[Span]]:
+        """The spans (entities, chunks) of each sequence, sorted, with their exact probabilities.
+
+            decode=None        all with a probability of at least `threshold` (0.5), also those outside of the best labels
+            decode="viterbi"   those of the best labels, as `decode` gives them
+            decode="f1"        those, none overlapping, with the highest expected F1 over the batch
+
+        The layer must have the names of its `labels`. With `decode`, a `threshold` leaves out those below it. `scheme` says
+        how labels are read, as in `crfkit.CRF.predict_spans`. `start` and `end` (exclusive) are positions.
+        """
+        if self.labels is None:
+            raise ArgumentError(
+                "predict_spans: the names of the labels are not known, expected ChainCRF(labels=[…])."
+            )
+        distribution = self.distribution(emissions, mask, lengths=lengths, allowed=allowed)
+        return distribution.predict_spans(self.labels, threshold, decode=decode, scheme=scheme)
 
     def extra_repr(self) -> str:
         """What `print` shows."""

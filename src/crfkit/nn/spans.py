@@ -2,16 +2,17 @@
 
 With labels read as spans (`crfkit.structures.SpanLabels`), the span (s, e, c) is there if a label of the type c begins one
 at s, each next label up to e − 1 continues it, and that at e does not. Two neighbouring labels matter only where one
-continues the other, which few pairs do. So the chain is written over L + n states: each label where it continues nothing,
-and each of the n pairs (a, b) where b continues a, at the place of b. Its label sequences, their scores and backends are
-those of the chain, and the marginals of its states are all that is needed:
+continues the other, which few pairs do. So the chain is written over states: a label, whether it continues the label before,
+and which label continues it, if any. Its paths, their scores and its backends are those of the chain, and sums over the
+marginals of its states are all that is needed; nothing is subtracted:
 
     begins_t(b)  = P(y_t = b, which continues nothing)
-    into_t(a, b) = P(y_{t−1} = a, y_t = b)                         b continues a
-    goes_t(a, b) = into_{t+1}(a, b) / P(y_t = a)                   P(y_t = a) = begins_t(a) + Σ into_t(·, a)
-    P(s, e, c)   = begins_s goes_s … goes_{e−2} (1 − Σ goes_{e−1}) over the M labels of the type c
+    goes_t(a, b) = P(y_t = a, which b continues) / P(y_t = a)
+    stops_t(a)   = P(y_t = a, which nothing continues) / P(y_t = a)
+    P(s, e, c)   = begins_s goes_s … goes_{e−2} stops_{e−1}                   over the M labels of the type c
 
-In float64. Letters: B sequences, T tokens, L labels, S = L + n states, C types, M labels of a type (padded).
+All after the marginals is in float64. Letters: B sequences, T tokens, L labels, S states, C types, M labels of a type
+(padded). For a type, BIO has 6 states and IOBES 12.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -22,47 +23,68 @@ import torch
 from torch import Tensor
 
 from crfkit.errors import ShapeError
-from crfkit.nn.problem.chain import ChainProblem, compact, kept_positions, token_positions
+from crfkit.nn.backends.moments import expectations, moments
+from crfkit.nn.problem.chain import (
+    ChainProblem,
+    compact_problem,
+    kept_positions,
+    token_positions,
+    working_dtype,
+)
 from crfkit.structures import Span, SpanLabels
+
+MOST_IN_DOUBLE = (
+    128  # states; the marginals of more are in the precision of the scores on a GPU, as its kernels are
+)
 
 
 class SpanStates(NamedTuple):
-    """The states of a chain whose labels are read as spans; S in `begins` and `into` stands for none."""
+    """The states of a chain whose labels are read as spans."""
 
-    label: Tensor  # [S] int64, of each state
-    before: Tensor  # [S] int64, the label that it continues; −1: none
+    label: Tensor  # [S] int64
+    follows: Tensor  # [S] int64: 1 where it continues the label before, else 0
+    after: Tensor  # [S] int64, the label that continues it; −1: none
     continues: Tensor  # [L, L] bool: the second label continues the first
-    begins: Tensor  # [C, M] int64, the state of each label of a type that continues nothing
-    into: Tensor  # [C, M, M] int64, the state of each pair of labels of a type, one continuing the other
+    # [C, M, 2, M + 1] int64, the states of a label of a type, by `follows` and by the label after, M: none; S: no such state
+    places: Tensor
 
 
 def span_states(labels: SpanLabels, device: torch.device) -> SpanStates:
-    """The states of all labels, and of all pairs in which one continues the other."""
-    kinds, L, C = labels.type_of, len(labels.type_of), len(labels.types)
+    """All states, label by label."""
+    kinds, C = labels.type_of, len(labels.types)
     same = (kinds[:, None] == kinds) & (kinds >= 0)
     continues = same & labels.goes_on[:, None] & labels.follows
-    before, after = np.nonzero(continues)
     members = [np.flatnonzero(kinds == kind) for kind in range(C)]
-    S, M = L + len(before), max(map(len, members))
-    begins, slot = np.full((C, M), S), np.zeros(L, np.int64)
-    for kind, some in enumerate(members):
-        begins[kind, : len(some)], slot[some] = some, np.arange(len(some))
-    into = np.full((C, M, M), S)
-    into[kinds[before], slot[before], slot[after]] = L + np.arange(len(before))
-    parts = (np.append(np.arange(L), after), np.append(np.full(L, -1), before), continues, begins, into)
-    return SpanStates._make(torch.from_numpy(part).to(device) for part in parts)
+    slots = {int(b): slot for some in members for slot, b in enumerate(some)}
+    M = max(map(len, members))
+    states = [
+        (a, follows, b)
+        for a in range(len(kinds))
+        for follows in range(1 + bool(continues[:, a].any()))
+        for b in (*np.flatnonzero(continues[a]).tolist(), -1)
+    ]
+    places = np.full((C, M, 2, M + 1), len(states))
+    for state, (a, follows, b) in enumerate(states):
+        if kinds[a] >= 0:
+            places[kinds[a], slots[a], follows, slots.get(b, M)] = state
+    parts = (*np.array(states).T, continues, places)
+    return SpanStates._make(torch.from_numpy(part.copy()).to(device) for part in parts)
 
 
 def expand(problem: ChainProblem, states: SpanStates) -> ChainProblem:
-    """The same chains over the states; transitions of the problem that do not exist have the score −inf."""
-    label, before = states.label, states.before
-    reached = torch.where(before < 0, ~states.continues[label][:, label], label[:, None] == before)  # [S, S]
-    zero = problem.emissions.new_zeros(())
+    """The same chains over the states; the problem has −inf for transitions that do not exist."""
+    label, begins, last = states.label, states.follows == 0, states.after < 0
+    apart = begins & ~states.continues[label][:, label]  # [S, S]
+    reached = torch.where(last[:, None], apart, ~begins & (states.after[:, None] == label))
+    start, end = (
+        problem.emissions.new_zeros(len(label)) if part is None else part[label]
+        for part in (problem.start, problem.end)
+    )
     return problem._replace(
         emissions=problem.emissions[..., label],
         transitions=torch.where(reached, problem.transitions[..., label, :][..., label], -torch.inf),
-        start=torch.where(before < 0, zero if problem.start is None else problem.start[label], -torch.inf),
-        end=None if problem.end is None else problem.end[label],
+        start=torch.where(begins, start, -torch.inf),
+        end=torch.where(last, end, -torch.inf),
     )
 
 
@@ -75,16 +97,21 @@ class ChainSpans:
         problem: ChainProblem,
         labels: Sequence[Hashable],
         scheme: str | None,
-        moments: Callable[[ChainProblem], Sequence[Tensor]],
+        differentiated: bool,
     ) -> "ChainSpans":
-        """Those of a problem without a table of bigrams; `moments` gives log Z and the marginals of a chain, as tensors."""
+        """Those of a problem without a table of bigrams; with a graph where they are differentiated."""
         if len(labels) != problem.shape[2]:
             raise ShapeError(f"labels: got {len(labels)} of them, the scores have {problem.shape[2]}.")
         known = SpanLabels.of(labels, scheme)
         states = span_states(known, problem.emissions.device)
-        scores = compact(expand(problem, states))
-        found = moments(ChainProblem(*scores, None, None, problem.lengths, None))
-        return cls(problem, known, states, found[1])
+        chains = compact_problem(expand(problem, states))
+        if differentiated:
+            return cls(problem, known, states, moments(chains, True)[1])
+        if problem.emissions.is_cuda and len(states.label) > MOST_IN_DOUBLE:
+            real = working_dtype(problem.emissions.dtype)
+            emissions, transitions = chains.emissions.to(real), chains.transitions.to(real)
+            chains = chains._replace(emissions=emissions, transitions=transitions)
+        return cls(problem, known, states, expectations(chains).emissions.double())
 
     def __init__(
         self, problem: ChainProblem, labels: SpanLabels, states: SpanStates, marginals: Tensor
@@ -92,12 +119,12 @@ class ChainSpans:
         self.labels, self._continues = labels, states.continues
         self._kept, self._positions = kept_positions(problem), token_positions(problem)
         marginals = torch.nn.functional.pad(marginals, (0, 1))  # 0 for the state that is none
-        into = marginals[..., states.into]  # [B, T, C, M, M]
-        self.begins = marginals[..., states.begins]  # [B, T, C, M]
-        here = self.begins + into.sum(-2)
-        after = torch.cat([into[:, 1:], torch.zeros_like(into[:, :1])], 1)
-        self.goes = after / torch.where(here > 0, here, 1.0)[..., None]  # [B, T, C, M, M]
-        self.stops = (1.0 - self.goes.sum(-1)).clamp_min(0.0)  # [B, T, C, M]
+        of_label = marginals[..., states.places]  # [B, T, C, M, 2, M + 1]
+        self.begins = of_label[..., 0, :].sum(-1)  # [B, T, C, M]
+        onwards = of_label.sum(-2)  # [B, T, C, M, M + 1]
+        here = onwards.sum(-1, keepdim=True)
+        onwards = onwards / torch.where(here > 0, here, 1.0)
+        self.goes, self.stops = onwards[..., :-1], onwards[..., -1]  # [B, T, C, M, M], [B, T, C, M]
 
     def probabilities(self, spans: Tensor) -> Tensor:
         """The probabilities [n] of spans [n, 4]: sequence, start, end, type; 0 for what cannot be a span."""

@@ -12,7 +12,7 @@ from crfkit.errors import ArgumentError, FileFormatError, ImpossibleLabelsError,
 from crfkit.nn.layer import ChainCRF
 from crfkit.nn.problem.constraints import BigramsLike
 from crfkit.nn.problem.layout import check_layout
-from crfkit.structures import Span, SpanLabels
+from crfkit.structures import Span
 
 IGNORED = -100  # the label of masked pieces
 SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"
@@ -110,28 +110,30 @@ class CRFForTokenClassification(nn.Module):
         attention_mask: Tensor | None = None,
         word_mask: Tensor | None = None,
         *,
-        threshold: float = 0.5,
+        offset_mapping: Tensor | Sequence[Sequence[Sequence[int]]] | None = None,
+        threshold: float | None = None,
+        decode: str | None = None,
         scheme: str | None = None,
         **inputs: Any,
     ) -> list[list[Span]]:
-        """For each sequence, the spans of probability `threshold` or more, with their exact probabilities, in order.
+        """The spans (entities, chunks) of each sequence, sorted, with their exact probabilities.
 
-        The names of the labels are read as spans as `ChainDistribution.spans` does. `start` and `end` (exclusive) are
-        numbers of kept pieces: of words, with a `word_mask`.
+        Which spans, by `threshold`, `decode` and `scheme`, is said as in `ChainCRF.predict_spans`. `start` and `end`
+        (exclusive) are numbers of kept pieces: of words, with a `word_mask`. With the `offset_mapping` [B, T, 2] that a fast
+        tokenizer gives for texts (not for lists of words), they are characters of the text.
         """
         emissions, _ = self._emissions(input_ids, attention_mask, None, inputs)
         mask = _kept(emissions, attention_mask, None, word_mask)
-        spans, probabilities = self.crf.distribution(emissions, mask).spans(
-            self.labels, threshold, scheme=scheme
-        )
-        row, start, end, kind = spans.unbind(1)
-        word = mask.long().cumsum(1) - 1
-        found: list[list[Span]] = [[] for _ in range(len(mask))]
-        types = SpanLabels.of(self.labels, scheme).types
-        columns = (row, word[row, start], word[row, end - 1] + 1, kind, probabilities)
-        for b, first, stop, i, p in zip(*(column.tolist() for column in columns), strict=True):
-            found[b].append(Span(first, stop, types[i], p))
-        return found
+        found = self.crf.predict_spans(emissions, mask, threshold=threshold, decode=decode, scheme=scheme)
+        word = (mask.long().cumsum(1) - 1).tolist()  # of each piece
+        found = [
+            [span._replace(start=row[span.start], end=row[span.end - 1] + 1) for span in spans]
+            for spans, row in zip(found, word, strict=True)
+        ]
+        if offset_mapping is None:
+            return found
+        tokens = word_offsets(mask, offset_mapping)
+        return [[span.in_characters(row) for span in spans] for spans, row in zip(found, tokens, strict=True)]
 
     def _emissions(
         self,
@@ -245,6 +247,32 @@ def word_mask(encoding: Any) -> Tensor:
     return torch.tensor(
         [[word is not None and (t == 0 or word != row[t - 1]) for t, word in enumerate(row)] for row in rows]
     )
+
+
+def word_offsets(
+    mask: Tensor, offset_mapping: Tensor | Sequence[Sequence[Sequence[int]]]
+) -> list[list[tuple[int, int]]]:
+    """(begin, end) of the words in the characters of each text: of a kept piece and the masked ones that continue it.
+
+    `mask` [B, T] has the first piece of each word; the `offset_mapping` [B, T, 2] has (0, 0) for special tokens.
+    """
+    offsets = torch.as_tensor(offset_mapping)
+    if offsets.shape != (*mask.shape, 2):
+        raise ShapeError(
+            f"offset_mapping: got shape {list(offsets.shape)}, expected [B, T, 2] = {[*mask.shape, 2]}."
+        )
+    found: list[list[tuple[int, int]]] = []
+    for kept, row in zip(mask.tolist(), offsets.tolist(), strict=True):
+        words: list[tuple[int, int]] = []
+        goes_on = False  # the word may have more pieces
+        for is_first, (begin, end) in zip(kept, row, strict=True):
+            if is_first:
+                words.append((begin, end))
+            elif goes_on and begin < end:
+                words[-1] = (words[-1][0], end)
+            goes_on = is_first or (goes_on and begin < end)
+        found.append(words)
+    return found
 
 
 def _label_names(encoder: nn.Module) -> list[str]:

@@ -154,6 +154,11 @@ def compact(problem: ChainProblem) -> tuple[Tensor, Tensor]:
     return emissions, torch.where(used, transitions, 0.0)
 
 
+def compact_problem(problem: ChainProblem) -> ChainProblem:
+    """The same chains without masked positions, in float64; start and end are folded in."""
+    return ChainProblem(*compact(problem), None, None, problem.lengths, None)
+
+
 def to_positions(problem: ChainProblem, values: Tensor) -> Tensor:
     """Values at tokens [B, T, …] moved back to their positions."""
     if problem.positions is None:
